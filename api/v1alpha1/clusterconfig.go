@@ -1,0 +1,151 @@
+package v1alpha1
+
+import "net/netip"
+
+// ClusterConfig is every fact about a cluster that its nodes need, once, in
+// one file: /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml. It is
+// the same for every node of the cluster. vipgen writes it, vipgen-agent reads
+// it; users read it, and change VIPConfig or install-config.yaml instead.
+type ClusterConfig struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   ClusterMetadata   `json:"metadata"`
+	Spec       ClusterConfigSpec `json:"spec"`
+}
+
+// ClusterMetadata names the cluster.
+type ClusterMetadata struct {
+	// Name is the cluster's name, which may have several labels ("dev.prod").
+	Name string `json:"name"`
+}
+
+// ClusterConfigSpec is what nodes need to know.
+type ClusterConfigSpec struct {
+	// Domain is "<name>.<base domain>".
+	Domain string `json:"domain"`
+	// Platform is the install-config's platform key, such as "baremetal".
+	Platform string `json:"platform"`
+	// Topology is that of the control plane.
+	Topology Topology `json:"topology"`
+	// ControlPlane describes the control-plane nodes.
+	ControlPlane ControlPlane `json:"controlPlane"`
+	// LoadBalancer says whether the nodes hold the VIPs.
+	LoadBalancer LoadBalancerType `json:"loadBalancer"`
+	// MachineNetworks are the networks of the nodes, primary family first.
+	MachineNetworks []netip.Prefix `json:"machineNetworks"`
+	// VRRP is the way of electing; empty where the load balancer is external.
+	VRRP ClusterVRRP `json:"vrrp,omitzero"`
+	// Groups are the sets of VIPs that move together, each a VRRP instance per
+	// address family.
+	Groups []Group `json:"groups"`
+	// Peers are nodes whose addresses were known when this was rendered; the
+	// Node watch adds to them and corrects them.
+	Peers []Peer `json:"peers,omitempty"`
+	// DNS is what the DNS server on every node answers.
+	DNS ClusterDNS `json:"dns"`
+	// Ports are those of the services on every node; none is 0.
+	Ports Ports `json:"ports"`
+}
+
+// Topology of a control plane, as OpenShift's Infrastructure calls it.
+type Topology string
+
+const (
+	TopologyHighlyAvailable        Topology = "HighlyAvailable"
+	TopologyHighlyAvailableArbiter Topology = "HighlyAvailableArbiter"
+	TopologyDualReplica            Topology = "DualReplica"
+	TopologySingleReplica          Topology = "SingleReplica"
+)
+
+// ControlPlane describes the control-plane nodes.
+type ControlPlane struct {
+	// Replicas is how many there are to be.
+	Replicas int `json:"replicas"`
+	// Schedulable says whether they run workloads, and so routers.
+	Schedulable bool `json:"schedulable,omitempty"`
+}
+
+// ClusterVRRP is the way of electing.
+type ClusterVRRP struct {
+	// Target is what the cluster is to run.
+	Target VRRPSettings `json:"target"`
+	// Start is what nodes run until the coordinated switch to Target, so that
+	// they understand the operator's own keepalived on the bootstrap host (hard
+	// case 23). Absent where Target holds from the first packet.
+	Start *VRRPSettings `json:"start,omitempty"`
+}
+
+// Initial returns the settings that a node runs when nothing else says which.
+func (v ClusterVRRP) Initial() VRRPSettings {
+	if v.Start != nil {
+		return *v.Start
+	}
+	return v.Target
+}
+
+// VRRPSettings is a way of running VRRP. Nodes that differ in it do not
+// understand each other.
+type VRRPSettings struct {
+	Profile Profile `json:"profile"`
+	Mode    Mode    `json:"mode"`
+	// Version of VRRP for IPv4; IPv6 is always 3.
+	Version int `json:"version"`
+	// AdvertIntervalMS is the time between adverts in milliseconds.
+	AdvertIntervalMS int `json:"advertIntervalMS"`
+}
+
+// GroupRole says what is behind the VIPs of a group.
+type GroupRole string
+
+const (
+	GroupAPI     GroupRole = "API"
+	GroupIngress GroupRole = "Ingress"
+	GroupDNS     GroupRole = "DNS"
+)
+
+// Group is a set of VIPs with one purpose, one per address family.
+type Group struct {
+	// Name is unique, lower case: "api", "ingress", "dns", "ingress-<name>".
+	Name string    `json:"name"`
+	Role GroupRole `json:"role"`
+	// VIPs holds one or two addresses, primary family first.
+	VIPs []netip.Addr `json:"vips"`
+	// Instance is the name of the VRRP instances, to which the agent adds
+	// nothing but the number of the address: "<cluster>_API".
+	Instance string `json:"instance"`
+	// VirtualRouterID is 1 to 255, for both families.
+	VirtualRouterID int `json:"virtualRouterID"`
+	// Password is the PASS word of VRRPv2, in clear in every advert: it keeps
+	// nobody out, but the operator's own keepalived has it.
+	Password string `json:"password,omitempty"`
+	// Together says that the VIPs of both families must be on one node, because
+	// they share a Neutron port (hard case 14).
+	Together bool `json:"together,omitempty"`
+	// Domains are those whose every name resolves to an ingress group's VIPs.
+	Domains []string `json:"domains,omitempty"`
+	// Controller is the name of the IngressController of an ingress group.
+	Controller string `json:"controller,omitempty"`
+	// NodeSelector is what a node's labels must hold for it to take part in an
+	// ingress group.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// HealthPort is that of the router of an ingress group.
+	HealthPort int `json:"healthPort,omitempty"`
+}
+
+// ClusterDNS is what the DNS server on every node answers besides the VIPs.
+type ClusterDNS struct {
+	// Upstreams replace those that the node's network brings.
+	Upstreams []netip.Addr `json:"upstreams,omitempty"`
+	Records   []DNSRecord  `json:"records,omitempty"`
+}
+
+// Peer is a node as its fellows see it.
+type Peer struct {
+	Name string `json:"name"`
+	// Role is the pool: bootstrap, master, worker, arbiter or a custom one.
+	Role string `json:"role"`
+	// Addresses are all that the node is reached at, never a VIP.
+	Addresses []netip.Addr `json:"addresses"`
+	// Labels are the node's, where they are known.
+	Labels map[string]string `json:"labels,omitempty"`
+}

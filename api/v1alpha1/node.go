@@ -1,0 +1,136 @@
+package v1alpha1
+
+import "net/netip"
+
+// Roles of nodes that vipgen treats in a way of their own.
+const (
+	RoleBootstrap = "bootstrap"
+	RoleMaster    = "master"
+	RoleWorker    = "worker"
+	RoleArbiter   = "arbiter"
+)
+
+// Node is what only a node knows about itself. The agent finds it out;
+// `vipgen preview` takes it from the user.
+type Node struct {
+	// Name as the Kubernetes API knows it.
+	Name string `json:"name"`
+	// Role is the pool: bootstrap, master, worker, arbiter or a custom one.
+	Role string `json:"role"`
+	// Labels are the node's, where they are known.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Interfaces are those with global addresses, VIPs left out.
+	Interfaces []Interface `json:"interfaces"`
+	// Peers are all other nodes that are known.
+	Peers []Peer `json:"peers,omitempty"`
+	// Unregistered says that the node is not in the cluster's list of nodes, so
+	// that it must not take part (hard case 3). The bootstrap never is.
+	Unregistered bool `json:"unregistered,omitempty"`
+	// BootstrapGone says that the bootstrap's API server is known to have gone.
+	BootstrapGone bool `json:"bootstrapGone,omitempty"`
+	// VRRP are the settings in force; nil means those the cluster starts with.
+	VRRP *VRRPSettings `json:"vrrp,omitempty"`
+	// Upstreams are the DNS servers that the node's network brings.
+	Upstreams []netip.Addr `json:"upstreams,omitempty"`
+	// NoIPv6 says that the kernel has IPv6 switched off (hard case 25).
+	NoIPv6 bool `json:"noIPv6,omitempty"`
+}
+
+// Interface is a network interface.
+type Interface struct {
+	Name string `json:"name"`
+	// Addresses with their prefix length, VIPs left out.
+	Addresses []netip.Prefix `json:"addresses"`
+	// DefaultRoute4 and DefaultRoute6 say that this interface has the default
+	// route with the lowest metric of that family.
+	DefaultRoute4 bool `json:"defaultRoute4,omitempty"`
+	DefaultRoute6 bool `json:"defaultRoute6,omitempty"`
+}
+
+// Binding is where a VIP goes on a node.
+type Binding struct {
+	Interface string
+	// Source is the node's own address there, with its prefix.
+	Source netip.Prefix
+}
+
+// Bind finds where a VIP goes: the interface with the narrowest network that
+// holds the VIP, else the one with the default route of the VIP's family (hard
+// case 11). ok is false when the node has no address of that family at all.
+func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
+	best := -1
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if a.Addr().Is4() != vip.Is4() {
+				continue
+			}
+			score := 0
+			switch {
+			case a.Contains(vip):
+				score = 2 + a.Bits()
+			case vip.Is4() && i.DefaultRoute4, vip.Is6() && i.DefaultRoute6:
+				score = 1
+			}
+			if score > best {
+				best, b = score, Binding{Interface: i.Name, Source: a}
+			}
+		}
+	}
+	return b, best >= 0
+}
+
+// AddressFor picks the peer's address to send adverts to: the one in the
+// network of the binding, else its first of that family.
+func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
+	var first netip.Addr
+	for _, a := range p.Addresses {
+		if a.Is4() != b.Source.Addr().Is4() {
+			continue
+		}
+		if b.Source.Contains(a) {
+			return a, true
+		}
+		if !first.IsValid() {
+			first = a
+		}
+	}
+	return first, first.IsValid()
+}
+
+// RoleLabel is the label that OpenShift puts on the nodes of a pool.
+func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
+
+// Hosts says whether a node of that role and with those labels can hold the
+// group's VIPs. nil labels mean that they are not known: then they are those
+// that OpenShift gives to nodes of the role.
+func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]string) bool {
+	switch {
+	case g.Role != GroupIngress:
+		return role == RoleMaster || role == RoleBootstrap
+	case role == RoleBootstrap || role == RoleArbiter:
+		return false
+	}
+	if labels == nil {
+		labels = s.impliedLabels(role)
+	}
+	for k, v := range g.NodeSelector {
+		if got, ok := labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *ClusterConfigSpec) impliedLabels(role string) map[string]string {
+	l := map[string]string{RoleLabel(role): ""}
+	switch {
+	case role == RoleMaster:
+		l[RoleLabel("control-plane")] = ""
+		if s.ControlPlane.Schedulable {
+			l[RoleLabel(RoleWorker)] = ""
+		}
+	case role != RoleArbiter && role != RoleBootstrap:
+		l[RoleLabel(RoleWorker)] = ""
+	}
+	return l
+}

@@ -1,0 +1,249 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// VIPConfig is everything about a cluster's VIPs that install-config.yaml has
+// no field for. Every field is optional, and so is the file.
+type VIPConfig struct {
+	// Always "vipgen.io/v1alpha1".
+	APIVersion string `json:"apiVersion"`
+	// Always "VIPConfig".
+	Kind string `json:"kind"`
+	// What the file is called where several are kept together.
+	Metadata VIPConfigMetadata `json:"metadata,omitzero"`
+	// What is wanted.
+	Spec VIPConfigSpec `json:"spec,omitzero"`
+}
+
+// VIPConfigMetadata names a VIPConfig.
+type VIPConfigMetadata struct {
+	// Free to choose; nothing is derived from it.
+	Name string `json:"name,omitempty"`
+}
+
+// VIPConfigSpec is what is wanted.
+type VIPConfigSpec struct {
+	// The OpenShift minor version that the cluster runs, "4.12" to "4.22". It
+	// decides the Ignition version of the output. Without it the output is
+	// written so that all of these versions can read it.
+	OpenShiftVersion string `json:"openshiftVersion,omitempty"`
+
+	// The API VIPs, one per address family. Only for platforms whose
+	// install-config has no field for them (none, external).
+	APIVIPs []netip.Addr `json:"apiVIPs,omitempty"`
+	// The VIPs of the default ingress controller, one per address family. Only
+	// for platforms whose install-config has no field for them.
+	IngressVIPs []netip.Addr `json:"ingressVIPs,omitempty"`
+
+	// Who balances the load in front of the API and the routers.
+	LoadBalancer LoadBalancer `json:"loadBalancer,omitzero"`
+	// How the nodes agree on who holds a VIP.
+	VRRP VRRP `json:"vrrp,omitzero"`
+	// Ports on the nodes, where a cluster needs other ones than usual.
+	Ports Ports `json:"ports,omitzero"`
+	// Container images, where the defaults do not fit.
+	Images Images `json:"images,omitzero"`
+	// The cluster's own DNS server on every node.
+	DNS DNS `json:"dns,omitzero"`
+	// Ingress controllers. The one called "default" can be changed here;
+	// others are added to it.
+	Ingress []Ingress `json:"ingress,omitempty"`
+	// Custom machine config pools, besides master, worker and arbiter.
+	Pools []Pool `json:"pools,omitempty"`
+	// Optional cluster manifests.
+	Manifests Manifests `json:"manifests,omitzero"`
+}
+
+// LoadBalancerType says where VIPs and load balancing live.
+type LoadBalancerType string
+
+const (
+	// LoadBalancerInCluster: the nodes hold the VIPs themselves. The default.
+	LoadBalancerInCluster LoadBalancerType = "InCluster"
+	// LoadBalancerExternal: something outside holds them; nodes get DNS only.
+	LoadBalancerExternal LoadBalancerType = "External"
+)
+
+// LoadBalancer says who balances the load.
+type LoadBalancer struct {
+	// "InCluster" (the default): keepalived and HAProxy on the nodes.
+	// "External": something outside the cluster; nodes get DNS and mDNS only.
+	Type LoadBalancerType `json:"type,omitempty"`
+}
+
+// Profile names a set of VRRP timings.
+type Profile string
+
+const (
+	// ProfileClassic is VRRPv2 with adverts of 1 s, as OpenShift's own.
+	ProfileClassic Profile = "classic"
+	// ProfileFast is VRRPv3 with adverts of 100 ms. The default.
+	ProfileFast Profile = "fast"
+	// ProfileCustom takes version and interval from the VIPConfig.
+	ProfileCustom Profile = "custom"
+)
+
+// Mode says how adverts travel.
+type Mode string
+
+const (
+	// ModeUnicast sends adverts to every peer by its address. The default.
+	ModeUnicast Mode = "unicast"
+	// ModeMulticast sends them to 224.0.0.18 and ff02::12.
+	ModeMulticast Mode = "multicast"
+)
+
+// VRRP says how the nodes agree on who holds a VIP.
+type VRRP struct {
+	// "fast" (VRRPv3, an advert every 100 ms; the default), "classic" (VRRPv2,
+	// every second, as OpenShift's own keepalived) or "custom".
+	Profile Profile `json:"profile,omitempty"`
+	// "unicast" (the default) or "multicast".
+	Mode Mode `json:"mode,omitempty"`
+	// VRRP version, 2 or 3; with profile custom only. IPv6 is always 3.
+	Version int `json:"version,omitempty"`
+	// Time between adverts, such as "50ms"; with profile custom only. VRRPv3
+	// carries 10ms to 40.95s in steps of 10ms (RFC 9568 section 5.2.7), VRRPv2
+	// 1s to 255s in whole seconds (RFC 3768 section 5.3.7).
+	AdvertInterval Duration `json:"advertInterval,omitzero"`
+	// Start in the mode of OpenShift's own keepalived, which holds the API VIP
+	// on the bootstrap host, and move to the profile when every node is ready.
+	// By default true exactly where that keepalived runs: on platforms with VIPs
+	// in the install-config whose loadBalancer.type is not UserManaged.
+	Interoperable *bool `json:"interoperable,omitempty"`
+	// Virtual router IDs, 1 to 255, where the ones derived from the cluster's
+	// name are taken on the network.
+	VirtualRouterIDs VirtualRouterIDs `json:"virtualRouterIDs,omitzero"`
+}
+
+// VirtualRouterIDs overrides the derived IDs; 0 means derived.
+type VirtualRouterIDs struct {
+	// Of the API VIPs.
+	API int `json:"api,omitempty"`
+	// Of the default ingress controller's VIPs.
+	Ingress int `json:"ingress,omitempty"`
+	// Of the DNS VIP that clusters of OpenShift 4.2 to 4.4 have.
+	DNS int `json:"dns,omitempty"`
+}
+
+// Ports on every node. 0 means the usual one.
+type Ports struct {
+	// Kubernetes API server. 6443.
+	API int `json:"api,omitempty"`
+	// Machine config server. 22623.
+	MachineConfig int `json:"machineConfig,omitempty"`
+	// HAProxy in front of the API servers. 9445.
+	HAProxy int `json:"haproxy,omitempty"`
+	// HAProxy's readiness, on loopback. 9444.
+	HAProxyReady int `json:"haproxyReady,omitempty"`
+	// Health and metrics of the agent beside HAProxy, on loopback. 9454.
+	HAProxyMonitor int `json:"haproxyMonitor,omitempty"`
+	// Health and metrics of the agent beside keepalived, on loopback. 9455.
+	KeepalivedMonitor int `json:"keepalivedMonitor,omitempty"`
+	// Health and metrics of the firewall agent, on loopback. 9456.
+	FirewallMonitor int `json:"firewallMonitor,omitempty"`
+	// Health and metrics of the agent beside CoreDNS, on loopback. 9457.
+	CoreDNSMonitor int `json:"corednsMonitor,omitempty"`
+	// Health and metrics of the mDNS publisher, on loopback. 9458.
+	MDNSMonitor int `json:"mdnsMonitor,omitempty"`
+	// CoreDNS' own health, on loopback. 18080.
+	CoreDNSHealth int `json:"corednsHealth,omitempty"`
+	// Health of the default ingress controller's router. 1936.
+	RouterHealth int `json:"routerHealth,omitempty"`
+	// Provisioning service on the bootstrap host. 6385.
+	Ironic int `json:"ironic,omitempty"`
+}
+
+// Images overrides the default images; empty means the default.
+type Images struct {
+	// Holds vipgen-agent.
+	Agent string `json:"agent,omitempty"`
+	// Holds keepalived.
+	Keepalived string `json:"keepalived,omitempty"`
+	// Holds HAProxy.
+	HAProxy string `json:"haproxy,omitempty"`
+	// Holds CoreDNS.
+	CoreDNS string `json:"coredns,omitempty"`
+}
+
+// DNS sets up the cluster's own DNS server.
+type DNS struct {
+	// Servers to forward other names to, instead of those that the node's
+	// network brings. At most 15.
+	Upstreams []netip.Addr `json:"upstreams,omitempty"`
+	// More names to answer for.
+	Records []DNSRecord `json:"records,omitempty"`
+}
+
+// DNSRecord is a name with its addresses.
+type DNSRecord struct {
+	// A full name such as "registry.example.com", or "*.apps2.example.com" for
+	// every name below it.
+	Name string `json:"name"`
+	// IPv4 and IPv6 addresses.
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+// DefaultIngress is the name of OpenShift's default ingress controller.
+const DefaultIngress = "default"
+
+// Ingress is an ingress controller with its VIPs.
+type Ingress struct {
+	// The IngressController's name, "default" for the cluster's own.
+	Name string `json:"name"`
+	// Its VIPs, one per address family. Not for "default", whose VIPs come from
+	// the install-config or from ingressVIPs.
+	VIPs []netip.Addr `json:"vips,omitempty"`
+	// Domains whose every name resolves to the VIPs. For "default" these come
+	// besides apps.<cluster domain>.
+	Domains []string `json:"domains,omitempty"`
+	// Labels of the nodes that can run its routers. By default the compute
+	// nodes, and control-plane nodes that are schedulable.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Port of its router's health check on those nodes. 1936.
+	HealthPort int `json:"healthPort,omitempty"`
+	// Virtual router ID, 1 to 255; derived from the names when 0. Not for
+	// "default", whose ID stands in vrrp.virtualRouterIDs.
+	VirtualRouterID int `json:"virtualRouterID,omitempty"`
+}
+
+// Pool is a custom machine config pool. Its nodes are compute nodes.
+type Pool struct {
+	// The MachineConfigPool's name, such as "infra".
+	Name string `json:"name"`
+}
+
+// Manifests switches optional cluster manifests on.
+type Manifests struct {
+	// Emit a MachineConfiguration with a node disruption policy, so that the
+	// operator neither drains nor reboots nodes for a change of vipgen's files.
+	// Needs OpenShift 4.17. It is the cluster's only MachineConfiguration: merge
+	// it by hand where the cluster has settings of its own there.
+	NodeDisruptionPolicy bool `json:"nodeDisruptionPolicy,omitempty"`
+}
+
+// Duration is a length of time that reads and writes as Go's "100ms".
+type Duration time.Duration
+
+// UnmarshalText reads "100ms", "1s" and so on.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("a duration such as 100ms or 1s")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// String writes "100ms".
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// Milliseconds gives the whole milliseconds.
+func (d Duration) Milliseconds() int { return int(time.Duration(d).Milliseconds()) }

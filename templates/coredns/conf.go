@@ -1,0 +1,231 @@
+// Package coredns makes the Corefile of a node and the hosts file that goes
+// with it from ClusterConfig and Node.
+package coredns
+
+import (
+	_ "embed"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates"
+)
+
+// Template is the node template of the Corefile, as it is shipped.
+//
+//go:embed Corefile.tmpl
+var Template string
+
+// HostsTemplate is the node template of the hosts file. Names of nodes change
+// often, and CoreDNS reads this file again without a restart.
+//
+//go:embed hosts.tmpl
+var HostsTemplate string
+
+// TTL of every answer in seconds: about as long as a client may go on asking
+// at an old address after a VIP was changed.
+const TTL = 30
+
+// MaxUpstreams is what CoreDNS' forward plugin takes (hard case 16).
+const MaxUpstreams = 15
+
+// Conf is what the templates are executed with.
+type Conf struct {
+	Cluster string
+	Node    string
+	// Listen are the addresses to answer at; empty means all of them, which an
+	// address that comes and goes (a DNS VIP) needs.
+	Listen     []netip.Addr
+	HealthPort int
+	TTL        int
+	HostsFile  string
+	// Hosts are exact names; Wildcards answer for every name below a domain.
+	Hosts     []Host
+	Wildcards []Wildcard
+	Upstreams []netip.Addr
+}
+
+// Host is an address with its names.
+type Host struct {
+	Address netip.Addr
+	Names   []string
+}
+
+// Wildcard answers for every name below a domain, and for no other name.
+type Wildcard struct {
+	// Zone is the domain, such as "apps.demo.example.com".
+	Zone string
+	// Pattern matches the names as CoreDNS sees them: lower case, with a dot at
+	// the end. It is anchored, and dots in it are dots (hard case 17).
+	Pattern string
+	// Answers are resource records without the owner, such as "A 192.0.2.1".
+	A, AAAA []netip.Addr
+}
+
+// Owner is what CoreDNS puts the name of the question in for. It stands here
+// because it looks like a directive of the node template.
+func (Wildcard) Owner() string { return "{{ .Name }}" }
+
+// New works out what a node answers.
+func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
+	d := &Conf{
+		Cluster:    c.Metadata.Name,
+		Node:       n.Name,
+		HealthPort: c.Spec.Ports.CoreDNSHealth,
+		TTL:        TTL,
+		HostsFile:  v1alpha1.HostsFile,
+		Upstreams:  upstreams(c, n),
+	}
+	names := hosts{}
+	anyAddress := false
+	for _, g := range c.Spec.Groups {
+		switch g.Role {
+		case v1alpha1.GroupAPI:
+			names.add("api."+c.Spec.Domain, g.VIPs)
+			names.add("api-int."+c.Spec.Domain, g.VIPs)
+		case v1alpha1.GroupIngress:
+			for _, domain := range g.Domains {
+				d.Wildcards = append(d.Wildcards, wildcard(domain, g.VIPs))
+			}
+		case v1alpha1.GroupDNS:
+			anyAddress = true
+		}
+	}
+	for _, r := range c.Spec.DNS.Records {
+		if domain, ok := strings.CutPrefix(r.Name, "*."); ok {
+			d.Wildcards = append(d.Wildcards, wildcard(domain, r.Addresses))
+		} else {
+			names.add(r.Name, r.Addresses)
+		}
+	}
+	d.Hosts = names.sorted()
+	if !anyAddress {
+		d.Listen = listen(n)
+	}
+	return d
+}
+
+// Nodes works out the hosts file: every node by its name, and by its name in
+// the cluster's domain.
+func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
+	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
+	names := hosts{}
+	add := func(name string, addresses []netip.Addr) {
+		names.add(name, addresses)
+		if !strings.HasSuffix(name, "."+c.Spec.Domain) {
+			names.add(name+"."+c.Spec.Domain, addresses)
+		}
+	}
+	var own []netip.Addr
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if inNetworks(c.Spec.MachineNetworks, a.Addr()) {
+				own = append(own, a.Addr())
+			}
+		}
+	}
+	add(n.Name, own)
+	for _, p := range n.Peers {
+		if p.Role != v1alpha1.RoleBootstrap && p.Name != n.Name {
+			add(p.Name, p.Addresses)
+		}
+	}
+	d.Hosts = names.sorted()
+	return d
+}
+
+// Render executes a node template of the Corefile.
+func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	return templates.Execute("Corefile.tmpl", text, New(c, n))
+}
+
+// RenderHosts executes a node template of the hosts file.
+func RenderHosts(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	return templates.Execute("hosts.tmpl", text, Nodes(c, n))
+}
+
+func wildcard(domain string, addresses []netip.Addr) Wildcard {
+	w := Wildcard{Zone: domain, Pattern: `^.+\.` + regexp.QuoteMeta(domain) + `\.$`}
+	for _, a := range addresses {
+		if a.Is4() {
+			w.A = append(w.A, a)
+		} else {
+			w.AAAA = append(w.AAAA, a)
+		}
+	}
+	return w
+}
+
+// upstreams are the user's, or the network's without what would loop: the node
+// itself, loopback and VIPs (hard case 16).
+func upstreams(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
+	from := c.Spec.DNS.Upstreams
+	if len(from) == 0 {
+		from = n.Upstreams
+	}
+	skip := map[netip.Addr]bool{}
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			skip[a.Addr()] = true
+		}
+	}
+	for _, g := range c.Spec.Groups {
+		for _, v := range g.VIPs {
+			skip[v] = true
+		}
+	}
+	var out []netip.Addr
+	for _, a := range from {
+		if a = a.Unmap(); a.IsLoopback() || a.IsUnspecified() || skip[a] {
+			continue
+		}
+		skip[a] = true
+		if out = append(out, a); len(out) == MaxUpstreams {
+			break
+		}
+	}
+	return out
+}
+
+// listen are the node's own addresses and loopback; not all addresses, since
+// systemd-resolved may listen at 127.0.0.53.
+func listen(n *v1alpha1.Node) []netip.Addr {
+	out := []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	if !n.NoIPv6 {
+		out = append(out, netip.IPv6Loopback())
+	}
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			out = append(out, a.Addr())
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+func inNetworks(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// hosts gathers names by address.
+type hosts map[netip.Addr][]string
+
+func (h hosts) add(name string, addresses []netip.Addr) {
+	for _, a := range addresses {
+		if !slices.Contains(h[a], name) {
+			h[a] = append(h[a], name)
+		}
+	}
+}
+
+func (h hosts) sorted() []Host {
+	out := make([]Host, 0, len(h))
+	for a, names := range h {
+		slices.Sort(names)
+		out = append(out, Host{Address: a, Names: names})
+	}
+	slices.SortFunc(out, func(a, b Host) int { return a.Address.Compare(b.Address) })
+	return out
+}

@@ -1,0 +1,63 @@
+// Package templates executes the templates that vipgen ships to nodes and the
+// ones from which it makes pods and cluster manifests. A node template is the
+// same for every cluster; what differs comes from ClusterConfig and Node.
+// Beside each template stands the Go type that feeds it.
+package templates
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// functions are sprig's without those that look at the clock, the host, the
+// environment or random numbers: the same input must give the same bytes.
+var functions = sync.OnceValue(sprig.HermeticTxtFuncMap)
+
+// Parse reads a template. A key or field that does not exist is an error when
+// it is executed, never "<no value>". name appears in errors.
+func Parse(name, text string) (*template.Template, error) {
+	return template.New(name).Option("missingkey=error").Funcs(functions()).Parse(text)
+}
+
+// Execute parses and executes a template. Blank lines that directives leave
+// behind are collapsed to one, so that the output reads like a file that a
+// person wrote.
+func Execute(name, text string, data any) ([]byte, error) {
+	t, err := Parse(name, text)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	return Run(t, data)
+}
+
+// Run executes a parsed template as Execute does.
+func Run(t *template.Template, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := t.Execute(&b, data); err != nil {
+		return nil, fmt.Errorf("template %s: %w", t.Name(), err)
+	}
+	return tidy(b.String()), nil
+}
+
+func tidy(s string) []byte {
+	var out []byte
+	blank := true
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, " \t\n")
+		if line == "" {
+			blank = true
+			continue
+		}
+		if blank && len(out) > 0 {
+			out = append(out, '\n')
+		}
+		blank = false
+		out = append(append(out, line...), '\n')
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+// Package haproxy makes haproxy.cfg of a control-plane node from ClusterConfig
+// and Node.
+package haproxy
+
+import (
+	_ "embed"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates"
+)
+
+// Template is the node template, as it is shipped.
+//
+//go:embed haproxy.cfg.tmpl
+var Template string
+
+// Conf is what the template is executed with.
+type Conf struct {
+	Cluster string
+	Node    string
+	// IPv6 says whether to listen on IPv6 too: binding to it fails where the
+	// kernel has it switched off (hard case 25).
+	IPv6 bool
+	// Port is the front end that clients are redirected to; ReadyPort answers on
+	// loopback whether this HAProxy can serve.
+	Port      int
+	ReadyPort int
+	// Socket is the only way to administer HAProxy.
+	Socket   string
+	Backends []Backend
+}
+
+// Backend is an API server.
+type Backend struct {
+	Name string
+	// Address is "host:port", the host in brackets for IPv6.
+	Address string
+}
+
+// New works out what a control-plane node runs: every control-plane node that
+// is known is a backend, this one too, by its address of the primary family.
+func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
+	h := &Conf{
+		Cluster:   c.Metadata.Name,
+		Node:      n.Name,
+		IPv6:      !n.NoIPv6,
+		Port:      c.Spec.Ports.HAProxy,
+		ReadyPort: c.Spec.Ports.HAProxyReady,
+		Socket:    v1alpha1.HAProxySocket,
+	}
+	for _, g := range c.Spec.Groups {
+		if g.Role == v1alpha1.GroupAPI && len(g.VIPs) > 0 {
+			h.Backends = backends(c, n, g.VIPs[0])
+			break
+		}
+	}
+	return h
+}
+
+// Render executes a node template, the shipped one or the one on the node.
+func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	return templates.Execute("haproxy.cfg.tmpl", text, New(c, n))
+}
+
+// backends uses the addresses in the VIP's network, which the nodes' own
+// adverts take too, and names every backend after its node.
+func backends(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, vip netip.Addr) []Backend {
+	bind, ok := n.Bind(vip)
+	if !ok {
+		return nil
+	}
+	var out []Backend
+	add := func(name string, a netip.Addr) {
+		port := strconv.Itoa(c.Spec.Ports.API)
+		out = append(out, Backend{Name: name, Address: net.JoinHostPort(a.String(), port)})
+	}
+	if n.Role == v1alpha1.RoleMaster {
+		add(n.Name, bind.Source.Addr())
+	}
+	for _, p := range n.Peers {
+		if p.Role != v1alpha1.RoleMaster || p.Name == n.Name {
+			continue
+		}
+		if a, ok := p.AddressFor(bind); ok {
+			add(p.Name, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b Backend) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,225 @@
+// Package keepalived makes keepalived.conf of a node from ClusterConfig and
+// Node.
+package keepalived
+
+import (
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates"
+)
+
+// Template is the node template, as it is shipped.
+//
+//go:embed keepalived.conf.tmpl
+var Template string
+
+// Conf is what the template is executed with.
+type Conf struct {
+	Cluster string
+	Node    string
+	// Idle says, a line each, why VIPs of this node's role are left out.
+	Idle []string
+	// TrackFiles are those that Instances and SyncGroups name.
+	TrackFiles []TrackFile
+	SyncGroups []SyncGroup
+	Instances  []Instance
+}
+
+// TrackFile is a file that keepalived watches.
+type TrackFile struct {
+	Term
+	Path string
+}
+
+// SyncGroup holds instances that change state together, with the checks of all
+// of them (hard case 14).
+type SyncGroup struct {
+	Name    string
+	Members []string
+	Terms   []Term
+}
+
+// Instance is one VRRP instance: one VIP of one group.
+type Instance struct {
+	Name      string
+	Version   int
+	Interface string
+	RouterID  int
+	Priority  int
+	// AdvertInterval is in seconds, such as "0.1".
+	AdvertInterval string
+	// Password is at most 8 bytes; empty for VRRPv3.
+	Password string
+	// Source and Peers are set in unicast mode with at least one peer.
+	Source netip.Addr
+	Peers  []netip.Addr
+	// QuietGroup is a multicast address that no other cluster listens to. It is
+	// set in unicast mode without peers, where keepalived would send its adverts
+	// to the VRRP multicast group that everybody shares.
+	QuietGroup string
+	// VIP has a host prefix, so that the kernel does not choose it as the source
+	// of the node's own connections.
+	VIP   netip.Prefix
+	Terms []Term
+}
+
+// Addresses set aside for experiments, link scope (RFC 4727 sections 2.4.1 and
+// 3.4): adverts of a lone holder must go somewhere.
+const (
+	quietGroup4 = "224.0.0.254"
+	quietGroup6 = "ff02::114"
+)
+
+// New works out what a node runs. An empty Instances means that keepalived has
+// nothing to do here; Idle says why.
+func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
+	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
+	if c.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		k.Idle = []string{"the load balancer is outside of the cluster"}
+		return k
+	}
+	for i := range c.Spec.Groups {
+		k.add(&c.Spec, n, &c.Spec.Groups[i])
+	}
+	return k
+}
+
+// Render executes a node template, the shipped one or the one on the node.
+func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	return templates.Execute("keepalived.conf.tmpl", text, New(c, n))
+}
+
+func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) {
+	if !s.Hosts(g, n.Role, n.Labels) {
+		return
+	}
+	peers := peersOf(s, n, g)
+	if why := staysOut(s, n, g, peers); why != "" {
+		k.Idle = append(k.Idle, g.Name+": "+why)
+		return
+	}
+	base, terms := Terms(g, n.Role)
+	settings := s.VRRP.Initial()
+	if n.VRRP != nil {
+		settings = *n.VRRP
+	}
+	var members []string
+	for i, vip := range g.VIPs {
+		bind, ok := n.Bind(vip)
+		if !ok {
+			k.Idle = append(k.Idle, fmt.Sprintf("%s: no address of the family of %s on this node", g.Name, vip))
+			continue
+		}
+		inst := Instance{
+			Name:      fmt.Sprintf("%s_%d", g.Instance, i),
+			Version:   settings.Version,
+			Interface: bind.Interface,
+			RouterID:  g.VirtualRouterID,
+			Priority:  base,
+			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
+			Terms:     terms,
+		}
+		if vip.Is6() {
+			inst.Version = 3
+		}
+		if inst.Version == 2 {
+			inst.Password = g.Password
+		}
+		interval := settings.AdvertIntervalMS
+		if settings.Mode != v1alpha1.ModeMulticast {
+			inst.unicast(bind, peers)
+			interval = PacedInterval(interval, len(inst.Peers)*len(g.VIPs), inst.Version)
+		}
+		inst.AdvertInterval = seconds(interval)
+		k.Instances = append(k.Instances, inst)
+		members = append(members, inst.Name)
+	}
+	if len(members) == 0 {
+		return
+	}
+	for _, t := range terms {
+		k.TrackFiles = append(k.TrackFiles, TrackFile{Term: t, Path: v1alpha1.TrackDir + "/" + t.Name})
+	}
+	if g.Together && len(members) > 1 {
+		k.SyncGroups = append(k.SyncGroups, SyncGroup{Name: g.Instance, Members: members, Terms: terms})
+		for i := range k.Instances[len(k.Instances)-len(members):] {
+			// keepalived takes weights of members away: the group has them.
+			k.Instances[len(k.Instances)-len(members)+i].Terms = nil
+		}
+	}
+}
+
+// unicast fills in where adverts go.
+func (i *Instance) unicast(bind v1alpha1.Binding, peers []v1alpha1.Peer) {
+	for _, p := range peers {
+		if a, ok := p.AddressFor(bind); ok && a != bind.Source.Addr() {
+			i.Peers = append(i.Peers, a)
+		}
+	}
+	slices.SortFunc(i.Peers, netip.Addr.Compare)
+	i.Peers = slices.Compact(i.Peers)
+	switch {
+	case len(i.Peers) > 0:
+		i.Source = bind.Source.Addr()
+	case bind.Source.Addr().Is4():
+		i.QuietGroup = quietGroup4
+	default:
+		i.QuietGroup = quietGroup6
+	}
+}
+
+// peersOf are the other nodes that can hold the group's VIPs.
+func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
+	var out []v1alpha1.Peer
+	for _, p := range n.Peers {
+		gone := p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone
+		if p.Name != n.Name && !gone && s.Hosts(g, p.Role, p.Labels) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// staysOut says why a node must not take part, or nothing.
+func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
+	if n.Role == v1alpha1.RoleBootstrap {
+		return ""
+	}
+	if n.Unregistered {
+		return "this node is not registered with the cluster" // hard case 3
+	}
+	if g.Role == v1alpha1.GroupIngress || len(peers) > 0 || s.ControlPlane.Replicas == 1 {
+		return ""
+	}
+	// Hard case 13: with two control-plane nodes one may be alone for a while,
+	// and is the only one that can serve, once the bootstrap has gone.
+	if s.ControlPlane.Replicas == 2 && n.BootstrapGone {
+		return ""
+	}
+	return "no other control-plane node is known" // hard case 2
+}
+
+// MaxAdvertsPerSecond bounds what the holder of a VIP sends in unicast mode,
+// where every advert goes to every peer (hard case 26).
+const MaxAdvertsPerSecond = 2000
+
+// PacedInterval stretches an advert interval (milliseconds) so that a holder
+// with that many receivers stays within MaxAdvertsPerSecond, and rounds it up
+// to what the version carries: 10 ms for 3, 1 s for 2.
+func PacedInterval(ms, receivers, version int) int {
+	step := 10
+	if version == 2 {
+		step = 1000
+	}
+	need := (receivers*1000 + MaxAdvertsPerSecond - 1) / MaxAdvertsPerSecond
+	return (max(ms, need) + step - 1) / step * step
+}
+
+func seconds(ms int) string {
+	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
+}
