@@ -1,0 +1,153 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// LoadClusterConfig reads cluster.yaml strictly and validates it: a node works
+// with a file that is right as a whole or keeps the one that it had. file
+// names it in errors.
+func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
+	c := &ClusterConfig{}
+	if err := yaml.UnmarshalStrict(data, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	list := c.Validate()
+	for i := range list {
+		list[i].File = file
+	}
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Marshal writes what LoadClusterConfig reads. The bytes depend on nothing but
+// the value.
+func (c *ClusterConfig) Marshal() ([]byte, error) { return yaml.Marshal(c) }
+
+// Validate checks that everything that reaches a daemon's configuration is
+// harmless there, whoever wrote the file, and that the parts fit together.
+func (c *ClusterConfig) Validate() problem.List {
+	k := &checker{}
+	if c.APIVersion != APIVersion {
+		k.add(problem.WrongKind, "apiVersion", quote(c.APIVersion), APIVersion)
+	}
+	if c.Kind != KindClusterConfig {
+		k.add(problem.WrongKind, "kind", quote(c.Kind), KindClusterConfig)
+	}
+	s := &c.Spec
+	k.name("metadata.name", c.Metadata.Name)
+	k.name("spec.domain", s.Domain)
+	k.name("spec.platform", s.Platform)
+	oneOf(k, "spec.topology", s.Topology, TopologyHighlyAvailable, TopologyHighlyAvailableArbiter, TopologyDualReplica, TopologySingleReplica)
+	if s.ControlPlane.Replicas < 1 {
+		k.add(problem.BadValue, "spec.controlPlane.replicas", fmt.Sprint(s.ControlPlane.Replicas), "at least 1")
+	}
+	oneOf(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal)
+	if s.LoadBalancer != LoadBalancerExternal {
+		k.settings("spec.vrrp.target", s.VRRP.Target)
+		if s.VRRP.Start != nil {
+			k.settings("spec.vrrp.start", *s.VRRP.Start)
+		}
+	}
+	for i := range s.Groups {
+		k.group(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i], s.LoadBalancer)
+	}
+	k.groups(s.Groups)
+	for i, p := range s.Peers {
+		field := fmt.Sprintf("spec.peers[%d]", i)
+		k.name(field+".name", p.Name)
+		k.name(field+".role", p.Role)
+		k.addresses(field+".addresses", p.Addresses)
+	}
+	k.dns(&DNS{Upstreams: s.DNS.Upstreams, Records: s.DNS.Records})
+	for _, p := range s.Ports.list(&DefaultPorts) {
+		if *p.port < 1 || *p.port > 65535 {
+			k.add(problem.BadValue, "spec.ports."+p.name, fmt.Sprint(*p.port), "a port, 1 to 65535")
+		}
+	}
+	return k.list
+}
+
+func (k *checker) name(field, s string) {
+	switch {
+	case s == "":
+		k.add(problem.MissingField, field, "nothing", "a DNS name")
+	case !ValidName(s):
+		k.add(problem.BadName, field, quote(s), "a DNS name of lower-case letters, digits, hyphens and periods")
+	}
+}
+
+func (k *checker) settings(field string, v VRRPSettings) {
+	oneOf(k, field+".profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	oneOf(k, field+".mode", v.Mode, ModeUnicast, ModeMulticast)
+	if v.Version != 2 && v.Version != 3 {
+		k.add(problem.BadValue, field+".version", fmt.Sprint(v.Version), "2 or 3")
+	}
+	if why := AdvertInterval(v.Version, millis(v.AdvertIntervalMS)); why != "" {
+		k.add(problem.BadTiming, field+".advertIntervalMS", fmt.Sprintf("%d ms", v.AdvertIntervalMS), why)
+	}
+}
+
+// groups checks what must be unique among groups.
+func (k *checker) groups(groups []Group) {
+	names, ids := map[string]bool{}, map[int]string{}
+	for i, g := range groups {
+		field := fmt.Sprintf("spec.groups[%d]", i)
+		if names[g.Name] {
+			k.add(problem.ConflictingFields, field+".name", quote(g.Name), "each group once")
+		}
+		names[g.Name] = true
+		if by, taken := ids[g.VirtualRouterID]; taken && g.VirtualRouterID != 0 {
+			k.add(problem.RouterIDTaken, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "an ID of its own, this is the one of "+by)
+		}
+		ids[g.VirtualRouterID] = g.Name
+	}
+}
+
+func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
+	k.label(field+".name", g.Name, "the name of a group")
+	oneOf(k, field+".role", g.Role, GroupAPI, GroupIngress, GroupDNS)
+	if len(g.VIPs) == 0 {
+		k.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
+	}
+	k.vips(field+".vips", g.VIPs)
+	for i, d := range g.Domains {
+		k.name(fmt.Sprintf("%s.domains[%d]", field, i), d)
+	}
+	k.selector(field+".nodeSelector", g.NodeSelector)
+	if g.HealthPort < 0 || g.HealthPort > 65535 {
+		k.add(problem.BadValue, field+".healthPort", fmt.Sprint(g.HealthPort), "a port, 1 to 65535")
+	}
+	if lb == LoadBalancerExternal {
+		return
+	}
+	if !validWord(g.Instance, 255, "_-.") {
+		k.add(problem.BadName, field+".instance", quote(g.Instance), "letters, digits, hyphens, underscores and periods")
+	}
+	if g.Password != "" && !validWord(g.Password, 8, "_-.") {
+		k.add(problem.BadValue, field+".password", "another text", "at most 8 letters, digits, hyphens, underscores and periods")
+	}
+	if g.VirtualRouterID < 1 || g.VirtualRouterID > 255 {
+		k.add(problem.BadValue, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "1 to 255")
+	}
+}
+
+// validWord says whether s is a word of letters, digits and some marks.
+func validWord(s string, most int, marks string) bool {
+	if s == "" || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		if !alphanumeric(s[i]) && !strings.ContainsRune(marks, rune(s[i])) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,282 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// checker gathers problems of one document.
+type checker struct{ list problem.List }
+
+func (c *checker) add(code problem.Code, field, found, expected string) {
+	c.list = append(c.list, problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected})
+}
+
+// oneOf checks a word; the empty one stands for the default.
+func oneOf[T ~string](c *checker, field string, got T, want ...T) {
+	if got == "" || slices.Contains(want, got) {
+		return
+	}
+	words := make([]string, len(want))
+	for i, w := range want {
+		words[i] = string(w)
+	}
+	c.add(problem.BadValue, field, quote(string(got)), strings.Join(words, " or "))
+}
+
+// quote makes text from a file safe to print, and short.
+func quote(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// Validate checks what can be checked without the install-config and reports
+// every problem, by field.
+func (v *VIPConfig) Validate() problem.List {
+	c := &checker{}
+	if v.APIVersion != APIVersion {
+		c.add(problem.WrongKind, "apiVersion", quote(v.APIVersion), APIVersion)
+	}
+	if v.Kind != KindVIPConfig {
+		c.add(problem.WrongKind, "kind", quote(v.Kind), KindVIPConfig)
+	}
+	s := &v.Spec
+	c.vips("spec.apiVIPs", s.APIVIPs)
+	c.vips("spec.ingressVIPs", s.IngressVIPs)
+	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal)
+	c.vrrp(&s.VRRP)
+	c.ports(s.Ports)
+	c.image("spec.images.agent", s.Images.Agent)
+	c.image("spec.images.keepalived", s.Images.Keepalived)
+	c.image("spec.images.haproxy", s.Images.HAProxy)
+	c.image("spec.images.coredns", s.Images.CoreDNS)
+	c.dns(&s.DNS)
+	c.ingress(s.Ingress)
+	c.pools(s.Pools)
+	return c.list
+}
+
+// vips checks a list of VIPs: at most one of each family.
+func (c *checker) vips(field string, vips []netip.Addr) {
+	c.addresses(field, vips)
+	families := map[bool]int{}
+	for i, a := range vips {
+		if !a.IsValid() {
+			continue
+		}
+		if _, twice := families[a.Is4()]; twice {
+			c.add(problem.BadAddress, fmt.Sprintf("%s[%d]", field, i), a.String(), "at most one IPv4 and one IPv6 address")
+		}
+		families[a.Is4()] = i
+	}
+}
+
+func (c *checker) addresses(field string, list []netip.Addr) {
+	for i, a := range list {
+		if what := UsableAddress(a); what != "" {
+			c.add(problem.BadAddress, fmt.Sprintf("%s[%d]", field, i), what, "the unicast address of a host")
+		}
+	}
+}
+
+func (c *checker) vrrp(v *VRRP) {
+	oneOf(c, "spec.vrrp.profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	oneOf(c, "spec.vrrp.mode", v.Mode, ModeUnicast, ModeMulticast)
+	c.routerID("spec.vrrp.virtualRouterIDs.api", v.VirtualRouterIDs.API)
+	c.routerID("spec.vrrp.virtualRouterIDs.ingress", v.VirtualRouterIDs.Ingress)
+	c.routerID("spec.vrrp.virtualRouterIDs.dns", v.VirtualRouterIDs.DNS)
+	if v.Profile != ProfileCustom {
+		if v.Version != 0 {
+			c.add(problem.ConflictingFields, "spec.vrrp.version", fmt.Sprint(v.Version), "no version, or vrrp.profile: custom")
+		}
+		if v.AdvertInterval != 0 {
+			c.add(problem.ConflictingFields, "spec.vrrp.advertInterval", v.AdvertInterval.String(), "no interval, or vrrp.profile: custom")
+		}
+		return
+	}
+	if v.AdvertInterval == 0 {
+		c.add(problem.MissingField, "spec.vrrp.advertInterval", "nothing", "an interval such as 50ms, for profile custom")
+		return
+	}
+	if why := AdvertInterval(v.Version, time.Duration(v.AdvertInterval)); why != "" {
+		c.add(problem.BadTiming, "spec.vrrp.advertInterval", v.AdvertInterval.String(), why)
+	}
+	if v.Version != 0 && v.Version != 2 && v.Version != 3 {
+		c.add(problem.BadValue, "spec.vrrp.version", fmt.Sprint(v.Version), "2 or 3")
+	}
+}
+
+// AdvertInterval says what a version of VRRP expects where it cannot carry the
+// interval, or nothing.
+func AdvertInterval(version int, d time.Duration) string {
+	if version == 2 {
+		if d < time.Second || d > 255*time.Second || d%time.Second != 0 {
+			return "1s to 255s in whole seconds, all that VRRPv2 can carry"
+		}
+		return ""
+	}
+	if d < 10*time.Millisecond || d > 40950*time.Millisecond || d%(10*time.Millisecond) != 0 {
+		return "10ms to 40.95s in steps of 10ms, all that VRRPv3 can carry"
+	}
+	return ""
+}
+
+func (c *checker) routerID(field string, id int) {
+	if id < 0 || id > 255 {
+		c.add(problem.BadValue, field, fmt.Sprint(id), "1 to 255")
+	}
+}
+
+func (c *checker) port(field string, p int) {
+	if p < 0 || p > 65535 {
+		c.add(problem.BadValue, field, fmt.Sprint(p), "a port, 1 to 65535")
+	}
+}
+
+// ports checks ranges, and that no two services of one node share a port, the
+// defaults counted in. Ironic is left out: it is on the bootstrap only.
+func (c *checker) ports(p Ports) {
+	taken := map[int]string{22: "ssh", 53: "CoreDNS", 80: "the router", 443: "the router", 5353: "mDNS", 10250: "kubelet"}
+	usual := DefaultPorts
+	// Ports that the user set come last, so that they are the ones complained of.
+	for _, chosen := range []bool{false, true} {
+		for _, n := range p.list(&usual) {
+			field := "spec.ports." + n.name
+			if (*n.port != 0) != chosen {
+				continue
+			}
+			port := *n.usual
+			if chosen {
+				port = *n.port
+				c.port(field, port)
+			}
+			if by, ok := taken[port]; ok {
+				c.add(problem.PortTaken, field, fmt.Sprint(port), "a port that is free, this is the one of "+by)
+				continue
+			}
+			taken[port] = n.name
+		}
+	}
+}
+
+// ValidImage says whether s is a container image reference, such as
+// quay.io/org/name:tag or quay.io/org/name@sha256:....
+func ValidImage(s string) bool {
+	return len(s) <= 512 && reference.ReferenceRegexp.MatchString(s)
+}
+
+func (c *checker) image(field, s string) {
+	if s != "" && !ValidImage(s) {
+		c.add(problem.BadImage, field, quote(s), "an image such as quay.io/org/name@sha256:...")
+	}
+}
+
+func (c *checker) dns(d *DNS) {
+	c.addresses("spec.dns.upstreams", d.Upstreams)
+	if len(d.Upstreams) > 15 {
+		c.add(problem.BadValue, "spec.dns.upstreams", fmt.Sprintf("%d addresses", len(d.Upstreams)), "at most 15")
+	}
+	seen := map[string]bool{}
+	for i, r := range d.Records {
+		field := fmt.Sprintf("spec.dns.records[%d]", i)
+		c.domain(field+".name", strings.TrimPrefix(r.Name, "*."), r.Name, `a name such as registry.example.com or *.apps2.example.com`)
+		if seen[r.Name] && r.Name != "" {
+			c.add(problem.ConflictingFields, field+".name", quote(r.Name), "each name once")
+		}
+		seen[r.Name] = true
+		if len(r.Addresses) == 0 {
+			c.add(problem.MissingField, field+".addresses", "nothing", "at least one address")
+		}
+		c.addresses(field+".addresses", r.Addresses)
+	}
+}
+
+// domain checks a name of at least two labels.
+func (c *checker) domain(field, name, found, expected string) {
+	switch {
+	case name == "":
+		c.add(problem.MissingField, field, "nothing", expected)
+	case !ValidName(name) || !strings.Contains(name, "."):
+		c.add(problem.BadName, field, quote(found), expected)
+	}
+}
+
+func (c *checker) ingress(list []Ingress) {
+	seen := map[string]bool{}
+	for i, g := range list {
+		field := fmt.Sprintf("spec.ingress[%d]", i)
+		c.label(field+".name", g.Name, "the name of an IngressController")
+		if seen[g.Name] && g.Name != "" {
+			c.add(problem.ConflictingFields, field+".name", quote(g.Name), "each ingress controller once")
+		}
+		seen[g.Name] = true
+		switch {
+		case g.Name == DefaultIngress && len(g.VIPs) > 0:
+			c.add(problem.ConflictingFields, field+".vips", fmt.Sprintf("%d VIPs", len(g.VIPs)), "none: those of the default ingress controller are ingressVIPs")
+		case g.Name == DefaultIngress && g.VirtualRouterID != 0:
+			c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "none: that of the default ingress controller is vrrp.virtualRouterIDs.ingress")
+		case g.Name != DefaultIngress && len(g.VIPs) == 0:
+			c.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
+		}
+		c.vips(field+".vips", g.VIPs)
+		if g.Name != DefaultIngress && len(g.Domains) == 0 {
+			c.add(problem.MissingField, field+".domains", "nothing", "the domain of the ingress controller's routes")
+		}
+		for j, d := range g.Domains {
+			c.domain(fmt.Sprintf("%s.domains[%d]", field, j), d, d, "a domain such as apps2.example.com")
+		}
+		c.selector(field+".nodeSelector", g.NodeSelector)
+		c.port(field+".healthPort", g.HealthPort)
+		c.routerID(field+".virtualRouterID", g.VirtualRouterID)
+	}
+}
+
+func (c *checker) selector(field string, labels map[string]string) {
+	for _, k := range sortedKeys(labels) {
+		if !ValidLabelKey(k) {
+			c.add(problem.BadName, field, quote(k), "the key of a label")
+		}
+		if v := labels[k]; !ValidLabelValue(v) {
+			c.add(problem.BadValue, field, quote(v), "the value of a label")
+		}
+	}
+}
+
+func (c *checker) label(field, s, expected string) {
+	switch {
+	case s == "":
+		c.add(problem.MissingField, field, "nothing", expected)
+	case !ValidLabel(s):
+		c.add(problem.BadName, field, quote(s), expected+": lower-case letters, digits and hyphens, at most 63")
+	}
+}
+
+func (c *checker) pools(pools []Pool) {
+	seen := map[string]bool{RoleMaster: true, RoleWorker: true, RoleArbiter: true, RoleBootstrap: true, "control-plane": true}
+	for i, p := range pools {
+		field := fmt.Sprintf("spec.pools[%d].name", i)
+		c.label(field, p.Name, "the name of a pool")
+		if seen[p.Name] {
+			c.add(problem.ConflictingFields, field, quote(p.Name), "a name of its own, besides master, worker, arbiter and bootstrap")
+		}
+		seen[p.Name] = p.Name != ""
+	}
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
