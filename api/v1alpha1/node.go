@@ -106,7 +106,8 @@ func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
 func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]string) bool {
 	switch {
 	case g.Role != GroupIngress:
-		return role == RoleMaster || role == RoleBootstrap
+		// An arbiter has no API server but a HAProxy in front of the others'.
+		return role == RoleMaster || role == RoleArbiter || role == RoleBootstrap
 	case role == RoleBootstrap || role == RoleArbiter:
 		return false
 	}

@@ -1,0 +1,37 @@
+// Package manifest makes the cluster manifests that go with what nodes get:
+// the namespace of the mirror pods, the agent's rights, and the node disruption
+// policy.
+package manifest
+
+import (
+	"embed"
+
+	"github.com/vipgen/vipgen/templates"
+)
+
+//go:embed *.tmpl
+var files embed.FS
+
+// Names of the manifests, which are also their file names without ".yaml".
+const (
+	Namespace            = "namespace"
+	RBAC                 = "rbac"
+	NodeDisruptionPolicy = "node-disruption-policy"
+)
+
+// Params is what the manifest templates are executed with.
+type Params struct {
+	// Namespace is where the mirror pods appear.
+	Namespace string
+	// LiveFiles are files on the node that the agent applies by itself.
+	LiveFiles []string
+}
+
+// Render makes the manifest with that name.
+func Render(name string, p Params) ([]byte, error) {
+	text, err := files.ReadFile(name + ".yaml.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	return templates.Execute(name, string(text), p)
+}
