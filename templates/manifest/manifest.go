@@ -12,10 +12,14 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// Names of the manifests, which are also their file names without ".yaml".
+// Names of the manifests, which are also their file names without ".yaml". Each
+// is one object, since installers read one object a file.
 const (
 	Namespace            = "namespace"
-	RBAC                 = "rbac"
+	ClusterRole          = "clusterrole"
+	ClusterRoleBinding   = "clusterrolebinding"
+	Role                 = "role"
+	RoleBinding          = "rolebinding"
 	NodeDisruptionPolicy = "node-disruption-policy"
 )
 

@@ -1,0 +1,111 @@
+package render
+
+import (
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/templates/manifest"
+	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/unit"
+)
+
+// Bundles gives what the nodes of every pool get, in the order of c.Roles.
+func (c *Cluster) Bundles() ([]ignition.Bundle, error) {
+	config, err := c.Config.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	var out []ignition.Bundle
+	for _, role := range c.Roles {
+		b, err := c.bundle(role, config)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
+	b := ignition.Bundle{Role: role}
+	add := func(path string, contents []byte) {
+		b.Files = append(b.Files, ignition.File{Path: path, Mode: 0o644, Contents: contents})
+	}
+	add(v1alpha1.ClusterConfigPath, config)
+	add(v1alpha1.CorefileTemplate, []byte(coredns.Template))
+	add(v1alpha1.HostsTemplate, []byte(coredns.HostsTemplate))
+	add(assets.NetworkManagerPath, []byte(assets.NetworkManager))
+	pods := []string{pod.CoreDNS, pod.MDNS}
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+		add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
+		add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
+		pods = append(pods, pod.Keepalived)
+		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter {
+			add(v1alpha1.HAProxyTemplate, []byte(haproxy.Template))
+			pods = append(pods, pod.HAProxy)
+		}
+	}
+	for _, name := range pods {
+		text, err := pod.Render(name, pod.Params{Role: role, Namespace: c.Namespace, Images: c.Images})
+		if err != nil {
+			return b, err
+		}
+		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
+	}
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Retry: c.Version != "4.12"})
+	if err != nil {
+		return b, err
+	}
+	for _, u := range units {
+		b.Units = append(b.Units, ignition.Unit{Name: u.Name, Enabled: &u.Enabled, Contents: u.Contents})
+	}
+	return b, b.Sort()
+}
+
+// modeFile names the way of electing that a running cluster is to move to; the
+// agents switch together (seed 004).
+func modeFile(v v1alpha1.VRRPSettings) []byte {
+	return []byte("mode: " + string(v.Mode) + "\nprofile: " + string(v.Profile) + "\n")
+}
+
+// Manifest is a cluster manifest.
+type Manifest struct {
+	// Name is that of its file, without ".yaml".
+	Name     string
+	Contents []byte
+}
+
+// Manifests gives the cluster manifests that go with the pools' files.
+func (c *Cluster) Manifests() ([]Manifest, error) {
+	names := []string{}
+	if c.OwnNamespace {
+		names = append(names, manifest.Namespace)
+	}
+	names = append(names, manifest.ClusterRole, manifest.ClusterRoleBinding, manifest.Role, manifest.RoleBinding)
+	if c.DisruptionPolicy {
+		names = append(names, manifest.NodeDisruptionPolicy)
+	}
+	p := manifest.Params{Namespace: c.Namespace, LiveFiles: liveFiles}
+	var out []Manifest
+	for _, name := range names {
+		text, err := manifest.Render(name, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Manifest{Name: name, Contents: text})
+	}
+	return out, nil
+}
+
+// liveFiles are those that the agent applies by itself.
+var liveFiles = []string{
+	v1alpha1.ModeFile,
+	v1alpha1.ClusterConfigPath,
+	v1alpha1.CorefileTemplate,
+	v1alpha1.HostsTemplate,
+	v1alpha1.HAProxyTemplate,
+	v1alpha1.KeepalivedTemplate,
+}

@@ -1,0 +1,308 @@
+package render
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+func (r *resolver) report(s problem.Severity, doc *source.Document, p problem.Problem) {
+	p.Severity = s
+	if doc != nil {
+		p = doc.Locate(problem.List{p})[0]
+	}
+	r.list = append(r.list, p)
+}
+
+func (r *resolver) errorAt(doc *source.Document, code problem.Code, field, found, expected string) {
+	r.report(problem.Error, doc, problem.Problem{Code: code, Field: field, Found: found, Expected: expected})
+}
+
+func (r *resolver) checkVersion(v string) {
+	known := ignition.SupportedOpenShift()
+	if v != "" && !slices.Contains(known, v) {
+		r.errorAt(r.in.vipDoc, problem.UnsupportedVersion, "spec.openshiftVersion", fmt.Sprintf("%q", v),
+			known[0]+" to "+known[len(known)-1])
+		return
+	}
+	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
+		r.errorAt(r.in.vipDoc, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", "openshiftVersion "+orAny(v),
+			"openshiftVersion 4.17 or later, the first with node disruption policies")
+	}
+	if r.in.Install.FeatureSet != "" {
+		return // previews of features come with a feature set
+	}
+	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, 20) {
+		r.errorAt(r.in.Install.Doc, problem.NeedsVersion, "arbiter", "openshiftVersion "+v, "openshiftVersion 4.20 or later, the first with arbiters")
+	}
+}
+
+// atLeast compares a version "4.N"; an unknown one is not.
+func atLeast(v string, minor int) bool {
+	var n int
+	if _, err := fmt.Sscanf(v, "4.%d", &n); err != nil {
+		return false
+	}
+	return n >= minor
+}
+
+func orAny(v string) string {
+	if v == "" {
+		return "not given"
+	}
+	return v
+}
+
+func (r *resolver) checkTopology() {
+	i := r.in.Install
+	n := i.ControlPlane.Replicas
+	bad := func(field, found, expected string) {
+		r.errorAt(i.Doc, problem.Topology, field, found, expected)
+	}
+	switch {
+	case n < 1:
+		bad("controlPlane.replicas", fmt.Sprint(n), "1, 3, 4 or 5, or 2 with an arbiter or with fencing")
+	case n == 2 && i.Arbiter == nil && !i.Fencing:
+		bad("controlPlane.replicas", "2", "1, 3, 4 or 5, or 2 with an arbiter or with fencing: two nodes alone cannot tell which of them is right")
+	}
+	if i.Arbiter != nil {
+		if n != 2 {
+			bad("arbiter", fmt.Sprintf("an arbiter beside %d control-plane nodes", n), "controlPlane.replicas: 2")
+		}
+		if i.Arbiter.Replicas != 1 {
+			bad("arbiter.replicas", fmt.Sprint(i.Arbiter.Replicas), "1")
+		}
+		if i.Fencing {
+			bad("arbiter", "an arbiter and fencing", "one of them")
+		}
+	}
+	if i.Fencing && n != 2 {
+		bad("controlPlane.fencing", fmt.Sprintf("fencing with %d control-plane nodes", n), "controlPlane.replicas: 2")
+	}
+}
+
+// checkVIPs checks VIPs against everything that is known of the network.
+func (r *resolver) checkVIPs() {
+	if !r.checkPresence() {
+		return
+	}
+	all := slices.Concat(r.api, r.ingress)
+	if r.dns != nil {
+		all = append(all, *r.dns)
+		r.report(problem.Warning, r.dns.doc, problem.Problem{Code: problem.Deprecated, Field: r.dns.field,
+			Found: "a DNS VIP", Expected: "none: only clusters first installed with OpenShift 4.2 to 4.4 have one"})
+	}
+	for i, g := range r.in.VIP.Spec.Ingress {
+		for j, a := range g.VIPs {
+			all = append(all, place{a, r.in.vipDoc, fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)})
+		}
+		r.checkFamilies(places(r.in.vipDoc, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
+	}
+	r.checkFamilies(r.api)
+	r.checkFamilies(r.ingress)
+	r.checkSameFamilies()
+	seen := map[netip.Addr]place{}
+	for _, v := range all {
+		r.checkNetworks(v)
+		r.checkHosts(v)
+		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
+			r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+first.field)
+		} else {
+			seen[v.Addr] = v
+		}
+	}
+	r.checkNames()
+}
+
+func places(doc *source.Document, field string, list []netip.Addr) []place {
+	var out []place
+	for i, a := range list {
+		out = append(out, place{a, doc, fmt.Sprintf("%s[%d]", field, i)})
+	}
+	return out
+}
+
+// checkPresence says whether there is anything to check.
+func (r *resolver) checkPresence() bool {
+	if len(r.api) > 0 && len(r.ingress) > 0 {
+		return true
+	}
+	i := r.in.Install
+	hint := fmt.Sprintf("give platform.%s.apiVIPs and ingressVIPs", i.Platform)
+	if i.Platform == "ovirt" {
+		hint = "give platform.ovirt.api_vips and ingress_vips"
+	}
+	if _, has := shortNames[i.Platform]; !has {
+		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
+			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
+	}
+	for _, missing := range []struct {
+		what string
+		list []place
+	}{{"API VIP", r.api}, {"ingress VIP", r.ingress}} {
+		if len(missing.list) == 0 {
+			r.report(problem.Error, i.Doc, problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform,
+				Found: "no " + missing.what, Expected: "one per address family", Hint: hint})
+		}
+	}
+	return false
+}
+
+// mayShare: with a load balancer outside of the cluster one address may serve
+// both API and ingress, as the installer allows.
+func (r *resolver) mayShare(a, b place) bool {
+	isAPI := func(p place) bool { return slices.Contains(r.api, p) }
+	isIngress := func(p place) bool { return slices.Contains(r.ingress, p) }
+	return r.external() && (isAPI(a) && isIngress(b) || isIngress(a) && isAPI(b))
+}
+
+func (r *resolver) external() bool {
+	return r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerExternal
+}
+
+// checkFamilies: the order of families must be that of the machine networks,
+// whose first is the cluster's primary one.
+func (r *resolver) checkFamilies(list []place) {
+	if len(list) != 2 || len(r.in.Install.MachineNetworks) == 0 {
+		return
+	}
+	primary := r.in.Install.MachineNetworks[0].Prefix.Addr()
+	if list[0].Is4() != primary.Is4() {
+		r.errorAt(list[0].doc, problem.FamilyOrder, list[0].field, family(list[0].Addr)+" first",
+			family(primary)+" first, as in networking.machineNetwork")
+	}
+}
+
+// checkSameFamilies: API and ingress must be reachable by the same families.
+func (r *resolver) checkSameFamilies() {
+	if a, b := families(r.api), families(r.ingress); a != b {
+		r.errorAt(r.ingress[0].doc, problem.FamilyOrder, r.ingress[0].field, b, a+", as the API VIPs")
+	}
+}
+
+func families(list []place) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, family(p.Addr))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " and ")
+}
+
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// checkNetworks: nodes can hold a VIP only in a network that they are in.
+func (r *resolver) checkNetworks(v place) {
+	i := r.in.Install
+	var in *installconfig.Network
+	for n := range i.MachineNetworks {
+		if i.MachineNetworks[n].Prefix.Contains(v.Addr) {
+			in = &i.MachineNetworks[n]
+			break
+		}
+	}
+	switch {
+	case in == nil && !r.external():
+		p := problem.Problem{Code: problem.VIPOutsideNetwork, Field: v.field, Found: v.String(), Expected: "an address in " + networks(i.MachineNetworks)}
+		if i.MachineNetworks[0].Default {
+			p.Hint = "networking.machineNetwork is not given, so this is the installer's default"
+		}
+		r.report(problem.Error, v.doc, p)
+	case in != nil && isEdge(in.Prefix, v.Addr):
+		r.errorAt(v.doc, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+in.Prefix.String())
+	}
+	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
+		if n.Prefix.Contains(v.Addr) {
+			r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
+		}
+	}
+}
+
+func networks(list []installconfig.Network) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.Prefix.String())
+	}
+	return strings.Join(out, " or ")
+}
+
+// isEdge: the first address of a network, and the last of an IPv4 one.
+func isEdge(p netip.Prefix, a netip.Addr) bool {
+	if p.Bits() >= a.BitLen()-1 {
+		return false
+	}
+	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
+}
+
+func (r *resolver) checkHosts(v place) {
+	taken := func(by string) {
+		r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
+	}
+	hosts := slices.Clone(r.in.Install.Hosts)
+	if r.in.Agent != nil {
+		hosts = append(hosts, r.in.Agent.Hosts...)
+	}
+	for _, h := range hosts {
+		for _, a := range h.Addresses {
+			if a.Addr() == v.Addr {
+				taken("host " + h.Name)
+			}
+		}
+	}
+	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil && r.in.Agent.RendezvousIP.Addr == v.Addr {
+		taken("the rendezvous host")
+	}
+}
+
+// checkNames: no name may resolve to two things.
+func (r *resolver) checkNames() {
+	domain := r.in.Install.Name + "." + r.in.Install.BaseDomain
+	taken := map[string]string{"api." + domain: "the API", "api-int." + domain: "the API", "*.apps." + domain: "the default ingress controller"}
+	claim := func(name, by, field string) {
+		if first, ok := taken[name]; ok {
+			r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
+		}
+		taken[name] = by
+	}
+	for i, g := range r.in.VIP.Spec.Ingress {
+		for j, d := range g.Domains {
+			claim("*."+d, "ingress controller "+g.Name, fmt.Sprintf("spec.ingress[%d].domains[%d]", i, j))
+		}
+	}
+	for i, rec := range r.in.VIP.Spec.DNS.Records {
+		claim(rec.Name, "another record", fmt.Sprintf("spec.dns.records[%d].name", i))
+	}
+}
+
+// checkLoadBalancer: who holds the VIPs must be clear.
+func (r *resolver) checkLoadBalancer() {
+	vip := &r.in.VIP.Spec
+	if r.external() && r.operatorsKeepalived() {
+		r.errorAt(r.in.vipDoc, problem.ConflictingFields, "spec.loadBalancer.type", "External",
+			fmt.Sprintf("platform.%s.loadBalancer.type: UserManaged in the install-config, or OpenShift's own keepalived holds the VIPs too", r.in.Install.Platform))
+	}
+	if r.external() {
+		return
+	}
+	ids := vip.VRRP.VirtualRouterIDs
+	if r.operatorsKeepalived() && r.interoperable() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
+		r.errorAt(r.in.vipDoc, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),
+			fmt.Sprintf("%d, which OpenShift's own keepalived has on the bootstrap host, or platform.%s.loadBalancer.type: UserManaged", v1alpha1.RouterIDs(r.in.Install.Name).API, r.in.Install.Platform))
+	}
+	if want := vip.VRRP.Interoperable; want != nil && !*want && r.operatorsKeepalived() {
+		r.report(problem.Warning, r.in.vipDoc, problem.Problem{Code: problem.ConflictingFields, Field: "spec.vrrp.interoperable",
+			Found: "false", Expected: "true where OpenShift's own keepalived runs on the bootstrap host: both sides will hold the API VIP until it is gone"})
+	}
+}

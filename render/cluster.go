@@ -1,0 +1,227 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/installconfig"
+)
+
+// Cluster is a cluster whose input holds together: everything that its output
+// is made of.
+type Cluster struct {
+	// Config is what every node reads.
+	Config *v1alpha1.ClusterConfig
+	// Version is the OpenShift version to write for; empty means any.
+	Version string
+	// Namespace is where the mirror pods appear; OwnNamespace says that vipgen
+	// has to make it.
+	Namespace    string
+	OwnNamespace bool
+	Images       v1alpha1.Images
+	// Roles are the pools in the order of output: bootstrap (where it is
+	// vipgen's), master, arbiter, worker, custom pools by name.
+	Roles []string
+	// DisruptionPolicy asks for the node disruption policy.
+	DisruptionPolicy bool
+}
+
+// Interoperable says whether nodes start beside the operator's own keepalived.
+func (c *Cluster) Interoperable() bool { return c.Config.Spec.VRRP.Start != nil }
+
+// Resolve puts the input of one cluster together. The list holds every problem
+// found; the cluster is nil when one of them is an error.
+func Resolve(in *Input, o Options) (*Cluster, problem.List) {
+	r := &resolver{in: in}
+	r.collectVIPs()
+	r.checkVersion(in.version(o))
+	r.checkTopology()
+	r.checkVIPs()
+	r.checkLoadBalancer()
+	c := &Cluster{
+		Version:          in.version(o),
+		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
+		Config:           r.config(),
+	}
+	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
+	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
+	r.checkImages(c.Images)
+	c.Roles = r.roles(c)
+	r.list.Sort()
+	if r.list.Err() != nil {
+		return nil, r.list
+	}
+	return c, r.list
+}
+
+// resolver carries the input and the report through one Resolve.
+type resolver struct {
+	in   *Input
+	list problem.List
+	// Addresses of groups with the places that they come from.
+	api, ingress []place
+	dns          *place
+}
+
+// shortNames of platforms stand in the names of OpenShift's namespaces.
+var shortNames = map[string]string{
+	"baremetal": "kni",
+	"vsphere":   "vsphere",
+	"openstack": "openstack",
+	"ovirt":     "ovirt",
+	"nutanix":   "nutanix",
+}
+
+// namespace gives the one of the mirror pods; own says that OpenShift does not
+// make it.
+func namespace(platform string) (name string, own bool) {
+	if short, ok := shortNames[platform]; ok {
+		return "openshift-" + short + "-infra", false
+	}
+	return "openshift-vipgen-infra", true
+}
+
+func (r *resolver) config() *v1alpha1.ClusterConfig {
+	install, vip := r.in.Install, &r.in.VIP.Spec
+	c := &v1alpha1.ClusterConfig{
+		APIVersion: v1alpha1.APIVersion,
+		Kind:       v1alpha1.KindClusterConfig,
+		Metadata:   v1alpha1.ClusterMetadata{Name: install.Name},
+		Spec: v1alpha1.ClusterConfigSpec{
+			Domain:       install.Name + "." + install.BaseDomain,
+			Platform:     install.Platform,
+			Topology:     r.topology(),
+			ControlPlane: v1alpha1.ControlPlane{Replicas: install.ControlPlane.Replicas, Schedulable: r.schedulable()},
+			LoadBalancer: vip.LoadBalancer.Type,
+			Peers:        r.peers(),
+			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records},
+			Ports:        vip.Ports,
+		},
+	}
+	for _, n := range install.MachineNetworks {
+		c.Spec.MachineNetworks = append(c.Spec.MachineNetworks, n.Prefix)
+	}
+	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
+		c.Spec.VRRP = r.vrrp()
+	}
+	c.Spec.Groups = r.groups(c.Spec.Domain)
+	return c
+}
+
+func (r *resolver) topology() v1alpha1.Topology {
+	switch {
+	case r.in.Install.Arbiter != nil:
+		return v1alpha1.TopologyHighlyAvailableArbiter
+	case r.in.Install.ControlPlane.Replicas == 1:
+		return v1alpha1.TopologySingleReplica
+	case r.in.Install.ControlPlane.Replicas == 2:
+		return v1alpha1.TopologyDualReplica
+	default:
+		return v1alpha1.TopologyHighlyAvailable
+	}
+}
+
+// schedulable: without compute nodes the control plane runs the routers, as
+// OpenShift itself decides.
+func (r *resolver) schedulable() bool {
+	for _, p := range r.in.Install.Compute {
+		if p.Replicas > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// vrrp decides how the cluster elects, and how it starts (hard case 23).
+func (r *resolver) vrrp() v1alpha1.ClusterVRRP {
+	v := v1alpha1.ClusterVRRP{Target: r.in.VIP.Spec.VRRP.Settings()}
+	if r.interoperable() {
+		start := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+		v.Start = &start
+	}
+	return v
+}
+
+func (r *resolver) interoperable() bool {
+	if want := r.in.VIP.Spec.VRRP.Interoperable; want != nil {
+		return *want
+	}
+	return r.operatorsKeepalived()
+}
+
+// operatorsKeepalived says whether OpenShift runs a keepalived of its own.
+func (r *resolver) operatorsKeepalived() bool {
+	_, vips := shortNames[r.in.Install.Platform]
+	return vips && r.in.Install.LoadBalancer != installconfig.UserManaged
+}
+
+// peers are the nodes whose addresses stand in the input.
+func (r *resolver) peers() []v1alpha1.Peer {
+	hosts := slices.Clone(r.in.Install.Hosts)
+	if r.in.Agent != nil {
+		hosts = append(hosts, r.in.Agent.Hosts...)
+	}
+	var out []v1alpha1.Peer
+	seen := map[string]bool{}
+	for _, h := range hosts {
+		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, v1alpha1.RoleWorker), Addresses: r.inMachineNetworks(h.Addresses)}
+		if len(p.Addresses) > 0 && !seen[h.Name] {
+			seen[h.Name] = true
+			out = append(out, p)
+		}
+	}
+	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil {
+		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: []netip.Addr{r.in.Agent.RendezvousIP.Addr}})
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// inMachineNetworks leaves out addresses of storage and other networks.
+func (r *resolver) inMachineNetworks(list []netip.Prefix) []netip.Addr {
+	var out []netip.Addr
+	for _, p := range list {
+		if r.inNetwork(p.Addr()) {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}
+
+func (r *resolver) inNetwork(a netip.Addr) bool {
+	return slices.ContainsFunc(r.in.Install.MachineNetworks, func(n installconfig.Network) bool { return n.Prefix.Contains(a) })
+}
+
+// roles are the pools that get something.
+func (r *resolver) roles(c *Cluster) []string {
+	var roles []string
+	if !r.operatorsKeepalived() {
+		roles = append(roles, v1alpha1.RoleBootstrap)
+	}
+	roles = append(roles, v1alpha1.RoleMaster)
+	if r.in.Install.Arbiter != nil {
+		roles = append(roles, v1alpha1.RoleArbiter)
+	}
+	roles = append(roles, v1alpha1.RoleWorker)
+	var custom []string
+	for _, p := range r.in.Install.Compute {
+		custom = append(custom, p.Name)
+	}
+	for _, p := range r.in.VIP.Spec.Pools {
+		custom = append(custom, p.Name)
+	}
+	slices.Sort(custom)
+	for _, name := range slices.Compact(custom) {
+		if name != v1alpha1.RoleWorker {
+			roles = append(roles, name)
+		}
+	}
+	return roles
+}
+
+// instance names a VRRP instance.
+func instance(cluster, suffix string) string { return fmt.Sprintf("%s_%s", cluster, suffix) }

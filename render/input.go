@@ -1,0 +1,90 @@
+// Package render turns an install-config, with what goes beside it, into the
+// ClusterConfig that nodes read and the files that every pool gets. It touches
+// no disk, network or clock.
+package render
+
+import (
+	"cmp"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// File is an input with the name that reports call it by.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Sources are the files that describe one cluster.
+type Sources struct {
+	InstallConfig File
+	// AgentConfig and VIPConfig are optional.
+	AgentConfig *File
+	VIPConfig   *File
+}
+
+// Options are what a command line says about a cluster besides its files.
+type Options struct {
+	// OpenShiftVersion wins over the VIPConfig's.
+	OpenShiftVersion string
+	// Release gives version and images where nothing else does.
+	Release *Release
+}
+
+// Input is what Sources hold, each valid by itself.
+type Input struct {
+	Install *installconfig.InstallConfig
+	Agent   *installconfig.AgentConfig
+	VIP     *v1alpha1.VIPConfig
+	vipDoc  *source.Document
+}
+
+// Read reads all files of a cluster and reports the problems of all of them.
+// The input is nil when one of them cannot be used.
+func Read(s Sources) (*Input, problem.List) {
+	install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
+	in := &Input{Install: install}
+	if s.AgentConfig != nil {
+		agent, more := installconfig.ReadAgentConfig(s.AgentConfig.Name, s.AgentConfig.Data)
+		in.Agent, list = agent, append(list, more...)
+	}
+	more := in.readVIPConfig(s.VIPConfig)
+	list = append(list, more...)
+	list.Sort()
+	if list.Err() != nil {
+		return nil, list
+	}
+	return in, list
+}
+
+func (in *Input) readVIPConfig(f *File) problem.List {
+	in.VIP = &v1alpha1.VIPConfig{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindVIPConfig}
+	if f == nil {
+		in.VIP.Default()
+		return nil
+	}
+	in.VIP = &v1alpha1.VIPConfig{}
+	doc, list := source.Parse(f.Name, f.Data)
+	if list.Err() != nil {
+		return list
+	}
+	in.vipDoc = doc
+	if more := doc.DecodeStrict(in.VIP); more.Err() != nil {
+		return append(list, more...)
+	}
+	list = append(list, doc.Locate(in.VIP.Validate())...)
+	in.VIP.Default()
+	return list
+}
+
+// version is the OpenShift version to write for; empty means any.
+func (in *Input) version(o Options) string {
+	release := ""
+	if o.Release != nil {
+		release = o.Release.Minor()
+	}
+	return cmp.Or(o.OpenShiftVersion, in.VIP.Spec.OpenShiftVersion, release)
+}

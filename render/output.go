@@ -1,0 +1,224 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// Format is a form of output.
+type Format string
+
+const (
+	FormatMachineConfig Format = "machineconfig"
+	FormatIgnition      Format = "ignition"
+	FormatButane        Format = "butane"
+	FormatFiles         Format = "files"
+)
+
+// Formats lists all of them.
+func Formats() []Format {
+	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles}
+}
+
+// OutputFile is a file of the output, its path relative to where the output
+// goes.
+type OutputFile struct {
+	Path string
+	Data []byte
+}
+
+// Want says what to make of a cluster.
+type Want struct {
+	// Variant is the operating system: "openshift", "fcos" or "flatcar".
+	Variant string
+	// Formats are those to write, for a tree.
+	Formats []Format
+	// Roles limits the output to some pools; empty means all.
+	Roles []string
+}
+
+// Renderer makes output. It keeps what clusters have in common, so that one
+// renderer for many clusters is much faster than one for each. It is safe for
+// concurrent use; its zero value is ready.
+type Renderer struct {
+	mu       sync.Mutex
+	encoders map[ignition.Target]*ignition.Encoder
+}
+
+// Encoder gives the encoder for a cluster's operating system.
+func (r *Renderer) Encoder(c *Cluster, variant string) (*ignition.Encoder, error) {
+	t, err := ignition.ParseTarget(variant, c.Version)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.encoders == nil {
+		r.encoders = map[ignition.Target]*ignition.Encoder{}
+	}
+	if r.encoders[t] == nil {
+		r.encoders[t] = ignition.NewEncoder(t)
+	}
+	return r.encoders[t], nil
+}
+
+// Stream makes one YAML stream for `oc apply -f -`: the MachineConfigs, then
+// the cluster manifests that go with them.
+func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
+	w.Formats = []Format{FormatMachineConfig}
+	files, err := r.Tree(c, w)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for _, f := range files {
+		b.WriteString("---\n")
+		b.Write(f.Data)
+	}
+	return b.Bytes(), nil
+}
+
+// InstallDir makes the files that go into an installer's asset directory: all
+// in openshift/, one object each, as installers read them.
+func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
+	w.Formats = []Format{FormatMachineConfig}
+	files, err := r.Tree(c, w)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range files {
+		name := strings.TrimSuffix(path.Base(f.Path), ".yaml")
+		if strings.HasPrefix(f.Path, "machineconfigs/") {
+			name = strings.TrimPrefix(strings.Replace(name, "-vipgen", "", 1), "99-") + "_machineconfig"
+		}
+		files[i].Path = "openshift/99_vipgen_" + name + ".yaml"
+	}
+	return files, nil
+}
+
+// Tree makes the files of a directory, sorted as they are written: by format,
+// then in the order of pools, the cluster manifests last.
+func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
+	bundles, err := c.Bundles()
+	if err != nil {
+		return nil, err
+	}
+	enc, err := r.Encoder(c, w.Variant)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.check(c); err != nil {
+		return nil, err
+	}
+	var out []OutputFile
+	for _, format := range w.Formats {
+		for _, b := range bundles {
+			if len(w.Roles) > 0 && !slices.Contains(w.Roles, b.Role) {
+				continue
+			}
+			files, err := encode(enc, format, b, bundles, c)
+			if err != nil {
+				return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+			}
+			out = append(out, files...)
+		}
+	}
+	if len(w.Roles) > 0 || w.Variant != ignition.OpenShift {
+		return out, nil
+	}
+	manifests, err := c.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range manifests {
+		out = append(out, OutputFile{Path: "manifests/" + m.Name + ".yaml", Data: m.Contents})
+	}
+	return out, nil
+}
+
+// check refuses pools that the cluster does not have and formats that the
+// operating system does not know.
+func (w Want) check(c *Cluster) error {
+	for _, role := range w.Roles {
+		if !slices.Contains(c.Roles, role) {
+			return fmt.Errorf("no pool %q: this cluster has %s", role, strings.Join(c.Roles, ", "))
+		}
+	}
+	if w.Variant != ignition.OpenShift && slices.Contains(w.Formats, FormatMachineConfig) {
+		return fmt.Errorf("format machineconfig is for OpenShift, not for %s: choose ignition, butane or files", w.Variant)
+	}
+	return nil
+}
+
+func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignition.Bundle, c *Cluster) ([]OutputFile, error) {
+	one := func(path string, data []byte, err error) ([]OutputFile, error) {
+		return []OutputFile{{Path: path, Data: data}}, err
+	}
+	name := MachineConfigName(b.Role)
+	meta := ignition.Metadata{Name: name, Annotations: map[string]string{"vipgen.io/cluster": c.Config.Metadata.Name}}
+	switch format {
+	case FormatMachineConfig:
+		if b.Role == v1alpha1.RoleBootstrap {
+			return nil, nil // not a pool: the operator never sees that host
+		}
+		data, err := enc.MachineConfig(inherit(b, all), meta)
+		return one("machineconfigs/"+name+".yaml", data, err)
+	case FormatIgnition:
+		data, err := enc.Ignition(b)
+		return one("ignition/"+b.Role+".ign", data, err)
+	case FormatButane:
+		data, err := enc.Butane(b, meta)
+		return one("butane/"+b.Role+".bu", data, err)
+	case FormatFiles:
+		return plainFiles(b), nil
+	}
+	return nil, fmt.Errorf("no format %q", format)
+}
+
+// MachineConfigName gives a name that sorts after the operator's own. A custom
+// pool's nodes get the worker's MachineConfig too, and of two files with one
+// path the one in the MachineConfig that sorts last wins; so its name starts
+// with the worker's.
+func MachineConfigName(role string) string {
+	switch role {
+	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:
+		return "99-" + role + "-vipgen"
+	}
+	return "99-worker-vipgen-" + role
+}
+
+// inherit leaves out of a custom pool's bundle what its nodes get from the
+// worker pool anyway.
+func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
+	if MachineConfigName(b.Role) == "99-"+b.Role+"-vipgen" {
+		return b
+	}
+	i := slices.IndexFunc(all, func(x ignition.Bundle) bool { return x.Role == v1alpha1.RoleWorker })
+	worker, own := all[i], ignition.Bundle{Role: b.Role}
+	for _, f := range b.Files {
+		same := func(x ignition.File) bool { return x.Path == f.Path && x.Mode == f.Mode && bytes.Equal(x.Contents, f.Contents) }
+		if !slices.ContainsFunc(worker.Files, same) {
+			own.Files = append(own.Files, f)
+		}
+	}
+	return own // units are the same in all pools
+}
+
+// plainFiles lays a bundle out as the node's file system has it.
+func plainFiles(b ignition.Bundle) []OutputFile {
+	var out []OutputFile
+	for _, f := range b.Files {
+		out = append(out, OutputFile{Path: path.Join("files", b.Role, f.Path), Data: f.Contents})
+	}
+	for _, u := range b.Units {
+		out = append(out, OutputFile{Path: path.Join("files", b.Role, "etc/systemd/system", u.Name), Data: []byte(u.Contents)})
+	}
+	return out
+}
