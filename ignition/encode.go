@@ -3,6 +3,7 @@ package ignition
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -46,9 +47,7 @@ func NewEncoder(t Target) *Encoder {
 			return &Encoder{target: t, ignition: s.ignition, translate: s.translate}
 		}
 	}
-	return &Encoder{target: t, translate: func([]File, []Unit) ([]byte, error) {
-		return nil, fmt.Errorf("unknown target %s", t)
-	}}
+	return &Encoder{target: t}
 }
 
 // IgnitionVersion is the version of the Ignition configs that the encoder
@@ -61,13 +60,9 @@ func (e *Encoder) MachineConfig(b Bundle, meta Metadata) ([]byte, error) {
 	if e.target.Variant != OpenShift {
 		return nil, fmt.Errorf("a MachineConfig is for OpenShift, not for %s", e.target)
 	}
-	b, err := ordered(b)
-	if err != nil {
-		return nil, err
-	}
 	p, err := e.parts(b)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+		return nil, err
 	}
 	head, err := machineConfigHead(meta, b.Role, e.ignition)
 	if err != nil {
@@ -79,30 +74,22 @@ func (e *Encoder) MachineConfig(b Bundle, meta Metadata) ([]byte, error) {
 // Ignition writes a bundle as an Ignition config: JSON, indented, with a
 // newline at the end.
 func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
-	b, err := ordered(b)
-	if err != nil {
-		return nil, err
-	}
 	p, err := e.parts(b)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
-	}
-	if e.ignition == "" {
-		return nil, fmt.Errorf("unknown target %s", e.target)
+		return nil, err
 	}
 	return p.json(e.ignition), nil
 }
 
-// machineConfigHead is a MachineConfig up to its files and units. It makes the
-// two checks that Butane makes of metadata: there is a name and a role.
+// machineConfigHead is a MachineConfig up to its files and units.
 func machineConfigHead(meta Metadata, role, version string) (string, error) {
-	labels := meta.labels(role)
-	if meta.Name == "" || labels[roleLabel] == "" {
-		return "", errors.New("a MachineConfig needs a name and a role")
+	labels, err := meta.labels(role)
+	if err != nil {
+		return "", err
 	}
-	metadata := map[string]any{"name": meta.Name, "labels": labels}
+	metadata := map[string]any{"name": text(meta.Name), "labels": textMap(labels)}
 	if len(meta.Annotations) > 0 {
-		metadata["annotations"] = meta.Annotations
+		metadata["annotations"] = textMap(meta.Annotations)
 	}
 	return marshalYAML(map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1",
@@ -112,13 +99,15 @@ func machineConfigHead(meta Metadata, role, version string) (string, error) {
 	})
 }
 
-// labels are those given, and the role of the pool unless they have one.
-func (m Metadata) labels(role string) map[string]string {
+// labels are those given, and the role of the pool unless they have one. It
+// checks what Butane checks of metadata: there is a name and a role.
+func (m Metadata) labels(role string) (map[string]string, error) {
 	labels := map[string]string{roleLabel: role}
-	for k, v := range m.Labels {
-		labels[k] = v
+	maps.Copy(labels, m.Labels)
+	if m.Name == "" || labels[roleLabel] == "" {
+		return nil, errors.New("a MachineConfig needs a name and a role")
 	}
-	return labels
+	return labels, nil
 }
 
 func (p parts) yaml(head string) []byte {

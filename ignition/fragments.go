@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // fragment is one file or unit, encoded: an element of the list files or
@@ -17,7 +15,7 @@ type fragment struct{ json, yaml string }
 // frame is a file without its contents: what stands before and after them.
 type frame struct{ before, after fragment }
 
-// parts are the fragments of one bundle, in its order.
+// parts are the fragments of one bundle, in order.
 type parts struct {
 	files []frame
 	urls  []string
@@ -38,7 +36,7 @@ type unitKey struct {
 // placeholder is the data URL of an empty file.
 const placeholder = "data:,"
 
-// parts finds the fragments of a bundle, most of them in the cache, and
+// parts finds the fragments of a bundle, put in order, most of them in the cache, and
 // translates the others together: a translation of one costs nearly as much
 // as one of five.
 //
@@ -46,6 +44,13 @@ const placeholder = "data:,"
 // URL, valid by construction, which Butane and Ignition check for nothing
 // else.
 func (e *Encoder) parts(b Bundle) (parts, error) {
+	if e.translate == nil {
+		return parts{}, fmt.Errorf("unknown target %s", e.target)
+	}
+	b, err := ordered(b)
+	if err != nil {
+		return parts{}, err
+	}
 	p := parts{make([]frame, len(b.Files)), make([]string, len(b.Files)), make([]fragment, len(b.Units))}
 	var missing missing
 	for i, f := range b.Files {
@@ -64,7 +69,10 @@ func (e *Encoder) parts(b Bundle) (parts, error) {
 	if len(missing.files)+len(missing.units) == 0 {
 		return p, nil
 	}
-	return p, e.translateMissing(missing, &p)
+	if err := e.translateMissing(missing, &p); err != nil {
+		return parts{}, fmt.Errorf("pool %s: %w", b.Role, err)
+	}
+	return p, nil
 }
 
 // missing are the files and units that the cache does not have, with their
@@ -179,11 +187,11 @@ func newFragment(raw json.RawMessage) (fragment, error) {
 	if err := json.Unmarshal(raw, &element); err != nil {
 		return fragment{}, err
 	}
-	text, err := marshalYAML([]any{element})
+	yaml, err := marshalYAML([]any{texts(element)})
 	if err != nil {
 		return fragment{}, err
 	}
-	return fragment{indented.String(), indent(text, "      ")}, nil
+	return fragment{indented.String(), indent(yaml, "      ")}, nil
 }
 
 // newFrame parts a file's fragment at its contents. The key source is the
@@ -199,29 +207,4 @@ func newFrame(f fragment) frame {
 func around(text, key string) (before, after string) {
 	before, after, _ = strings.Cut(text, key+placeholder)
 	return before + key, after
-}
-
-// marshalYAML writes block style with lists at the depth of their key, as
-// oc and kubectl do.
-func marshalYAML(v any) (string, error) {
-	var b strings.Builder
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return b.String(), enc.Close()
-}
-
-// indent puts a prefix before every line that is not empty.
-func indent(text, prefix string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if line != "\n" {
-			b.WriteString(prefix)
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }
