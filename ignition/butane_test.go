@@ -1,0 +1,148 @@
+package ignition
+
+import (
+	"strings"
+	"testing"
+
+	butane "github.com/coreos/butane/config"
+	"github.com/coreos/butane/config/common"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// translateButane runs the real Butane on its own format.
+func translateButane(t *testing.T, in []byte, raw bool) []byte {
+	t.Helper()
+	var o common.TranslateBytesOptions
+	o.NoResourceAutoCompression, o.Raw = true, raw
+	out, r, err := butane.TranslateBytes(in, o)
+	if err != nil || len(r.Entries) > 0 {
+		t.Fatalf("butane: %v %s in\n%s", err, r, in)
+	}
+	return out
+}
+
+func TestButaneGivesTheSame(t *testing.T) {
+	for _, s := range supported {
+		t.Run(s.String(), func(t *testing.T) {
+			e := NewEncoder(s.Target)
+			meta := sampleMetadata()
+			meta.Annotations = nil
+			in, err := e.Butane(sample(), meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := e.Ignition(sample())
+			if s.Variant == OpenShift {
+				want, err = e.MachineConfig(sample(), meta)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(fromYAML(t, want), fromYAML(t, translateButane(t, in, false))); diff != "" {
+				t.Errorf("encoder (-), butane (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+func fromYAML(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return v
+}
+
+const wantButane = `variant: openshift
+version: 4.16.0
+metadata:
+  name: 99-infra-vipgen
+  labels:
+    machineconfiguration.openshift.io/role: infra
+storage:
+  files:
+  - path: /etc/a
+    mode: 0640
+    overwrite: true
+    contents:
+      inline: |
+        one
+        two
+systemd:
+  units:
+  - name: a.service
+    dropins:
+    - name: a.conf
+      contents: |
+        [Unit]
+        After=b.service
+`
+
+func TestButaneReadsWell(t *testing.T) {
+	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o640, []byte("one\ntwo\n")}},
+		Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]\nAfter=b.service\n"}}}}}
+	got, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(b, Metadata{Name: "99-infra-vipgen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantButane, string(got)); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestButaneRefuses(t *testing.T) {
+	e := NewEncoder(Target{OpenShift, "4.16"})
+	for name, err := range map[string]error{
+		"nameless":    second(e.Butane(Bundle{Role: "a"}, Metadata{})),
+		"bad file":    second(e.Butane(Bundle{Role: "a", Files: []File{{Path: "a"}}}, Metadata{Name: "a"})),
+		"unsupported": second(NewEncoder(Target{}).Butane(Bundle{}, Metadata{})),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func second(_ []byte, err error) error { return err }
+
+// FuzzEncode holds all formats against a translation of the whole by Butane,
+// with contents that YAML finds hard.
+func FuzzEncode(f *testing.F) {
+	for _, s := range []string{"", "\n", " a\n", "\n a\n  b", "a: b # c", "\t\ttab\n", "a\r\nb", "x\n\n\n", "  \n", "- a\n  b \n", "\u2028x\ny", "\ufeffa\nb", "\x00\xff", "---\na\n...\n", "yes", "0644", "a\u0085b\nc", "\n\n  x\n y"} {
+		f.Add("/etc/a", []byte(s), "[Unit]\n#"+s+"\n")
+		f.Add("/etc/"+s, []byte(s), s)
+	}
+	e, meta := NewEncoder(Target{OpenShift, "4.16"}), Metadata{Name: "99-a"}
+	f.Fuzz(func(t *testing.T, path string, contents []byte, unit string) {
+		b := Bundle{Role: "a", Files: []File{{path, 0o644, contents}}, Units: []Unit{{Name: "a.service", Contents: unit, Dropins: []Dropin{{"a.conf", unit}}}}}
+		ign, err := e.Ignition(b)
+		if err != nil {
+			return
+		}
+		mustValidate(t, ign)
+		want := wholeTranslation(t, e.target, b)
+		if diff := cmp.Diff(want, decoded(t, ign)); diff != "" {
+			t.Errorf("Ignition: %s", diff)
+		}
+		mc, err := e.MachineConfig(b, meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := fromYAML(t, mc).(map[string]any)["spec"].(map[string]any)["config"]
+		if diff := cmp.Diff(any(want), config); diff != "" {
+			t.Errorf("MachineConfig: %s\n%s", diff, mc)
+		}
+		bu, err := e.Butane(b, meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As JSON: the YAML that Butane writes is wrong for some of these.
+		if diff := cmp.Diff(want, decoded(t, translateButane(t, bu, true))); diff != "" {
+			t.Errorf("Butane: %s\n%s", diff, bu)
+		}
+		if strings.Count(string(mc), "\n---\n") > 0 {
+			t.Errorf("more than one document:\n%s", mc)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package ignition
+
+import "sync"
+
+// cache keeps values up to a bound of bytes, those used lately. It is a pair
+// of generations: a full young one becomes the old one, and what the old one
+// held is lost unless it was used in between. The zero value is ready.
+type cache[K comparable, V any] struct {
+	mu         sync.Mutex
+	young, old map[K]sized[V]
+	bytes      int
+}
+
+type sized[V any] struct {
+	value V
+	bytes int
+}
+
+// generation is the bound in bytes of one generation. What is the same in
+// every cluster is less than a tenth of it.
+const generation = 2 << 20
+
+func (c *cache[K, V]) get(k K) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.young[k]
+	if !ok {
+		if e, ok = c.old[k]; ok {
+			c.add(k, e)
+		}
+	}
+	return e.value, ok
+}
+
+// put keeps a value; bytes is the size of key and value.
+func (c *cache[K, V]) put(k K, v V, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(k, sized[V]{v, bytes})
+}
+
+func (c *cache[K, V]) add(k K, e sized[V]) {
+	if c.young == nil || c.bytes+e.bytes > generation {
+		c.old, c.young, c.bytes = c.young, map[K]sized[V]{}, 0
+	}
+	c.young[k] = e
+	c.bytes += e.bytes
+}

@@ -1,0 +1,181 @@
+package ignition
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// roleLabel binds a MachineConfig to a pool.
+const roleLabel = "machineconfiguration.openshift.io/role"
+
+// Metadata is the part of a MachineConfig that is not Ignition.
+type Metadata struct {
+	// Name decides, within a pool, whose file of a path wins: the last.
+	Name string
+	// Labels get the role of the bundle where they lack it.
+	Labels, Annotations map[string]string
+}
+
+// Encoder writes bundles for one target. It is safe for concurrent use, and
+// meant to be kept: what one bundle has in common with those before it costs
+// next to nothing.
+//
+// Every file and unit goes through Butane's structs, and with that through
+// Butane's and Ignition's own validation, once; the documents are put together
+// of the results. What is left are the rules of Ignition that concern two
+// parts: no path and no name twice (see Bundle.Sort), and no file where a unit
+// is written. Those are checked for every bundle, so that each document is as
+// valid as if all of it had been translated at once.
+type Encoder struct {
+	target    Target
+	ignition  string
+	translate translation
+
+	frames cache[frameKey, frame]
+	urls   cache[string, string]
+	units  cache[unitKey, fragment]
+}
+
+// NewEncoder makes an encoder. With a Target that ParseTarget did not return,
+// all of its methods give an error.
+func NewEncoder(t Target) *Encoder {
+	for _, s := range supported {
+		if s.Target == t {
+			return &Encoder{target: t, ignition: s.ignition, translate: s.translate}
+		}
+	}
+	return &Encoder{target: t}
+}
+
+// IgnitionVersion is the version of the Ignition configs that the encoder
+// writes, such as "3.2.0".
+func (e *Encoder) IgnitionVersion() string { return e.ignition }
+
+// MachineConfig writes a bundle as one YAML document, for OpenShift targets
+// only. Annotations, which Butane does not know, are added.
+func (e *Encoder) MachineConfig(b Bundle, meta Metadata) ([]byte, error) {
+	if e.target.Variant != OpenShift {
+		return nil, fmt.Errorf("a MachineConfig is for OpenShift, not for %s", e.target)
+	}
+	p, err := e.parts(b)
+	if err != nil {
+		return nil, err
+	}
+	head, err := machineConfigHead(meta, b.Role, e.ignition)
+	if err != nil {
+		return nil, err
+	}
+	return p.yaml(head), nil
+}
+
+// Ignition writes a bundle as an Ignition config: JSON, indented, with a
+// newline at the end.
+func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
+	p, err := e.parts(b)
+	if err != nil {
+		return nil, err
+	}
+	return p.json(e.ignition), nil
+}
+
+// machineConfigHead is a MachineConfig up to its files and units.
+func machineConfigHead(meta Metadata, role, version string) (string, error) {
+	labels, err := meta.labels(role)
+	if err != nil {
+		return "", err
+	}
+	metadata := map[string]any{"name": text(meta.Name), "labels": textMap(labels)}
+	if len(meta.Annotations) > 0 {
+		metadata["annotations"] = textMap(meta.Annotations)
+	}
+	return marshalYAML(map[string]any{
+		"apiVersion": "machineconfiguration.openshift.io/v1",
+		"kind":       "MachineConfig",
+		"metadata":   metadata,
+		"spec":       map[string]any{"config": map[string]any{"ignition": map[string]any{"version": version}}},
+	})
+}
+
+// labels are those given, and the role of the pool unless they have one. It
+// checks what Butane checks of metadata: there is a name and a role.
+func (m Metadata) labels(role string) (map[string]string, error) {
+	labels := map[string]string{roleLabel: role}
+	maps.Copy(labels, m.Labels)
+	if m.Name == "" || labels[roleLabel] == "" {
+		return nil, errors.New("a MachineConfig needs a name and a role")
+	}
+	return labels, nil
+}
+
+func (p parts) yaml(head string) []byte {
+	size := len(head) + 64
+	for i, f := range p.files {
+		size += len(f.before.yaml) + len(p.urls[i]) + len(f.after.yaml)
+	}
+	for _, u := range p.units {
+		size += len(u.yaml)
+	}
+	out := append(make([]byte, 0, size), head...)
+	if len(p.files) > 0 {
+		out = append(out, "    storage:\n      files:\n"...)
+	}
+	for i, f := range p.files {
+		out = append(append(append(out, f.before.yaml...), p.urls[i]...), f.after.yaml...)
+	}
+	if len(p.units) > 0 {
+		out = append(out, "    systemd:\n      units:\n"...)
+	}
+	for _, u := range p.units {
+		out = append(out, u.yaml...)
+	}
+	return out
+}
+
+func (p parts) json(version string) []byte {
+	files := make([]string, len(p.files))
+	for i, f := range p.files {
+		files[i] = f.before.json + p.urls[i] + f.after.json
+	}
+	units := make([]string, len(p.units))
+	for i, u := range p.units {
+		units[i] = u.json
+	}
+	sections := []string{"  \"ignition\": {\n    \"version\": \"" + version + "\"\n  }"}
+	if len(files) > 0 {
+		sections = append(sections, jsonList("storage", "files", files))
+	}
+	if len(units) > 0 {
+		sections = append(sections, jsonList("systemd", "units", units))
+	}
+	return []byte("{\n" + strings.Join(sections, ",\n") + "\n}\n")
+}
+
+func jsonList(section, key string, elements []string) string {
+	return "  \"" + section + "\": {\n    \"" + key + "\": [\n" + strings.Join(elements, ",\n") + "\n    ]\n  }"
+}
+
+// ordered gives the bundle in order, leaving the caller's as it is, once it
+// has passed the checks that concern two of its parts.
+func ordered(b Bundle) (Bundle, error) {
+	b.Files, b.Units = slices.Clone(b.Files), slices.Clone(b.Units)
+	if err := b.Sort(); err != nil {
+		return Bundle{}, err
+	}
+	const unitDir = "/etc/systemd/system/"
+	written := map[string]bool{}
+	for _, u := range b.Units {
+		written[unitDir+u.Name] = u.Contents != ""
+		for _, d := range u.Dropins {
+			written[unitDir+u.Name+".d/"+d.Name] = d.Contents != ""
+		}
+	}
+	for _, f := range b.Files {
+		if written[f.Path] {
+			return Bundle{}, fmt.Errorf("pool %s: %s is both a file and a unit", b.Role, f.Path)
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,284 @@
+package ignition
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	ignition "github.com/coreos/ignition/v2/config"
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// sample is a bundle with one of each: text, binary, empty, odd paths, units
+// with and without contents, enablement and drop-ins.
+func sample() Bundle {
+	yes, no := true, false
+	return Bundle{
+		Role: "master",
+		Files: []File{
+			{"/etc/a", 0o644, []byte("plain")},
+			{"/etc/binary", 0o600, []byte{0, 1, 0xff, 0xfe, '\n'}},
+			{"/etc/empty", 0o644, nil},
+			{"/etc/kubernetes/manifests/pod.yaml", 0o644, []byte(strings.Repeat("  - name: \"x\"\n", 50))},
+			{"/etc/it is: #odd' \"source\": data:,", 0o644, []byte("data:,")},
+			{"/etc/spaces\nsource: data:,", 0o755, []byte("a b\tc\r\n  d")},
+			{"/usr/local/bin/tool", 0o755, []byte("#!/bin/true\n")},
+		},
+		Units: []Unit{
+			{Name: "a.service", Enabled: &yes, Contents: "[Unit]\nDescription=A: #1\n\n[Service]\nExecStart=/bin/true \\\n  x\n\n[Install]\nWantedBy=multi-user.target\n"},
+			{Name: "b.service", Enabled: &no, Contents: "[Service]\nExecStart=/bin/false"},
+			{Name: "kubelet.service", Dropins: []Dropin{{"10-a.conf", "[Service]\nEnvironment=\"A=b c\"\n"}, {"20-b.conf", "[Unit]\n"}}},
+		},
+	}
+}
+
+func sampleMetadata() Metadata {
+	return Metadata{Name: "99-master-vipgen", Labels: map[string]string{"a": "yes"}, Annotations: map[string]string{"vipgen.io/version": "1.0", "b": "x: y\nz"}}
+}
+
+func TestIgnitionVersionFollowsTarget(t *testing.T) {
+	want := map[string]string{
+		"openshift 4.12": "3.2.0", "openshift 4.13": "3.2.0",
+		"openshift 4.14": "3.4.0", "openshift 4.15": "3.4.0", "openshift 4.16": "3.4.0",
+		"openshift 4.17": "3.4.0", "openshift 4.18": "3.4.0",
+		"openshift 4.19": "3.5.0", "openshift 4.20": "3.5.0", "openshift 4.21": "3.5.0",
+		"openshift 4.22": "3.6.0",
+		"fcos 1.7":       "3.6.0", "flatcar 1.1": "3.4.0",
+	}
+	if len(supported) != len(want) {
+		t.Errorf("%d targets, want %d", len(supported), len(want))
+	}
+	for _, s := range supported {
+		if got := NewEncoder(s.Target).IgnitionVersion(); got != want[s.String()] {
+			t.Errorf("%s: Ignition %s, want %s", s, got, want[s.String()])
+		}
+		// Butane's own word, which the table above must repeat.
+		whole := wholeTranslation(t, s.Target, sample())
+		if got := whole["ignition"].(map[string]any)["version"]; got != s.ignition {
+			t.Errorf("%s: Butane writes Ignition %v, the table says %s", s, got, s.ignition)
+		}
+	}
+}
+
+func TestIgnitionEqualsWholeTranslation(t *testing.T) {
+	for _, s := range supported {
+		t.Run(s.String(), func(t *testing.T) {
+			e := NewEncoder(s.Target)
+			for _, b := range []Bundle{sample(), {Role: "worker"}, {Role: "worker", Units: sample().Units}, {Role: "worker", Files: sample().Files[:1]}, sample()} {
+				got, err := e.Ignition(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(wholeTranslation(t, s.Target, b), decoded(t, got)); diff != "" {
+					t.Errorf("whole translation (-), assembled (+):\n%s", diff)
+				}
+				mustValidate(t, got)
+				var indented strings.Builder
+				enc := json.NewEncoder(&indented)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(json.RawMessage(got)); err != nil || indented.String() != string(got) {
+					t.Errorf("not indented as JSON is (%v):\n%s", err, got)
+				}
+			}
+		})
+	}
+}
+
+func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
+	for _, s := range supported {
+		if s.Variant != OpenShift {
+			continue
+		}
+		t.Run(s.String(), func(t *testing.T) {
+			out, err := NewEncoder(s.Target).MachineConfig(sample(), sampleMetadata())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(out), "apiVersion: ") {
+				t.Errorf("does not start with apiVersion:\n%s", out)
+			}
+			var mc mcfgv1.MachineConfig
+			if err := yaml.UnmarshalStrict(out, &mc); err != nil {
+				t.Fatal(err)
+			}
+			want := mcfgv1.MachineConfig{}
+			want.APIVersion, want.Kind = "machineconfiguration.openshift.io/v1", "MachineConfig"
+			want.Name, want.Annotations = "99-master-vipgen", sampleMetadata().Annotations
+			want.Labels = map[string]string{"a": "yes", "machineconfiguration.openshift.io/role": "master"}
+			config := decoded(t, mc.Spec.Config.Raw)
+			mustValidate(t, mc.Spec.Config.Raw)
+			mc.Spec.Config.Raw = nil
+			if diff := cmp.Diff(want, mc); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+			if diff := cmp.Diff(wholeTranslation(t, s.Target, sample()), config); diff != "" {
+				t.Errorf("whole translation (-), assembled (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+const wantMachineConfig = `apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata:
+  annotations:
+    vipgen.io/note: "yes"
+  labels:
+    machineconfiguration.openshift.io/role: infra
+  name: 99-infra-vipgen
+spec:
+  config:
+    ignition:
+      version: 3.4.0
+    storage:
+      files:
+      - contents:
+          compression: ""
+          source: data:,plain
+        mode: 420
+        overwrite: true
+        path: /etc/a
+    systemd:
+      units:
+      - contents: |
+          [Service]
+          ExecStart=/bin/true
+
+          [Install]
+          WantedBy=multi-user.target
+        enabled: true
+        name: a.service
+`
+
+func TestMachineConfigReadsWell(t *testing.T) {
+	yes := true
+	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o644, []byte("plain")}},
+		Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n"}}}
+	got, err := NewEncoder(Target{OpenShift, "4.16"}).MachineConfig(b, Metadata{Name: "99-infra-vipgen", Annotations: map[string]string{"vipgen.io/note": "yes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantMachineConfig, string(got)); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestEncoderRefuses(t *testing.T) {
+	yes := true
+	tests := []struct {
+		name   string
+		target Target
+		bundle Bundle
+		meta   Metadata
+		want   string
+	}{
+		{"file twice", Target{OpenShift, "4.12"}, Bundle{Files: []File{{Path: "/a"}, {Path: "/b"}, {Path: "/a"}}}, Metadata{}, "file /a twice"},
+		{"unit twice", Target{OpenShift, "4.12"}, Bundle{Units: []Unit{{Name: "a.service"}, {Name: "a.service"}}}, Metadata{}, "unit a.service twice"},
+		{"drop-in twice", Target{OpenShift, "4.12"}, Bundle{Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]"}, {"a.conf", "[Unit]"}}}}}, Metadata{}, "duplicate entry"},
+		{"file is a unit", Target{OpenShift, "4.12"}, Bundle{Files: []File{{Path: "/etc/systemd/system/a.service"}}, Units: []Unit{{Name: "a.service", Contents: "[Unit]"}}}, Metadata{}, "both a file and a unit"},
+		{"file is a drop-in", Target{OpenShift, "4.12"}, Bundle{Files: []File{{Path: "/etc/systemd/system/a.service.d/a.conf"}}, Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]"}}}}}, Metadata{}, "both a file and a unit"},
+		{"relative path", Target{OpenShift, "4.22"}, Bundle{Files: []File{{Path: "a"}}}, Metadata{}, "path not absolute"},
+		{"unclean path", Target{FCOS, "1.7"}, Bundle{Files: []File{{Path: "/a/../b"}}}, Metadata{}, "path is not fully simplified"},
+		{"path that is not text", Target{FCOS, "1.7"}, Bundle{Files: []File{{Path: "/\xff"}}}, Metadata{}, "not UTF-8"},
+		{"unit that is not text", Target{FCOS, "1.7"}, Bundle{Units: []Unit{{Name: "a.service", Contents: "\xff"}}}, Metadata{}, "not UTF-8"},
+		{"special mode", Target{OpenShift, "4.12"}, Bundle{Files: []File{{Path: "/a", Mode: 0o4755}}}, Metadata{}, "special mode bits"},
+		{"unit without suffix", Target{OpenShift, "4.12"}, Bundle{Units: []Unit{{Name: "a"}}}, Metadata{}, "invalid systemd unit extension"},
+		{"unit with syntax error", Target{Flatcar, "1.1"}, Bundle{Units: []Unit{{Name: "a.service", Contents: "[Unit"}}}, Metadata{}, "invalid unit content"},
+		{"enabled without install section", Target{OpenShift, "4.12"}, Bundle{Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Unit]\n"}}}, Metadata{}, "unit a.service contents: unit"},
+		{"unknown target", Target{OpenShift, "4.11"}, Bundle{}, Metadata{}, "unknown target openshift 4.11"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := NewEncoder(tt.target).Ignition(tt.bundle)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || out != nil {
+				t.Errorf("got %q, error %v, want one with %q", out, err, tt.want)
+			}
+		})
+	}
+	e := NewEncoder(Target{OpenShift, "4.12"})
+	for name, meta := range map[string]Metadata{"name": {Labels: map[string]string{roleLabel: "a"}}, "role": {Name: "a"}} {
+		if _, err := e.MachineConfig(Bundle{}, meta); err == nil {
+			t.Errorf("MachineConfig without %s", name)
+		}
+	}
+	if _, err := NewEncoder(Target{FCOS, "1.7"}).MachineConfig(sample(), sampleMetadata()); err == nil {
+		t.Error("MachineConfig for fcos")
+	}
+}
+
+func TestEncoderKeepsCallersOrder(t *testing.T) {
+	b := Bundle{Files: []File{{Path: "/b"}, {Path: "/a"}}}
+	out, err := NewEncoder(Target{OpenShift, "4.12"}).Ignition(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Files[0].Path != "/b" {
+		t.Error("the caller's bundle was sorted")
+	}
+	if a, b := strings.Index(string(out), `"/a"`), strings.Index(string(out), `"/b"`); a > b {
+		t.Error("output is not sorted")
+	}
+}
+
+// TestEvictionChangesNothing runs more through the cache than it holds, from
+// several goroutines.
+func TestEvictionChangesNothing(t *testing.T) {
+	e := NewEncoder(Target{OpenShift, "4.12"})
+	want, err := e.Ignition(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				b := sample()
+				b.Files = append(b.Files, File{Path: fmt.Sprintf("/big/%d/%d", g, i), Contents: []byte(strings.Repeat(fmt.Sprint(g, i), 50_000))})
+				if _, err := e.Ignition(b); err != nil {
+					t.Error(err)
+				}
+				if got, err := e.Ignition(sample()); err != nil || string(got) != string(want) {
+					t.Errorf("output changed (%v)", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if e.urls.bytes > generation {
+		t.Errorf("the cache holds %d bytes", e.urls.bytes)
+	}
+}
+
+// wholeTranslation is the bundle translated by Butane at once.
+func wholeTranslation(t *testing.T, target Target, b Bundle) map[string]any {
+	t.Helper()
+	if err := b.Sort(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := NewEncoder(target).translate(b.Files, b.Units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded(t, raw)
+}
+
+func decoded(t *testing.T, raw []byte) (v map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return v
+}
+
+// mustValidate fails the test unless Ignition's parser takes the config
+// without a word.
+func mustValidate(t *testing.T, raw []byte) {
+	t.Helper()
+	if _, r, err := ignition.Parse(raw); err != nil || len(r.Entries) > 0 {
+		t.Errorf("Ignition says %v %s of %s", err, r, raw)
+	}
+}

@@ -1,0 +1,210 @@
+package ignition
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// fragment is one file or unit, encoded: an element of the list files or
+// units as it stands in an Ignition config and in a MachineConfig.
+type fragment struct{ json, yaml string }
+
+// frame is a file without its contents: what stands before and after them.
+type frame struct{ before, after fragment }
+
+// parts are the fragments of one bundle, in order.
+type parts struct {
+	files []frame
+	urls  []string
+	units []fragment
+}
+
+type frameKey struct {
+	path string
+	mode int
+}
+
+// unitKey has all of a unit, and of its drop-ins, in comparable form.
+type unitKey struct {
+	name, contents, dropins string
+	enabled                 byte
+}
+
+// placeholder is the data URL of an empty file.
+const placeholder = "data:,"
+
+// parts finds the fragments of a bundle, put in order, most of them in the cache, and
+// translates the others together: a translation of one costs nearly as much
+// as one of five.
+//
+// Of a file, only path and mode go through Butane; the contents are a data
+// URL, valid by construction, which Butane and Ignition check for nothing
+// else.
+func (e *Encoder) parts(b Bundle) (parts, error) {
+	if e.translate == nil {
+		return parts{}, fmt.Errorf("unknown target %s", e.target)
+	}
+	b, err := ordered(b)
+	if err != nil {
+		return parts{}, err
+	}
+	p := parts{make([]frame, len(b.Files)), make([]string, len(b.Files)), make([]fragment, len(b.Units))}
+	var missing missing
+	for i, f := range b.Files {
+		p.urls[i] = e.dataURL(f.Contents)
+		var ok bool
+		if p.files[i], ok = e.frames.get(frameKey{f.Path, f.Mode}); !ok {
+			missing.addFile(i, f)
+		}
+	}
+	for i, u := range b.Units {
+		var ok bool
+		if p.units[i], ok = e.units.get(keyOf(u)); !ok {
+			missing.addUnit(i, u)
+		}
+	}
+	if len(missing.files)+len(missing.units) == 0 {
+		return p, nil
+	}
+	if err := e.translateMissing(missing, &p); err != nil {
+		return parts{}, fmt.Errorf("pool %s: %w", b.Role, err)
+	}
+	return p, nil
+}
+
+// missing are the files and units that the cache does not have, with their
+// places in the bundle.
+type missing struct {
+	files          []File
+	units          []Unit
+	fileAt, unitAt []int
+}
+
+func (m *missing) addFile(i int, f File) {
+	m.files = append(m.files, File{Path: f.Path, Mode: f.Mode})
+	m.fileAt = append(m.fileAt, i)
+}
+
+func (m *missing) addUnit(i int, u Unit) {
+	m.units = append(m.units, u)
+	m.unitAt = append(m.unitAt, i)
+}
+
+// text refuses what JSON and YAML could not hold without changing it.
+func (m missing) text() error {
+	for _, f := range m.files {
+		if !utf8.ValidString(f.Path) {
+			return fmt.Errorf("file %q: the path is not UTF-8", f.Path)
+		}
+	}
+	for _, u := range m.units {
+		for _, d := range append([]Dropin{{u.Name, u.Contents}}, u.Dropins...) {
+			if !utf8.ValidString(d.Name) || !utf8.ValidString(d.Contents) {
+				return fmt.Errorf("unit %q: %q is not UTF-8", u.Name, d.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Encoder) translateMissing(m missing, p *parts) error {
+	if err := m.text(); err != nil {
+		return err
+	}
+	raw, err := e.translate(m.files, m.units)
+	if err != nil {
+		return err
+	}
+	var config struct {
+		Storage struct{ Files []json.RawMessage }
+		Systemd struct{ Units []json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return err
+	}
+	if len(config.Storage.Files) != len(m.files) || len(config.Systemd.Units) != len(m.units) {
+		return fmt.Errorf("butane made %d files of %d and %d units of %d",
+			len(config.Storage.Files), len(m.files), len(config.Systemd.Units), len(m.units))
+	}
+	for i, f := range m.files {
+		frag, err := newFragment(config.Storage.Files[i])
+		if err != nil {
+			return err
+		}
+		fr := newFrame(frag)
+		p.files[m.fileAt[i]] = fr
+		e.frames.put(frameKey{f.Path, f.Mode}, fr, len(f.Path)+len(frag.json)+len(frag.yaml))
+	}
+	for i, u := range m.units {
+		frag, err := newFragment(config.Systemd.Units[i])
+		if err != nil {
+			return err
+		}
+		p.units[m.unitAt[i]] = frag
+		k := keyOf(u)
+		e.units.put(k, frag, len(k.contents)+len(k.dropins)+len(frag.json)+len(frag.yaml))
+	}
+	return nil
+}
+
+// dataURL is the cached dataURL of contents.
+func (e *Encoder) dataURL(contents []byte) string {
+	key := string(contents)
+	url, ok := e.urls.get(key)
+	if !ok {
+		url = dataURL(contents)
+		e.urls.put(key, url, len(key)+len(url))
+	}
+	return url
+}
+
+func keyOf(u Unit) unitKey {
+	k := unitKey{name: u.Name, contents: u.Contents}
+	if u.Enabled != nil {
+		k.enabled = 1
+		if *u.Enabled {
+			k.enabled = 2
+		}
+	}
+	if len(u.Dropins) > 0 {
+		k.dropins = fmt.Sprintf("%q", u.Dropins)
+	}
+	return k
+}
+
+// newFragment formats an element of a list at the depth at which lists of
+// files and units stand.
+func newFragment(raw json.RawMessage) (fragment, error) {
+	var indented bytes.Buffer
+	indented.WriteString("      ")
+	if err := json.Indent(&indented, raw, "      ", "  "); err != nil {
+		return fragment{}, err
+	}
+	var element any
+	if err := json.Unmarshal(raw, &element); err != nil {
+		return fragment{}, err
+	}
+	yaml, err := marshalYAML([]any{texts(element)})
+	if err != nil {
+		return fragment{}, err
+	}
+	return fragment{indented.String(), indent(yaml, "      ")}, nil
+}
+
+// newFrame parts a file's fragment at its contents. The key source is the
+// first in both formats that can be followed by the placeholder: contents
+// come before path.
+func newFrame(f fragment) frame {
+	var fr frame
+	fr.before.json, fr.after.json = around(f.json, `"source": "`)
+	fr.before.yaml, fr.after.yaml = around(f.yaml, `source: `)
+	return fr
+}
+
+func around(text, key string) (before, after string) {
+	before, after, _ = strings.Cut(text, key+placeholder)
+	return before + key, after
+}
