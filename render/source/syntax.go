@@ -120,7 +120,7 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 		if kind.parser {
 			line++ // the library counts these from 0
 		}
-		if kind.bisect {
+		if kind.bisect && len(data) <= maxBisect {
 			line = bisect(data, kind.message)
 		}
 		break
@@ -128,6 +128,9 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 	p.Line = min(max(line, 1), bytes.Count(data, []byte("\n"))+1)
 	return p
 }
+
+// maxBisect is the largest file, in bytes, that bisect may parse repeatedly.
+const maxBisect = 256 << 10
 
 // bisect finds the first line with which the parser gives a message. The
 // parser itself names the line where the mapping or list started, which may
