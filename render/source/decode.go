@@ -1,0 +1,200 @@
+package source
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// Decode fills a value, given by pointer, from the document and returns every
+// problem with its position. Fields are found by their json tags, exactly as
+// they are spelled; what the Go type does not have is not looked at, except
+// that a key which differs from a known one by case alone is warned about.
+//
+// It takes structs (embedded ones are part of the outer), pointers, slices,
+// maps with text keys, text, whole numbers, bools and types with
+// UnmarshalText. Null counts as absent. An unquoted number where text is
+// expected is the text as written.
+//
+// What could not be read keeps its zero value; items of lists keep their
+// index.
+func (d *Document) Decode(into any) problem.List { return d.decode(into, false) }
+
+// DecodeStrict is Decode, with an error for every unknown field.
+func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true) }
+
+func (d *Document) decode(into any, strict bool) problem.List {
+	dec := &decoder{file: d.File, strict: strict}
+	dec.value(d.root, reflect.ValueOf(into).Elem())
+	return dec.problems
+}
+
+type decoder struct {
+	file     string
+	strict   bool
+	path     []step
+	problems problem.List
+}
+
+// report adds a problem about the value n at the current path.
+func (d *decoder) report(n *yaml.Node, p problem.Problem) {
+	at := place(d.path, n)
+	p.File, p.Line, p.Column = d.file, at.Line, at.Column
+	if p.Severity == "" {
+		p.Severity = problem.Error
+	}
+	if p.Field == "" {
+		p.Field = formatPath(d.path)
+	}
+	d.problems = append(d.problems, p)
+}
+
+func (d *decoder) wrongType(n *yaml.Node, v reflect.Value) bool {
+	d.report(n, problem.Problem{Code: problem.WrongType, Found: describe(n), Expected: expected(v.Type())})
+	return false
+}
+
+// value decodes n into v and tells whether v now holds it.
+func (d *decoder) value(n *yaml.Node, v reflect.Value) bool {
+	t := target(n)
+	if isNull(t) {
+		return d.null(n, v)
+	}
+	if v.Kind() == reflect.Pointer {
+		return d.pointer(n, v)
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return d.unmarshalText(n, v, u)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return d.structure(n, v)
+	case reflect.Map:
+		return d.mapping(n, v)
+	case reflect.Slice:
+		return d.list(n, v)
+	case reflect.String:
+		return d.text(n, v)
+	case reflect.Bool:
+		return d.boolean(n, v)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return d.integer(n, v)
+	}
+	panic(fmt.Sprintf("source: cannot decode into %s", v.Type()))
+}
+
+// null is absence for a field, but an item of a list cannot be absent.
+func (d *decoder) null(n *yaml.Node, v reflect.Value) bool {
+	if d.inList() || len(d.path) == 0 {
+		return d.wrongType(n, v)
+	}
+	return false
+}
+
+func (d *decoder) inList() bool {
+	return len(d.path) > 0 && d.path[len(d.path)-1].key == nil
+}
+
+func (d *decoder) pointer(n *yaml.Node, v reflect.Value) bool {
+	p := reflect.New(v.Type().Elem())
+	if !d.value(n, p.Elem()) {
+		return false
+	}
+	v.Set(p)
+	return true
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value) bool {
+	t := target(n)
+	if t.Kind != yaml.SequenceNode {
+		return d.wrongType(n, v)
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(t.Content), len(t.Content)))
+	for i, item := range t.Content {
+		d.path = append(d.path, step{index: i})
+		d.value(item, v.Index(i))
+		d.path = d.path[:len(d.path)-1]
+	}
+	return true
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value) bool {
+	t := target(n)
+	if t.Kind != yaml.MappingNode {
+		return d.wrongType(n, v)
+	}
+	fields := fieldsOf(v.Type())
+	known := func(name string) bool { return d.strict || fields.index[name] != nil }
+	for _, e := range d.checked(n, t, known) {
+		index := fields.index[e.key.Value]
+		if index == nil {
+			d.unknown(e.key, fields)
+			continue
+		}
+		d.path = append(d.path, step{name: e.key.Value, key: e.key})
+		d.value(e.value, fieldByIndex(v, index))
+		d.path = d.path[:len(d.path)-1]
+	}
+	return true
+}
+
+// fieldByIndex is reflect's, making embedded pointers on the way.
+func fieldByIndex(v reflect.Value, index []int) reflect.Value {
+	for i, x := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value) bool {
+	t := target(n)
+	if t.Kind != yaml.MappingNode {
+		return d.wrongType(n, v)
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, e := range d.checked(n, t, func(string) bool { return true }) {
+		d.path = append(d.path, step{name: e.key.Value, key: e.key})
+		item := reflect.New(v.Type().Elem()).Elem()
+		if d.value(e.value, item) {
+			v.SetMapIndex(reflect.ValueOf(e.key.Value).Convert(v.Type().Key()), item)
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+	return true
+}
+
+// unknown reports a key that the struct does not have.
+func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
+	name := key.Value
+	meant, severity := fields.folded[strings.ToLower(name)], problem.Warning
+	if d.strict {
+		severity = problem.Error
+		if meant == "" {
+			meant = fields.suggest(name)
+		}
+	}
+	p := problem.Problem{Code: problem.UnknownField, Severity: severity}
+	switch {
+	case meant != "":
+		p.Found, p.Hint = Quote(name), fmt.Sprintf("did you mean %q?", meant)
+	case d.strict:
+		p.Found, p.Expected = Quote(name), "one of "+strings.Join(fields.names, ", ")
+	default:
+		return
+	}
+	d.path = append(d.path, step{name: name, key: key})
+	d.report(key, p)
+	d.path = d.path[:len(d.path)-1]
+}

@@ -1,0 +1,106 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// MaxSize is the largest file that Parse takes, in bytes.
+const MaxSize = 4 << 20
+
+// Document is one parsed YAML file.
+type Document struct {
+	// File is the name under which problems are reported.
+	File string
+
+	root *yaml.Node
+}
+
+// Parse reads data, which must hold one YAML document in UTF-8, and reports
+// what makes it unreadable. The document is nil when there is any problem.
+// The file name is used in problems only.
+func Parse(file string, data []byte) (*Document, problem.List) {
+	d := &Document{File: file}
+	if p := d.load(data); p != nil {
+		p.File, p.Severity = file, problem.Error
+		return nil, problem.List{*p}
+	}
+	return d, nil
+}
+
+func (d *Document) load(data []byte) *problem.Problem {
+	if len(data) > MaxSize {
+		return &problem.Problem{
+			Line: 1, Column: 1,
+			Code:     problem.Unreadable,
+			Found:    fmt.Sprintf("%d bytes", len(data)),
+			Expected: fmt.Sprintf("at most %d", MaxSize),
+		}
+	}
+	if p := checkCharacters(data); p != nil {
+		return p
+	}
+	root, err := d.read(data)
+	if err != nil {
+		return syntaxProblem(data, err)
+	}
+	if root == nil || isNull(root) {
+		return &problem.Problem{
+			Line: 1, Column: 1,
+			Code:     problem.Syntax,
+			Found:    "an empty file",
+			Expected: "one YAML document",
+		}
+	}
+	d.root = root
+	return checkLimits(root)
+}
+
+// errSecond says that another document starts at a line.
+type errSecond struct{ line, column int }
+
+func (errSecond) Error() string { return "more than one document" }
+
+// read parses the first document and makes sure that only empty ones follow,
+// as a closing "---" leaves one.
+func (d *Document) read(data []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var root *yaml.Node
+	for {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return root, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(doc.Content) == 0 {
+			continue
+		}
+		switch content := doc.Content[0]; {
+		case root == nil:
+			root = content
+		case !isNull(content):
+			return nil, errSecond{content.Line, content.Column}
+		}
+	}
+}
+
+func isNull(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// target follows an alias to the node that it stands for.
+func target(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}

@@ -1,0 +1,84 @@
+package source
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// Position returns the line and column, from 1, of a field path such as
+// "platform.baremetal.apiVIPs[0]": of the value where it is text or a number,
+// of its key where it is a list, a mapping or empty. When the field is not in
+// the file, it is the position of the nearest parent that is.
+func (d *Document) Position(field string) (line, column int) {
+	steps, node, _ := d.find(field)
+	at := place(steps, node)
+	return at.Line, at.Column
+}
+
+// Has tells whether a field path stands in the file with a value other than
+// null. It looks at keys only, never at values.
+func (d *Document) Has(field string) bool {
+	_, node, found := d.find(field)
+	return found && !isNull(target(node))
+}
+
+// Locate returns the problems with File, and with Line and Column of their
+// Field, filled in where these are not known.
+func (d *Document) Locate(l problem.List) problem.List {
+	l = slices.Clone(l)
+	for i := range l {
+		p := &l[i]
+		if p.File == "" {
+			p.File = d.File
+		}
+		if p.Line == 0 {
+			p.Line, p.Column = d.Position(p.Field)
+		}
+	}
+	return l
+}
+
+// find walks a path as far as it goes and returns the steps taken, the node
+// reached and whether that is the whole path.
+func (d *Document) find(field string) ([]step, *yaml.Node, bool) {
+	node := d.root
+	steps := parsePath(field)
+	for i, s := range steps {
+		key, value := child(target(node), s)
+		if value == nil {
+			return steps[:i], node, false
+		}
+		steps[i].key = key
+		node = value
+	}
+	return steps, node, true
+}
+
+func child(n *yaml.Node, s step) (key, value *yaml.Node) {
+	if s.name == "" && s.key == nil {
+		if n.Kind == yaml.SequenceNode && s.index >= 0 && s.index < len(n.Content) {
+			return nil, n.Content[s.index]
+		}
+		return nil, nil
+	}
+	for _, e := range entries(n) {
+		if e.key.Value == s.name {
+			return e.key, e.value
+		}
+	}
+	return nil, nil
+}
+
+// place is the node whose position stands for a value: see Position.
+func place(steps []step, node *yaml.Node) *yaml.Node {
+	if len(steps) > 0 {
+		key := steps[len(steps)-1].key
+		if key != nil && (target(node).Kind != yaml.ScalarNode || isNull(node)) {
+			return key
+		}
+	}
+	return node
+}

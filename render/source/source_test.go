@@ -1,0 +1,292 @@
+package source_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+type level string
+
+func (l *level) UnmarshalText(text []byte) error {
+	switch s := string(text); s {
+	case "low", "high":
+		*l = level(s)
+		return nil
+	}
+	return errLevel{}
+}
+
+type errLevel struct{}
+
+func (errLevel) Error() string { return "a level is low or high" }
+
+type common struct {
+	Kind string `json:"kind"`
+}
+
+type host struct {
+	Name    string     `json:"name"`
+	Address netip.Addr `json:"address"`
+}
+
+type sample struct {
+	common  `json:",inline"`
+	Version string            `json:"version"`
+	Count   *int              `json:"count"`
+	Small   uint8             `json:"small"`
+	On      bool              `json:"on"`
+	VIPs    []netip.Addr      `json:"apiVIPs"`
+	Network netip.Prefix      `json:"network"`
+	Level   level             `json:"level"`
+	Hosts   []host            `json:"hosts"`
+	Main    *host             `json:"main"`
+	Labels  map[string]string `json:"labels"`
+	Ignored string            `json:"-"`
+}
+
+func lines(l problem.List) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return l.Error() + "\n"
+}
+
+func pointer[T any](v T) *T { return &v }
+
+func TestDecodeValues(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     sample
+	}{
+		{"text", "version: v1\n", sample{Version: "v1"}},
+		{"number as text", "version: 4.20\n", sample{Version: "4.20"}},
+		{"date as text", "version: 2026-01-02\n", sample{Version: "2026-01-02"}},
+		{"quoted bool as text", "version: 'yes'\n", sample{Version: "yes"}},
+		{"inline", "kind: Sample\n", sample{common: common{"Sample"}}},
+		{"integers", "count: 3\nsmall: 0xff\n", sample{Count: pointer(3), Small: 255}},
+		{"bool", "on: true\n", sample{On: true}},
+		{"bool of YAML 1.1", "on: yes\n", sample{On: true}},
+		{"null is absent", "count: null\nmain: ~\nversion:\nhosts:\n", sample{}},
+		{"empty address is absent", "main: {address: ''}\n", sample{Main: &host{}}},
+		{"addresses", "apiVIPs: [10.0.0.1, 'fd00::1']\n", sample{
+			VIPs: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}}},
+		{"network", "network: 10.0.0.0/24\n", sample{Network: netip.MustParsePrefix("10.0.0.0/24")}},
+		{"own type", "level: low\n", sample{Level: "low"}},
+		{"map", "labels: {a: b, 1: 2}\n", sample{Labels: map[string]string{"a": "b", "1": "2"}}},
+		{"alias", "main: &h {name: a}\nhosts: [*h, *h]\n", sample{
+			Main: &host{Name: "a"}, Hosts: []host{{Name: "a"}, {Name: "a"}}}},
+		{"merge", "main: &h {name: a, address: 10.0.0.1}\nhosts:\n- <<: *h\n  name: b\n", sample{
+			Main:  &host{"a", netip.MustParseAddr("10.0.0.1")},
+			Hosts: []host{{"b", netip.MustParseAddr("10.0.0.1")}}}},
+		{"merge of several", "hosts:\n- <<: [{name: a}, {name: b, address: 10.0.0.2}]\n", sample{
+			Hosts: []host{{"a", netip.MustParseAddr("10.0.0.2")}}}},
+		{"byte order mark", "\ufeffversion: a\n", sample{Version: "a"}},
+		{"carriage returns", "version: a\r\ncount: 1\r\n", sample{Version: "a", Count: pointer(1)}},
+		{"tab before a comment", "version: a\t# why\n", sample{Version: "a"}},
+		{"marks", "---\nversion: a\n...\n---\n", sample{Version: "a"}},
+		{"json", `{"version": "a", "count": 2}`, sample{Version: "a", Count: pointer(2)}},
+		{"ignored field", "Ignored: a\n-: b\n", sample{}},
+		{"unknown fields", "secret: [[[]]]\n", sample{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			doc, problems := source.Parse("f.yaml", []byte(test.in))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			var got sample
+			if problems := doc.Decode(&got); len(problems) > 0 {
+				t.Error(problems)
+			}
+			compare := cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+				cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+			if diff := cmp.Diff(test.want, got, compare); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeProblems(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"list for text", "version: [a]\n",
+			"f.yaml:1:1: error: version: found a list, expected text [wrong-type]\n"},
+		{"mapping for list", "apiVIPs: {a: b}\n",
+			"f.yaml:1:1: error: apiVIPs: found a mapping, expected a list [wrong-type]\n"},
+		{"text for list", "apiVIPs: 10.0.0.1\n",
+			"f.yaml:1:10: error: apiVIPs: found text, expected a list [wrong-type]\n"},
+		{"text for mapping", "main: hunter2\n",
+			"f.yaml:1:7: error: main: found text, expected a mapping [wrong-type]\n"},
+		{"number for map", "labels: 3\n",
+			"f.yaml:1:9: error: labels: found a number, expected a mapping [wrong-type]\n"},
+		{"text for number", "count: three\n",
+			"f.yaml:1:8: error: count: found the text \"three\", expected a whole number [wrong-type]\n"},
+		{"quoted number", "count: '3'\n",
+			"f.yaml:1:8: error: count: found the text \"3\", expected a whole number [wrong-type]\n"},
+		{"fraction", "count: 3.5\n",
+			"f.yaml:1:8: error: count: found the number \"3.5\", expected a whole number [wrong-type]\n"},
+		{"too large", "small: 256\n",
+			"f.yaml:1:8: error: small: found \"256\", expected a whole number from 0 to 255 [bad-value]\n"},
+		{"negative", "small: -1\n",
+			"f.yaml:1:8: error: small: found \"-1\", expected a whole number from 0 to 255 [bad-value]\n"},
+		{"beyond 64 bits", "count: 99999999999999999999\n",
+			"f.yaml:1:8: error: count: found the number \"99999999999999999999\", expected a whole number [wrong-type]\n"},
+		{"text for bool", "on: maybe\n",
+			"f.yaml:1:5: error: on: found the text \"maybe\", expected true or false [wrong-type]\n"},
+		{"bool for text", "version: no\n",
+			"f.yaml:1:10: error: version: found the bool \"no\", expected text (quote it if it is text: \"no\") [wrong-type]\n"},
+		{"tag", "version: !vault abc\n",
+			"f.yaml:1:10: error: version: found a value with a tag, expected text [wrong-type]\n"},
+		{"bad address", "apiVIPs:\n- 10.0.0.1\n- 10.0.0.256\n",
+			"f.yaml:3:3: error: apiVIPs[1]: found \"10.0.0.256\", expected an IP address [bad-address]\n"},
+		{"list of addresses", "apiVIPs: [[10.0.0.1]]\n",
+			"f.yaml:1:11: error: apiVIPs[0]: found a list, expected an IP address [wrong-type]\n"},
+		{"bool address", "main: {address: true}\n",
+			"f.yaml:1:17: error: main.address: found the bool \"true\", expected an IP address (quote it if it is text: \"true\") [wrong-type]\n"},
+		{"null item", "apiVIPs:\n-\n",
+			"f.yaml:2:2: error: apiVIPs[0]: found nothing, expected an IP address [wrong-type]\n"},
+		{"empty item", "apiVIPs: ['']\n",
+			"f.yaml:1:11: error: apiVIPs[0]: found \"\", expected an IP address [bad-address]\n"},
+		{"null host", "hosts: [null]\n",
+			"f.yaml:1:9: error: hosts[0]: found nothing, expected a mapping [wrong-type]\n"},
+		{"bad network", "network: 10.0.0.0\n",
+			"f.yaml:1:10: error: network: found \"10.0.0.0\", expected a network, such as 192.0.2.0/24 [bad-network]\n"},
+		{"bad own type", "level: middle\n",
+			"f.yaml:1:8: error: level: found \"middle\" (a level is low or high) [bad-value]\n"},
+		{"hostile text", "level: \"a\\nb\\e[31m\\u202e\"\n",
+			"f.yaml:1:8: error: level: found \"a\\nb\\x1b[31m\\u202e\" (a level is low or high) [bad-value]\n"},
+		{"long text", "level: " + strings.Repeat("ü", 90) + "\n",
+			"f.yaml:1:8: error: level: found \"" + strings.Repeat("ü", 80) + "\"... (a level is low or high) [bad-value]\n"},
+		{"map value", "labels:\n  example.com/rack: []\n",
+			"f.yaml:2:3: error: labels[\"example.com/rack\"]: found a list, expected text [wrong-type]\n"},
+		{"duplicate key", "version: a\nversion: b\n",
+			"f.yaml:2:1: error: version: found \"version\" for the second time (first on line 1) [duplicate-key]\n"},
+		{"duplicate unknown key", "main:\n  hunter2: a\n  hunter2: b\n",
+			"f.yaml:3:3: error: main: found a key for the second time (first on line 2) [duplicate-key]\n"},
+		{"duplicate key where nobody looks", "other:\n  a: 1\n  a: 2\n", ""},
+		{"other case", "main:\n  Address: 10.0.0.1\n",
+			"f.yaml:2:3: warning: main.Address: found \"Address\" (did you mean \"address\"?) [unknown-field]\n"},
+		{"merge of text", "main:\n  <<: hunter2\n",
+			"f.yaml:2:7: error: main: found text, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
+		{"problem behind an alias", "x: &a\n  address: q\nhosts:\n- *a\n",
+			"f.yaml:2:12: error: hosts[0].address: found \"q\", expected an IP address [bad-address]\n"},
+		{"not a mapping", "- a\n",
+			"f.yaml:1:1: error: found a list, expected a mapping [wrong-type]\n"},
+		{"every problem", "count: a\nhosts:\n- address: b\n- address: c\n",
+			"f.yaml:1:8: error: count: found the text \"a\", expected a whole number [wrong-type]\n" +
+				"f.yaml:3:12: error: hosts[0].address: found \"b\", expected an IP address [bad-address]\n" +
+				"f.yaml:4:12: error: hosts[1].address: found \"c\", expected an IP address [bad-address]\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			doc, problems := source.Parse("f.yaml", []byte(test.in))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			if diff := cmp.Diff(test.want, lines(doc.Decode(&sample{}))); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeStrict(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"known", "version: a\nkind: b\n", ""},
+		{"typing mistake", "vresion: hunter2\n",
+			"f.yaml:1:1: error: vresion: found \"vresion\" (did you mean \"version\"?) [unknown-field]\n"},
+		{"other case", "apivips: []\n",
+			"f.yaml:1:1: error: apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+		{"nothing near", "main:\n  pullSecret: hunter2\n",
+			"f.yaml:2:3: error: main.pullSecret: found \"pullSecret\", expected one of address, name [unknown-field]\n"},
+		{"strange key", "main:\n  \"a\\nb\": hunter2\n",
+			"f.yaml:2:3: error: main[\"a\\nb\"]: found \"a\\nb\", expected one of address, name [unknown-field]\n"},
+		{"empty key", "main: {'': a}\n",
+			"f.yaml:1:8: error: main[\"\"]: found \"\", expected one of address, name [unknown-field]\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			doc, problems := source.Parse("f.yaml", []byte(test.in))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			if diff := cmp.Diff(test.want, lines(doc.DecodeStrict(&sample{}))); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPosition(t *testing.T) {
+	doc, problems := source.Parse("f.yaml", []byte(`
+top:
+  list:
+  - name: a
+    empty:
+  - name: b
+  flow: [1, 2]
+  "odd key": &odd
+    deep: x
+alias: *odd
+merged:
+  <<: *odd
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	tests := []struct {
+		field        string
+		line, column int
+		has          bool
+	}{
+		{"", 2, 1, true},
+		{"top", 2, 1, true},
+		{"top.list", 3, 3, true},
+		{"top.list[0]", 4, 5, true},
+		{"top.list[0].name", 4, 11, true},
+		{"top.list[0].empty", 5, 5, false},
+		{"top.list[1].name", 6, 11, true},
+		{"top.list[2].name", 3, 3, false},
+		{"top.list[x]", 3, 3, true},
+		{"top.list.name", 3, 3, false},
+		{"top.flow[1]", 7, 13, true},
+		{"top.missing.deeper", 2, 1, false},
+		{`top["odd key"].deep`, 9, 11, true},
+		{"alias.deep", 9, 11, true},
+		{"merged.deep", 9, 11, true},
+		{"missing", 2, 1, false},
+	}
+	for _, test := range tests {
+		line, column := doc.Position(test.field)
+		if line != test.line || column != test.column {
+			t.Errorf("Position(%q) = %d:%d, want %d:%d", test.field, line, column, test.line, test.column)
+		}
+		if has := doc.Has(test.field); has != test.has {
+			t.Errorf("Has(%q) = %v, want %v", test.field, has, test.has)
+		}
+	}
+}
+
+func TestLocate(t *testing.T) {
+	doc, problems := source.Parse("f.yaml", []byte("a:\n  b: c\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	in := problem.List{
+		{Severity: problem.Error, Code: problem.BadName, Field: "a.b"},
+		{Severity: problem.Error, Code: problem.BadName, Field: "a.b", File: "g.yaml", Line: 9, Column: 9},
+	}
+	want := "f.yaml:2:6: error: a.b:  [bad-name]\ng.yaml:9:9: error: a.b:  [bad-name]\n"
+	if diff := cmp.Diff(want, lines(doc.Locate(in))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if in[0].Line != 0 {
+		t.Error("Locate changed its argument")
+	}
+}
