@@ -156,7 +156,7 @@ func (r *resolver) interoperable() bool {
 // operatorsKeepalived says whether OpenShift runs a keepalived of its own.
 func (r *resolver) operatorsKeepalived() bool {
 	_, vips := shortNames[r.in.Install.Platform]
-	return vips && r.in.Install.LoadBalancer != installconfig.UserManaged
+	return vips && r.in.Install.LoadBalancer != "UserManaged"
 }
 
 // peers are the nodes whose addresses stand in the input.
@@ -167,14 +167,20 @@ func (r *resolver) peers() []v1alpha1.Peer {
 	}
 	var out []v1alpha1.Peer
 	seen := map[string]bool{}
-	for _, h := range hosts {
+	for i, h := range hosts {
 		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, v1alpha1.RoleWorker), Addresses: r.inMachineNetworks(h.Addresses)}
-		if len(p.Addresses) > 0 && !seen[h.Name] {
-			seen[h.Name] = true
+		switch {
+		case p.Role == v1alpha1.RoleBootstrap:
+			p.Name = v1alpha1.RoleBootstrap
+		case p.Name == "": // the installer chooses; the Node watch will tell
+			p.Name = fmt.Sprintf("host-%d", i+1)
+		}
+		if len(p.Addresses) > 0 && !seen[p.Name] {
+			seen[p.Name] = true
 			out = append(out, p)
 		}
 	}
-	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil {
+	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil && !seen[v1alpha1.RoleBootstrap] {
 		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: []netip.Addr{r.in.Agent.RendezvousIP.Addr}})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
@@ -182,7 +188,7 @@ func (r *resolver) peers() []v1alpha1.Peer {
 }
 
 // inMachineNetworks leaves out addresses of storage and other networks.
-func (r *resolver) inMachineNetworks(list []netip.Prefix) []netip.Addr {
+func (r *resolver) inMachineNetworks(list []installconfig.Prefix) []netip.Addr {
 	var out []netip.Addr
 	for _, p := range list {
 		if r.inNetwork(p.Addr()) {

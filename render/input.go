@@ -88,3 +88,16 @@ func (in *Input) version(o Options) string {
 	}
 	return cmp.Or(o.OpenShiftVersion, in.VIP.Spec.OpenShiftVersion, release)
 }
+
+// Load reads and resolves the files of one cluster. The list has every problem
+// and warning; it is also the error when the cluster cannot be rendered.
+func Load(s Sources, o Options) (*Cluster, problem.List, error) {
+	in, list := Read(s)
+	if err := list.Err(); err != nil {
+		return nil, list, err
+	}
+	c, more := Resolve(in, o)
+	list = append(list, more...)
+	list.Sort()
+	return c, list, list.Err()
+}

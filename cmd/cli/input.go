@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render"
+)
+
+// inputFlags name the files of a cluster.
+type inputFlags struct {
+	config, agentConfig string
+	version, release    string
+}
+
+func (f *inputFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml beside the install-config, if there is one)")
+	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml beside the install-config, if there is one)")
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, 4.12 to 4.22 (default: what vipgen.yaml says, else readable by all of them)")
+	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagFilename("agent-config", "yaml", "yml")
+	_ = c.MarkFlagFilename("release-info", "json")
+}
+
+// maxInput bounds how much of a file is read.
+const maxInput = 64 << 20
+
+// readFile reads a file, or standard input for "-".
+func (a *app) readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return readBounded(name, a.in)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	defer f.Close()
+	return readBounded(name, f)
+}
+
+func readBounded(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(name, err)
+	case len(data) > maxInput:
+		return nil, unreadable(name, fmt.Errorf("larger than %d MiB", maxInput>>20))
+	}
+	return data, nil
+}
+
+func unreadable(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
+}
+
+// installConfigArg is the file that a command works on.
+func installConfigArg(args []string) string {
+	if len(args) == 0 {
+		return "install-config.yaml"
+	}
+	return args[0]
+}
+
+// sources reads the files of a cluster.
+func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, error) {
+	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
+		installConfig = filepath.Join(installConfig, "install-config.yaml")
+	}
+	data, err := a.readFile(installConfig)
+	if err != nil {
+		return render.Sources{}, err
+	}
+	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}}
+	if s.VIPConfig, err = a.beside(installConfig, f.config, "vipgen.yaml"); err != nil {
+		return s, err
+	}
+	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, "agent-config.yaml")
+	return s, err
+}
+
+// beside reads the named file, or the usual one beside the install-config.
+func (a *app) beside(installConfig, named, usual string) (*render.File, error) {
+	name := named
+	if name == "" {
+		if installConfig == "-" {
+			return nil, nil
+		}
+		name = filepath.Join(filepath.Dir(installConfig), usual)
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	data, err := a.readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &render.File{Name: name, Data: data}, nil
+}
+
+// options reads what the flags say about a cluster.
+func (a *app) options(f *inputFlags) (render.Options, error) {
+	o := render.Options{OpenShiftVersion: f.version}
+	if f.release == "" {
+		return o, nil
+	}
+	data, err := a.readFile(f.release)
+	if err != nil {
+		return o, err
+	}
+	o.Release, err = render.ReadRelease(f.release, data)
+	if err != nil {
+		return o, problem.List{{File: f.release, Severity: problem.Error, Code: problem.Syntax, Found: "something else", Expected: "the output of 'oc adm release info -o json'", Hint: err.Error()}}
+	}
+	return o, nil
+}
+
+// cluster reads and resolves a cluster. Warnings are part of the list, which is
+// also the error when it holds one.
+func (a *app) cluster(installConfig string, f *inputFlags) (*render.Cluster, problem.List, error) {
+	sources, err := a.sources(installConfig, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := a.options(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return render.Load(sources, o)
+}
+
+// quietCluster is cluster with its warnings printed.
+func (a *app) quietCluster(installConfig string, f *inputFlags) (*render.Cluster, error) {
+	c, list, err := a.cluster(installConfig, f)
+	if err != nil {
+		return nil, err
+	}
+	a.report(list)
+	return c, nil
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+)
+
+// renderFlags are those of `vipgen render`.
+type renderFlags struct {
+	inputFlags
+	output, installDir, merge string
+	formats, roles            []string
+	variant                   string
+	check, overwrite          bool
+}
+
+func (a *app) renderCommand() *cobra.Command {
+	var f renderFlags
+	c := &cobra.Command{
+		Use:   "render [install-config.yaml]",
+		Short: "Render MachineConfigs, Ignition and manifests of a cluster",
+		Long: `Render what the nodes of a cluster get, from its install-config.yaml and, where
+they are there, vipgen.yaml and agent-config.yaml beside it.
+
+Without -o the MachineConfigs and the cluster manifests are printed as one YAML
+stream. With -o they are written as a tree, as a whole or not at all; files that
+an earlier run wrote and this one does not are removed, others never touched.`,
+		Example: `  # Read it, apply it
+  vipgen render install-config.yaml
+  vipgen render install-config.yaml | oc apply -f -
+
+  # A tree to commit, and the check that it is up to date (exit code 1: drift)
+  vipgen render install-config.yaml -o rendered
+  vipgen render install-config.yaml -o rendered --check
+
+  # Into an installer's asset directory, before and after 'create ignition-configs'
+  vipgen render install-config.yaml --install-dir ocp
+  vipgen render install-config.yaml --merge ocp/bootstrap.ign
+
+  # Ignition for plain Kubernetes on Flatcar
+  vipgen render install-config.yaml --os flatcar --format ignition -o rendered`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return usage(c, err)
+			}
+			return a.render(c, installConfigArg(args), &f)
+		},
+	}
+	f.inputFlags.add(c)
+	flags := c.Flags()
+	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
+	flags.StringSliceVar(&f.formats, "format", nil, "what to write, of machineconfig, ignition, butane, files (default machineconfig,ignition)")
+	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out")
+	flags.StringVar(&f.variant, "os", ignition.OpenShift, "operating system of the nodes: openshift, fcos or flatcar")
+	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
+	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
+	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with -o, files that vipgen did not write")
+	complete(c, "format", "machineconfig", "ignition", "butane", "files")
+	complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
+	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
+	_ = c.MarkFlagDirname("output")
+	_ = c.MarkFlagDirname("install-dir")
+	_ = c.MarkFlagFilename("merge", "ign")
+	c.MarkFlagsMutuallyExclusive("output", "install-dir", "merge")
+	return c
+}
+
+// validate checks what flags alone can be wrong about.
+func (f *renderFlags) validate() error {
+	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.variant) {
+		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.variant)
+	}
+	for _, name := range f.formats {
+		if !slices.Contains(render.Formats(), render.Format(name)) {
+			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane or files", name)
+		}
+	}
+	if f.check && f.output == "" && f.installDir == "" && f.merge == "" {
+		return fmt.Errorf("--check needs something to check: -o DIR, --install-dir DIR or --merge FILE")
+	}
+	return nil
+}
+
+// want turns flags into what to make; fallback are the formats where the user
+// named none.
+func (f *renderFlags) want(fallback ...render.Format) render.Want {
+	w := render.Want{Variant: f.variant, Roles: f.roles, Formats: fallback}
+	if len(f.formats) > 0 {
+		w.Formats = nil
+		for _, known := range render.Formats() {
+			if slices.Contains(f.formats, string(known)) {
+				w.Formats = append(w.Formats, known)
+			}
+		}
+	}
+	return w
+}
+
+func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) error {
+	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
+	if err != nil {
+		return err
+	}
+	if err := checkRoles(cluster, f.roles); err != nil {
+		return usage(c, err)
+	}
+	r := &render.Renderer{}
+	switch {
+	case f.merge != "":
+		return a.merge(c, r, cluster, f)
+	case f.installDir != "":
+		files, err := r.InstallDir(cluster, f.want())
+		if err != nil {
+			return usage(c, err)
+		}
+		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite}, files, f.check)
+	case f.output != "":
+		fallback := []render.Format{render.FormatMachineConfig, render.FormatIgnition}
+		if f.variant != ignition.OpenShift {
+			fallback = fallback[1:]
+		}
+		files, err := r.Tree(cluster, f.want(fallback...))
+		if err != nil {
+			return usage(c, err)
+		}
+		return a.write(cluster, tree.Dir{Path: f.output, Overwrite: f.overwrite}, files, f.check)
+	default:
+		return a.stream(c, r, cluster, f)
+	}
+}
+
+func checkRoles(cluster *render.Cluster, roles []string) error {
+	for _, role := range roles {
+		if role == v1alpha1.RoleBootstrap && !slices.Contains(cluster.Roles, role) {
+			return fmt.Errorf("no pool bootstrap: OpenShift's own keepalived holds the API VIP there; with loadBalancer.type: UserManaged in the install-config it is vipgen's")
+		}
+		if !slices.Contains(cluster.Roles, role) {
+			return fmt.Errorf("no pool %q: this cluster has %s", role, strings.Join(cluster.Roles, ", "))
+		}
+	}
+	return nil
+}
+
+// stream prints to standard output.
+func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
+	if len(f.formats) == 0 && f.variant == ignition.OpenShift || slices.Equal(f.formats, []string{string(render.FormatMachineConfig)}) {
+		data, err := r.Stream(cluster, f.want())
+		if err != nil {
+			return usage(c, err)
+		}
+		if _, err := a.out.Write(data); err != nil {
+			return err
+		}
+		a.summary(cluster, "")
+		return nil
+	}
+	files, err := r.Tree(cluster, f.want(render.FormatIgnition))
+	if err != nil {
+		return usage(c, err)
+	}
+	files = slices.DeleteFunc(files, func(o render.OutputFile) bool { return strings.HasPrefix(o.Path, "manifests/") })
+	if len(files) != 1 {
+		return usage(c, fmt.Errorf("%d files: give -o DIR, or one --format and one --role", len(files)))
+	}
+	_, err = a.out.Write(files[0].Data)
+	return err
+}
+
+// write writes or checks a tree.
+func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
+	list := make([]tree.File, len(files))
+	for i, f := range files {
+		list[i] = tree.File{Path: f.Path, Data: f.Data}
+	}
+	if check {
+		changes, err := dir.Compare(list)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			a.summary(cluster, dir.Path+" is up to date")
+			return nil
+		}
+		if err := printChanges(a.out, dir.Path, changes); err != nil {
+			return err
+		}
+		return errFinding
+	}
+	written, err := dir.Write(list)
+	if err != nil {
+		return err
+	}
+	a.summary(cluster, fmt.Sprintf("%s: %s", dir.Path, written))
+	return nil
+}
+
+// roleOf guesses the pool of an Ignition file from its name.
+func roleOf(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), ".ign")
+}

@@ -1,0 +1,142 @@
+// Package cli is the command tree of vipgen: flags, reading and writing of
+// files, and printing. What is rendered is decided in package render.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFinding = 1 // drift, or another finding that the user asked for
+	exitInput   = 2 // bad input or usage
+	exitFailed  = 3 // could not read, write or run
+)
+
+// Run executes a command line and returns its exit code.
+func Run(args []string, in io.Reader, out, errOut io.Writer) int {
+	a := &app{in: in, out: out, err: errOut}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	return a.exit(root.Execute())
+}
+
+// app carries the streams and what the commands share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "vipgen",
+		Short: "Virtual IPs, API load balancing and DNS for on-premises clusters",
+		Long: `vipgen renders what the nodes of an on-premises Kubernetes or OpenShift cluster
+need to carry their own virtual IPs, API load balancer and DNS: MachineConfigs,
+Ignition configs and static pods with keepalived, HAProxy, CoreDNS and mDNS. It
+reads the cluster's install-config.yaml, works offline, and gives the same bytes
+for the same input.`,
+		Example: `  # MachineConfigs and manifests of a cluster, to read or to apply
+  vipgen render install-config.yaml
+  vipgen render install-config.yaml | oc apply -f -
+
+  # What keepalived on one node will run
+  vipgen preview install-config.yaml --node master-0 --role master \
+    --interface ens192 --address 192.168.1.10/24 --peer master-1=192.168.1.11`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage(c, err)
+	})
+	root.AddCommand(
+		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
+		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
+	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// usageError is a mistake on the command line.
+type usageError struct {
+	command string
+	err     error
+}
+
+func usage(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%v\nSee '%s --help'.", e.err, e.command)
+}
+
+// finding ends a command that did its work and found something.
+var errFinding = errors.New("")
+
+// errReported ends a command whose report is already printed.
+var errReported = errors.New("")
+
+// exit prints what is left to print and turns an error into an exit code.
+func (a *app) exit(err error) int {
+	var list problem.List
+	var use *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFinding):
+		return exitFinding
+	case errors.Is(err, errReported):
+		return exitInput
+	case errors.As(err, &list):
+		a.report(list)
+		return exitInput
+	case errors.As(err, &use), isCobraUsage(err):
+		fmt.Fprintf(a.err, "vipgen: %v\n", err)
+		return exitInput
+	default:
+		fmt.Fprintf(a.err, "vipgen: %v\n", err)
+		return exitFailed
+	}
+}
+
+// args wraps a check of arguments so that its complaint is one about usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, a []string) error {
+		if err := check(c, a); err != nil {
+			return usage(c, err)
+		}
+		return nil
+	}
+}
+
+// isCobraUsage: an unknown command is the one mistake that cobra reports
+// without a hook.
+func isCobraUsage(err error) bool {
+	const prefix = "unknown command"
+	return len(err.Error()) >= len(prefix) && err.Error()[:len(prefix)] == prefix
+}
+
+// report prints problems, errors first in the order of the files, and what
+// comes of them.
+func (a *app) report(list problem.List) {
+	for _, p := range list {
+		fmt.Fprintln(a.err, p)
+	}
+	if n := len(list.Errors()); n > 0 {
+		word := "problems"
+		if n == 1 {
+			word = "problem"
+		}
+		fmt.Fprintf(a.err, "vipgen: %d %s; nothing was written\n", n, word)
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// terminal says whether a stream is one that a person reads.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// summary tells a person at a terminal what was done.
+func (a *app) summary(c *render.Cluster, done string) {
+	if !terminal(a.err) {
+		return
+	}
+	fmt.Fprint(a.err, describe(c))
+	if done != "" {
+		fmt.Fprintln(a.err, done)
+	}
+}
+
+// describe says in a few lines what a cluster will run and why.
+func describe(c *render.Cluster) string {
+	var b strings.Builder
+	s := c.Config.Spec
+	version := c.Version
+	if version == "" {
+		version = "any, 4.12 to 4.22"
+	}
+	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
+	for _, g := range s.Groups {
+		fmt.Fprintf(&b, "  %-10s %s", g.Name, addressList(g))
+		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("  " + election(c) + "\n")
+	return b.String()
+}
+
+func addressList(g v1alpha1.Group) string {
+	var out []string
+	for _, a := range g.VIPs {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// election says how nodes elect, whether they start beside the operator's own
+// keepalived, and why.
+func election(c *render.Cluster) string {
+	s := c.Config.Spec
+	switch {
+	case s.LoadBalancer == v1alpha1.LoadBalancerExternal:
+		return "load balancer outside of the cluster: nodes get DNS only"
+	case c.Interoperable():
+		return fmt.Sprintf("starts as %s, then switches to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the switch)",
+			settings(*s.VRRP.Start), settings(s.VRRP.Target))
+	default:
+		return fmt.Sprintf("%s from the first packet: no other keepalived runs in this cluster", settings(s.VRRP.Target))
+	}
+}
+
+func settings(v v1alpha1.VRRPSettings) string {
+	return fmt.Sprintf("%s (VRRPv%d, %d ms, %s)", v.Profile, v.Version, v.AdvertIntervalMS, v.Mode)
+}
