@@ -87,6 +87,8 @@ var syntaxKinds = []struct {
 		found: "a line that is neither a key with \": \" nor a list item"},
 	{message: "did not find expected ',' or", parser: true,
 		found: "a [ or { that is not closed, or lacks a comma"},
+	{message: "did not find expected node content", parser: true,
+		found: "a [ or { that is not closed, or lacks a value"},
 	{message: "unknown anchor",
 		found: "an alias to an anchor that the file does not have",
 		hint:  "quote text that starts with *"},

@@ -1,0 +1,227 @@
+package installconfig_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/installconfig"
+)
+
+func lines(l problem.List) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return l.Error() + "\n"
+}
+
+const (
+	tail      = "platform: {none: {}}\n"
+	platforms = "one of baremetal, vsphere, openstack, ovirt, nutanix, none, external"
+	label     = "lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends"
+	name      = "labels separated by periods, each of " + label
+)
+
+func bareMetal(s string) string { return head + "platform:\n  baremetal:\n    " + s + "\n" }
+
+func TestReadProblems(t *testing.T) {
+	long := strings.Repeat(strings.Repeat("a", 60)+".", 4)
+	tests := []struct{ name, in, want string }{
+		{"not YAML", "a: [", "ic.yaml:1:1: error: found a [ or { that is not closed, or lacks a value, expected YAML [syntax]\n"},
+		{"a list", "- a\n", `ic.yaml:1:1: error: found a list, expected a mapping [wrong-type]
+ic.yaml:1:1: error: apiVersion: found nothing, expected "v1" [missing-field]
+ic.yaml:1:1: error: baseDomain: found nothing, expected the domain that the cluster's names are in [missing-field]
+ic.yaml:1:1: error: metadata.name: found nothing, expected the name of the cluster [missing-field]
+ic.yaml:1:1: error: platform: found nothing, expected ` + platforms + ` (a platform without settings is written with braces, as in none: {}) [missing-field]
+`},
+
+		// Header.
+		{"v1beta2", "apiVersion: v1beta2\n" + strings.SplitAfterN(head, "\n", 2)[1] + tail,
+			"ic.yaml:1:13: error: apiVersion: found \"v1beta2\", expected \"v1\" [wrong-kind]\n"},
+		{"kind", "kind: AgentConfig\n" + head + tail,
+			"ic.yaml:1:7: error: kind: found \"AgentConfig\", expected an install-config, which has no kind [wrong-kind]\n"},
+
+		// Names.
+		{"upper case", strings.Replace(head, "demo", "Demo", 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"Demo\", expected " + name + " [bad-name]\n"},
+		{"newline", strings.Replace(head, "demo", `"a\n}"`, 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"a\\n}\", expected " + name + " [bad-name]\n"},
+		{"shell", strings.Replace(head, "demo", `$(reboot)`, 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"$(reboot)\", expected " + name + " [bad-name]\n"},
+		{"template", strings.Replace(head, "demo", `"{{.Evil}}"`, 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"{{.Evil}}\", expected " + name + " [bad-name]\n"},
+		{"empty label", strings.Replace(head, "demo", "a..b", 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"a..b\", expected " + name + " [bad-name]\n"},
+		{"long label", strings.Replace(head, "demo", strings.Repeat("a", 64), 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found \"" + strings.Repeat("a", 64) + "\", expected " + name + " [bad-name]\n"},
+		{"hyphen at the end", strings.Replace(head, "example", "example-", 1) + tail,
+			"ic.yaml:3:13: error: baseDomain: found \"example-.com\", expected " + name + " [bad-name]\n"},
+		{"two dots at the end", strings.Replace(head, "com", "com..", 1) + tail,
+			"ic.yaml:3:13: error: baseDomain: found \"example.com..\", expected " + name + " [bad-name]\n"},
+		{"long domain", strings.Replace(head, "example", long[:243], 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found a name that makes api-int.<name>.<baseDomain> 260 characters long, expected at most 253 [bad-name]\n"},
+		{"name of a wrong type", "apiVersion: v1\nmetadata: {name: [a]}\nbaseDomain: no\n" + tail,
+			`ic.yaml:2:12: error: metadata.name: found a list, expected text [wrong-type]
+ic.yaml:3:13: error: baseDomain: found the bool "no", expected text (quote it if it is text: "no") [wrong-type]
+`},
+
+		// Networks.
+		{"host bits", head + "networking: {machineNetwork: [{cidr: 10.0.0.5/24}]}\n" + tail,
+			"ic.yaml:4:38: error: networking.machineNetwork[0].cidr: found \"10.0.0.5/24\", expected the network itself, \"10.0.0.0/24\" [bad-network]\n"},
+		{"no cidr", head + "networking: {machineNetwork: [{}]}\n" + tail,
+			"ic.yaml:4:31: error: networking.machineNetwork[0].cidr: found nothing, expected a network, such as 192.0.2.0/24 [missing-field]\n"},
+		{"address", head + "networking: {serviceNetwork: [172.30.0.1]}\n" + tail,
+			"ic.yaml:4:31: error: networking.serviceNetwork[0]: found \"172.30.0.1\", expected a network, such as 192.0.2.0/24 [bad-network]\n"},
+		{"everything", head + "networking: {machineNetwork: [{cidr: 0.0.0.0/0}]}\n" + tail,
+			"ic.yaml:4:38: error: networking.machineNetwork[0].cidr: found \"0.0.0.0/0\", the unspecified address, expected a network of unicast addresses [bad-network]\n"},
+		{"both machine networks", head + "networking: {machineCIDR: 10.1.0.0/16, machineNetwork: [{cidr: 10.2.0.0/16}]}\n" + tail,
+			`ic.yaml:4:27: error: networking.machineCIDR: found "10.1.0.0/16", expected "10.2.0.0/16", as in machineNetwork[0] (remove machineCIDR) [conflicting-fields]
+ic.yaml:4:27: warning: networking.machineCIDR: found an old spelling, expected machineNetwork [deprecated]
+`},
+		{"network type", head + "networking: {networkType: 'a b'}\n" + tail,
+			"ic.yaml:4:27: error: networking.networkType: found \"a b\", expected a word of letters and digits [bad-value]\n"},
+
+		// Pools.
+		{"control plane's name", head + "controlPlane: {name: boss}\n" + tail,
+			"ic.yaml:4:22: error: controlPlane.name: found \"boss\", expected \"master\" [bad-name]\n"},
+		{"pool's name", head + "compute: [{name: a.b}, {}, {name: master}, {name: worker}, {name: worker}]\n" + tail,
+			`ic.yaml:4:18: error: compute[0].name: found "a.b", expected ` + label + ` [bad-name]
+ic.yaml:4:24: error: compute[1].name: found nothing, expected the name of the pool, such as "worker" [missing-field]
+ic.yaml:4:35: error: compute[2].name: found "master", expected the name of a compute pool (master and arbiter have fields of their own, controlPlane and arbiter) [bad-name]
+ic.yaml:4:67: error: compute[4].name: found "worker" for the second time, expected a name of its own (first in compute[3].name) [bad-name]
+`},
+		{"replicas", head + "controlPlane: {replicas: -1}\ncompute: [{name: worker, replicas: many}]\n" + tail,
+			`ic.yaml:4:26: error: controlPlane.replicas: found "-1", expected a number from 0 [bad-value]
+ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whole number [wrong-type]
+`},
+		{"feature set", head + "featureSet: \"a\\nb\"\n" + tail,
+			"ic.yaml:4:13: error: featureSet: found \"a\\nb\", expected a word of letters and digits [bad-value]\n"},
+
+		// Platform.
+		{"no platform", head,
+			"ic.yaml:1:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
+		{"null platform", head + "platform:\n  none:\n",
+			"ic.yaml:4:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
+		{"platform as text", head + "platform: none\n",
+			"ic.yaml:4:11: error: platform: found text, expected a mapping [wrong-type]\n"},
+		{"two platforms", head + "platform: {none: {}, vsphere: {}}\n",
+			"ic.yaml:4:1: error: platform: found vsphere and none, expected one platform [conflicting-fields]\n"},
+		{"cloud", head + "platform:\n  aws: {region: eu-central-1}\n",
+			"ic.yaml:5:3: error: platform.aws: found the platform \"aws\", expected " + platforms +
+				" (it brings its own load balancer, so there is nothing to render; for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml) [cloud-platform]\n"},
+		{"other case", head + "platform: {None: {}, baremetal: {apivips: [10.0.0.5]}}\n",
+			"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+		{"load balancer", bareMetal("loadBalancer: {type: Mine}"),
+			"ic.yaml:6:26: error: platform.baremetal.loadBalancer.type: found \"Mine\", expected OpenShiftManagedDefault or UserManaged [bad-value]\n"},
+
+		// VIPs.
+		{"not an address", bareMetal("apiVIPs: [vip.example.com]"),
+			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"vip.example.com\", expected an IP address [bad-address]\n"},
+		{"network as VIP", bareMetal("apiVIPs: [10.0.0.5/24]"),
+			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"10.0.0.5/24\", expected an IP address [bad-address]\n"},
+		{"VIPs as text", bareMetal("apiVIPs: 10.0.0.5"),
+			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list [wrong-type]\n"},
+		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 127.0.0.1, 224.0.0.18, 169.254.1.1, 255.255.255.255, '::ffff:10.0.0.1', 'fe80::1%eth0', 'fd00::1%eth0', '::', 'ff02::1']"),
+			`ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found "0.0.0.0", the unspecified address, expected a unicast IP address [bad-address]
+ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]
+ic.yaml:6:35: error: platform.baremetal.apiVIPs[2]: found "224.0.0.18", a multicast address, expected a unicast IP address [bad-address]
+ic.yaml:6:47: error: platform.baremetal.apiVIPs[3]: found "169.254.1.1", a link-local address, expected a unicast IP address [bad-address]
+ic.yaml:6:60: error: platform.baremetal.apiVIPs[4]: found "255.255.255.255", the broadcast address, expected a unicast IP address [bad-address]
+ic.yaml:6:77: error: platform.baremetal.apiVIPs[5]: found "::ffff:10.0.0.1", an IPv4 address written as IPv6, expected a unicast IP address [bad-address]
+ic.yaml:6:96: error: platform.baremetal.apiVIPs[6]: found "fe80::1%eth0", an address with a zone, expected a unicast IP address [bad-address]
+ic.yaml:6:112: error: platform.baremetal.apiVIPs[7]: found "fd00::1%eth0", an address with a zone, expected a unicast IP address [bad-address]
+ic.yaml:6:128: error: platform.baremetal.apiVIPs[8]: found "::", the unspecified address, expected a unicast IP address [bad-address]
+ic.yaml:6:134: error: platform.baremetal.apiVIPs[9]: found "ff02::1", a multicast address, expected a unicast IP address [bad-address]
+`},
+		{"two of a family", bareMetal("ingressVIPs: [10.0.0.5, 10.0.0.6, 'fd00::5']"),
+			"ic.yaml:6:29: error: platform.baremetal.ingressVIPs[1]: found \"10.0.0.6\", a second IPv4 address, expected at most one IPv4 and one IPv6 address [bad-value]\n"},
+		{"VIPs that disagree", bareMetal("apiVIPs: [10.0.0.5]\n    apiVIP: 10.0.0.6"),
+			`ic.yaml:7:13: error: platform.baremetal.apiVIP: found "10.0.0.6", expected an address of apiVIPs (remove apiVIP) [conflicting-fields]
+ic.yaml:7:13: warning: platform.baremetal.apiVIP: found an old spelling, expected apiVIPs [deprecated]
+`},
+		{"DNS VIP", bareMetal("dnsVIP: '::1'"),
+			`ic.yaml:6:13: error: platform.baremetal.dnsVIP: found "::1", a loopback address, expected a unicast IP address [bad-address]
+ic.yaml:6:13: warning: platform.baremetal.dnsVIP: found a DNS VIP, expected none, as every node answers for itself since OpenShift 4.5 [deprecated]
+`},
+
+		// Hosts.
+		{"hosts", bareMetal("hosts: [{name: M0}, {}, null, {name: a}, {name: a}, {name: b, role: boss}]"),
+			`ic.yaml:6:20: error: platform.baremetal.hosts[0].name: found "M0", expected ` + name + ` [bad-name]
+ic.yaml:6:25: error: platform.baremetal.hosts[1].name: found nothing, expected the name of the host [missing-field]
+ic.yaml:6:29: error: platform.baremetal.hosts[2]: found nothing, expected a mapping [wrong-type]
+ic.yaml:6:53: error: platform.baremetal.hosts[4].name: found "a" for the second time, expected a name of its own (first in platform.baremetal.hosts[3].name) [bad-name]
+ic.yaml:6:73: error: platform.baremetal.hosts[5].role: found "boss", expected master, worker or arbiter [bad-value]
+`},
+		{"host's addresses", bareMetal("hosts: [{name: a, networkConfig: {interfaces: [{ipv4: {address: [{}, {ip: 'fd00::1'}, {ip: 10.0.0.1}, {ip: 10.0.0.1, prefix-length: 33}, {ip: 127.0.0.1, prefix-length: 8}]}}]}}]"),
+			`ic.yaml:6:70: error: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[0].ip: found nothing, expected an IPv4 address [missing-field]
+ic.yaml:6:79: error: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[1].ip: found "fd00::1", expected an IPv4 address [bad-address]
+ic.yaml:6:91: error: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[2].prefix-length: found nothing, expected the length of the network's prefix [missing-field]
+ic.yaml:6:137: error: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[3].prefix-length: found "33", expected a number from 0 to 32 [bad-value]
+ic.yaml:6:147: error: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[4].ip: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]
+`},
+		{"vSphere hosts", head + "platform: {vsphere: {hosts: [{role: master, networkDevice: {ipAddrs: [10.0.0.1, 'fe80::1/64']}}]}}\n",
+			`ic.yaml:4:37: error: platform.vsphere.hosts[0].role: found "master", expected bootstrap, control-plane or compute [bad-value]
+ic.yaml:4:71: error: platform.vsphere.hosts[0].networkDevice.ipAddrs[0]: found "10.0.0.1", expected a network, such as 192.0.2.0/24 [bad-network]
+ic.yaml:4:81: error: platform.vsphere.hosts[0].networkDevice.ipAddrs[1]: found "fe80::1", a link-local address, expected a unicast IP address [bad-address]
+`},
+
+		// Mirrors.
+		{"mirrors", head + "imageDigestSources: [{}, {source: 'a b', mirrors: ['x:tag', \"a\\nb\", [c]]}]\n" + tail,
+			`ic.yaml:4:22: error: imageDigestSources[0].source: found nothing, expected an image repository, such as registry.example.com:5000/ocp/release [missing-field]
+ic.yaml:4:35: error: imageDigestSources[1].source: found "a b", expected an image repository, such as registry.example.com:5000/ocp/release [bad-image]
+ic.yaml:4:52: error: imageDigestSources[1].mirrors[0]: found "x:tag", expected an image repository, such as registry.example.com:5000/ocp/release [bad-image]
+ic.yaml:4:61: error: imageDigestSources[1].mirrors[1]: found "a\nb", expected an image repository, such as registry.example.com:5000/ocp/release [bad-image]
+ic.yaml:4:69: error: imageDigestSources[1].mirrors[2]: found a list, expected text [wrong-type]
+`},
+		{"both mirrors", head + "imageDigestSources: [{source: a}]\nimageContentSources: [{source: a}]\n" + tail,
+			`ic.yaml:5:1: error: imageContentSources: found mirrors here and in imageDigestSources, expected one of the two [conflicting-fields]
+ic.yaml:5:1: warning: imageContentSources: found an old spelling, expected imageDigestSources [deprecated]
+`},
+		{"duplicate", head + "baseDomain: example.org\n" + tail,
+			"ic.yaml:4:1: error: baseDomain: found \"baseDomain\" for the second time (first on line 3) [duplicate-key]\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, problems := installconfig.Read("ic.yaml", []byte(test.in))
+			if diff := cmp.Diff(test.want, lines(problems)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadAgentConfigProblems(t *testing.T) {
+	const head = "apiVersion: v1beta1\nkind: AgentConfig\n"
+	tests := []struct{ name, in, want string }{
+		{"empty", "", "ac.yaml:1:1: error: found an empty file, expected one YAML document [syntax]\n"},
+		{"install-config", "apiVersion: v1\nmetadata: {name: a}\n",
+			`ac.yaml:1:1: error: kind: found nothing, expected "AgentConfig" [missing-field]
+ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
+`},
+		{"other kind", "kind: Agent\n",
+			`ac.yaml:1:1: error: apiVersion: found nothing, expected "v1beta1" [missing-field]
+ac.yaml:1:7: error: kind: found "Agent", expected "AgentConfig" [wrong-kind]
+`},
+		{"rendezvous", head + "rendezvousIP: 10.0.0.300\n",
+			"ac.yaml:3:15: error: rendezvousIP: found \"10.0.0.300\", expected an IP address [bad-address]\n"},
+		{"rendezvous on loopback", head + "rendezvousIP: 127.0.0.1\n",
+			"ac.yaml:3:15: error: rendezvousIP: found \"127.0.0.1\", a loopback address, expected a unicast IP address [bad-address]\n"},
+		{"hosts", head + "hosts:\n- hostname: 'a;b'\n- {hostname: c, role: control-plane}\n- hostname: c\n",
+			`ac.yaml:4:13: error: hosts[0].hostname: found "a;b", expected ` + name + ` [bad-name]
+ac.yaml:5:23: error: hosts[1].role: found "control-plane", expected master, worker or arbiter [bad-value]
+ac.yaml:6:13: error: hosts[2].hostname: found "c" for the second time, expected a name of its own (first in hosts[1].hostname) [bad-name]
+`},
+		{"hosts as mapping", head + "hosts: {a: b}\n",
+			"ac.yaml:3:1: error: hosts: found a mapping, expected a list [wrong-type]\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(test.in))
+			if diff := cmp.Diff(test.want, lines(problems)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

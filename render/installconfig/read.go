@@ -1,0 +1,102 @@
+package installconfig
+
+import (
+	"fmt"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// Read returns the install-config in data in one form whatever its spelling,
+// and every problem that it shows by itself, sorted by position. What fits
+// together with other inputs is not checked here. The config is nil when the
+// file is not YAML; otherwise it holds what could be read.
+func Read(name string, data []byte) (*InstallConfig, problem.List) {
+	doc, problems := source.Parse(name, data)
+	if doc == nil {
+		return nil, problems
+	}
+	var in file
+	r := newReader(doc, doc.Decode(&in))
+	c := &InstallConfig{Doc: doc}
+	r.installVersion(&in)
+	c.Name = r.clusterName(in.Metadata.Name)
+	c.BaseDomain = r.baseDomain(in.BaseDomain)
+	r.clusterDomain(c.Name, c.BaseDomain)
+	r.networks(c, &in.Networking)
+	r.pools(c, &in)
+	r.platform(c, &in.Platform)
+	r.mirrors(c, &in)
+	c.FeatureSet = r.word("featureSet", in.FeatureSet)
+	return c, r.report()
+}
+
+// reader gathers problems about one document.
+type reader struct {
+	doc      *source.Document
+	problems problem.List
+	// refused has the fields that decoding reported already.
+	refused map[string]bool
+}
+
+func newReader(doc *source.Document, decoding problem.List) *reader {
+	r := &reader{doc: doc, problems: decoding, refused: map[string]bool{}}
+	for _, p := range decoding.Errors() {
+		r.refused[p.Field] = true
+	}
+	return r
+}
+
+// report returns all problems with their positions, in the file's order.
+func (r *reader) report() problem.List {
+	l := r.doc.Locate(r.problems)
+	l.Sort()
+	return l
+}
+
+func (r *reader) add(code problem.Code, field, found, expected, hint string) {
+	r.problems = append(r.problems, problem.Problem{
+		Severity: problem.Error, Code: code,
+		Field: field, Found: found, Expected: expected, Hint: hint,
+	})
+}
+
+// deprecated warns about an old spelling that was understood.
+func (r *reader) deprecated(field, found, expected string) {
+	r.problems = append(r.problems, problem.Problem{
+		Severity: problem.Warning, Code: problem.Deprecated,
+		Field: field, Found: found, Expected: expected,
+	})
+}
+
+// missing reports a field that must be there, unless decoding found what
+// stands there, or around it, to be wrong.
+func (r *reader) missing(field, expected string, around ...string) {
+	for _, f := range append(around, field) {
+		if r.refused[f] {
+			return
+		}
+	}
+	r.add(problem.MissingField, field, "nothing", expected, "")
+}
+
+func (r *reader) installVersion(in *file) {
+	switch v := in.APIVersion; v {
+	case "v1":
+	case "v1beta3", "v1beta4":
+		r.deprecated("apiVersion", source.Quote(v), `"v1"`)
+	case "":
+		r.missing("apiVersion", `"v1"`)
+	default:
+		r.add(problem.WrongKind, "apiVersion", source.Quote(v), `"v1"`, "")
+	}
+	if in.Kind != "" && in.Kind != "InstallConfig" {
+		r.add(problem.WrongKind, "kind", source.Quote(in.Kind), "an install-config, which has no kind", "")
+	}
+}
+
+// second says that a name is taken and where.
+func (r *reader) second(field, name, first string) {
+	r.add(problem.BadName, field, source.Quote(name)+" for the second time", "a name of its own",
+		fmt.Sprintf("first in %s", first))
+}

@@ -1,0 +1,331 @@
+package installconfig_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// head is a config up to its networks and platform.
+const head = `apiVersion: v1
+metadata: {name: demo}
+baseDomain: example.com
+`
+
+type (
+	config  = installconfig.InstallConfig
+	address = installconfig.Address
+	network = installconfig.Network
+	prefix  = installconfig.Prefix
+	pool    = installconfig.Pool
+	host    = installconfig.Host
+	mirror  = installconfig.Mirror
+)
+
+func addr(s, field string) address {
+	return address{Addr: netip.MustParseAddr(s), Field: field}
+}
+
+func cidr(s, field string) network {
+	return network{Prefix: netip.MustParsePrefix(s), Field: field}
+}
+
+func hostAddr(s, field string) prefix {
+	return prefix{Prefix: netip.MustParsePrefix(s), Field: field}
+}
+
+var byDefault = map[string]network{
+	"machine": {Prefix: netip.MustParsePrefix("10.0.0.0/16"), Field: "networking.machineNetwork", Default: true},
+	"cluster": {Prefix: netip.MustParsePrefix("10.128.0.0/14"), Field: "networking.clusterNetwork", Default: true},
+	"service": {Prefix: netip.MustParsePrefix("172.30.0.0/16"), Field: "networking.serviceNetwork", Default: true},
+}
+
+// basic is what head gives with one more change.
+func basic(change func(*config)) config {
+	c := config{
+		Name: "demo", BaseDomain: "example.com", NetworkType: "OVNKubernetes",
+		MachineNetworks: []network{byDefault["machine"]},
+		ClusterNetworks: []network{byDefault["cluster"]},
+		ServiceNetworks: []network{byDefault["service"]},
+		ControlPlane:    pool{Name: "master", Field: "controlPlane", Replicas: 3},
+		Compute:         []pool{{Name: "worker", Field: "compute", Replicas: 3}},
+		Platform:        "none",
+	}
+	change(&c)
+	return c
+}
+
+var compare = cmp.Options{
+	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+	cmpopts.IgnoreTypes(&source.Document{}),
+}
+
+func TestRead(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     config
+		warnings string
+	}{
+		{name: "least", in: head + "platform: {none: {}}\n",
+			want: basic(func(*config) {})},
+		{name: "bare metal",
+			in: head + `platform:
+  baremetal:
+    apiVIPs: [10.0.0.5]
+    ingressVIPs: [10.0.0.7]
+    loadBalancer: {type: UserManaged}
+`,
+			want: basic(func(c *config) {
+				c.Platform, c.LoadBalancer = "baremetal", "UserManaged"
+				c.APIVIPs = []address{addr("10.0.0.5", "platform.baremetal.apiVIPs[0]")}
+				c.IngressVIPs = []address{addr("10.0.0.7", "platform.baremetal.ingressVIPs[0]")}
+			})},
+		{name: "dual-stack, IPv6 first",
+			in: head + `networking:
+  machineNetwork: [{cidr: 'fd00:1::/64'}, {cidr: 192.168.0.0/24}]
+  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.132.0.0/14}]
+  serviceNetwork: ['fd02::/112', 172.31.0.0/16]
+platform:
+  vsphere: {apiVIPs: ['fd00:1::5', 192.168.0.5], ingressVIPs: ['fd00:1::7', 192.168.0.7]}
+`,
+			want: basic(func(c *config) {
+				c.MachineNetworks = []network{
+					cidr("fd00:1::/64", "networking.machineNetwork[0].cidr"),
+					cidr("192.168.0.0/24", "networking.machineNetwork[1].cidr")}
+				c.ClusterNetworks = []network{
+					cidr("fd01::/48", "networking.clusterNetwork[0].cidr"),
+					cidr("10.132.0.0/14", "networking.clusterNetwork[1].cidr")}
+				c.ServiceNetworks = []network{
+					cidr("fd02::/112", "networking.serviceNetwork[0]"),
+					cidr("172.31.0.0/16", "networking.serviceNetwork[1]")}
+				c.Platform = "vsphere"
+				c.APIVIPs = []address{addr("fd00:1::5", "platform.vsphere.apiVIPs[0]"), addr("192.168.0.5", "platform.vsphere.apiVIPs[1]")}
+				c.IngressVIPs = []address{addr("fd00:1::7", "platform.vsphere.ingressVIPs[0]"), addr("192.168.0.7", "platform.vsphere.ingressVIPs[1]")}
+			})},
+		{name: "IPv6 alone has no default networks",
+			in: head + "networking: {machineNetwork: [{cidr: 'fd00::/64'}]}\nplatform: {external: {platformName: x}}\n",
+			want: basic(func(c *config) {
+				c.MachineNetworks = []network{cidr("fd00::/64", "networking.machineNetwork[0].cidr")}
+				c.ClusterNetworks, c.ServiceNetworks = nil, nil
+				c.Platform = "external"
+			})},
+		{name: "oVirt's spelling",
+			in: head + "platform: {ovirt: {api_vips: [10.0.0.5], ingress_vips: [10.0.0.7]}}\n",
+			want: basic(func(c *config) {
+				c.Platform = "ovirt"
+				c.APIVIPs = []address{addr("10.0.0.5", "platform.ovirt.api_vips[0]")}
+				c.IngressVIPs = []address{addr("10.0.0.7", "platform.ovirt.ingress_vips[0]")}
+			})},
+		{name: "oVirt's old spelling",
+			in: head + "platform: {ovirt: {api_vip: 10.0.0.5, ingress_vip: 10.0.0.7, dns_vip: 10.0.0.6}}\n",
+			want: basic(func(c *config) {
+				c.Platform = "ovirt"
+				c.APIVIPs = []address{addr("10.0.0.5", "platform.ovirt.api_vip")}
+				c.IngressVIPs = []address{addr("10.0.0.7", "platform.ovirt.ingress_vip")}
+				dns := addr("10.0.0.6", "platform.ovirt.dns_vip")
+				c.DNSVIP = &dns
+			}),
+			warnings: `ic.yaml:4:29: warning: platform.ovirt.api_vip: found an old spelling, expected api_vips [deprecated]
+ic.yaml:4:52: warning: platform.ovirt.ingress_vip: found an old spelling, expected ingress_vips [deprecated]
+ic.yaml:4:71: warning: platform.ovirt.dns_vip: found a DNS VIP, expected none, as every node answers for itself since OpenShift 4.5 [deprecated]
+`},
+		{name: "both spellings that agree",
+			in: head + "platform: {nutanix: {apiVIP: 10.0.0.5, apiVIPs: [10.0.0.5], ingressVIPs: [10.0.0.7]}}\n",
+			want: basic(func(c *config) {
+				c.Platform = "nutanix"
+				c.APIVIPs = []address{addr("10.0.0.5", "platform.nutanix.apiVIPs[0]")}
+				c.IngressVIPs = []address{addr("10.0.0.7", "platform.nutanix.ingressVIPs[0]")}
+			}),
+			warnings: "ic.yaml:4:30: warning: platform.nutanix.apiVIP: found an old spelling, expected apiVIPs [deprecated]\n"},
+		{name: "OpenStack chooses VIPs",
+			in: head + "networking: {machineNetwork: [{cidr: 10.1.0.0/24}]}\nplatform: {openstack: {cloud: x}}\n",
+			want: basic(func(c *config) {
+				c.MachineNetworks = []network{cidr("10.1.0.0/24", "networking.machineNetwork[0].cidr")}
+				c.Platform = "openstack"
+				c.APIVIPs = []address{{netip.MustParseAddr("10.1.0.5"), "platform.openstack.apiVIPs", true}}
+				c.IngressVIPs = []address{{netip.MustParseAddr("10.1.0.7"), "platform.openstack.ingressVIPs", true}}
+			})},
+		{name: "OpenStack with a user's load balancer chooses none",
+			in: head + "platform: {openstack: {loadBalancer: {type: UserManaged}}}\n",
+			want: basic(func(c *config) {
+				c.Platform, c.LoadBalancer = "openstack", "UserManaged"
+			})},
+		{name: "4.1",
+			in: `apiVersion: v1beta4
+metadata: {name: dev.prod}
+baseDomain: example.com.
+networking:
+  machineCIDR: 10.2.0.0/16
+  serviceCIDR: 172.31.0.0/16
+  clusterNetworks: [{cidr: 10.132.0.0/14, hostSubnetLength: 9}]
+  type: OpenShiftSDN
+platform: {none: {}}
+`,
+			want: basic(func(c *config) {
+				c.Name, c.NetworkType = "dev.prod", "OpenShiftSDN"
+				c.MachineNetworks = []network{cidr("10.2.0.0/16", "networking.machineCIDR")}
+				c.ServiceNetworks = []network{cidr("172.31.0.0/16", "networking.serviceCIDR")}
+				c.ClusterNetworks = []network{cidr("10.132.0.0/14", "networking.clusterNetworks[0].cidr")}
+			}),
+			warnings: `ic.yaml:1:13: warning: apiVersion: found "v1beta4", expected "v1" [deprecated]
+ic.yaml:5:16: warning: networking.machineCIDR: found an old spelling, expected machineNetwork [deprecated]
+ic.yaml:6:16: warning: networking.serviceCIDR: found an old spelling, expected serviceNetwork [deprecated]
+ic.yaml:7:3: warning: networking.clusterNetworks: found an old spelling, expected clusterNetwork [deprecated]
+ic.yaml:8:9: warning: networking.type: found an old spelling, expected networkType [deprecated]
+`},
+		{name: "machineCIDR that agrees",
+			in: head + "networking: {machineCIDR: 10.2.0.0/16, machineNetwork: [{cidr: 10.2.0.0/16}]}\nplatform: {none: {}}\n",
+			want: basic(func(c *config) {
+				c.MachineNetworks = []network{cidr("10.2.0.0/16", "networking.machineNetwork[0].cidr")}
+			}),
+			warnings: "ic.yaml:4:27: warning: networking.machineCIDR: found an old spelling, expected machineNetwork [deprecated]\n"},
+		{name: "pools",
+			in: head + `controlPlane: {name: master, replicas: 2}
+arbiter: {name: arbiter, replicas: 1}
+compute:
+- {name: worker, replicas: 0}
+- {name: infra, replicas: 2}
+- {name: gpu}
+featureSet: TechPreviewNoUpgrade
+platform: {none: {}}
+`,
+			want: basic(func(c *config) {
+				c.ControlPlane.Replicas = 2
+				c.Arbiter = &pool{Name: "arbiter", Field: "arbiter", Replicas: 1}
+				c.Compute = []pool{{"worker", "compute[0]", 0}, {"infra", "compute[1]", 2}, {"gpu", "compute[2]", 0}}
+				c.FeatureSet = "TechPreviewNoUpgrade"
+			})},
+		{name: "fencing in the control plane",
+			in: head + "controlPlane: {fencing: {credentials: [{password: x}]}}\nplatform: {none: {}}\n",
+			want: basic(func(c *config) {
+				c.Fencing = true
+			})},
+		{name: "fencing at the top",
+			in:   head + "fencing: {credentials: []}\nplatform: {none: {}}\n",
+			want: basic(func(c *config) { c.Fencing = true })},
+		{name: "hosts",
+			in: head + `platform:
+  baremetal:
+    hosts:
+    - name: master-0
+      role: master
+      networkConfig:
+        interfaces:
+        - name: lo
+          ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}
+        - name: down0
+          state: down
+          ipv4: {enabled: true, address: [{ip: 10.9.0.1, prefix-length: 24}]}
+        - name: off0
+          ipv4: {enabled: false, address: [{ip: 10.9.0.2, prefix-length: 24}]}
+        - name: dhcp0
+          ipv4: {enabled: true, dhcp: true, address: [{ip: 10.9.0.3, prefix-length: 24}]}
+        - name: eno1
+          state: up
+          ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.21, prefix-length: 24}]}
+          ipv6:
+            enabled: true
+            address:
+            - {ip: 'fe80::1', prefix-length: 64}
+            - {ip: 'fd00::21', prefix-length: 64}
+    - {name: worker-0.example.com}
+`,
+			want: basic(func(c *config) {
+				c.Platform = "baremetal"
+				at := "platform.baremetal.hosts[0].networkConfig.interfaces[4]."
+				c.Hosts = []host{
+					{Name: "master-0", Role: "master", Field: "platform.baremetal.hosts[0]", Addresses: []prefix{
+						hostAddr("10.0.0.21/24", at+"ipv4.address[0].ip"), hostAddr("fd00::21/64", at+"ipv6.address[1].ip")}},
+					{Name: "worker-0.example.com", Field: "platform.baremetal.hosts[1]"},
+				}
+			})},
+		{name: "vSphere hosts",
+			in: head + `platform:
+  vsphere:
+    hosts:
+    - {role: bootstrap, networkDevice: {ipAddrs: [10.0.0.20/24]}}
+    - {role: control-plane, networkDevice: {ipAddrs: [10.0.0.21/24, 'fd00::21/64']}}
+    - {role: compute}
+`,
+			want: basic(func(c *config) {
+				c.Platform = "vsphere"
+				at := "platform.vsphere.hosts"
+				c.Hosts = []host{
+					{Role: "bootstrap", Field: at + "[0]", Addresses: []prefix{hostAddr("10.0.0.20/24", at+"[0].networkDevice.ipAddrs[0]")}},
+					{Role: "master", Field: at + "[1]", Addresses: []prefix{
+						hostAddr("10.0.0.21/24", at+"[1].networkDevice.ipAddrs[0]"),
+						hostAddr("fd00::21/64", at+"[1].networkDevice.ipAddrs[1]")}},
+					{Role: "worker", Field: at + "[2]"},
+				}
+			})},
+		{name: "mirrors",
+			in: head + `imageDigestSources:
+- source: quay.io/openshift-release-dev/ocp-release
+  mirrors: ['registry.example.com:5000/ocp/release', '[fd00::1]:5000/ocp']
+- source: registry.example.com
+platform: {none: {}}
+`,
+			want: basic(func(c *config) {
+				c.Mirrors = []mirror{
+					{"quay.io/openshift-release-dev/ocp-release", []string{"registry.example.com:5000/ocp/release", "[fd00::1]:5000/ocp"}, "imageDigestSources[0]"},
+					{"registry.example.com", nil, "imageDigestSources[1]"}}
+			})},
+		{name: "old mirrors",
+			in: head + "imageContentSources: [{source: quay.io/a, mirrors: [b.example.com/a]}]\nplatform: {none: {}}\n",
+			want: basic(func(c *config) {
+				c.Mirrors = []mirror{{"quay.io/a", []string{"b.example.com/a"}, "imageContentSources[0]"}}
+			}),
+			warnings: "ic.yaml:4:1: warning: imageContentSources: found an old spelling, " +
+				"expected imageDigestSources [deprecated]\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, problems := installconfig.Read("ic.yaml", []byte(test.in))
+			if diff := cmp.Diff(test.warnings, lines(problems)); diff != "" {
+				t.Errorf("report: -want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, *got, compare); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadAgentConfig(t *testing.T) {
+	const in = `apiVersion: v1beta1
+kind: AgentConfig
+rendezvousIP: 10.0.0.21
+hosts:
+- hostname: master-0
+  role: master
+  networkConfig:
+    interfaces:
+    - name: bond0.100
+      type: vlan
+      state: up
+      ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.21, prefix-length: 24}]}
+- role: arbiter
+`
+	rendezvous := addr("10.0.0.21", "rendezvousIP")
+	want := installconfig.AgentConfig{
+		RendezvousIP: &rendezvous,
+		Hosts: []host{
+			{Name: "master-0", Role: "master", Field: "hosts[0]", Addresses: []prefix{
+				hostAddr("10.0.0.21/24", "hosts[0].networkConfig.interfaces[0].ipv4.address[0].ip")}},
+			{Role: "arbiter", Field: "hosts[1]"},
+		},
+	}
+	got, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(in))
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	if diff := cmp.Diff(want, *got, compare); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,107 @@
+package installconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// vipNames are the names of a platform's fields for VIPs.
+type vipNames struct {
+	apiVIPs, apiVIP, ingressVIPs, ingressVIP, dnsVIP string
+}
+
+var (
+	spelling      = vipNames{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP", "dnsVIP"}
+	ovirtSpelling = vipNames{"api_vips", "api_vip", "ingress_vips", "ingress_vip", "dns_vip"}
+)
+
+func (r *reader) virtualIPs(c *InstallConfig, in *fileVIPs, names vipNames) {
+	at := "platform." + c.Platform + "."
+	c.APIVIPs = r.vips(in.APIVIPs, in.APIVIP, at, names.apiVIPs, names.apiVIP)
+	c.IngressVIPs = r.vips(in.IngressVIPs, in.IngressVIP, at, names.ingressVIPs, names.ingressVIP)
+	if dns := at + names.dnsVIP; in.DNSVIP.IsValid() {
+		r.deprecated(dns, "a DNS VIP", "none, as every node answers for itself since OpenShift 4.5")
+		if r.usable(in.DNSVIP, dns) {
+			c.DNSVIP = &Address{Addr: in.DNSVIP, Field: dns}
+		}
+	}
+	c.LoadBalancer = r.loadBalancer(at+"loadBalancer.type", in.LoadBalancer.Type)
+}
+
+// vips merges the list of VIPs with the field for a single one that releases
+// before 4.12 had. Where both are given, the list must contain the single.
+func (r *reader) vips(list []netip.Addr, single netip.Addr, at, listName, singleName string) []Address {
+	var all []Address
+	for i, a := range list {
+		if field := fmt.Sprintf("%s%s[%d]", at, listName, i); a.IsValid() && r.usable(a, field) {
+			all = append(all, Address{Addr: a, Field: field})
+		}
+	}
+	if single.IsValid() {
+		field := at + singleName
+		r.deprecated(field, "an old spelling", listName)
+		switch {
+		case !r.usable(single, field):
+		case len(list) == 0:
+			all = append(all, Address{Addr: single, Field: field})
+		case !slices.Contains(list, single):
+			r.add(problem.ConflictingFields, field, source.Quote(single.String()),
+				"an address of "+listName, "remove "+singleName)
+		}
+	}
+	return r.onePerFamily(all)
+}
+
+func (r *reader) onePerFamily(all []Address) []Address {
+	var kept []Address
+	for _, a := range all {
+		same := func(b Address) bool { return a.Is4() == b.Is4() }
+		if slices.ContainsFunc(kept, same) {
+			r.add(problem.BadValue, a.Field, source.Quote(a.String())+", a second "+family(a.Addr)+" address",
+				"at most one IPv4 and one IPv6 address", "")
+			continue
+		}
+		kept = append(kept, a)
+	}
+	return kept
+}
+
+func (r *reader) loadBalancer(field, value string) string {
+	switch value {
+	case "", "OpenShiftManagedDefault", "UserManaged":
+		return value
+	}
+	r.add(problem.BadValue, field, source.Quote(value), "OpenShiftManagedDefault or UserManaged", "")
+	return ""
+}
+
+// openStackDefaults fills in the VIPs that the installer chooses when it
+// manages the load balancer: the fifth and the seventh address of the first
+// machine network.
+func openStackDefaults(c *InstallConfig, in *fileVIPs) {
+	if c.LoadBalancer == "UserManaged" || len(c.MachineNetworks) == 0 {
+		return
+	}
+	network := c.MachineNetworks[0].Prefix
+	if len(in.APIVIPs) == 0 && !in.APIVIP.IsValid() {
+		c.APIVIPs = hostOf(network, 5, "platform.openstack.apiVIPs")
+	}
+	if len(in.IngressVIPs) == 0 && !in.IngressVIP.IsValid() {
+		c.IngressVIPs = hostOf(network, 7, "platform.openstack.ingressVIPs")
+	}
+}
+
+func hostOf(network netip.Prefix, number int, field string) []Address {
+	a := network.Addr()
+	for range number {
+		a = a.Next()
+	}
+	if !network.Contains(a) {
+		return nil
+	}
+	return []Address{{Addr: a, Field: field, Default: true}}
+}
