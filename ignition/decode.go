@@ -1,0 +1,183 @@
+package ignition
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Decode reads every MachineConfig and Ignition config of a file: JSON or a
+// YAML stream, lists of objects included, Ignition 2 and 3. Objects of other
+// kinds are passed over. name is that of the file and only serves to name a
+// bare Ignition config. Nothing is fetched.
+//
+// It is an error if data is not what it should be or holds no such object. A
+// single file that cannot be decoded is not: its Problem says why.
+func Decode(name string, data []byte) ([]Document, error) {
+	objects, err := objectsIn(data)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{file: strings.TrimSuffix(path.Base(name), path.Ext(name)), budget: maxDecoded}
+	for _, o := range objects {
+		if err := d.object(o, 0); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.documents) == 0 {
+		return nil, errors.New("there is no MachineConfig and no Ignition config")
+	}
+	return d.documents, nil
+}
+
+// objectsIn splits data into its documents, each as JSON.
+func objectsIn(data []byte) ([]json.RawMessage, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if objects, err := jsonStream(data); err == nil {
+		return objects, nil
+	}
+	var objects []json.RawMessage
+	for _, document := range yamlDocuments(data) {
+		object, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// separator begins a document: three hyphens at the start of a line, which
+// stand for nothing else, with the directives before them.
+var separator = regexp.MustCompile(`(?m)(?:^%.*\n)*^---(?:[ \t\r]|$)`)
+
+func yamlDocuments(data []byte) [][]byte {
+	var documents [][]byte
+	start := 0
+	for _, at := range separator.FindAllIndex(data, -1) {
+		documents = append(documents, data[start:at[0]])
+		start = at[1]
+	}
+	return append(documents, data[start:])
+}
+
+// jsonStream reads JSON alone, which is far faster than YAML for a
+// bootstrap.ign of many megabytes.
+func jsonStream(data []byte) ([]json.RawMessage, error) {
+	var objects []json.RawMessage
+	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
+		var object json.RawMessage
+		err := dec.Decode(&object)
+		if err == io.EOF {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+}
+
+// decoder gathers documents, within bounds of nesting and of decoded bytes.
+type decoder struct {
+	file      string
+	budget    int64
+	documents []Document
+}
+
+// maxNesting bounds lists of lists.
+const maxNesting = 8
+
+func (d *decoder) object(raw json.RawMessage, depth int) error {
+	var o struct {
+		Kind     string            `json:"kind"`
+		Items    []json.RawMessage `json:"items"`
+		Ignition json.RawMessage   `json:"ignition"`
+	}
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil // not an object of any kind
+	}
+	switch {
+	case strings.HasSuffix(o.Kind, "List") && depth < maxNesting:
+		for _, item := range o.Items {
+			if err := d.object(item, depth+1); err != nil {
+				return err
+			}
+		}
+	case o.Kind == "MachineConfig":
+		return d.machineConfig(raw)
+	case o.Kind == "" && len(o.Ignition) > 0:
+		return d.bareIgnition(raw)
+	}
+	return nil
+}
+
+func (d *decoder) bareIgnition(raw json.RawMessage) error {
+	doc := Document{Name: d.file}
+	if role := strings.TrimSuffix(d.file, "-ignition"); slices.Contains([]string{"bootstrap", "master", "worker", "arbiter"}, role) {
+		doc.Role = role
+	}
+	if err := d.config(raw, &doc); err != nil {
+		return err
+	}
+	doc.Source = "Ignition " + doc.IgnitionVersion
+	d.documents = append(d.documents, doc)
+	return nil
+}
+
+func (d *decoder) machineConfig(raw json.RawMessage) error {
+	var mc struct {
+		Metadata struct {
+			Name   string            `json:"name"`
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Spec struct {
+			Config          json.RawMessage `json:"config"`
+			KernelArguments []string        `json:"kernelArguments"`
+			Extensions      []string        `json:"extensions"`
+			FIPS            bool            `json:"fips"`
+			KernelType      string          `json:"kernelType"`
+			OSImageURL      string          `json:"osImageURL"`
+			ExtensionsImage string          `json:"baseOSExtensionsContainerImage"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &mc); err != nil {
+		return fmt.Errorf("MachineConfig: %w", err)
+	}
+	doc := Document{Source: "MachineConfig " + mc.Metadata.Name, Name: mc.Metadata.Name, Role: mc.Metadata.Labels[roleLabel]}
+	if len(mc.Spec.Config) > 0 && string(mc.Spec.Config) != "null" {
+		if err := d.config(mc.Spec.Config, &doc); err != nil {
+			return fmt.Errorf("%s: %w", doc.Source, err)
+		}
+	}
+	doc.noteList("kernel arguments", mc.Spec.KernelArguments)
+	doc.noteList("extensions", mc.Spec.Extensions)
+	if mc.Spec.FIPS {
+		doc.note("FIPS mode")
+	}
+	for _, n := range []struct{ what, value string }{
+		{"kernel type", mc.Spec.KernelType},
+		{"operating system image", mc.Spec.OSImageURL},
+		{"extensions image", mc.Spec.ExtensionsImage},
+	} {
+		if n.value != "" {
+			doc.note("%s: %s", n.what, n.value)
+		}
+	}
+	d.documents = append(d.documents, doc)
+	return nil
+}
+
+func (d *Document) noteList(what string, values []string) {
+	if len(values) > 0 {
+		d.note("%s: %s", what, strings.Join(values, " "))
+	}
+}

@@ -1,0 +1,280 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func gzipped(t testing.TB, contents []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(contents); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return "data:;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+func readTestdata(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestDecode(t *testing.T) {
+	yes, no := true, false
+	tests := []struct {
+		file string
+		want []Document
+	}{
+		{"machineconfigs.yaml", []Document{
+			{
+				Source: "MachineConfig 50-old", Name: "50-old", Role: "worker", IgnitionVersion: "2.2.0",
+				Files: []DecodedFile{
+					{File: File{"/etc/percent", 0o600, []byte("a b\n")}},
+					{File: File{"/etc/base64", 0o644, []byte("hello")}},
+				},
+				Units: []Unit{
+					{Name: "old.service", Enabled: &yes, Contents: "[Unit]\n"},
+					{Name: "masked.service"},
+				},
+				Notes: []string{"unit masked.service is masked"},
+			},
+			{
+				Source: "MachineConfig 99-new", Name: "99-new", Role: "master", IgnitionVersion: "3.2.0",
+				Files: []DecodedFile{{File: File{"/etc/octal", 0o644, []byte("x")}}},
+				Units: []Unit{{Name: "kubelet.service", Enabled: &no, Dropins: []Dropin{{"10-a.conf", "[Service]\n"}}}},
+				Notes: []string{"users: core"},
+			},
+			{
+				Source: "MachineConfig 99-kernel", Name: "99-kernel", Role: "infra",
+				Notes: []string{"kernel arguments: nosmt quiet", "extensions: usbguard", "FIPS mode", "kernel type: realtime", "operating system image: quay.io/example/os@sha256:aa", "extensions image: quay.io/example/ext@sha256:bb"},
+			},
+		}},
+		{"bootstrap.ign", []Document{{
+			Source: "Ignition 3.2.0", Name: "bootstrap", Role: "bootstrap", IgnitionVersion: "3.2.0",
+			Files: []DecodedFile{
+				{File: File{"/etc/motd", 0o644, []byte("first\n")}, Append: true},
+				{File: File{"/etc/both", 0o644, []byte("one\n")}},
+				{File: File{"/etc/both", 0o644, []byte("two\n")}, Append: true},
+				{File: File{"/opt/remote", 0o755, nil}, Remote: "https://mirror.example.com/tool"},
+				{File: File{"/opt/bucket", 0o644, nil}, Remote: "s3://bucket/key"},
+				{File: File{"/etc/broken", 0o644, nil}, Problem: "the source is not a valid data URL"},
+				{File: File{"/etc/notgzip", 0o644, nil}, Problem: "the contents are not gzip: gzip: invalid header"},
+				{File: File{"/etc/xz", 0o644, nil}, Problem: `unknown compression "xz"`},
+				{File: File{"/etc/empty", 0o644, nil}},
+			},
+			Units: []Unit{{Name: "bootkube.service", Enabled: &yes, Contents: "[Service]\n"}},
+			Notes: []string{
+				"merges https://api-int.example.com:22623/config/master (not fetched)",
+				"merges a data URL (not fetched)",
+				"is replaced by https://example.com/ (not fetched)",
+				"sets a proxy for fetching",
+				"certificate authorities for fetching: 1",
+				"kernel arguments: a=b",
+				"kernel arguments removed: quiet",
+				"users: core, admin",
+				"groups: wheel",
+				"disks: /dev/vda",
+				"RAID: md0",
+				"LUKS volumes: root",
+				"filesystems: /dev/vdb",
+				"directory /etc/dir",
+				"link /etc/link -> /target",
+				"/etc/motd belongs to core:1000",
+			},
+		}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			data := readTestdata(t, tt.file)
+			got, err := Decode(filepath.Join("some/dir", tt.file), data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+			if strings.Contains(fmt.Sprintf("%+v", got), "SECRET") {
+				t.Errorf("a secret came out: %+v", got)
+			}
+			if bytes.Count(data, []byte("SECRET")) == 0 {
+				t.Error("the test data holds no secret to hide")
+			}
+		})
+	}
+}
+
+func TestDecodeForms(t *testing.T) {
+	const ign = `{"ignition":{"version":"3.4.0"}}`
+	mc := `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":` + ign + `}}`
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"json", ign, []string{"Ignition 3.4.0"}},
+		{"json stream", ign + "\n" + mc, []string{"Ignition 3.4.0", "MachineConfig a"}},
+		{"byte order mark", "\ufeff" + ign, []string{"Ignition 3.4.0"}},
+		{"List", `{"kind":"List","items":[` + mc + `,{"kind":"Pod"},` + mc + `]}`, []string{"MachineConfig a", "MachineConfig a"}},
+		{"MachineConfigList in YAML", "kind: MachineConfigList\nitems:\n- " + mc, []string{"MachineConfig a"}},
+		{"list in a list", `{"kind":"List","items":[{"kind":"List","items":[` + mc + `]}]}`, []string{"MachineConfig a"}},
+		{"YAML stream", "# first\n---\n" + mc + "\n---\n\n--- " + ign + "\n...\n", []string{"MachineConfig a", "Ignition 3.4.0"}},
+		{"directive", "%YAML 1.1\n---\nignition:\n  version: 3.1.0\n", []string{"Ignition 3.1.0"}},
+		{"Windows line ends", "ignition:\r\n  version: 3.1.0\r\n---\r\n" + mc, []string{"Ignition 3.1.0", "MachineConfig a"}},
+		{"no config", `{"kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":null}}`, []string{"MachineConfig a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			docs, err := Decode("x.yaml", []byte(tt.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range docs {
+				got = append(got, d.Source)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"nothing", "", "no MachineConfig"},
+		{"another kind", "kind: Pod\n", "no MachineConfig"},
+		{"a number", "3", "no MachineConfig"},
+		{"not YAML", "a: [", "neither YAML nor JSON"},
+		{"Ignition 1", `{"ignition":{"version":"1.0.0"}}`, "vipgen reads 2 and 3"},
+		{"no version", `{"ignition":{}}`, `version ""`},
+		{"Ignition 4 in a MachineConfig", `{"kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":{"ignition":{"version":"4.0.0"}}}}`, `MachineConfig a: ignition version "4.0.0"`},
+		{"wrong type", `{"ignition":{"version":"3.0.0"},"storage":[]}`, "not an Ignition config"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Decode("x", []byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestDecompressionIsBounded feeds one file that is too large and many that
+// are too large together.
+func TestDecompressionIsBounded(t *testing.T) {
+	config := func(n int, size int) []byte {
+		source := gzipped(t, make([]byte, size))
+		var files []map[string]any
+		for i := range n {
+			files = append(files, map[string]any{"path": fmt.Sprint("/", i), "contents": map[string]any{"source": source, "compression": "gzip"}})
+		}
+		out, err := json.Marshal(map[string]any{"ignition": map[string]any{"version": "3.0.0"}, "storage": map[string]any{"files": files}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	docs, err := Decode("x", config(1, maxFile+1))
+	if err != nil || docs[0].Files[0].Problem != "the contents are more than 32 MiB" {
+		t.Errorf("one large file: %v, %q", err, docs[0].Files[0].Problem)
+	}
+	docs, err = Decode("x", config(maxDecoded/maxFile+1, maxFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range docs[0].Files {
+		if fits := i < maxDecoded/maxFile; fits != (f.Problem == "") {
+			t.Errorf("file %d: %q", i, f.Problem)
+		}
+	}
+}
+
+func TestDecodeReadsWhatIsEncoded(t *testing.T) {
+	for _, s := range supported {
+		e := NewEncoder(s.Target)
+		ign, err := e.Ignition(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs := map[string][]byte{"master.ign": ign}
+		if s.Variant == OpenShift {
+			if outputs["mc.yaml"], err = e.MachineConfig(sample(), sampleMetadata()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, out := range outputs {
+			docs, err := Decode(name, out)
+			if err != nil || len(docs) != 1 {
+				t.Fatalf("%s %s: %d documents, %v", s, name, len(docs), err)
+			}
+			if diff := cmp.Diff(sample(), docs[0].Bundle(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s %s: encoded (-), decoded (+):\n%s", s, name, diff)
+			}
+		}
+	}
+}
+
+func TestDocumentBundle(t *testing.T) {
+	d := Document{
+		Role: "master",
+		Files: []DecodedFile{
+			{File: File{Path: "/b", Contents: []byte("1")}},
+			{File: File{Path: "/b", Contents: []byte("2")}, Append: true},
+			{File: File{Path: "/a", Contents: []byte("old")}},
+			{File: File{Path: "/a", Contents: []byte("new")}},
+			{File: File{Path: "/alone"}, Append: true},
+			{File: File{Path: "/remote"}, Remote: "https://example.com/"},
+			{File: File{Path: "/broken"}, Problem: "broken"},
+		},
+		Units: []Unit{{Name: "b.service"}, {Name: "a.service"}, {Name: "b.service", Contents: "x"}},
+	}
+	want := Bundle{Role: "master",
+		Files: []File{{Path: "/a", Contents: []byte("new")}, {Path: "/b", Contents: []byte("12")}},
+		Units: []Unit{{Name: "a.service"}, {Name: "b.service", Contents: "x"}},
+	}
+	for range 2 { // the second time shows that the first changed nothing
+		if diff := cmp.Diff(want, d.Bundle()); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"machineconfigs.yaml", "bootstrap.ign"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/a","contents":{"source":"` + gzipped(f, []byte("abc")) + `","compression":"gzip"}}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		docs, err := Decode("x.ign", data)
+		if err == nil && len(docs) == 0 {
+			t.Error("neither documents nor an error")
+		}
+		for _, d := range docs {
+			b := d.Bundle()
+			if err := b.Sort(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

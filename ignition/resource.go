@@ -1,0 +1,111 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/vincent-petithory/dataurl"
+)
+
+// Bounds of what Decode unpacks: of a file, and of all files of one call. A
+// kilobyte of gzip can unpack to a megabyte.
+const (
+	maxFile    = 32 << 20
+	maxDecoded = 256 << 20
+)
+
+// resource is where contents come from, in Ignition 2 and 3.
+type resource struct {
+	Source      *string `json:"source"`
+	Compression string  `json:"compression"`
+}
+
+// contents decodes a resource. remote is not empty where the contents are
+// elsewhere. No source at all is an empty file.
+func (d *decoder) contents(r resource) (contents []byte, remote string, err error) {
+	if r.Source == nil || *r.Source == "" {
+		return nil, "", nil
+	}
+	u, err := url.Parse(*r.Source)
+	if err != nil {
+		return nil, "", fmt.Errorf("the source is not a URL")
+	}
+	if u.Scheme != "data" {
+		return nil, withoutSecrets(u), nil
+	}
+	decoded, err := decodeDataURL(*r.Source)
+	if err != nil {
+		return nil, "", err
+	}
+	switch r.Compression {
+	case "":
+		return d.spend(decoded)
+	case "gzip":
+		return d.gunzip(decoded)
+	}
+	return nil, "", fmt.Errorf("unknown compression %q", r.Compression)
+}
+
+// decodeDataURL reads a data URL with the library that Ignition uses. Its
+// errors may quote contents, so they are not passed on.
+func decodeDataURL(source string) ([]byte, error) {
+	u, err := dataurl.DecodeString(source)
+	if err != nil {
+		return nil, fmt.Errorf("the source is not a valid data URL")
+	}
+	return u.Data, nil
+}
+
+func (d *decoder) gunzip(compressed []byte) ([]byte, string, error) {
+	z, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, "", fmt.Errorf("the contents are not gzip: %w", err)
+	}
+	limit := min(maxFile, d.budget)
+	contents, err := io.ReadAll(io.LimitReader(z, limit+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("the contents are not gzip: %w", err)
+	}
+	return d.spend(contents)
+}
+
+// spend counts decoded bytes against the bounds.
+func (d *decoder) spend(contents []byte) ([]byte, string, error) {
+	n := int64(len(contents))
+	if n > maxFile {
+		return nil, "", fmt.Errorf("the contents are more than %d MiB", maxFile>>20)
+	}
+	if n > d.budget {
+		return nil, "", fmt.Errorf("the contents of all files are more than %d MiB", maxDecoded>>20)
+	}
+	d.budget -= n
+	return contents, "", nil
+}
+
+// withoutSecrets gives a URL without user, password, query and fragment, where
+// credentials and signatures stand.
+func withoutSecrets(u *url.URL) string {
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if u.Opaque != "" {
+		bare.Opaque = "..."
+	}
+	return bare.String()
+}
+
+// remoteName is withoutSecrets of a source.
+func remoteName(source *string) string {
+	if source == nil {
+		return "nothing"
+	}
+	u, err := url.Parse(*source)
+	switch {
+	case err != nil:
+		return "an invalid URL"
+	case u.Scheme == "data":
+		return "a data URL"
+	}
+	return withoutSecrets(u)
+}
