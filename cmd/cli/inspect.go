@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+func (a *app) inspectCommand() *cobra.Command {
+	var out string
+	var contents, overwrite bool
+	c := &cobra.Command{
+		Use:   "inspect FILE|DIR...",
+		Short: "Decode any MachineConfig or Ignition file into a readable tree",
+		Long: `Decode MachineConfigs and Ignition configs, vipgen's or anyone's: YAML streams,
+lists, JSON, Ignition 2 and 3, data URLs, gzip. Prints what nodes get; nothing is
+fetched, and keys and password hashes are not shown.`,
+		Example: `  vipgen inspect rendered/machineconfigs
+  oc get machineconfig -o yaml | vipgen inspect -
+  vipgen inspect --contents rendered/ignition/master.ign
+  vipgen inspect bootstrap.ign -o bootstrap-files`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			docs, err := a.decodeAll(args)
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				return a.extract(docs, tree.Dir{Path: out, Overwrite: overwrite})
+			}
+			return a.list(docs, contents)
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "`directory` to write the files of the nodes to, a folder for each document")
+	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units too")
+	c.Flags().BoolVar(&overwrite, "overwrite", false, "with -o, replace files that vipgen did not write")
+	_ = c.MarkFlagDirname("output")
+	return c
+}
+
+// decodeAll decodes files, and the files of folders in the order of their names.
+func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
+	var docs []ignition.Document
+	for _, name := range names {
+		files, err := expand(name)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		for _, file := range files {
+			data, err := a.readFile(file)
+			if err != nil {
+				return nil, err
+			}
+			d, err := ignition.Decode(filepath.Base(file), data)
+			if err != nil {
+				if len(files) > 1 && errors.Is(err, ignition.ErrNoConfig) {
+					continue // a folder may hold other files
+				}
+				return nil, problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "a MachineConfig or an Ignition config"}}
+			}
+			docs = append(docs, d...)
+		}
+	}
+	return docs, nil
+}
+
+// expand gives the files of a folder, or the name itself.
+func expand(name string) ([]string, error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, err
+	}
+	var out []string
+	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json", ".ign"}, filepath.Ext(p)) {
+			out = append(out, p)
+		}
+		return err
+	})
+	return out, err
+}
+
+// list prints documents as an indented tree.
+func (a *app) list(docs []ignition.Document, contents bool) error {
+	var b bytes.Buffer
+	for _, d := range docs {
+		fmt.Fprint(&b, d.Source)
+		if d.Role != "" {
+			fmt.Fprintf(&b, ", pool %s", d.Role)
+		}
+		if d.IgnitionVersion != "" && !strings.HasPrefix(d.Source, "Ignition") {
+			fmt.Fprintf(&b, ", Ignition %s", d.IgnitionVersion)
+		}
+		b.WriteByte('\n')
+		for _, f := range d.Files {
+			fmt.Fprintf(&b, "  file %s (%04o, %d bytes)%s\n", f.Path, f.Mode, len(f.Contents), origin(f))
+			if contents {
+				indent(&b, string(f.Contents))
+			}
+		}
+		for _, u := range d.Units {
+			fmt.Fprintf(&b, "  unit %s%s\n", u.Name, state(u))
+			if contents {
+				indent(&b, u.Contents)
+			}
+			for _, drop := range u.Dropins {
+				fmt.Fprintf(&b, "    drop-in %s\n", drop.Name)
+				if contents {
+					indent(&b, drop.Contents)
+				}
+			}
+		}
+		for _, n := range d.Notes {
+			fmt.Fprintf(&b, "  %s\n", n)
+		}
+	}
+	_, err := a.out.Write(b.Bytes())
+	return err
+}
+
+func state(u ignition.Unit) string {
+	switch {
+	case u.Enabled == nil:
+		return ""
+	case *u.Enabled:
+		return " (enabled)"
+	default:
+		return " (disabled)"
+	}
+}
+
+func indent(b *bytes.Buffer, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(b, "      | %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// extract writes what nodes get, a folder for each document.
+func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
+	var files []tree.File
+	used := map[string]bool{}
+	for i, d := range docs {
+		name := d.Name
+		if name == "" || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) || used[name] {
+			name = fmt.Sprintf("document-%d", i+1)
+		}
+		used[name] = true
+		b := d.Bundle()
+		for _, f := range b.Files {
+			p := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+f.Path)), "/")
+			files = append(files, tree.File{Path: name + "/" + p, Data: f.Contents})
+		}
+		for _, u := range b.Units {
+			files = append(files, tree.File{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
+		}
+	}
+	r, err := dir.Write(files)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", dir.Path, r)
+	return nil
+}

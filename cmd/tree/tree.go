@@ -1,0 +1,195 @@
+// Package tree writes generated files into a directory that others write to as
+// well: as a whole or not at all, removing what it wrote before and no longer
+// does, and leaving everything else alone.
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// File is a file with its path relative to the directory, with slashes.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Dir is where files go.
+type Dir struct {
+	// Path is the directory; it is made where it is missing.
+	Path string
+	// Owned is a pattern (as of path.Match) of the paths that are always
+	// vipgen's. Where it is empty, a record in the directory says which are.
+	Owned string
+	// Overwrite allows to replace files that vipgen did not write.
+	Overwrite bool
+}
+
+// Record is the name of the file that lists what vipgen wrote, a path a line.
+const Record = ".vipgen-files"
+
+// Kind says how a file differs.
+type Kind string
+
+const (
+	Missing Kind = "missing"            // to be written, not there
+	Differs Kind = "differs"            // there with other contents
+	Stale   Kind = "no longer rendered" // written before, to be removed
+)
+
+// Change is a file that is not as it should be.
+type Change struct {
+	Path      string
+	Kind      Kind
+	Have, Got []byte // what is there, what was rendered
+}
+
+// Compare lists what Write would change, by path.
+func (d Dir) Compare(files []File) ([]Change, error) {
+	var out []Change
+	for _, f := range d.withRecord(files) {
+		have, err := os.ReadFile(d.abs(f.Path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, Change{Path: f.Path, Kind: Missing, Got: f.Data})
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(have, f.Data):
+			out = append(out, Change{Path: f.Path, Kind: Differs, Have: have, Got: f.Data})
+		}
+	}
+	stale, err := d.stale(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range stale {
+		have, err := os.ReadFile(d.abs(p))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Change{Path: p, Kind: Stale, Have: have})
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// Result counts what a Write did.
+type Result struct{ Written, Unchanged, Removed int }
+
+// String says it in words.
+func (r Result) String() string {
+	s := fmt.Sprintf("%d files written, %d unchanged", r.Written, r.Unchanged)
+	if r.Removed > 0 {
+		s += fmt.Sprintf(", %d removed", r.Removed)
+	}
+	return s
+}
+
+// Write brings the directory to the given files. Files with the right bytes are
+// not touched. On an error the directory is as it was.
+func (d Dir) Write(files []File) (Result, error) {
+	if err := d.refuseForeign(files); err != nil {
+		return Result{}, err
+	}
+	changes, err := d.Compare(files)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Unchanged: len(d.withRecord(files))}
+	for _, c := range changes {
+		if c.Kind == Stale {
+			r.Removed++
+		} else {
+			r.Written++
+			r.Unchanged--
+		}
+	}
+	if len(changes) == 0 {
+		return r, nil
+	}
+	return r, d.apply(changes)
+}
+
+// refuseForeign keeps files that somebody else wrote.
+func (d Dir) refuseForeign(files []File) error {
+	if d.Overwrite || d.Owned != "" {
+		return nil
+	}
+	own, err := d.recorded()
+	if err != nil {
+		return err
+	}
+	var foreign []string
+	for _, f := range files {
+		have, err := os.ReadFile(d.abs(f.Path))
+		if err == nil && !slices.Contains(own, f.Path) && !bytes.Equal(have, f.Data) {
+			foreign = append(foreign, d.abs(f.Path))
+		}
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("not written by vipgen, and different: %s; move them, or give --overwrite", strings.Join(foreign, ", "))
+	}
+	return nil
+}
+
+func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSlash(p)) }
+
+// withRecord adds the record to the files.
+func (d Dir) withRecord(files []File) []File {
+	if d.Owned != "" {
+		return files
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	slices.Sort(paths)
+	return append(slices.Clone(files), File{Path: Record, Data: []byte(strings.Join(paths, "\n") + "\n")})
+}
+
+// stale lists files that vipgen wrote before, that are there, and that are not
+// among the given ones.
+func (d Dir) stale(files []File) ([]string, error) {
+	own, err := d.recorded()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range own {
+		given := slices.ContainsFunc(files, func(f File) bool { return f.Path == p })
+		if info, err := os.Lstat(d.abs(p)); !given && err == nil && info.Mode().IsRegular() {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// recorded lists the paths that are vipgen's. Paths that lead out of the
+// directory are not believed.
+func (d Dir) recorded() ([]string, error) {
+	if d.Owned != "" {
+		list, err := fs.Glob(os.DirFS(d.Path), d.Owned)
+		return list, err
+	}
+	data, err := os.ReadFile(d.abs(Record))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		if p := strings.TrimSpace(line); p != "" && filepath.IsLocal(filepath.FromSlash(p)) && path.Clean(p) == p && p != Record {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
