@@ -14,6 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// ErrNoConfig says that a file has neither a MachineConfig nor an Ignition
+// config in it.
+var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
+
 // Decode reads every MachineConfig and Ignition config of a file: JSON or a
 // YAML stream, lists of objects included, Ignition 2 and 3. Objects of other
 // kinds are passed over. name is that of the file and only serves to name a
@@ -33,7 +37,7 @@ func Decode(name string, data []byte) ([]Document, error) {
 		}
 	}
 	if len(d.documents) == 0 {
-		return nil, errors.New("there is no MachineConfig and no Ignition config")
+		return nil, ErrNoConfig
 	}
 	return d.documents, nil
 }

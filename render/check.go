@@ -143,15 +143,15 @@ func (r *resolver) checkPresence() bool {
 		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
 			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
 	}
-	for _, missing := range []struct {
-		what string
-		list []place
-	}{{"API VIP", r.api}, {"ingress VIP", r.ingress}} {
-		if len(missing.list) == 0 {
-			r.report(problem.Error, i.Doc, problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform,
-				Found: "no " + missing.what, Expected: "one per address family", Hint: hint})
-		}
+	missing := "VIPs"
+	switch {
+	case len(r.api) > 0:
+		missing = "ingress VIP"
+	case len(r.ingress) > 0:
+		missing = "API VIP"
 	}
+	r.report(problem.Error, i.Doc, problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform,
+		Found: "no " + missing, Expected: "an API and an ingress VIP per address family", Hint: hint})
 	return false
 }
 

@@ -112,10 +112,14 @@ func (r *resolver) checkImages(all v1alpha1.Images) {
 	if len(r.in.Install.Mirrors) == 0 {
 		return
 	}
+	var tagged []string
 	for _, i := range ImageList(all) {
 		if !strings.Contains(i[1], "@") {
-			r.report(problem.Warning, r.in.vipDoc, problem.Problem{Code: problem.UnpinnedImage, Field: "spec.images." + i[0], Found: i[1],
-				Expected: "an image pinned by digest, as mirrors of the install-config work by digest only", Hint: "give it in vipgen.yaml, or give --release-info"})
+			tagged = append(tagged, i[0])
 		}
+	}
+	if len(tagged) > 0 {
+		r.report(problem.Warning, r.in.vipDoc, problem.Problem{Code: problem.UnpinnedImage, Field: "spec.images", Found: "tags for " + strings.Join(tagged, ", "),
+			Expected: "digests, as mirrors of the install-config work by digest only", Hint: "give images in vipgen.yaml, or --release-info; see 'vipgen images'"})
 	}
 }

@@ -203,7 +203,9 @@ func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
 	i := slices.IndexFunc(all, func(x ignition.Bundle) bool { return x.Role == v1alpha1.RoleWorker })
 	worker, own := all[i], ignition.Bundle{Role: b.Role}
 	for _, f := range b.Files {
-		same := func(x ignition.File) bool { return x.Path == f.Path && x.Mode == f.Mode && bytes.Equal(x.Contents, f.Contents) }
+		same := func(x ignition.File) bool {
+			return x.Path == f.Path && x.Mode == f.Mode && bytes.Equal(x.Contents, f.Contents)
+		}
 		if !slices.ContainsFunc(worker.Files, same) {
 			own.Files = append(own.Files, f)
 		}

@@ -151,3 +151,32 @@ func validWord(s string, most int, marks string) bool {
 	}
 	return true
 }
+
+// Validate checks that facts of a node are harmless in a daemon's
+// configuration. It returns every problem in one error.
+func (n *Node) Validate() error {
+	k := &checker{}
+	k.name("name", n.Name)
+	k.name("role", n.Role)
+	for i, iface := range n.Interfaces {
+		field := fmt.Sprintf("interfaces[%d]", i)
+		if !validWord(iface.Name, 15, "_-.@:") {
+			k.add(problem.BadName, field+".name", quote(iface.Name), "the name of an interface, at most 15 letters, digits and marks")
+		}
+		for j, a := range iface.Addresses {
+			if what := UsableAddress(a.Addr()); what != "" {
+				k.add(problem.BadAddress, fmt.Sprintf("%s.addresses[%d]", field, j), what, "the unicast address of a host")
+			}
+		}
+	}
+	for i, p := range n.Peers {
+		field := fmt.Sprintf("peers[%d]", i)
+		k.name(field+".name", p.Name)
+		k.name(field+".role", p.Role)
+		k.addresses(field+".addresses", p.Addresses)
+	}
+	if n.VRRP != nil {
+		k.settings("vrrp", *n.VRRP)
+	}
+	return k.list.Err()
+}

@@ -175,3 +175,19 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 	fmt.Fprintf(a.err, "%s: %s\n", dir.Path, r)
 	return nil
 }
+
+// origin says where contents come from that are not in the document, or why
+// they could not be decoded.
+func origin(f ignition.DecodedFile) string {
+	var out string
+	if f.Append {
+		out += ", appended"
+	}
+	if f.Remote != "" {
+		out += ", from " + f.Remote
+	}
+	if f.Problem != "" {
+		out += ", " + f.Problem
+	}
+	return out
+}

@@ -154,7 +154,7 @@ func (a *app) vrIDs(names []string, o outputFlag) error {
 		return err
 	}
 	for _, c := range collisions {
-		fmt.Fprintf(a.out, "collision: %s are all %d; on one network, set spec.vrrp.virtualRouterIDs in one of them\n", strings.Join(c.Users, " and "), c.ID)
+		fmt.Fprintf(a.out, "%s collide at %d; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them\n", strings.Join(c.Users, " and "), c.ID)
 	}
 	return foundAny(collisions)
 }

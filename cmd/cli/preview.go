@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/render"
+)
+
+// previewFlags say what only a node knows.
+type previewFlags struct {
+	inputFlags
+	node, role, iface, profile string
+	facts, file, output        string
+	addresses, peers           []string
+	upstreams                  []string
+	bootstrapGone              bool
+}
+
+func (a *app) previewCommand() *cobra.Command {
+	var f previewFlags
+	c := &cobra.Command{
+		Use:   "preview [install-config.yaml]",
+		Short: "Print what keepalived, HAProxy and CoreDNS of one node will run",
+		Long: `Print the final keepalived.conf, haproxy.cfg and Corefile of one node. It is the
+code that runs on the node, with what only the node knows given by flags, or as a
+file (--facts, see docs/preview.md). Addresses and peers that stand in the
+install-config or agent-config are known already.`,
+		Example: `  vipgen preview install-config.yaml --node master-0 --role master \
+    --interface ens192 --address 192.168.1.10/24 \
+    --peer master-1=192.168.1.11 --peer master-2=192.168.1.12
+
+  # One file only, to start by hand
+  vipgen preview install-config.yaml --node master-0 --file keepalived.conf > keepalived.conf`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.preview(c, installConfigArg(args), &f)
+		},
+	}
+	f.inputFlags.add(c)
+	flags := c.Flags()
+	flags.StringVar(&f.node, "node", "", "`name` of the node")
+	flags.StringVar(&f.role, "role", "", "`pool` of the node: bootstrap, master, worker, arbiter or a custom one")
+	flags.StringVar(&f.iface, "interface", "", "`name` of the interface with the node's addresses")
+	flags.StringArrayVar(&f.addresses, "address", nil, "an address of the node with its prefix length, such as `192.168.1.10/24`; again for IPv6")
+	flags.StringArrayVar(&f.peers, "peer", nil, "another node, as `name[:role]=address[,address]`; the role is the node's own unless given")
+	flags.StringArrayVar(&f.upstreams, "upstream", nil, "`address` of a DNS server that the node's network brings")
+	flags.StringVar(&f.profile, "profile", "", "way of electing: start or target (default: what a new node runs)")
+	flags.BoolVar(&f.bootstrapGone, "bootstrap-gone", false, "the bootstrap host is no longer there")
+	flags.StringVar(&f.facts, "facts", "", "`file` with all facts of the node as YAML, instead of the flags above")
+	flags.StringVar(&f.file, "file", "", "print only this one: keepalived.conf, haproxy.cfg, Corefile or hosts")
+	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write the files to, under their paths on the node")
+	complete(c, "file", "keepalived.conf", "haproxy.cfg", "Corefile", "hosts")
+	complete(c, "role", v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
+	complete(c, "profile", "start", "target")
+	c.MarkFlagsMutuallyExclusive("file", "output")
+	c.MarkFlagsMutuallyExclusive("facts", "node")
+	_ = c.MarkFlagDirname("output")
+	return c
+}
+
+func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) error {
+	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
+	if err != nil {
+		return err
+	}
+	node, err := a.nodeFacts(cluster, f)
+	if err != nil {
+		return usage(c, err)
+	}
+	files, err := render.Preview(cluster.Config, node)
+	if err != nil {
+		return err
+	}
+	if f.output != "" {
+		list := make([]tree.File, len(files))
+		for i, p := range files {
+			list[i] = tree.File{Path: strings.TrimPrefix(p.Path, "/"), Data: p.Data}
+		}
+		_, err := tree.Dir{Path: f.output}.Write(list)
+		return err
+	}
+	return a.printPreview(c, files, f.file)
+}
+
+// printPreview prints one file as it is, or all under their paths.
+func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only string) error {
+	var names []string
+	for i, p := range files {
+		name := p.Path[strings.LastIndexByte(p.Path, '/')+1:]
+		names = append(names, name)
+		switch {
+		case only == "":
+			if i > 0 {
+				fmt.Fprintln(a.out)
+			}
+			fmt.Fprintf(a.out, "##### %s\n%s", p.Path, p.Data)
+		case only == name:
+			_, err := a.out.Write(p.Data)
+			return err
+		}
+	}
+	if only != "" {
+		return usage(c, fmt.Errorf("--file %s: this node has %s", only, strings.Join(names, ", ")))
+	}
+	return nil
+}
+
+// nodeFacts puts together what is known of a node.
+func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
+	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone}
+	if f.facts != "" {
+		data, err := a.readFile(f.facts)
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.UnmarshalStrict(data, n); err != nil {
+			return nil, fmt.Errorf("--facts %s: %w", f.facts, err)
+		}
+		return n, n.Validate()
+	}
+	if err := f.fill(n); err != nil {
+		return nil, err
+	}
+	if err := render.Complete(c.Config, n, f.iface); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(c.Roles, n.Role) && n.Role != v1alpha1.RoleBootstrap {
+		return nil, fmt.Errorf("--role %s: this cluster has %s", n.Role, strings.Join(c.Roles, ", "))
+	}
+	switch f.profile {
+	case "":
+	case "start":
+		v := c.Config.Spec.VRRP.Initial()
+		n.VRRP = &v
+	case "target":
+		n.VRRP = &c.Config.Spec.VRRP.Target
+	default:
+		return nil, fmt.Errorf("--profile %s: expected start or target", f.profile)
+	}
+	return n, n.Validate()
+}
+
+// fill parses the flags with addresses.
+func (f *previewFlags) fill(n *v1alpha1.Node) error {
+	if n.Name == "" {
+		return fmt.Errorf("which node? give --node NAME, or --facts FILE")
+	}
+	for _, s := range f.addresses {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return fmt.Errorf("--address %s: expected an address with its prefix length, such as 192.168.1.10/24", s)
+		}
+		if len(n.Interfaces) == 0 {
+			n.Interfaces = []v1alpha1.Interface{{Name: f.iface, DefaultRoute4: true, DefaultRoute6: true}}
+		}
+		n.Interfaces[0].Addresses = append(n.Interfaces[0].Addresses, p)
+	}
+	for _, s := range f.upstreams {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return fmt.Errorf("--upstream %s: expected an address", s)
+		}
+		n.Upstreams = append(n.Upstreams, a)
+	}
+	for _, s := range f.peers {
+		p, err := parsePeer(s)
+		if err != nil {
+			return err
+		}
+		n.Peers = append(n.Peers, p)
+	}
+	return nil
+}
+
+// parsePeer reads name[:role]=address[,address]; an empty role is filled in
+// later.
+func parsePeer(s string) (v1alpha1.Peer, error) {
+	who, list, ok := strings.Cut(s, "=")
+	bad := fmt.Errorf("--peer %s: expected name[:role]=address[,address]", s)
+	if !ok {
+		return v1alpha1.Peer{}, bad
+	}
+	name, role, _ := strings.Cut(who, ":")
+	p := v1alpha1.Peer{Name: name, Role: role}
+	for text := range strings.SplitSeq(list, ",") {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return p, bad
+		}
+		p.Addresses = append(p.Addresses, a)
+	}
+	return p, nil
+}
