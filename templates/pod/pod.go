@@ -4,6 +4,7 @@
 package pod
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"sync"
@@ -75,11 +76,13 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 	return root, nil
 })
 
-// Render makes the manifest of the pod with that name.
+// Render makes the manifest of the pod with that name, without blank lines,
+// which the parts that pods share would leave.
 func Render(name string, p Params) ([]byte, error) {
 	root, err := parsed()
 	if err != nil {
 		return nil, fmt.Errorf("pod templates: %w", err)
 	}
-	return templates.Run(root.Lookup(name), p)
+	text, err := templates.Run(root.Lookup(name), p)
+	return bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n")), err
 }
