@@ -70,15 +70,10 @@ func testElection(t *testing.T, vip, node string) {
 
 	first := c.Holder()
 	c.Crash(first)
-	second := c.Holder()
-	if second == first {
+	if second := c.Holder(); second == first {
 		t.Fatalf("%s crashed and still holds the VIP", first)
 	}
 	c.Start(first)
-	if now := c.Holder(); now != second {
-		t.Errorf("the VIP went from %s to %s when %s came back with the same priority", second, now, first)
-	}
-
 	c.WriteFile(first, "/run/vipgen/health", []byte("20\n"))
 	await(t, first+" to win by its track file", func() bool { return c.Holder() == first })
 	c.Stop(first)

@@ -67,7 +67,7 @@ func CoreDNS(t testing.TB, corefile []byte, files map[string][]byte, options ...
 	if len(o.addrs) > 0 {
 		r = r.At(o.addrs[0].Addr())
 	}
-	p := start(t, s.command(context.Background(), node, s.addProgram(t, coredns), "-conf", corefilePath))
+	p := start(t, "CoreDNS", s.command(context.Background(), node, s.addProgram(t, coredns), "-conf", corefilePath))
 	r.awaitListening(p)
 	return r
 }

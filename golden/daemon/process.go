@@ -16,16 +16,17 @@ const patience = 2 * time.Minute
 
 // process is a daemon that runs until the test ends.
 type process struct {
+	name string
 	cmd  *exec.Cmd
 	log  string        // the file with its output
 	done chan struct{} // closed when it ended
 }
 
 // start runs a daemon; at the end of the test it is killed if it still runs,
-// and its output is logged if the test failed.
-func start(t testing.TB, cmd *exec.Cmd) *process {
+// and its output is logged, under the name given, if the test failed.
+func start(t testing.TB, name string, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{cmd: cmd, log: filepath.Join(t.TempDir(), "log"), done: make(chan struct{})}
+	p := &process{name: name, cmd: cmd, log: filepath.Join(t.TempDir(), "log"), done: make(chan struct{})}
 	// A file, not a pipe: children that outlive the daemon must not make
 	// anyone wait for the end of its output.
 	log, err := os.Create(p.log)
@@ -36,13 +37,13 @@ func start(t testing.TB, cmd *exec.Cmd) *process {
 	cmd.Stdout, cmd.Stderr = log, log
 
 	if err := p.launch(); err != nil {
-		t.Fatalf("starting %s: %v", cmd, err)
+		t.Fatalf("starting %s: %v", name, err)
 	}
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 		if t.Failed() {
-			t.Logf("output of %s:\n%s", cmd, p.output())
+			t.Logf("output of %s:\n%s", name, p.output())
 		}
 	})
 	return p
@@ -77,7 +78,7 @@ func (p *process) stop(t testing.TB) {
 	select {
 	case <-p.done:
 	case <-time.After(patience):
-		t.Fatalf("%s did not end within %v of SIGTERM", p.cmd, patience)
+		t.Fatalf("%s did not end within %v of SIGTERM", p.name, patience)
 	}
 }
 
