@@ -61,8 +61,9 @@ govulncheck: $(BIN)/govulncheck
 	@golden/tools/govulncheck/run $(BIN)/govulncheck ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
-	@go test -list '^Fuzz' ./... | \
-	awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }' | \
+	@targets=$$(go test -list '^Fuzz' ./... | \
+		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
 	while read -r package name; do \
+		echo "$$package $$name for $(FUZZTIME)"; \
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
-	done
+	done <<<"$$targets"
