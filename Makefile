@@ -1,0 +1,69 @@
+# What there is to run: `make help`.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# How long each fuzz target runs in `make fuzz`.
+FUZZTIME ?= 20s
+# More flags for `make test`, such as -run or -v.
+TESTFLAGS ?=
+
+# No version control facts in what is built: the same source gives the same
+# bytes, also from a tree without history.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+# Each tool is pinned by a module of its own, golden/tools/NAME.
+TOOLS := coredns ignition staticcheck govulncheck
+BIN   := .cache/bin
+
+# Ignition would label what it writes with SELinux's setfiles, which tests have
+# no policy for; this is its own switch for distributions without SELinux.
+LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
+
+.DELETE_ON_ERROR:
+.PHONY: help setup tools build test lint gofmt vet staticcheck govulncheck fuzz
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install the Debian packages that are missing (needs root if any is)
+	@golden/tools/setup
+
+tools: $(TOOLS:%=$(BIN)/%) ## Build what the tests run, at its pinned version, into .cache/bin
+
+$(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
+	@mkdir -p $(BIN)
+	go -C golden/tools/$* build -trimpath -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
+	@touch $@
+
+# Building Ignition takes Debian packages.
+$(BIN)/ignition: | setup
+
+build: ## Build bin/vipgen, static
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/vipgen
+
+test: setup tools ## Set up what is missing and run every test (needs root)
+	go test -timeout 30m $(TESTFLAGS) ./...
+
+lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
+
+gofmt:
+	@bad=$$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +); \
+	if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad >&2; exit 1; fi
+
+vet:
+	go vet ./...
+
+staticcheck: $(BIN)/staticcheck
+	$(BIN)/staticcheck ./...
+
+govulncheck: $(BIN)/govulncheck
+	@golden/tools/govulncheck/run $(BIN)/govulncheck ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME (20s)
+	@targets=$$(go test -list '^Fuzz' ./... | \
+		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
+	while read -r package name; do \
+		echo "$$package $$name for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done <<<"$$targets"

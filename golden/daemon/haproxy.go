@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+const haproxyCfg = "/etc/haproxy/haproxy.cfg"
+
+// HAProxy fails the test unless HAProxy's own parser (haproxy -c) accepts cfg
+// without an [ALERT] or a [WARNING].
+//
+// HAProxy 2.6 exits with 1 after an [ALERT] and with 0 after a [WARNING]. It
+// binds no address and opens no socket; host names of servers are looked up,
+// and are not found here.
+func HAProxy(t testing.TB, cfg []byte) {
+	t.Helper()
+	if complaint := checkHAProxy(t, cfg); complaint != "" {
+		t.Errorf("HAProxy refuses the configuration:\n%s\n%s", complaint, numbered(cfg))
+	}
+}
+
+// checkHAProxy returns what HAProxy has against cfg, nothing if it accepts it.
+func checkHAProxy(t testing.TB, cfg []byte) string {
+	t.Helper()
+	haproxy := program(t, "haproxy")
+	s := newSandbox(t)
+	s.write(t, haproxyCfg, cfg)
+	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := s.command(context.Background(), node, haproxy, "-c", "-f", haproxyCfg).CombinedOutput()
+	if err == nil && !strings.Contains(string(output), "[WARNING]") && !strings.Contains(string(output), "[ALERT]") {
+		return ""
+	}
+	return complaint(output, err)
+}

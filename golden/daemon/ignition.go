@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Ignition runs the real Ignition engine over a config, as a node's first boot
+// does, and returns the directory that it wrote to in place of the node's root.
+//
+// The engine's "fetch" stage parses and validates the config, its "files" stage
+// writes it. They run with
+//
+//	-platform file            take the config from $IGNITION_CONFIG_FILE
+//	-root DIR                 write below DIR
+//	-config-cache, -state-file  pass the first stage's result to the second
+//	-log-to-stdout            for the test's own log
+//
+// and, in the environment, IGNITION_SYSTEM_CONFIG_DIR naming an empty directory
+// in place of the host's base configs. There is no network: a config that
+// refers to something remote fails.
+//
+// Units end up in DIR/etc/systemd/system, masked ones as links to /dev/null,
+// and what is to be enabled in DIR/etc/systemd/system-preset/20-ignition.preset.
+// The engine's own report, which has the time in it, is removed.
+func Ignition(t testing.TB, config []byte) (root string) {
+	t.Helper()
+	root, complaint := runIgnition(t, config)
+	if complaint != "" {
+		t.Fatalf("Ignition refuses the config:\n%s\n%s", complaint, config)
+	}
+	return root
+}
+
+// runIgnition returns the written root, or what Ignition has against the config.
+func runIgnition(t testing.TB, config []byte) (root, refusal string) {
+	t.Helper()
+	ignition := tool(t, "ignition")
+	if os.Geteuid() != 0 {
+		t.Fatal("Ignition gives files their owners, which needs root: run the tests as root")
+	}
+	dir := t.TempDir()
+	root = filepath.Join(dir, "root")
+	base := filepath.Join(dir, "base")
+	for _, d := range []string{root, base} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "config.ign")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"fetch", "files"} {
+		cmd := exec.Command("unshare", "--net", "--", ignition, "-platform", "file", "-stage", stage, "-root", root,
+			"-config-cache", filepath.Join(dir, "cache"), "-state-file", filepath.Join(dir, "state"), "-log-to-stdout")
+		cmd.Env = []string{"PATH=" + searchPath, "IGNITION_CONFIG_FILE=" + file, "IGNITION_SYSTEM_CONFIG_DIR=" + base}
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return "", stage + ": " + complaint(output, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(root, "etc", ".ignition-result.json")); err != nil {
+		t.Fatal(err)
+	}
+	return root, ""
+}

@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// sandbox is a directory that a program sees as the root of its file system:
+// the host's programs, libraries and devices, and else only what a test puts
+// there, at the paths that it has on a node.
+type sandbox struct {
+	dir   string
+	binds []string // pairs: what of the host, where in the sandbox
+}
+
+// enterSandbox mounts the pairs of paths before "--" below its first argument
+// and becomes the program named after it. The mounts are seen by, and end
+// with, the mount namespace that it runs in.
+const enterSandbox = `set -e
+root=$1
+shift
+while [ "$1" != -- ]; do
+	mount --rbind "$1" "$root$2"
+	shift 2
+done
+shift
+exec chroot "$root" "$@"
+`
+
+func newSandbox(t testing.TB) *sandbox {
+	t.Helper()
+	s := &sandbox{dir: t.TempDir()}
+	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/dev", "/proc", "/sys"} {
+		s.share(t, dir)
+	}
+	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/ld.so.cache", "/etc/protocols", "/etc/services"} {
+		data, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(t, file, data)
+	}
+	for _, dir := range []string{"/run", "/tmp", "/var/run"} {
+		s.mkdir(t, dir)
+	}
+	return s
+}
+
+// share makes one of the host's top-level directories visible, if it is there.
+func (s *sandbox) share(t testing.TB, dir string) {
+	t.Helper()
+	info, err := os.Lstat(dir)
+	switch {
+	case os.IsNotExist(err):
+	case err != nil:
+		t.Fatal(err)
+	case info.Mode()&os.ModeSymlink != 0: // such as /bin -> usr/bin
+		target, err := os.Readlink(dir)
+		if err == nil {
+			err = os.Symlink(target, s.path(dir))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	default:
+		s.mkdir(t, dir)
+		s.binds = append(s.binds, dir, dir)
+	}
+}
+
+// addProgram makes a program of the host visible and returns its path inside.
+func (s *sandbox) addProgram(t testing.TB, program string) string {
+	t.Helper()
+	inside := filepath.Join("/programs", filepath.Base(program))
+	s.write(t, inside, nil)
+	s.binds = append(s.binds, program, inside)
+	return inside
+}
+
+// path returns where a path of the sandbox is on the host.
+func (s *sandbox) path(path string) string {
+	return filepath.Join(s.dir, filepath.Clean("/"+path))
+}
+
+func (s *sandbox) mkdir(t testing.TB, path string) {
+	t.Helper()
+	if err := os.MkdirAll(s.path(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write puts a file there or replaces it in one step, as an agent on a node
+// does.
+func (s *sandbox) write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	s.mkdir(t, filepath.Dir(path))
+	fresh := s.path(path) + ".new"
+	if err := os.WriteFile(fresh, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(fresh, s.path(path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command returns a command that will run in the sandbox and on the node. Its
+// process is the program itself, so signals reach it.
+func (s *sandbox) command(ctx context.Context, node *netns.Node, name string, args ...string) *exec.Cmd {
+	enter := []string{"--mount", "--", "/bin/sh", "-c", enterSandbox, "sandbox", s.dir}
+	enter = append(append(enter, s.binds...), "--", name)
+	cmd := node.Command(ctx, "unshare", append(enter, args...)...)
+	cmd.Env = []string{"PATH=" + searchPath}
+	return cmd
+}

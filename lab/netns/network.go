@@ -1,0 +1,137 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+)
+
+// ErrNotRoot is what New returns to a process that is not root.
+var ErrNotRoot = errors.New("making network namespaces needs root")
+
+const (
+	// DefaultLink is the name of a node's link where none is asked for.
+	DefaultLink = "eth0"
+
+	bridge = "br0"
+	// maxLinkName is the kernel's IFNAMSIZ without the closing zero byte.
+	maxLinkName = 15
+)
+
+// nodeName keeps a node's name fit for a file name under /run/netns.
+var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+
+// networks numbers the networks of this process.
+var networks atomic.Int64
+
+// Network is a bridge and the nodes attached to it. It is not safe for
+// concurrent use; its nodes are, each by itself.
+type Network struct {
+	prefix string // of the names of all its namespaces
+	hub    string // the bridge's namespace
+	made   []string
+	nodes  []*Node
+	ports  int
+}
+
+// New makes a network without nodes. The caller must Close it.
+func New() (*Network, error) {
+	if os.Geteuid() != 0 {
+		return nil, ErrNotRoot
+	}
+	n, err := newHub()
+	if err != nil {
+		return nil, fmt.Errorf("making a network: %w", err)
+	}
+	err = errors.Join(
+		ip("-n", n.hub, "link", "add", bridge, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
+		ip("-n", n.hub, "link", "set", bridge, "up"),
+	)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+// newHub makes the first namespace of a network. A name that exists already
+// was left behind by an earlier process with this pid: it is passed over.
+func newHub() (*Network, error) {
+	for {
+		n := &Network{prefix: fmt.Sprintf("vg%d-%d", os.Getpid(), networks.Add(1))}
+		n.hub = n.prefix + "-hub"
+		if _, err := os.Lstat(path(n.hub)); err == nil {
+			continue
+		}
+		return n, n.addNamespace(n.hub)
+	}
+}
+
+// AddNode makes a node with one link, DefaultLink, that has the given
+// addresses. They can be used at once: IPv6 duplicate address detection is off.
+func (n *Network) AddNode(name string, addrs ...netip.Prefix) (*Node, error) {
+	return n.AddNodeLink(name, DefaultLink, addrs...)
+}
+
+// AddNodeLink is AddNode with a link of the given name.
+func (n *Network) AddNodeLink(name, link string, addrs ...netip.Prefix) (*Node, error) {
+	if !nodeName.MatchString(name) {
+		return nil, fmt.Errorf("adding node %q: a name is lower-case letters, digits, hyphens and periods", name)
+	}
+	node := &Node{Name: name, Link: link, namespace: n.prefix + "-n-" + name, network: n}
+	if err := n.addNamespace(node.namespace); err != nil {
+		return nil, fmt.Errorf("adding node %q: %w", name, err)
+	}
+	n.nodes = append(n.nodes, node)
+	if err := node.AddLink(link, addrs...); err != nil {
+		return nil, fmt.Errorf("adding node %q: %w", name, err)
+	}
+	return node, nil
+}
+
+// Close ends every process that runs in the network's namespaces and removes
+// them with all that is in them. It can be called more than once, and goes on
+// past errors, which it returns together.
+func (n *Network) Close() error {
+	var errs []error
+	for _, namespace := range n.made {
+		errs = append(errs, killAll(namespace), ip("netns", "delete", namespace))
+	}
+	n.made, n.nodes = nil, nil
+	return errors.Join(errs...)
+}
+
+// addNamespace makes a namespace with loopback up and without IPv6 duplicate
+// address detection.
+func (n *Network) addNamespace(name string) error {
+	if err := ip("netns", "add", name); err != nil {
+		return err
+	}
+	n.made = append(n.made, name)
+	return errors.Join(disableDAD(name), ip("-n", name, "link", "set", "lo", "up"))
+}
+
+// disableDAD makes IPv6 addresses usable as soon as they are there. The kernel
+// takes the higher of "all" and the link's own value, which starts as "default".
+func disableDAD(namespace string) error {
+	return inNamespace(namespace, func() error {
+		for _, which := range []string{"all", "default"} {
+			err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/accept_dad", []byte("0"), 0)
+			if err != nil && !errors.Is(err, os.ErrNotExist) { // no IPv6 in this kernel
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkLink refuses what the kernel would not take as the name of a link.
+func checkLink(link string) error {
+	if link == "" || len(link) > maxLinkName || strings.ContainsAny(link, "/ \t\n:") {
+		return fmt.Errorf("link name %q: not 1 to %d characters without space, slash and colon", link, maxLinkName)
+	}
+	return nil
+}

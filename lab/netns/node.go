@@ -1,0 +1,116 @@
+package netns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"strconv"
+)
+
+// Node is one namespace of a Network.
+type Node struct {
+	Name string
+	Link string // the name of its first link
+
+	namespace string
+	network   *Network
+}
+
+// Namespace returns the name of the node's network namespace, as ip netns
+// knows it.
+func (n *Node) Namespace() string { return n.namespace }
+
+// AddLink attaches one more link of the node to the network's bridge, brings it
+// up and gives it the addresses.
+func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
+	if err := checkLink(link); err != nil {
+		return err
+	}
+	n.network.ports++
+	port := "p" + strconv.Itoa(n.network.ports)
+	hub := n.network.hub
+	err := ip("link", "add", link, "netns", n.namespace, "type", "veth", "peer", "name", port, "netns", hub)
+	if err != nil {
+		return err
+	}
+	errs := []error{
+		ip("-n", hub, "link", "set", port, "master", bridge, "up"),
+		ip("-n", n.namespace, "link", "set", link, "up"),
+	}
+	for _, addr := range addrs {
+		errs = append(errs, n.AddAddress(link, addr))
+	}
+	return errors.Join(errs...)
+}
+
+// AddAddress gives an address to one of the node's links.
+func (n *Node) AddAddress(link string, addr netip.Prefix) error {
+	args := []string{"-n", n.namespace, "address", "add", addr.String(), "dev", link}
+	if addr.Addr().Is6() {
+		args = append(args, "nodad")
+	}
+	return ip(args...)
+}
+
+// SetLink takes the node's first link up or down. The kernel keeps the IPv4
+// addresses of a link that is down, and drops the IPv6 ones.
+func (n *Node) SetLink(up bool) error {
+	state := "down"
+	if up {
+		state = "up"
+	}
+	return ip("-n", n.namespace, "link", "set", n.Link, state)
+}
+
+// Addresses returns the addresses that are now on the node's first link, but
+// for IPv6 link-local ones, in the kernel's order.
+func (n *Node) Addresses() ([]netip.Prefix, error) {
+	out, err := ipOutput("-n", n.namespace, "-json", "address", "show", "dev", n.Link)
+	if err != nil {
+		return nil, err
+	}
+	var links []struct {
+		Addresses []struct {
+			Local string `json:"local"`
+			Bits  int    `json:"prefixlen"`
+		} `json:"addr_info"`
+	}
+	if err := json.Unmarshal(out, &links); err != nil {
+		return nil, fmt.Errorf("reading the addresses of %s: %w", n.Name, err)
+	}
+	var found []netip.Prefix
+	for _, link := range links {
+		for _, a := range link.Addresses {
+			addr, err := netip.ParseAddr(a.Local)
+			if err != nil {
+				return nil, fmt.Errorf("reading the addresses of %s: %w", n.Name, err)
+			}
+			if !addr.IsLinkLocalUnicast() {
+				found = append(found, netip.PrefixFrom(addr, a.Bits))
+			}
+		}
+	}
+	return found, nil
+}
+
+// Command returns a command that will run inside the node's namespace, with
+// the host's file system. When ctx ends it is killed.
+//
+// It goes through nsenter, which becomes the command: its pid is the command's
+// own. (ip netns exec would mount another /sys, which hides control groups.)
+func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	enter := []string{"--net=" + path(n.namespace), "--", name}
+	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+}
+
+// Do calls f on a thread that is inside the node's namespace: the sockets that
+// f itself opens belong to the node, also after Do returned. What f does on
+// other goroutines stays outside.
+func (n *Node) Do(f func() error) error { return inNamespace(n.namespace, f) }
+
+// Kill ends every process in the node's namespace at once with SIGKILL, so
+// none has the time to clean up.
+func (n *Node) Kill() error { return killAll(n.namespace) }

@@ -1,0 +1,113 @@
+package netns
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// path returns where ip netns keeps a namespace of that name.
+func path(namespace string) string { return filepath.Join("/run/netns", namespace) }
+
+func ip(args ...string) error {
+	_, err := ipOutput(args...)
+	return err
+}
+
+// ipOutput runs iproute2's ip and returns what it printed; its complaint
+// becomes part of the error.
+func ipOutput(args ...string) ([]byte, error) {
+	cmd := exec.Command("ip", args...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return out, nil
+}
+
+// inNamespace calls f on a thread that is inside the namespace meanwhile.
+func inNamespace(namespace string, f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		leave, err := enter(namespace)
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- fmt.Errorf("entering namespace %s: %w", namespace, err)
+			return
+		}
+		err = f()
+		// A thread that cannot leave is never unlocked: it ends with this
+		// goroutine, so that nothing else can ever run on it.
+		if leave() == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// enter moves the calling thread into the namespace; what it returns moves it
+// back.
+func enter(namespace string) (leave func() error, err error) {
+	target, err := os.Open(path(namespace))
+	if err != nil {
+		return nil, err
+	}
+	defer target.Close()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Setns(int(target.Fd()), unix.CLONE_NEWNET); err != nil {
+		home.Close()
+		return nil, err
+	}
+	return func() error {
+		defer home.Close()
+		return unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
+	}, nil
+}
+
+// killDeadline bounds how long a killed process may take to end.
+const killDeadline = time.Minute
+
+// killAll kills every process in the namespace, and what those fork meanwhile,
+// until none is left.
+func killAll(namespace string) error {
+	for start := time.Now(); time.Since(start) < killDeadline; {
+		out, err := ipOutput("netns", "pids", namespace)
+		if err != nil {
+			return err
+		}
+		pids := strings.Fields(string(out))
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, field := range pids {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return fmt.Errorf("ip netns pids %s: %w", namespace, err)
+			}
+			if pid == os.Getpid() {
+				continue // its main thread, inside for a moment
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("ending process %d in namespace %s: %w", pid, namespace, err)
+			}
+		}
+	}
+	return fmt.Errorf("processes in namespace %s outlived SIGKILL for %v", namespace, killDeadline)
+}
