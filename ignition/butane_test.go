@@ -7,6 +7,7 @@ import (
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 )
 
@@ -43,6 +44,29 @@ func TestButaneGivesTheSame(t *testing.T) {
 				t.Errorf("encoder (-), butane (+):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestButaneCompressed runs Butane as the butane program does, which
+// compresses: the files on the node are the same.
+func TestButaneCompressed(t *testing.T) {
+	in, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(sample(), sampleMetadata())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := butane.TranslateBytes(in, common.TranslateBytesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "gzip") {
+		t.Error("nothing was compressed, so nothing is tested")
+	}
+	docs, err := Decode("x", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), docs[0].Bundle(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("bundle (-), decoded (+):\n%s", diff)
 	}
 }
 

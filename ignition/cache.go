@@ -40,6 +40,9 @@ func (c *cache[K, V]) put(k K, v V, bytes int) {
 }
 
 func (c *cache[K, V]) add(k K, e sized[V]) {
+	if e.bytes > generation {
+		return
+	}
 	if c.young == nil || c.bytes+e.bytes > generation {
 		c.old, c.young, c.bytes = c.young, map[K]sized[V]{}, 0
 	}

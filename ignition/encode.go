@@ -23,12 +23,13 @@ type Metadata struct {
 // meant to be kept: what one bundle has in common with those before it costs
 // next to nothing.
 //
-// Every file and unit goes through Butane's structs, and with that through
-// Butane's and Ignition's own validation, once; the documents are put together
-// of the results. What is left are the rules of Ignition that concern two
-// parts: no path and no name twice (see Bundle.Sort), and no file where a unit
-// is written. Those are checked for every bundle, so that each document is as
-// valid as if all of it had been translated at once.
+// Every unit, and every file with the exception of its contents (see parts),
+// goes through Butane's structs, and with that through Butane's and Ignition's
+// own validation, once; the documents are put together of the results. What is
+// left are the rules of Ignition that concern two parts: no path and no name
+// twice (see Bundle.Sort), and no file where a unit is written. Those are
+// checked for every bundle, so that each document is as valid as if all of it
+// had been translated at once.
 type Encoder struct {
 	target    Target
 	ignition  string

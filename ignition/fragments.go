@@ -40,9 +40,9 @@ const placeholder = "data:,"
 // translates the others together: a translation of one costs nearly as much
 // as one of five.
 //
-// Of a file, only path and mode go through Butane; the contents are a data
-// URL, valid by construction, which Butane and Ignition check for nothing
-// else.
+// Of a file, path and mode go through Butane. The contents become a data URL
+// by Butane's rule; being a valid data URL is all that Butane and Ignition ask
+// of them, and dataURL writes nothing else.
 func (e *Encoder) parts(b Bundle) (parts, error) {
 	if e.translate == nil {
 		return parts{}, fmt.Errorf("unknown target %s", e.target)
