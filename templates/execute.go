@@ -6,7 +6,9 @@ package templates
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"text/template"
@@ -33,6 +35,31 @@ func Execute(name, text string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
 	return Run(t, data)
+}
+
+// ParseAll reads all templates of a folder once, each by the name of its file
+// without ".tmpl". Templates see each other's definitions.
+func ParseAll(files embed.FS) func() (*template.Template, error) {
+	return sync.OnceValues(func() (*template.Template, error) {
+		root, err := Parse("", "")
+		if err != nil {
+			return nil, err
+		}
+		names, err := fs.Glob(files, "*.tmpl")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			text, err := files.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := root.New(strings.TrimSuffix(name, ".tmpl")).Parse(string(text)); err != nil {
+				return nil, fmt.Errorf("template %s: %w", name, err)
+			}
+		}
+		return root, nil
+	})
 }
 
 // Run executes a parsed template as Execute does.

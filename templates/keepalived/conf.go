@@ -58,6 +58,11 @@ type Instance struct {
 	// Source and Peers are set in unicast mode with at least one peer.
 	Source netip.Addr
 	Peers  []netip.Addr
+	// OnLink sends adverts with TTL 255 and takes no others, so that they come
+	// from this link (as RFC 9568 section 5.1.1.3 wants of multicast), and from a
+	// peer. The operator's own keepalived sends 64, from a bootstrap host that
+	// may not be known yet, so the classic profile does without.
+	OnLink bool
 	// QuietGroup is a multicast address that no other cluster listens to. It is
 	// set in unicast mode without peers, where keepalived would send its adverts
 	// to the VRRP multicast group that everybody shares.
@@ -133,6 +138,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		interval := settings.AdvertIntervalMS
 		if settings.Mode != v1alpha1.ModeMulticast {
 			inst.unicast(bind, peers)
+			inst.OnLink = settings.Profile != v1alpha1.ProfileClassic
 			interval = PacedInterval(interval, len(inst.Peers)*len(g.VIPs), inst.Version)
 		}
 		inst.AdvertInterval = seconds(interval)

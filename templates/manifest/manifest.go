@@ -12,6 +12,8 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
+var parsed = templates.ParseAll(files)
+
 // Names of the manifests, which are also their file names without ".yaml". Each
 // is one object, since installers read one object a file.
 const (
@@ -33,9 +35,9 @@ type Params struct {
 
 // Render makes the manifest with that name.
 func Render(name string, p Params) ([]byte, error) {
-	text, err := files.ReadFile(name + ".yaml.tmpl")
+	root, err := parsed()
 	if err != nil {
 		return nil, err
 	}
-	return templates.Execute(name, string(text), p)
+	return templates.Run(root.Lookup(name+".yaml"), p)
 }

@@ -6,9 +6,6 @@ package pod
 import (
 	"bytes"
 	"embed"
-	"fmt"
-	"sync"
-	"text/template"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
@@ -55,34 +52,15 @@ func (p Params) Credentials() string {
 	return "/var/lib/kubelet"
 }
 
-var parsed = sync.OnceValues(func() (*template.Template, error) {
-	common, err := files.ReadFile("common.tmpl")
-	if err != nil {
-		return nil, err
-	}
-	root, err := templates.Parse("common.tmpl", string(common))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{Keepalived, HAProxy, CoreDNS, MDNS} {
-		text, err := files.ReadFile(name + ".yaml.tmpl")
-		if err != nil {
-			return nil, err
-		}
-		if _, err := root.New(name).Parse(string(text)); err != nil {
-			return nil, err
-		}
-	}
-	return root, nil
-})
+var parsed = templates.ParseAll(files)
 
 // Render makes the manifest of the pod with that name, without blank lines,
 // which the parts that pods share would leave.
 func Render(name string, p Params) ([]byte, error) {
 	root, err := parsed()
 	if err != nil {
-		return nil, fmt.Errorf("pod templates: %w", err)
+		return nil, err
 	}
-	text, err := templates.Run(root.Lookup(name), p)
+	text, err := templates.Run(root.Lookup(name+".yaml"), p)
 	return bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n")), err
 }

@@ -12,6 +12,8 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
+var parsed = templates.ParseAll(files)
+
 // Params is what the unit templates are executed with.
 type Params struct {
 	// AgentImage holds vipgen-agent.
@@ -40,13 +42,13 @@ var units = []struct {
 
 // Render makes the units of every node.
 func Render(p Params) ([]Unit, error) {
+	root, err := parsed()
+	if err != nil {
+		return nil, err
+	}
 	var out []Unit
 	for _, u := range units {
-		text, err := files.ReadFile(u.name + ".tmpl")
-		if err != nil {
-			return nil, err
-		}
-		contents, err := templates.Execute(u.name, string(text), p)
+		contents, err := templates.Run(root.Lookup(u.name), p)
 		if err != nil {
 			return nil, err
 		}
