@@ -21,7 +21,7 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test lint gofmt vet staticcheck govulncheck fuzz
+.PHONY: help setup tools build test lint gofmt vet staticcheck govulncheck fuzz bench-render
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,5 +65,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
 	while read -r package name; do \
 		echo "$$package $$name for $(FUZZTIME)"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" </dev/null; \
 	done <<<"$$targets"
+
+bench-render: ## Measure one render as a process, and many through the library on one core
+	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render

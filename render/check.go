@@ -96,8 +96,6 @@ func (r *resolver) checkVIPs() {
 	all := slices.Concat(r.api, r.ingress)
 	if r.dns != nil {
 		all = append(all, *r.dns)
-		r.report(problem.Warning, r.dns.doc, problem.Problem{Code: problem.Deprecated, Field: r.dns.field,
-			Found: "a DNS VIP", Expected: "none: only clusters first installed with OpenShift 4.2 to 4.4 have one"})
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
 		for j, a := range g.VIPs {
@@ -261,8 +259,8 @@ func (r *resolver) checkHosts(v place) {
 			}
 		}
 	}
-	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil && r.in.Agent.RendezvousIP.Addr == v.Addr {
-		taken("the rendezvous host")
+	if a := r.bootstrapAddress(); a != nil && a.Addr == v.Addr {
+		taken("the bootstrap host")
 	}
 }
 

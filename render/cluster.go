@@ -180,11 +180,19 @@ func (r *resolver) peers() []v1alpha1.Peer {
 			out = append(out, p)
 		}
 	}
-	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil && !seen[v1alpha1.RoleBootstrap] {
-		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: []netip.Addr{r.in.Agent.RendezvousIP.Addr}})
+	if a := r.bootstrapAddress(); a != nil && !seen[v1alpha1.RoleBootstrap] {
+		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: []netip.Addr{a.Addr}})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// bootstrapAddress is that of the host which starts the cluster, where known.
+func (r *resolver) bootstrapAddress() *installconfig.Address {
+	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil {
+		return r.in.Agent.RendezvousIP
+	}
+	return r.in.Install.BootstrapIP
 }
 
 // inMachineNetworks leaves out addresses of storage and other networks.

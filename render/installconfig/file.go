@@ -47,7 +47,8 @@ type filePool struct {
 type filePlatform struct {
 	BareMetal struct {
 		fileVIPs
-		Hosts []fileBareMetalHost `json:"hosts"`
+		BootstrapIP netip.Addr          `json:"bootstrapExternalStaticIP"`
+		Hosts       []fileBareMetalHost `json:"hosts"`
 	} `json:"baremetal"`
 	VSphere struct {
 		fileVIPs

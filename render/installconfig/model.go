@@ -39,6 +39,9 @@ type InstallConfig struct {
 	DNSVIP *Address
 	// LoadBalancer is "", OpenShiftManagedDefault or UserManaged.
 	LoadBalancer string
+	// BootstrapIP is the static address of the bootstrap host; nil where the
+	// file leaves it to DHCP.
+	BootstrapIP *Address
 	// Hosts are those that the file lists, in its order.
 	Hosts []Host
 

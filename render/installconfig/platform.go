@@ -30,6 +30,10 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	case baremetal:
 		r.virtualIPs(c, &in.BareMetal.fileVIPs, spelling)
 		c.Hosts = r.bareMetalHosts(in.BareMetal.Hosts)
+		const field = "platform.baremetal.bootstrapExternalStaticIP"
+		if a := in.BareMetal.BootstrapIP; a.IsValid() && r.usable(a, field) {
+			c.BootstrapIP = &Address{Addr: a, Field: field}
+		}
 	case vsphere:
 		r.virtualIPs(c, &in.VSphere.fileVIPs, spelling)
 		c.Hosts = r.vSphereHosts(in.VSphere.Hosts)

@@ -126,7 +126,9 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 			}
 		}
 	}
-	add(n.Name, own)
+	if n.Role != v1alpha1.RoleBootstrap { // it may be called localhost
+		add(n.Name, own)
+	}
 	for _, p := range n.Peers {
 		if p.Role != v1alpha1.RoleBootstrap && p.Name != n.Name {
 			add(p.Name, p.Addresses)
