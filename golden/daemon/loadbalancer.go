@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// LoadBalancer is a running HAProxy, in master-worker mode, on a node of its
+// own that also has the addresses of the backends.
+type LoadBalancer struct {
+	node    *netns.Node
+	sandbox *sandbox
+	process *process
+	socket  string // the admin socket, as the host sees it
+}
+
+// NewLoadBalancer starts HAProxy with a configuration whose admin socket is at
+// the given path on the node, and waits until it answers there. It ends with
+// the test.
+func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
+	t.Helper()
+	node, err := newNetwork(t).AddNode("haproxy", addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSandbox(t)
+	s.write(t, haproxyCfg, cfg)
+	s.mkdir(t, socket[:strings.LastIndexByte(socket, '/')])
+	lb := &LoadBalancer{node: node, sandbox: s, socket: s.path(socket)}
+	lb.process = start(t, "haproxy", s.command(context.Background(), node, program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
+	lb.await(t, "HAProxy to answer at its admin socket", func() bool {
+		_, err := lb.ask("show info")
+		return err == nil && strings.Contains(lb.process.output(), "Loading success.")
+	})
+	return lb
+}
+
+// Listen listens on an address of the node.
+func (l *LoadBalancer) Listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	var listener net.Listener
+	err := l.node.Do(func() (err error) {
+		listener, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener
+}
+
+// Dial connects to an address of the node.
+func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
+	err = l.node.Do(func() (err error) {
+		conn, err = net.DialTimeout("tcp", address, 10*time.Second)
+		return err
+	})
+	return conn, err
+}
+
+// Reload puts a configuration in place and has HAProxy read it: a new worker
+// takes the listening sockets over. It asks at the master's socket, for as long
+// as nobody listens there: after a reload the master executes itself once more,
+// and a SIGUSR2 that arrives meanwhile is lost. It returns once that is done.
+func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
+	t.Helper()
+	loaded := func() int { return strings.Count(l.process.output(), "Loading success.") }
+	before := loaded()
+	l.sandbox.write(t, haproxyCfg, cfg)
+	l.await(t, "the master's socket", func() bool {
+		_, err := ask(l.sandbox.path(masterSocket), "reload")
+		return err == nil || errors.Is(err, errNoAnswer)
+	})
+	l.await(t, "a new worker", func() bool { return loaded() > before })
+}
+
+// Servers gives the state of every server of a backend, such as "UP".
+func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {
+	t.Helper()
+	text, err := l.ask("show stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		f := strings.Split(line, ",")
+		if len(f) > 17 && f[0] == backend && f[1] != "BACKEND" {
+			out[f[1]] = f[17]
+		}
+	}
+	return out
+}
+
+// Await waits until the servers of a backend are in the given states, and
+// returns how long that took.
+func (l *LoadBalancer) Await(t testing.TB, backend string, want map[string]string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	l.await(t, fmt.Sprintf("servers to be %v", want), func() bool {
+		for name, state := range l.Servers(t, backend) {
+			if !strings.HasPrefix(state, want[name]) {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(began)
+}
+
+func (l *LoadBalancer) await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if l.process.ended() || time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s:\n%s", what, l.process.output())
+		}
+	}
+}
+
+// masterSocket is where HAProxy's master process listens on the node.
+const masterSocket = "/run/haproxy-master.sock"
+
+// ask puts a command to the admin socket.
+func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket, command) }
+
+// errNoAnswer says that a socket was closed without a word.
+var errNoAnswer = errors.New("no answer")
+
+func ask(socket, command string) (string, error) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	if _, err := fmt.Fprintln(conn, command); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for scan := bufio.NewScanner(conn); scan.Scan(); {
+		fmt.Fprintln(&b, scan.Text())
+	}
+	if b.Len() == 0 {
+		return "", errNoAnswer
+	}
+	return b.String(), nil
+}
