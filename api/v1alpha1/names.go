@@ -51,8 +51,10 @@ func UsableAddress(a netip.Addr) string {
 		return "the unspecified address"
 	case a.IsLoopback():
 		return "a loopback address"
-	case a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return "a multicast or broadcast address"
+	case a.IsMulticast():
+		return "a multicast address"
+	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}): // RFC 919 section 7
+		return "the broadcast address"
 	case a.IsLinkLocalUnicast():
 		return "a link-local address"
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -56,7 +57,7 @@ func (r *reader) hostName(field, name string, first map[string]string) string {
 	switch {
 	case name == "":
 		return ""
-	case !isName(name):
+	case !v1alpha1.ValidName(name):
 		r.add(problem.BadName, field, source.Quote(name), nameRule, "")
 		return ""
 	case first[name] != "":

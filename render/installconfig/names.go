@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -12,37 +13,6 @@ const (
 	labelRule = "lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends"
 	nameRule  = "labels separated by periods, each of " + labelRule
 )
-
-// isLabel tells whether s is a DNS label (RFC 1123 section 2.1) in lower case.
-func isLabel(s string) bool {
-	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
-}
-
-// maxName is the length of the longest DNS name in text (RFC 1035 section
-// 2.3.4, less the bytes of the first length and the root).
-const maxName = 253
-
-// isName tells whether s is a DNS name of labels as isLabel has them.
-func isName(s string) bool {
-	if len(s) > maxName {
-		return false
-	}
-	for label := range strings.SplitSeq(s, ".") {
-		if !isLabel(label) {
-			return false
-		}
-	}
-	return true
-}
 
 // clusterName checks metadata.name. As the installer has it, the name may
 // have several labels; it leaves their length to DNS.
@@ -60,7 +30,7 @@ func (r *reader) name(field, name, what string, around ...string) string {
 	switch {
 	case name == "":
 		r.missing(field, what, around...)
-	case !isName(name) && (field != "baseDomain" || !isName(strings.TrimSuffix(name, "."))):
+	case !v1alpha1.ValidName(name) && (field != "baseDomain" || !v1alpha1.ValidName(strings.TrimSuffix(name, "."))):
 		r.add(problem.BadName, field, source.Quote(name), nameRule, "")
 	default:
 		return name
@@ -74,6 +44,7 @@ func (r *reader) clusterDomain(name, base string) {
 	if name == "" || base == "" {
 		return
 	}
+	const maxName = 253 // RFC 1035 section 2.3.4
 	if n := len("api-int.") + len(name) + 1 + len(base); n > maxName {
 		r.add(problem.BadName, "metadata.name",
 			fmt.Sprintf("a name that makes api-int.<name>.<baseDomain> %d characters long", n),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -104,7 +105,7 @@ func (r *reader) network(networks []Network, p netip.Prefix, field string) []Net
 	if !p.IsValid() {
 		return networks
 	}
-	if why := unusable(p.Addr()); why != "" {
+	if why := v1alpha1.UsableAddress(p.Addr()); why != "" {
 		r.add(problem.BadNetwork, field, source.Quote(p.String())+", "+why, "a network of unicast addresses", "")
 		return networks
 	}

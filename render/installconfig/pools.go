@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -51,7 +52,7 @@ func (r *reader) compute(in []filePool) []Pool {
 		case p.Name == "":
 			r.missing(name, `the name of the pool, such as "worker"`, field)
 			continue
-		case !isLabel(p.Name):
+		case !v1alpha1.ValidLabel(p.Name):
 			r.add(problem.BadName, name, source.Quote(p.Name), labelRule, "")
 			continue
 		case p.Name == master || p.Name == arbiter:
