@@ -37,8 +37,9 @@ install-config or agent-config are known already.`,
     --interface ens192 --address 192.168.1.10/24 \
     --peer master-1=192.168.1.11 --peer master-2=192.168.1.12
 
-  # One file only, to start by hand
-  vipgen preview install-config.yaml --node master-0 --file keepalived.conf > keepalived.conf`,
+  # One file only, to start by hand; addresses and peers from agent-config.yaml
+  vipgen preview install-config.yaml --node master-0 --interface ens192 \
+    --file keepalived.conf > keepalived.conf`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,10 +54,10 @@ install-config or agent-config are known already.`,
 	flags.StringArrayVar(&f.addresses, "address", nil, "an address of the node with its prefix length, such as `192.168.1.10/24`; again for IPv6")
 	flags.StringArrayVar(&f.peers, "peer", nil, "another node, as `name[:role]=address[,address]`; the role is the node's own unless given")
 	flags.StringArrayVar(&f.upstreams, "upstream", nil, "`address` of a DNS server that the node's network brings")
-	flags.StringVar(&f.profile, "profile", "", "way of electing: start or target (default: what a new node runs)")
+	flags.StringVar(&f.profile, "profile", "", "`way` of electing: start or target (default: what a new node runs)")
 	flags.BoolVar(&f.bootstrapGone, "bootstrap-gone", false, "the bootstrap host is no longer there")
 	flags.StringVar(&f.facts, "facts", "", "`file` with all facts of the node as YAML, instead of the flags above")
-	flags.StringVar(&f.file, "file", "", "print only this one: keepalived.conf, haproxy.cfg, Corefile or hosts")
+	flags.StringVar(&f.file, "file", "", "print only this `one`: keepalived.conf, haproxy.cfg, Corefile or hosts")
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write the files to, under their paths on the node")
 	complete(c, "file", "keepalived.conf", "haproxy.cfg", "Corefile", "hosts")
 	complete(c, "role", v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)

@@ -33,7 +33,13 @@ they are there, vipgen.yaml and agent-config.yaml beside it.
 
 Without -o the MachineConfigs and the cluster manifests are printed as one YAML
 stream. With -o they are written as a tree, as a whole or not at all; files that
-an earlier run wrote and this one does not are removed, others never touched.`,
+an earlier run wrote and this one does not are removed, others never touched.
+
+Formats: machineconfig (a MachineConfig for each pool), ignition (a whole Ignition
+config for each pool, and for the bootstrap host where it is vipgen's), butane (the
+same as Butane), files (plain files, as they lie on the node).
+
+Exit code 1: --check found a difference.`,
 		Example: `  # Read it, apply it
   vipgen render install-config.yaml
   vipgen render install-config.yaml | oc apply -f -
@@ -60,9 +66,9 @@ an earlier run wrote and this one does not are removed, others never touched.`,
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
-	flags.StringSliceVar(&f.formats, "format", nil, "what to write, of machineconfig, ignition, butane, files (default machineconfig,ignition)")
+	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out")
-	flags.StringVar(&f.variant, "os", ignition.OpenShift, "operating system of the nodes: openshift, fcos or flatcar")
+	flags.StringVar(&f.variant, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")

@@ -45,7 +45,10 @@ func (a *app) root() *cobra.Command {
 need to carry their own virtual IPs, API load balancer and DNS: MachineConfigs,
 Ignition configs and static pods with keepalived, HAProxy, CoreDNS and mDNS. It
 reads the cluster's install-config.yaml, works offline, and gives the same bytes
-for the same input.`,
+for the same input.
+
+Exit codes: 0 done; 1 drift or another finding; 2 bad input or usage, with every
+problem reported; 3 could not read, write or run.`,
 		Example: `  # MachineConfigs and manifests of a cluster, to read or to apply
   vipgen render install-config.yaml
   vipgen render install-config.yaml | oc apply -f -

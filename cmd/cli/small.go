@@ -40,6 +40,9 @@ func (a *app) imagesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "images [install-config.yaml]",
 		Short: "Print the images that a render will use",
+		Long: `Print the images that nodes of a cluster pull, so that they can be mirrored:
+those of vipgen.yaml (spec.images), else those of a release (--release-info), else
+vipgen's table for the OpenShift version.`,
 		Example: `  vipgen images install-config.yaml
 
   # Those of a release, pinned by digest

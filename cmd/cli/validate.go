@@ -14,7 +14,7 @@ import (
 type outputFlag string
 
 func (o *outputFlag) add(c *cobra.Command, formats ...string) {
-	c.Flags().StringVarP((*string)(o), "output", "o", formats[0], "how to print: "+formats[0]+" or "+formats[1])
+	c.Flags().StringVarP((*string)(o), "output", "o", formats[0], "`form` to print in: "+formats[0]+" or "+formats[1])
 	complete(c, "output", formats...)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {

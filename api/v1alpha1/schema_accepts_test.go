@@ -1,0 +1,228 @@
+package v1alpha1_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+func TestSchemaHasEveryField(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(v1alpha1.VIPConfigSchema, &s); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(at reflect.Type, schema *jsonschema.Schema, path string)
+	walk = func(at reflect.Type, schema *jsonschema.Schema, path string) {
+		if at.Kind() == reflect.Slice {
+			at, schema = at.Elem(), schema.Items
+		}
+		if at.Kind() != reflect.Struct || at.PkgPath() != reflect.TypeFor[v1alpha1.VIPConfig]().PkgPath() {
+			return
+		}
+		if schema == nil || schema.Properties == nil || schema.AdditionalProperties == nil {
+			t.Errorf("%s: no schema, or unknown fields are allowed", path)
+			return
+		}
+		names := fields(at)
+		for i, name := range names {
+			field, ok := schema.Properties.Get(name)
+			if !ok {
+				t.Errorf("%s.%s: not in the schema", path, name)
+				continue
+			}
+			if field.Description == "" {
+				t.Errorf("%s.%s: no description", path, name)
+			}
+			walk(at.Field(i).Type, field, path+"."+name)
+		}
+		for p := schema.Properties.Oldest(); p != nil; p = p.Next() {
+			if !slices.Contains(names, p.Key) {
+				t.Errorf("%s.%s: in the schema, but not in the type", path, p.Key)
+			}
+		}
+	}
+	walk(reflect.TypeFor[v1alpha1.VIPConfig](), &s, "")
+}
+
+// compiled is the schema as an independent implementation reads it, formats
+// checked.
+func compiled(t *testing.T) *validator.Schema {
+	t.Helper()
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(v1alpha1.VIPConfigSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := validator.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("vipconfig.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("vipconfig.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance reads YAML as the validator wants it.
+func instance(t *testing.T, text string) any {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := validator.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// problems are vipgen's own.
+func problems(text string) problem.List {
+	doc, list := source.Parse("vipgen.yaml", []byte(text))
+	if doc == nil {
+		return list
+	}
+	var c v1alpha1.VIPConfig
+	list = append(list, doc.DecodeStrict(&c)...)
+	return append(list, c.Validate()...)
+}
+
+const head = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
+
+func TestSchemaAccepts(t *testing.T) {
+	tests := map[string]string{
+		"nothing": head,
+		"everything": head + `metadata: {name: demo}
+spec:
+  openshiftVersion: "4.18"
+  apiVIPs: [192.0.2.5, "2001:db8::5"]
+  ingressVIPs: [192.0.2.6]
+  loadBalancer: {type: InCluster}
+  vrrp:
+    profile: custom
+    mode: multicast
+    version: 3
+    advertInterval: 50ms
+    interoperable: false
+    virtualRouterIDs: {api: 1, ingress: 255, dns: 0}
+  ports: {api: 6444, machineConfig: 22624, haproxy: 9545, haproxyReady: 9544, haproxyMonitor: 9554, keepalivedMonitor: 9555,
+    firewallMonitor: 9556, corednsMonitor: 9557, mdnsMonitor: 9558, corednsHealth: 18081, routerHealth: 1937, ironic: 6386}
+  images:
+    agent: registry.example.com:5000/vipgen/agent:v1
+    keepalived: registry.example.com/ocp@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    haproxy: registry.example.com/ocp:4.18@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    coredns: coredns
+  dns:
+    upstreams: [192.0.2.1, "2001:db8::1"]
+    records:
+    - {name: registry.example.com, addresses: [192.0.2.40]}
+    - {name: "*.apps2.example.com", addresses: ["2001:db8::40"]}
+  ingress:
+  - {name: default, domains: [apps3.example.com], healthPort: 1936}
+  - name: internal
+    vips: [192.0.2.7]
+    domains: [internal.example.com]
+    nodeSelector: {node-role.kubernetes.io/infra: ""}
+    virtualRouterID: 9
+  pools: [{name: infra}]
+  manifests: {nodeDisruptionPolicy: true}
+`,
+		"VRRPv2": head + "spec: {vrrp: {profile: custom, version: 2, advertInterval: 2s}}",
+	}
+	examples, err := filepath.Glob("../../examples/*/vipgen.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, name := range examples {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests[name] = string(text)
+	}
+	schema := compiled(t)
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := schema.Validate(instance(t, text)); err != nil {
+				t.Error(err)
+			}
+			if list := problems(text); list.Err() != nil {
+				t.Errorf("vipgen refuses it:\n%s", list)
+			}
+		})
+	}
+}
+
+// TestSchemaRefuses has mistakes that an editor is to mark; vipgen refuses all
+// of them too.
+func TestSchemaRefuses(t *testing.T) {
+	tests := map[string]string{
+		"no kind":             "apiVersion: vipgen.io/v1alpha1",
+		"no apiVersion":       "kind: VIPConfig",
+		"other kind":          "apiVersion: vipgen.io/v1alpha1\nkind: ClusterConfig",
+		"other version":       "apiVersion: vipgen.io/v1\nkind: VIPConfig",
+		"unknown field":       head + "spec: {apiVips: [192.0.2.5]}",
+		"unknown deep field":  head + "spec: {vrrp: {virtualRouterIDs: {apis: 1}}}",
+		"text for a list":     head + "spec: {apiVIPs: 192.0.2.5}",
+		"no address":          head + "spec: {apiVIPs: [192.0.2.500]}",
+		"a network":           head + "spec: {apiVIPs: [192.0.2.0/24]}",
+		"host name":           head + "spec: {dns: {upstreams: [dns.example.com]}}",
+		"three VIPs":          head + `spec: {apiVIPs: [192.0.2.5, "2001:db8::5", 192.0.2.6]}`,
+		"load balancer":       head + "spec: {loadBalancer: {type: UserManaged}}",
+		"profile":             head + "spec: {vrrp: {profile: slow}}",
+		"mode":                head + "spec: {vrrp: {mode: broadcast}}",
+		"VRRPv4":              head + "spec: {vrrp: {profile: custom, version: 4, advertInterval: 1s}}",
+		"custom, no interval": head + "spec: {vrrp: {profile: custom}}",
+		"interval in words":   head + "spec: {vrrp: {profile: custom, advertInterval: fast}}",
+		"interval, no unit":   head + `spec: {vrrp: {profile: custom, advertInterval: "100"}}`,
+		"router ID":           head + "spec: {vrrp: {virtualRouterIDs: {api: 256}}}",
+		"negative router ID":  head + "spec: {vrrp: {virtualRouterIDs: {ingress: -1}}}",
+		"port":                head + "spec: {ports: {haproxy: 65536}}",
+		"port in words":       head + "spec: {ports: {haproxy: http}}",
+		"image with space":    head + `spec: {images: {agent: "quay.io/a b"}}`,
+		"image with newline":  head + `spec: {images: {agent: "quay.io/a\nb"}}`,
+		"record, no address":  head + "spec: {dns: {records: [{name: a.example.com, addresses: []}]}}",
+		"record, upper case":  head + "spec: {dns: {records: [{name: A.example.com, addresses: [192.0.2.1]}]}}",
+		"record, inner star":  head + `spec: {dns: {records: [{name: "a.*.example.com", addresses: [192.0.2.1]}]}}`,
+		"too many upstreams":  head + "spec: {dns: {upstreams: [" + upstreams(16) + "]}}",
+		"ingress, no name":    head + "spec: {ingress: [{vips: [192.0.2.7], domains: [a.example.com]}]}",
+		"pool name":           head + "spec: {pools: [{name: Infra}]}",
+		"pool, no name":       head + "spec: {pools: [{}]}",
+		"text for a switch":   head + `spec: {manifests: {nodeDisruptionPolicy: "yes"}}`,
+	}
+	schema := compiled(t)
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			if schema.Validate(instance(t, text)) == nil {
+				t.Error("the schema accepts it")
+			}
+			if problems(text).Err() == nil {
+				t.Error("vipgen accepts it")
+			}
+		})
+	}
+}
+
+// upstreams lists n addresses.
+func upstreams(n int) string {
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "192.0.2.%d,", i+1)
+	}
+	return b.String()
+}

@@ -1,0 +1,227 @@
+package v1alpha1_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+var update = flag.Bool("update", false, "write vipconfig.schema.json from the types")
+
+// draft is the version of JSON Schema. Draft-07 is the one that every release
+// of the yaml-language-server understands; later drafts only recent ones do.
+// Draft-07 ignores what stands beside a $ref, descriptions too, so the schema
+// has none.
+const draft = "http://json-schema.org/draft-07/schema#"
+
+func TestSchemaIsThatOfTheTypes(t *testing.T) {
+	want := generate(t)
+	if *update {
+		if err := os.WriteFile("vipconfig.schema.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(want), string(v1alpha1.VIPConfigSchema)); diff != "" {
+		t.Errorf("vipconfig.schema.json is out of date; run `go test ./api/v1alpha1 -run Schema -update` (-types +file):\n%s", diff)
+	}
+}
+
+// generate makes the schema: structure and descriptions from the types and
+// their comments, what values may be from rules.
+func generate(t *testing.T) []byte {
+	r := &jsonschema.Reflector{DoNotReference: true, Mapper: scalars}
+	if err := r.AddGoComments("github.com/vipgen/vipgen/api/v1alpha1", "./", jsonschema.WithFullComment()); err != nil {
+		t.Fatal(err)
+	}
+	s := r.Reflect(&v1alpha1.VIPConfig{})
+	s.Version, s.ID, s.Title = draft, "", v1alpha1.KindVIPConfig
+	s.Required = []string{"apiVersion", "kind"}
+	for _, rule := range rules() {
+		at := lookUp(s, rule.path)
+		if at == nil {
+			t.Fatalf("no field %s", rule.path)
+		}
+		rule.apply(at)
+	}
+	plain(s)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	// The library escapes them whatever the encoder is told.
+	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
+}
+
+// scalars gives the schema of types that are text in the file.
+func scalars(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[netip.Addr]():
+		return &jsonschema.Schema{Type: "string", AnyOf: []*jsonschema.Schema{{Format: "ipv4"}, {Format: "ipv6"}}}
+	case reflect.TypeFor[v1alpha1.Duration]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+$`}
+	}
+	return nil
+}
+
+// lookUp finds a field by its path; "[]" is the elements of a list.
+func lookUp(s *jsonschema.Schema, path string) *jsonschema.Schema {
+	for name := range strings.SplitSeq(path, ".") {
+		if s == nil || path == "" {
+			break
+		}
+		field, list := strings.CutSuffix(name, "[]")
+		if s, _ = s.Properties.Get(field); list && s != nil {
+			s = s.Items
+		}
+	}
+	return s
+}
+
+// plain writes comments, which are wrapped, as running text, and leaves those
+// of elements out: they are about Go types.
+func plain(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	if plain(s.Items); s.Items != nil {
+		s.Items.Description = ""
+	}
+	if s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			plain(p.Value)
+		}
+	}
+}
+
+// rule says what may stand in a field beyond its type.
+type rule struct {
+	path  string
+	apply func(*jsonschema.Schema)
+}
+
+const (
+	label = `[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?`
+	name  = label + `(\.` + label + `)+`
+	image = `^[a-zA-Z0-9][-a-zA-Z0-9._:/]*(@[a-z0-9]+:[0-9a-fA-F]{32,})?$`
+)
+
+func rules() []rule {
+	list := []rule{
+		{"apiVersion", constant(v1alpha1.APIVersion)},
+		{"kind", constant(v1alpha1.KindVIPConfig)},
+		{"spec.openshiftVersion", enum(ignition.SupportedOpenShift()...)},
+		{"spec.loadBalancer.type", enum(string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal))},
+		{"spec.vrrp", customNeedsInterval},
+		{"spec.vrrp.profile", enum(string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic), string(v1alpha1.ProfileCustom))},
+		{"spec.vrrp.mode", enum(string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))},
+		// 0 and "" stand for the default wherever there is one.
+		{"spec.vrrp.version", func(s *jsonschema.Schema) { s.Enum = []any{2, 3} }},
+		{"spec.vrrp.advertInterval", func(s *jsonschema.Schema) { s.Examples = []any{"50ms", "1s"} }},
+		{"spec.dns.upstreams", atMost(15)},
+		{"spec.dns.records[].name", pattern(`^(\*\.)?` + name + `$`)},
+		{"spec.dns.records[].addresses", atLeast(1)},
+		{"spec.ingress[].name", pattern(`^` + label + `$`)},
+		{"spec.ingress[].domains[]", pattern(`^` + name + `$`)},
+		{"spec.pools[].name", pattern(`^` + label + `$`)},
+	}
+	for _, path := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.ingress[].vips"} {
+		list = append(list, rule{path, atMost(2)})
+	}
+	for _, path := range []string{"spec.vrrp.virtualRouterIDs.api", "spec.vrrp.virtualRouterIDs.ingress", "spec.vrrp.virtualRouterIDs.dns", "spec.ingress[].virtualRouterID"} {
+		list = append(list, rule{path, between(0, 255)})
+	}
+	list = append(list, rule{"spec.ingress[].healthPort", between(0, 65535)})
+	for _, field := range fields(reflect.TypeFor[v1alpha1.Ports]()) {
+		list = append(list, rule{"spec.ports." + field, between(0, 65535)})
+	}
+	for _, field := range fields(reflect.TypeFor[v1alpha1.Images]()) {
+		list = append(list, rule{"spec.images." + field, pattern(image)})
+	}
+	return append(list, defaults()...)
+}
+
+// defaults are those that Default fills in.
+func defaults() []rule {
+	var c v1alpha1.VIPConfig
+	c.Default()
+	list := []rule{
+		{"spec.loadBalancer.type", byDefault(string(c.Spec.LoadBalancer.Type))},
+		{"spec.vrrp.profile", byDefault(string(c.Spec.VRRP.Profile))},
+		{"spec.vrrp.mode", byDefault(string(c.Spec.VRRP.Mode))},
+	}
+	ports := reflect.ValueOf(c.Spec.Ports)
+	for i, field := range fields(ports.Type()) {
+		list = append(list, rule{"spec.ports." + field, byDefault(ports.Field(i).Int())})
+	}
+	return list
+}
+
+func constant(v string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Const = v }
+}
+
+func enum(values ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		for _, v := range values {
+			s.Enum = append(s.Enum, v)
+		}
+	}
+}
+
+func pattern(p string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Pattern = p }
+}
+
+func atMost(n uint64) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MaxItems = &n }
+}
+
+func atLeast(n uint64) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MinItems = &n }
+}
+
+func between(low, high int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		l, _ := json.Marshal(low)
+		h, _ := json.Marshal(high)
+		s.Minimum, s.Maximum = json.Number(l), json.Number(h)
+	}
+}
+
+func byDefault(v any) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Default = v }
+}
+
+// customNeedsInterval: the one field that another makes necessary.
+func customNeedsInterval(s *jsonschema.Schema) {
+	is := jsonschema.NewProperties()
+	is.Set("profile", &jsonschema.Schema{Const: string(v1alpha1.ProfileCustom)})
+	s.If = &jsonschema.Schema{Properties: is, Required: []string{"profile"}}
+	s.Then = &jsonschema.Schema{Required: []string{"advertInterval"}}
+}
+
+// fields gives the names that a struct's fields have in the file.
+func fields(t reflect.Type) []string {
+	var out []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		out = append(out, name)
+	}
+	return out
+}
