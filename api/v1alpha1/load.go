@@ -191,8 +191,8 @@ func validWord(s string, most int, marks string) bool {
 }
 
 // Validate checks that facts of a node are harmless in a daemon's
-// configuration. It returns every problem in one error.
-func (n *Node) Validate() error {
+// configuration, and returns every problem.
+func (n *Node) Validate() problem.List {
 	k := &checker{}
 	k.name("name", n.Name)
 	k.name("role", n.Role)
@@ -216,5 +216,5 @@ func (n *Node) Validate() error {
 	if n.VRRP != nil {
 		k.settings("vrrp", *n.VRRP)
 	}
-	return k.list.Err()
+	return k.list
 }
