@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -25,11 +26,21 @@ func (r *resolver) errorAt(doc *source.Document, code problem.Code, field, found
 	r.report(problem.Error, doc, problem.Problem{Code: code, Field: field, Found: found, Expected: expected})
 }
 
-func (r *resolver) checkVersion(v string) {
+func (r *resolver) checkVersion(o Options) {
 	known := ignition.SupportedOpenShift()
+	v := r.in.version(o)
 	if v != "" && !slices.Contains(known, v) {
-		r.errorAt(r.in.vipDoc, problem.UnsupportedVersion, "spec.openshiftVersion", fmt.Sprintf("%q", v),
-			known[0]+" to "+known[len(known)-1])
+		p := problem.Problem{Code: problem.UnsupportedVersion, Found: source.Quote(v), Expected: known[0] + " to " + known[len(known)-1]}
+		doc := r.in.vipDoc
+		switch {
+		case o.OpenShiftVersion != "":
+			doc, p.Field = nil, "--openshift-version"
+		case r.in.VIP.Spec.OpenShiftVersion != "":
+			p.Field = "spec.openshiftVersion"
+		default:
+			doc, p.Field = nil, "--release-info"
+		}
+		r.report(problem.Error, doc, p)
 		return
 	}
 	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
@@ -245,23 +256,28 @@ func isEdge(p netip.Prefix, a netip.Addr) bool {
 }
 
 func (r *resolver) checkHosts(v place) {
-	taken := func(by string) {
+	if by := r.hostWith(v.Addr); by != "" {
 		r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
 	}
+}
+
+// hostWith says which host has an address, or nothing.
+func (r *resolver) hostWith(addr netip.Addr) string {
 	hosts := slices.Clone(r.in.Install.Hosts)
 	if r.in.Agent != nil {
 		hosts = append(hosts, r.in.Agent.Hosts...)
 	}
 	for _, h := range hosts {
 		for _, a := range h.Addresses {
-			if a.Addr() == v.Addr {
-				taken("host " + h.Name)
+			if a.Addr() == addr {
+				return cmp.Or(h.Name, h.Field)
 			}
 		}
 	}
-	if a := r.bootstrapAddress(); a != nil && a.Addr == v.Addr {
-		taken("the bootstrap host")
+	if a := r.bootstrapAddress(); a != nil && a.Addr == addr {
+		return "the bootstrap host"
 	}
+	return ""
 }
 
 // checkNames: no name may resolve to two things.
@@ -295,7 +311,7 @@ func (r *resolver) checkLoadBalancer() {
 		return
 	}
 	ids := vip.VRRP.VirtualRouterIDs
-	if r.operatorsKeepalived() && r.interoperable() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
+	if r.besideOperators() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
 		r.errorAt(r.in.vipDoc, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),
 			fmt.Sprintf("%d, which OpenShift's own keepalived has on the bootstrap host, or platform.%s.loadBalancer.type: UserManaged", v1alpha1.RouterIDs(r.in.Install.Name).API, r.in.Install.Platform))
 	}

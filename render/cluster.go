@@ -38,7 +38,7 @@ func (c *Cluster) Interoperable() bool { return c.Config.Spec.VRRP.Start != nil 
 func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r := &resolver{in: in}
 	r.collectVIPs()
-	r.checkVersion(in.version(o))
+	r.checkVersion(o)
 	r.checkTopology()
 	r.checkVIPs()
 	r.checkLoadBalancer()
@@ -109,6 +109,9 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 		c.Spec.VRRP = r.vrrp()
 	}
 	c.Spec.Groups = r.groups(c.Spec.Domain)
+	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
+		r.errorAt(r.in.vipDoc, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
+	}
 	return c
 }
 
@@ -152,6 +155,10 @@ func (r *resolver) interoperable() bool {
 	}
 	return r.operatorsKeepalived()
 }
+
+// besideOperators says whether nodes start beside a keepalived of OpenShift's
+// own, and so with its virtual router ID.
+func (r *resolver) besideOperators() bool { return r.operatorsKeepalived() && r.interoperable() }
 
 // operatorsKeepalived says whether OpenShift runs a keepalived of its own.
 func (r *resolver) operatorsKeepalived() bool {

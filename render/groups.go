@@ -129,9 +129,13 @@ func (r *resolver) routerIDs(groups []v1alpha1.Group) map[string]int {
 		}
 		ids[group], taken[id] = id, group
 	}
+	if r.besideOperators() {
+		// OpenShift's own keepalived has this one on the bootstrap host.
+		give("api", derived.API, "")
+	}
 	// The user's come first: derived ones step aside, never they.
 	for _, g := range groups {
-		if id, field := r.wantedID(g, want); id != 0 {
+		if id, field := r.wantedID(g, want); id != 0 && ids[g.Name] == 0 {
 			give(g.Name, id, field)
 		}
 	}

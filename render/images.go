@@ -30,8 +30,9 @@ const (
 	tagCoreDNS    = "coredns"
 )
 
-// ReadRelease reads the output of `oc adm release info -o json`.
-func ReadRelease(name string, data []byte) (*Release, error) {
+// ReadRelease reads the output of `oc adm release info -o json`. The error says
+// what was found instead.
+func ReadRelease(data []byte) (*Release, error) {
 	var doc struct {
 		Metadata struct {
 			Version string `json:"version"`
@@ -48,7 +49,7 @@ func ReadRelease(name string, data []byte) (*Release, error) {
 		} `json:"references"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: not the output of 'oc adm release info -o json': %w", name, err)
+		return nil, fmt.Errorf("no JSON of a release (%w)", err)
 	}
 	rel := &Release{Version: doc.Metadata.Version, Images: map[string]string{}}
 	for _, t := range doc.References.Spec.Tags {
@@ -57,9 +58,9 @@ func ReadRelease(name string, data []byte) (*Release, error) {
 	for _, tag := range []string{tagKeepalived, tagHAProxy, tagCoreDNS} {
 		switch image := rel.Images[tag]; {
 		case image == "":
-			return nil, fmt.Errorf("%s: no tag %s under references.spec.tags: expected the output of 'oc adm release info -o json'", name, tag)
+			return nil, fmt.Errorf("no tag %s under references.spec.tags", tag)
 		case !v1alpha1.ValidImage(image):
-			return nil, fmt.Errorf("%s: tag %s has no image reference", name, tag)
+			return nil, fmt.Errorf("a tag %s that names no image", tag)
 		}
 	}
 	return rel, nil

@@ -5,6 +5,8 @@ package render
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -72,12 +74,26 @@ func (in *Input) readVIPConfig(f *File) problem.List {
 		return list
 	}
 	in.vipDoc = doc
-	if more := doc.DecodeStrict(in.VIP); more.Err() != nil {
-		return append(list, more...)
+	list = append(list, doc.DecodeStrict(in.VIP)...)
+	for _, p := range doc.Locate(in.VIP.Validate()) {
+		if !refused(list, p.Field) {
+			list = append(list, p)
+		}
 	}
-	list = append(list, doc.Locate(in.VIP.Validate())...)
 	in.VIP.Default()
 	return list
+}
+
+// refused says whether a field, or what it is part of or made of, has an error
+// already: what it would hold is not known.
+func refused(list problem.List, field string) bool {
+	within := func(a, b string) bool {
+		rest, ok := strings.CutPrefix(a, b)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return slices.ContainsFunc(list.Errors(), func(p problem.Problem) bool {
+		return p.Field == "" || within(field, p.Field) || within(p.Field, field)
+	})
 }
 
 // version is the OpenShift version to write for; empty means any.

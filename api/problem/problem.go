@@ -122,6 +122,9 @@ func (l *List) Sort() {
 			strings.Compare(a.Field, b.Field),
 			strings.Compare(string(a.Code), string(b.Code)),
 			strings.Compare(a.Found, b.Found),
+			strings.Compare(a.Expected, b.Expected),
+			strings.Compare(a.Hint, b.Hint),
+			strings.Compare(string(a.Severity), string(b.Severity)),
 		)
 	})
 	*l = slices.Compact(*l)

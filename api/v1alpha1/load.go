@@ -45,27 +45,30 @@ func (c *ClusterConfig) Validate() problem.List {
 	k.name("metadata.name", c.Metadata.Name)
 	k.name("spec.domain", s.Domain)
 	k.name("spec.platform", s.Platform)
-	oneOf(k, "spec.topology", s.Topology, TopologyHighlyAvailable, TopologyHighlyAvailableArbiter, TopologyDualReplica, TopologySingleReplica)
+	required(k, "spec.topology", s.Topology, TopologyHighlyAvailable, TopologyHighlyAvailableArbiter, TopologyDualReplica, TopologySingleReplica)
 	if s.ControlPlane.Replicas < 1 {
 		k.add(problem.BadValue, "spec.controlPlane.replicas", fmt.Sprint(s.ControlPlane.Replicas), "at least 1")
 	}
-	oneOf(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal)
+	required(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal)
 	if s.LoadBalancer != LoadBalancerExternal {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {
 			k.settings("spec.vrrp.start", *s.VRRP.Start)
 		}
 	}
+	for i, p := range s.MachineNetworks {
+		if !p.IsValid() {
+			k.add(problem.BadNetwork, fmt.Sprintf("spec.machineNetworks[%d]", i), "no network", "a network, such as 192.0.2.0/24")
+		}
+	}
 	for i := range s.Groups {
 		k.group(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i], s.LoadBalancer)
 	}
-	k.groups(s.Groups)
-	for i, p := range s.Peers {
-		field := fmt.Sprintf("spec.peers[%d]", i)
-		k.name(field+".name", p.Name)
-		k.name(field+".role", p.Role)
-		k.addresses(field+".addresses", p.Addresses)
+	if why := s.VRRP.Target.IPv6Interval(s.Groups); why != "" {
+		k.add(problem.BadTiming, "spec.vrrp.target.advertIntervalMS", fmt.Sprintf("%d ms", s.VRRP.Target.AdvertIntervalMS), why)
 	}
+	k.groups(s.Groups)
+	k.peers("spec.peers", s.Peers)
 	k.dns(&DNS{Upstreams: s.DNS.Upstreams, Records: s.DNS.Records})
 	for _, p := range s.Ports.list(&DefaultPorts) {
 		if *p.port < 1 || *p.port > 65535 {
@@ -85,8 +88,8 @@ func (k *checker) name(field, s string) {
 }
 
 func (k *checker) settings(field string, v VRRPSettings) {
-	oneOf(k, field+".profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
-	oneOf(k, field+".mode", v.Mode, ModeUnicast, ModeMulticast)
+	required(k, field+".profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	required(k, field+".mode", v.Mode, ModeUnicast, ModeMulticast)
 	if v.Version != 2 && v.Version != 3 {
 		k.add(problem.BadValue, field+".version", fmt.Sprint(v.Version), "2 or 3")
 	}
@@ -111,9 +114,13 @@ func (k *checker) groups(groups []Group) {
 	}
 }
 
+// maxInstance is longer than the names of a cluster and an ingress controller
+// together, and short enough for keepalived, which reads lines of 1,024 bytes.
+const maxInstance = 512
+
 func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	k.label(field+".name", g.Name, "the name of a group")
-	oneOf(k, field+".role", g.Role, GroupAPI, GroupIngress, GroupDNS)
+	required(k, field+".role", g.Role, GroupAPI, GroupIngress, GroupDNS)
 	if len(g.VIPs) == 0 {
 		k.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 	}
@@ -122,13 +129,16 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 		k.name(fmt.Sprintf("%s.domains[%d]", field, i), d)
 	}
 	k.selector(field+".nodeSelector", g.NodeSelector)
+	if g.Controller != "" && !ValidLabel(g.Controller) {
+		k.add(problem.BadName, field+".controller", quote(g.Controller), "the name of an IngressController")
+	}
 	if g.HealthPort < 0 || g.HealthPort > 65535 {
 		k.add(problem.BadValue, field+".healthPort", fmt.Sprint(g.HealthPort), "a port, 1 to 65535")
 	}
 	if lb == LoadBalancerExternal {
 		return
 	}
-	if !validWord(g.Instance, 255, "_-.") {
+	if !validWord(g.Instance, maxInstance, "_-.") {
 		k.add(problem.BadName, field+".instance", quote(g.Instance), "letters, digits, hyphens, underscores and periods")
 	}
 	if g.Password != "" && !validWord(g.Password, 8, "_-.") {
@@ -138,6 +148,34 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 		k.add(problem.BadValue, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "1 to 255")
 	}
 }
+
+// required is oneOf for a word that has no default.
+func required[T ~string](k *checker, field string, got T, want ...T) {
+	if got == "" {
+		k.add(problem.MissingField, field, "nothing", alternatives(want))
+	}
+	oneOf(k, field, got, want...)
+}
+
+// peers checks a list of nodes. Daemons take their names for the names of
+// servers, so no two may have the same.
+func (k *checker) peers(at string, peers []Peer) {
+	seen := map[string]bool{}
+	for i, p := range peers {
+		field := fmt.Sprintf("%s[%d]", at, i)
+		k.name(field+".name", p.Name)
+		k.name(field+".role", p.Role)
+		k.addresses(field+".addresses", p.Addresses)
+		if seen[p.Name] && p.Name != "" {
+			k.add(problem.ConflictingFields, field+".name", quote(p.Name), "each node once")
+		}
+		seen[p.Name] = true
+	}
+}
+
+// validInterface says whether s can be the name of a network interface: at most
+// 15 bytes, as in Linux (IFNAMSIZ).
+func validInterface(s string) bool { return validWord(s, 15, "_-.@:") }
 
 // validWord says whether s is a word of letters, digits and some marks.
 func validWord(s string, most int, marks string) bool {
@@ -153,14 +191,14 @@ func validWord(s string, most int, marks string) bool {
 }
 
 // Validate checks that facts of a node are harmless in a daemon's
-// configuration. It returns every problem in one error.
-func (n *Node) Validate() error {
+// configuration, and returns every problem.
+func (n *Node) Validate() problem.List {
 	k := &checker{}
 	k.name("name", n.Name)
 	k.name("role", n.Role)
 	for i, iface := range n.Interfaces {
 		field := fmt.Sprintf("interfaces[%d]", i)
-		if !validWord(iface.Name, 15, "_-.@:") {
+		if !validInterface(iface.Name) {
 			k.add(problem.BadName, field+".name", quote(iface.Name), "the name of an interface, at most 15 letters, digits and marks")
 		}
 		for j, a := range iface.Addresses {
@@ -169,14 +207,14 @@ func (n *Node) Validate() error {
 			}
 		}
 	}
-	for i, p := range n.Peers {
-		field := fmt.Sprintf("peers[%d]", i)
-		k.name(field+".name", p.Name)
-		k.name(field+".role", p.Role)
-		k.addresses(field+".addresses", p.Addresses)
+	k.peers("peers", n.Peers)
+	for i, a := range n.Upstreams {
+		if !a.IsValid() || a.Zone() != "" && !validInterface(a.Zone()) {
+			k.add(problem.BadAddress, fmt.Sprintf("upstreams[%d]", i), quote(a.String()), "the address of a DNS server")
+		}
 	}
 	if n.VRRP != nil {
 		k.settings("vrrp", *n.VRRP)
 	}
-	return k.list.Err()
+	return k.list
 }

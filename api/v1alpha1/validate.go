@@ -24,11 +24,15 @@ func oneOf[T ~string](c *checker, field string, got T, want ...T) {
 	if got == "" || slices.Contains(want, got) {
 		return
 	}
+	c.add(problem.BadValue, field, quote(string(got)), alternatives(want))
+}
+
+func alternatives[T ~string](want []T) string {
 	words := make([]string, len(want))
 	for i, w := range want {
 		words[i] = string(w)
 	}
-	c.add(problem.BadValue, field, quote(string(got)), strings.Join(words, " or "))
+	return strings.Join(words, " or ")
 }
 
 // quote makes text from a file safe to print, and short.
@@ -54,7 +58,7 @@ func (v *VIPConfig) Validate() problem.List {
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal)
 	c.vrrp(&s.VRRP)
-	c.ports(s.Ports)
+	c.ports(s.Ports, s.Ingress)
 	c.image("spec.images.agent", s.Images.Agent)
 	c.image("spec.images.keepalived", s.Images.Keepalived)
 	c.image("spec.images.haproxy", s.Images.HAProxy)
@@ -130,6 +134,20 @@ func AdvertInterval(version int, d time.Duration) string {
 	return ""
 }
 
+// IPv6Interval says what is wrong with the advert interval of VRRPv2 where
+// there are IPv6 VIPs too, or nothing: those are elected by VRRPv3 at the same
+// interval.
+func (v VRRPSettings) IPv6Interval(groups []Group) string {
+	v6 := func(g Group) bool { return slices.ContainsFunc(g.VIPs, netip.Addr.Is6) }
+	if v.Version != 2 || !slices.ContainsFunc(groups, v6) {
+		return ""
+	}
+	if d := millis(v.AdvertIntervalMS); AdvertInterval(2, d) == "" && AdvertInterval(3, d) != "" {
+		return "at most 40s, as IPv6 VIPs are elected by VRRPv3"
+	}
+	return ""
+}
+
 func (c *checker) routerID(field string, id int) {
 	if id < 0 || id > 255 {
 		c.add(problem.BadValue, field, fmt.Sprint(id), "1 to 255")
@@ -143,8 +161,9 @@ func (c *checker) port(field string, p int) {
 }
 
 // ports checks ranges, and that no two services of one node share a port, the
-// defaults counted in. Ironic is left out: it is on the bootstrap only.
-func (c *checker) ports(p Ports) {
+// defaults counted in. Ironic counts too: after the bootstrap host it runs on
+// the control plane.
+func (c *checker) ports(p Ports, ingress []Ingress) {
 	taken := map[int]string{22: "ssh", 53: "CoreDNS", 80: "the router", 443: "the router", 5353: "mDNS", 10250: "kubelet"}
 	usual := DefaultPorts
 	// Ports that the user set come last, so that they are the ones complained of.
@@ -163,7 +182,13 @@ func (c *checker) ports(p Ports) {
 				c.add(problem.PortTaken, field, fmt.Sprint(port), "a port that is free, this is the one of "+by)
 				continue
 			}
-			taken[port] = n.name
+			taken[port] = "spec.ports." + n.name
+		}
+	}
+	for i, g := range ingress {
+		by, ok := taken[g.HealthPort]
+		if ok && by != "spec.ports.routerHealth" {
+			c.add(problem.PortTaken, fmt.Sprintf("spec.ingress[%d].healthPort", i), fmt.Sprint(g.HealthPort), "a port that is free, this is the one of "+by)
 		}
 	}
 }
@@ -203,18 +228,26 @@ func (c *checker) dns(d *DNS) {
 // domain checks a name of at least two labels.
 func (c *checker) domain(field, name, found, expected string) {
 	switch {
-	case name == "":
+	case found == "":
 		c.add(problem.MissingField, field, "nothing", expected)
 	case !ValidName(name) || !strings.Contains(name, "."):
 		c.add(problem.BadName, field, quote(found), expected)
 	}
 }
 
+// maxIngressName is what leaves OpenShift room for the names that it makes of
+// an IngressController's, the longest of which is the Service
+// "router-internal-<name>", a label.
+const maxIngressName = 63 - len("router-internal-")
+
 func (c *checker) ingress(list []Ingress) {
 	seen := map[string]bool{}
 	for i, g := range list {
 		field := fmt.Sprintf("spec.ingress[%d]", i)
 		c.label(field+".name", g.Name, "the name of an IngressController")
+		if ValidLabel(g.Name) && len(g.Name) > maxIngressName {
+			c.add(problem.BadName, field+".name", quote(g.Name), fmt.Sprintf("at most %d characters", maxIngressName))
+		}
 		if seen[g.Name] && g.Name != "" {
 			c.add(problem.ConflictingFields, field+".name", quote(g.Name), "each ingress controller once")
 		}

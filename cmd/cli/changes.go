@@ -20,7 +20,7 @@ import (
 func printChanges(w io.Writer, dir string, changes []tree.Change) error {
 	for _, c := range changes {
 		name := filepath.Join(dir, filepath.FromSlash(c.Path))
-		if _, err := fmt.Fprintf(w, "%s: %s\n", name, c.Kind); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", safeLine(name), c.Kind); err != nil {
 			return err
 		}
 		if c.Kind != tree.Differs {
@@ -41,10 +41,10 @@ func printDiff(w io.Writer, c tree.Change) error {
 	for i, j := 0, 0; i < len(have) || j < len(got); {
 		switch {
 		case j == len(got) || i < len(have) && have[i].path < got[j].path:
-			fmt.Fprintf(w, "  %s: only in the directory\n", have[i].path)
+			fmt.Fprintf(w, "  %s: only in the directory\n", safeLine(have[i].path))
 			i++
 		case i == len(have) || got[j].path < have[i].path:
-			fmt.Fprintf(w, "  %s: only rendered\n", got[j].path)
+			fmt.Fprintf(w, "  %s: only rendered\n", safeLine(got[j].path))
 			j++
 		default:
 			if have[i] != got[j] {
@@ -96,10 +96,10 @@ func unified(w io.Writer, name, have, got string) error {
 		return err
 	}
 	if name != "" {
-		fmt.Fprintf(w, "  %s\n", name)
+		fmt.Fprintf(w, "  %s\n", safeLine(name))
 	}
 	for line := range strings.Lines(text) {
-		if _, err := fmt.Fprint(w, "    "+strings.TrimRight(line, "\n")+"\n"); err != nil {
+		if _, err := fmt.Fprint(w, "    "+safe(strings.TrimRight(line, "\n"))+"\n"); err != nil {
 			return err
 		}
 	}

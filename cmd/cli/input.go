@@ -37,6 +37,10 @@ const maxInput = 64 << 20
 // readFile reads a file, or standard input for "-".
 func (a *app) readFile(name string) ([]byte, error) {
 	if name == "-" {
+		if a.inRead {
+			return nil, unreadable(name, errors.New("standard input, which is another file already"))
+		}
+		a.inRead = true
 		return readBounded(name, a.in)
 	}
 	f, err := os.Open(name)
@@ -79,16 +83,21 @@ func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, erro
 	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
 		installConfig = filepath.Join(installConfig, "install-config.yaml")
 	}
+	var problems problem.List
+	note := func(err error) {
+		var list problem.List
+		if errors.As(err, &list) {
+			problems = append(problems, list...)
+		}
+	}
 	data, err := a.readFile(installConfig)
-	if err != nil {
-		return render.Sources{}, err
-	}
+	note(err)
 	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}}
-	if s.VIPConfig, err = a.beside(installConfig, f.config, "vipgen.yaml"); err != nil {
-		return s, err
-	}
+	s.VIPConfig, err = a.beside(installConfig, f.config, "vipgen.yaml")
+	note(err)
 	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, "agent-config.yaml")
-	return s, err
+	note(err)
+	return s, problems.Err()
 }
 
 // beside reads the named file, or the usual one beside the install-config.
@@ -120,9 +129,9 @@ func (a *app) options(f *inputFlags) (render.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Release, err = render.ReadRelease(f.release, data)
+	o.Release, err = render.ReadRelease(data)
 	if err != nil {
-		return o, problem.List{{File: f.release, Severity: problem.Error, Code: problem.Syntax, Found: "something else", Expected: "the output of 'oc adm release info -o json'", Hint: err.Error()}}
+		return o, problem.List{{File: f.release, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "the output of 'oc adm release info -o json'"}}
 	}
 	return o, nil
 }

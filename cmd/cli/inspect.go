@@ -97,35 +97,38 @@ func expand(name string) ([]string, error) {
 // list prints documents as an indented tree.
 func (a *app) list(docs []ignition.Document, contents bool) error {
 	var b bytes.Buffer
+	line := func(format string, args ...any) {
+		b.WriteString(safeLine(fmt.Sprintf(format, args...)) + "\n")
+	}
 	for _, d := range docs {
-		fmt.Fprint(&b, d.Source)
+		about := d.Source
 		if d.Role != "" {
-			fmt.Fprintf(&b, ", pool %s", d.Role)
+			about += ", pool " + d.Role
 		}
 		if d.IgnitionVersion != "" && !strings.HasPrefix(d.Source, "Ignition") {
-			fmt.Fprintf(&b, ", Ignition %s", d.IgnitionVersion)
+			about += ", Ignition " + d.IgnitionVersion
 		}
-		b.WriteByte('\n')
+		line("%s", about)
 		for _, f := range d.Files {
-			fmt.Fprintf(&b, "  file %s (%04o, %d bytes)%s\n", f.Path, f.Mode, len(f.Contents), origin(f))
+			line("  file %s (%04o, %d bytes)%s", f.Path, f.Mode, len(f.Contents), origin(f))
 			if contents {
 				indent(&b, string(f.Contents))
 			}
 		}
 		for _, u := range d.Units {
-			fmt.Fprintf(&b, "  unit %s%s\n", u.Name, state(u))
+			line("  unit %s%s", u.Name, state(u))
 			if contents {
 				indent(&b, u.Contents)
 			}
 			for _, drop := range u.Dropins {
-				fmt.Fprintf(&b, "    drop-in %s\n", drop.Name)
+				line("    drop-in %s", drop.Name)
 				if contents {
 					indent(&b, drop.Contents)
 				}
 			}
 		}
 		for _, n := range d.Notes {
-			fmt.Fprintf(&b, "  %s\n", n)
+			line("  %s", n)
 		}
 	}
 	_, err := a.out.Write(b.Bytes())
@@ -145,7 +148,7 @@ func state(u ignition.Unit) string {
 
 func indent(b *bytes.Buffer, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "      | %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(b, "      | %s\n", safe(strings.TrimRight(line, "\n")))
 	}
 }
 
@@ -155,8 +158,8 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 	used := map[string]bool{}
 	for i, d := range docs {
 		name := d.Name
-		if name == "" || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) || used[name] {
-			name = fmt.Sprintf("document-%d", i+1)
+		for n := i + 1; !folderName(name) || used[name]; n++ {
+			name = fmt.Sprintf("document-%d", n)
 		}
 		used[name] = true
 		b := d.Bundle()
@@ -174,6 +177,11 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 	}
 	fmt.Fprintf(a.err, "%s: %s\n", dir.Path, r)
 	return nil
+}
+
+// folderName says whether the name of a document can be that of a folder.
+func folderName(s string) bool {
+	return filepath.IsLocal(s) && !strings.HasPrefix(s, ".") && !strings.ContainsAny(s, `/\`) && safeLine(s) == s
 }
 
 // origin says where contents come from that are not in the document, or why

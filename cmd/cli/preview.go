@@ -1,17 +1,19 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/tree"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/source"
 )
 
 // previewFlags say what only a node knows.
@@ -74,7 +76,11 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 		return err
 	}
 	node, err := a.nodeFacts(cluster, f)
-	if err != nil {
+	var bad problem.List
+	switch {
+	case errors.As(err, &bad):
+		return bad
+	case err != nil:
 		return usage(c, err)
 	}
 	files, err := render.Preview(cluster.Config, node)
@@ -123,10 +129,7 @@ func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, err
 		if err != nil {
 			return nil, err
 		}
-		if err := yaml.UnmarshalStrict(data, n); err != nil {
-			return nil, fmt.Errorf("--facts %s: %w", f.facts, err)
-		}
-		return n, n.Validate()
+		return readFacts(f.facts, data)
 	}
 	if err := f.fill(n); err != nil {
 		return nil, err
@@ -147,7 +150,22 @@ func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, err
 	default:
 		return nil, fmt.Errorf("--profile %s: expected start or target", f.profile)
 	}
-	return n, n.Validate()
+	return n, n.Validate().Err()
+}
+
+// readFacts reads a node's facts, with every problem.
+func readFacts(name string, data []byte) (*v1alpha1.Node, error) {
+	doc, list := source.Parse(name, data)
+	if doc == nil {
+		return nil, list
+	}
+	n := &v1alpha1.Node{}
+	if list = doc.DecodeStrict(n); list.Err() != nil {
+		return nil, list
+	}
+	list = doc.Locate(n.Validate())
+	list.Sort()
+	return n, list.Err()
 }
 
 // fill parses the flags with addresses.

@@ -93,6 +93,9 @@ func (f *renderFlags) validate() error {
 			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane or files", name)
 		}
 	}
+	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
+		return fmt.Errorf("--format goes with -o DIR or standard output: --install-dir takes MachineConfigs, --merge an Ignition config")
+	}
 	if f.check && f.output == "" && f.installDir == "" && f.merge == "" {
 		return fmt.Errorf("--check needs something to check: -o DIR, --install-dir DIR or --merge FILE")
 	}

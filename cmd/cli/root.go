@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,8 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 type app struct {
 	in       io.Reader
 	out, err io.Writer
+	// inRead says that standard input has been read.
+	inRead bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -104,10 +107,10 @@ func (a *app) exit(err error) int {
 		a.report(list)
 		return exitInput
 	case errors.As(err, &use), isCobraUsage(err):
-		fmt.Fprintf(a.err, "vipgen: %v\n", err)
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
 		return exitInput
 	default:
-		fmt.Fprintf(a.err, "vipgen: %v\n", err)
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
 		return exitFailed
 	}
 }
@@ -122,18 +125,17 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// isCobraUsage: an unknown command is the one mistake that cobra reports
-// without a hook.
+// isCobraUsage: unknown commands and flags that exclude each other are the
+// mistakes that cobra reports without a hook.
 func isCobraUsage(err error) bool {
-	const prefix = "unknown command"
-	return len(err.Error()) >= len(prefix) && err.Error()[:len(prefix)] == prefix
+	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "if any flags in the group")
 }
 
 // report prints problems, errors first in the order of the files, and what
 // comes of them.
 func (a *app) report(list problem.List) {
 	for _, p := range list {
-		fmt.Fprintln(a.err, p)
+		fmt.Fprintln(a.err, safeLine(p.String()))
 	}
 	if n := len(list.Errors()); n > 0 {
 		word := "problems"

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -16,6 +17,23 @@ func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// safe gives text without what a terminal would obey: control characters, and
+// others that do not print, are shown as Go writes them in strings.
+func safe(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// safeLine is safe for text that must stay on its line.
+func safeLine(s string) string { return strings.ReplaceAll(safe(s), "\n", `\n`) }
 
 // summary tells a person at a terminal what was done.
 func (a *app) summary(c *render.Cluster, done string) {

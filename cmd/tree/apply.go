@@ -5,90 +5,153 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 )
 
 // apply stages every new file beside its place, then swaps them in. What was
 // there is kept until the last one is in, and put back when something fails.
-func (d Dir) apply(changes []Change) (err error) {
-	if err := os.MkdirAll(d.Path, 0o755); err != nil {
+func (d Dir) apply(changes []Change) error {
+	made, err := makeDir(d.Path)
+	if err != nil {
 		return err
 	}
+	if err := d.replace(changes); err != nil {
+		return errors.Join(err, removeAll(made, os.Remove))
+	}
+	return nil
+}
+
+// makeDir makes a directory and returns those that were missing, outermost
+// first.
+func makeDir(dir string) ([]string, error) {
+	var missing []string
+	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, p)
+	}
+	slices.Reverse(missing)
+	return missing, os.MkdirAll(dir, 0o755)
+}
+
+// removeAll removes directories that were made, innermost first.
+func removeAll(made []string, remove func(string) error) error {
+	var err error
+	for _, dir := range slices.Backward(made) {
+		err = errors.Join(err, remove(dir))
+	}
+	return err
+}
+
+// swapper carries one replacement through its steps.
+type swapper struct {
+	Dir
+	root  *os.Root
+	stage string
+	// made are directories that were missing, outermost first.
+	made []string
+}
+
+// replace does the work in a directory that is there.
+func (d Dir) replace(changes []Change) (err error) {
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	stage, err := os.MkdirTemp(d.Path, ".vipgen-stage-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(stage)
+	s := &swapper{Dir: d, root: root, stage: filepath.Base(stage)}
+	done := 0
+	defer func() {
+		if err != nil {
+			for i := done - 1; i >= 0; i-- {
+				err = errors.Join(err, s.restore(i, changes[i]))
+			}
+			err = errors.Join(err, removeAll(s.made, root.Remove))
+		}
+		err = errors.Join(err, root.RemoveAll(s.stage))
+	}()
 	for i, c := range changes {
 		if c.Kind == Stale {
 			continue
 		}
-		if err := os.WriteFile(staged(stage, i, "new"), c.Got, 0o644); err != nil {
-			return fmt.Errorf("%s: %w", d.abs(c.Path), err)
+		if err := root.WriteFile(s.staged(i, "new"), c.Got, 0o644); err != nil {
+			return d.failure(c.Path, err)
 		}
 	}
-	done := 0
-	defer func() {
-		if err == nil {
-			return
-		}
-		for i := done - 1; i >= 0; i-- {
-			err = errors.Join(err, d.restore(stage, i, changes[i]))
-		}
-	}()
 	for i, c := range changes {
-		if err := d.swap(stage, i, c); err != nil {
+		if err := s.swap(i, c); err != nil {
 			return err
 		}
 		done++
 	}
-	d.removeEmpty(changes)
+	s.removeEmpty(changes)
 	return nil
 }
 
-func staged(stage string, i int, what string) string {
-	return filepath.Join(stage, fmt.Sprintf("%d.%s", i, what))
+func (s *swapper) staged(i int, what string) string {
+	return fmt.Sprintf("%s/%d.%s", s.stage, i, what)
 }
 
 // swap moves the old file away and the new one in.
-func (d Dir) swap(stage string, i int, c Change) error {
-	target := d.abs(c.Path)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+func (s *swapper) swap(i int, c Change) error {
+	if err := s.mkdir(path.Dir(c.Path)); err != nil {
 		return err
 	}
 	if c.Kind != Missing {
-		if err := os.Rename(target, staged(stage, i, "old")); err != nil {
-			return err
+		if err := s.root.Rename(c.Path, s.staged(i, "old")); err != nil {
+			return s.failure(c.Path, err)
 		}
 	}
 	if c.Kind == Stale {
 		return nil
 	}
-	if err := os.Rename(staged(stage, i, "new"), target); err != nil {
-		return errors.Join(err, d.restore(stage, i, c))
+	if err := s.root.Rename(s.staged(i, "new"), c.Path); err != nil {
+		if c.Kind != Missing {
+			err = errors.Join(err, s.restore(i, c))
+		}
+		return s.failure(c.Path, err)
 	}
 	return nil
 }
 
-// restore undoes a swap.
-func (d Dir) restore(stage string, i int, c Change) error {
-	if c.Kind == Missing {
-		if err := os.Remove(d.abs(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+// mkdir makes a directory and those around it.
+func (s *swapper) mkdir(dir string) error {
+	if _, err := s.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return s.failure(dir, err)
 	}
-	return os.Rename(staged(stage, i, "old"), d.abs(c.Path))
+	if err := s.mkdir(path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := s.root.Mkdir(dir, 0o755); err != nil {
+		return s.failure(dir, err)
+	}
+	s.made = append(s.made, dir)
+	return nil
+}
+
+// restore undoes a swap.
+func (s *swapper) restore(i int, c Change) error {
+	if c.Kind == Missing {
+		return s.root.Remove(c.Path)
+	}
+	return s.root.Rename(s.staged(i, "old"), c.Path)
 }
 
 // removeEmpty removes directories that stale files have left empty.
-func (d Dir) removeEmpty(changes []Change) {
+func (s *swapper) removeEmpty(changes []Change) {
 	for _, c := range changes {
 		if c.Kind != Stale {
 			continue
 		}
-		for dir := filepath.Dir(d.abs(c.Path)); dir != filepath.Clean(d.Path); dir = filepath.Dir(dir) {
-			if os.Remove(dir) != nil {
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			if s.root.Remove(dir) != nil {
 				break
 			}
 		}

@@ -53,9 +53,57 @@ type Change struct {
 
 // Compare lists what Write would change, by path.
 func (d Dir) Compare(files []File) ([]Change, error) {
+	if err := checkPaths(files); err != nil {
+		return nil, err
+	}
+	root, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	return d.compare(root, files)
+}
+
+// open gives the directory, or nil where there is none. Through it nothing
+// outside of the directory is reached, whatever links are in it.
+func (d Dir) open() (*os.Root, error) {
+	root, err := os.OpenRoot(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return root, err
+}
+
+func (d Dir) read(root *os.Root, p string) ([]byte, error) {
+	if root == nil {
+		return nil, fs.ErrNotExist
+	}
+	data, err := root.ReadFile(p)
+	return data, d.failure(p, err)
+}
+
+// failure names the file of an error as the user knows it.
+func (d Dir) failure(p string, err error) error {
+	var inner *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &inner):
+		err = inner.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.abs(p), err)
+	}
+	return nil
+}
+
+func (d Dir) compare(root *os.Root, files []File) ([]Change, error) {
 	var out []Change
 	for _, f := range d.withRecord(files) {
-		have, err := os.ReadFile(d.abs(f.Path))
+		have, err := d.read(root, f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			out = append(out, Change{Path: f.Path, Kind: Missing, Got: f.Data})
@@ -65,12 +113,12 @@ func (d Dir) Compare(files []File) ([]Change, error) {
 			out = append(out, Change{Path: f.Path, Kind: Differs, Have: have, Got: f.Data})
 		}
 	}
-	stale, err := d.stale(files)
+	stale, err := d.stale(root, files)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range stale {
-		have, err := os.ReadFile(d.abs(p))
+		have, err := d.read(root, p)
 		if err != nil {
 			return nil, err
 		}
@@ -78,6 +126,22 @@ func (d Dir) Compare(files []File) ([]Change, error) {
 	}
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
+}
+
+// checkPaths refuses files that cannot be told apart later: the record has a
+// path a line.
+func checkPaths(files []File) error {
+	seen := map[string]bool{}
+	for _, f := range files {
+		switch {
+		case !filepath.IsLocal(filepath.FromSlash(f.Path)), path.Clean(f.Path) != f.Path, f.Path == ".", f.Path == Record, strings.ContainsAny(f.Path, "\r\n"):
+			return fmt.Errorf("%q is no path for a file", f.Path)
+		case seen[f.Path]:
+			return fmt.Errorf("%q: two files with one path", f.Path)
+		}
+		seen[f.Path] = true
+	}
+	return nil
 }
 
 // Result counts what a Write did.
@@ -95,10 +159,20 @@ func (r Result) String() string {
 // Write brings the directory to the given files. Files with the right bytes are
 // not touched. On an error the directory is as it was.
 func (d Dir) Write(files []File) (Result, error) {
-	if err := d.refuseForeign(files); err != nil {
+	if err := checkPaths(files); err != nil {
 		return Result{}, err
 	}
-	changes, err := d.Compare(files)
+	root, err := d.open()
+	if err != nil {
+		return Result{}, err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	if err := d.refuseForeign(root, files); err != nil {
+		return Result{}, err
+	}
+	changes, err := d.compare(root, files)
 	if err != nil {
 		return Result{}, err
 	}
@@ -118,17 +192,17 @@ func (d Dir) Write(files []File) (Result, error) {
 }
 
 // refuseForeign keeps files that somebody else wrote.
-func (d Dir) refuseForeign(files []File) error {
+func (d Dir) refuseForeign(root *os.Root, files []File) error {
 	if d.Overwrite || d.Owned != "" {
 		return nil
 	}
-	own, err := d.recorded()
+	own, err := d.recorded(root)
 	if err != nil {
 		return err
 	}
 	var foreign []string
 	for _, f := range files {
-		have, err := os.ReadFile(d.abs(f.Path))
+		have, err := d.read(root, f.Path)
 		if err == nil && !slices.Contains(own, f.Path) && !bytes.Equal(have, f.Data) {
 			foreign = append(foreign, d.abs(f.Path))
 		}
@@ -156,15 +230,17 @@ func (d Dir) withRecord(files []File) []File {
 
 // stale lists files that vipgen wrote before, that are there, and that are not
 // among the given ones.
-func (d Dir) stale(files []File) ([]string, error) {
-	own, err := d.recorded()
+func (d Dir) stale(root *os.Root, files []File) ([]string, error) {
+	own, err := d.recorded(root)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, p := range own {
-		given := slices.ContainsFunc(files, func(f File) bool { return f.Path == p })
-		if info, err := os.Lstat(d.abs(p)); !given && err == nil && info.Mode().IsRegular() {
+		if slices.ContainsFunc(files, func(f File) bool { return f.Path == p }) {
+			continue
+		}
+		if info, err := root.Lstat(p); err == nil && info.Mode().IsRegular() {
 			out = append(out, p)
 		}
 	}
@@ -173,12 +249,14 @@ func (d Dir) stale(files []File) ([]string, error) {
 
 // recorded lists the paths that are vipgen's. Paths that lead out of the
 // directory are not believed.
-func (d Dir) recorded() ([]string, error) {
-	if d.Owned != "" {
-		list, err := fs.Glob(os.DirFS(d.Path), d.Owned)
-		return list, err
+func (d Dir) recorded(root *os.Root) ([]string, error) {
+	if root == nil {
+		return nil, nil
 	}
-	data, err := os.ReadFile(d.abs(Record))
+	if d.Owned != "" {
+		return fs.Glob(root.FS(), d.Owned)
+	}
+	data, err := d.read(root, Record)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -187,7 +265,7 @@ func (d Dir) recorded() ([]string, error) {
 	}
 	var out []string
 	for line := range strings.Lines(string(data)) {
-		if p := strings.TrimSpace(line); p != "" && filepath.IsLocal(filepath.FromSlash(p)) && path.Clean(p) == p && p != Record {
+		if p := strings.TrimRight(line, "\r\n"); checkPaths([]File{{Path: p}}) == nil {
 			out = append(out, p)
 		}
 	}

@@ -59,6 +59,9 @@ func (r *reader) compute(in []filePool) []Pool {
 			r.add(problem.BadName, name, source.Quote(p.Name), "the name of a compute pool",
 				"master and arbiter have fields of their own, controlPlane and arbiter")
 			continue
+		case p.Name == "bootstrap" || p.Name == "control-plane":
+			r.add(problem.BadName, name, source.Quote(p.Name), "the name of a compute pool", "")
+			continue
 		case first[p.Name] != "":
 			r.second(name, p.Name, first[p.Name])
 			continue
