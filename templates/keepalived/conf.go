@@ -113,7 +113,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 	if n.VRRP != nil {
 		settings = *n.VRRP
 	}
-	var members []string
+	var instances []Instance
 	for i, vip := range g.VIPs {
 		bind, ok := n.Bind(vip)
 		if !ok {
@@ -122,42 +122,54 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		}
 		inst := Instance{
 			Name:      fmt.Sprintf("%s_%d", g.Instance, i),
-			Version:   settings.Version,
 			Interface: bind.Interface,
 			RouterID:  g.VirtualRouterID,
 			Priority:  base,
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
-		if vip.Is6() {
-			inst.Version = 3
-		}
-		if inst.Version == 2 {
-			inst.Password = g.Password
-		}
-		interval := settings.AdvertIntervalMS
-		if settings.Mode != v1alpha1.ModeMulticast {
-			inst.unicast(bind, peers)
-			inst.OnLink = settings.Profile != v1alpha1.ProfileClassic
-			interval = PacedInterval(interval, len(inst.Peers)*len(g.VIPs), inst.Version)
-		}
-		inst.AdvertInterval = seconds(interval)
-		k.Instances = append(k.Instances, inst)
-		members = append(members, inst.Name)
+		inst.speak(settings, g, bind, peers)
+		instances = append(instances, inst)
 	}
-	if len(members) == 0 {
-		return
+	if len(instances) == 0 || g.Together && len(instances) < len(g.VIPs) {
+		return // a node that can hold only one of them would part them
 	}
 	for _, t := range terms {
 		k.TrackFiles = append(k.TrackFiles, TrackFile{Term: t, Path: v1alpha1.TrackDir + "/" + t.Name})
 	}
-	if g.Together && len(members) > 1 {
-		k.SyncGroups = append(k.SyncGroups, SyncGroup{Name: g.Instance, Members: members, Terms: terms})
-		for i := range k.Instances[len(k.Instances)-len(members):] {
-			// keepalived takes weights of members away: the group has them.
-			k.Instances[len(k.Instances)-len(members)+i].Terms = nil
-		}
+	if g.Together && len(instances) > 1 {
+		k.SyncGroups = append(k.SyncGroups, syncGroup(g, instances, terms))
 	}
+	k.Instances = append(k.Instances, instances...)
+}
+
+// syncGroup ties instances together and takes their checks to itself: keepalived
+// ignores weights of members.
+func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup {
+	out := SyncGroup{Name: g.Instance, Terms: terms}
+	for i := range instances {
+		out.Members = append(out.Members, instances[i].Name)
+		instances[i].Terms = nil
+	}
+	return out
+}
+
+// speak fills in the way of electing.
+func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) {
+	i.Version = v.Version
+	if i.VIP.Addr().Is6() {
+		i.Version = 3
+	}
+	if i.Version == 2 {
+		i.Password = g.Password
+	}
+	interval := v.AdvertIntervalMS
+	if v.Mode != v1alpha1.ModeMulticast {
+		i.unicast(bind, peers)
+		i.OnLink = v.Profile != v1alpha1.ProfileClassic
+		interval = PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
+	}
+	i.AdvertInterval = seconds(interval)
 }
 
 // unicast fills in where adverts go.
