@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -154,6 +155,13 @@ spec:
 			t.Fatal(err)
 		}
 		tests[name] = string(text)
+	}
+	page, err := os.ReadFile("../../docs/vipconfig.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		tests[fmt.Sprintf("docs/vipconfig.md, block %d", i+1)] = block[1]
 	}
 	schema := compiled(t)
 	for name, text := range tests {

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// eachCommand visits the commands that do something.
+func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	if c.Runnable() && !c.Hidden {
+		visit(c)
+	}
+	for _, sub := range c.Commands() {
+		eachCommand(sub, visit)
+	}
+}
+
+func TestCommandsAreDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	eachCommand((&app{}).root(), func(c *cobra.Command) {
+		name := c.Name()
+		if c.Parent().Name() == "completion" {
+			name = "`" + name + "`"
+		}
+		if !strings.Contains(page, name) {
+			t.Errorf("commands.md does not mention %s", c.CommandPath())
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !regexp.MustCompile("`--"+f.Name+"[` ]").MatchString(page) {
+				t.Errorf("commands.md does not mention %s --%s", c.CommandPath(), f.Name)
+			}
+		})
+	})
+}
+
+func TestHelpIsComplete(t *testing.T) {
+	eachCommand((&app{}).root(), func(c *cobra.Command) {
+		generated := c.Name() == "help" || c.Parent().Name() == "completion"
+		if c.Short == "" || c.Example == "" && !generated {
+			t.Errorf("%s: help without summary or example", c.CommandPath())
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if value, _ := pflag.UnquoteUsage(f); f.Usage == "" || value == "string" || value == "strings" {
+				t.Errorf("%s --%s: help without a name for its value", c.CommandPath(), f.Name)
+			}
+		})
+	})
+}
+
+// TestDocumentedCommandsRun runs every line of the pages' shell blocks that
+// starts with vipgen, but for those in a pipe, on the bare-metal example.
+func TestDocumentedCommandsRun(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			documentedDir(t)
+			ran := 0
+			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+				for line := range strings.Lines(block[1]) {
+					if line = strings.TrimSpace(line); strings.HasPrefix(line, "vipgen ") {
+						runDocumented(t, line)
+						ran++
+					}
+				}
+			}
+			if ran == 0 && filepath.Base(page) == "commands.md" {
+				t.Error("no commands")
+			}
+		})
+	}
+}
+
+func runDocumented(t *testing.T, line string) {
+	t.Helper()
+	command, file, _ := strings.Cut(line, " > ")
+	want := exitOK
+	if strings.Contains(command, "vr-ids vmware cnf10 cnf11") {
+		want = exitFinding
+	}
+	var in bytes.Buffer
+	if from, to, piped := strings.Cut(command, " | "); piped {
+		t.Fatalf("a pipe from %s to %s: start the line with another command", from, to)
+	}
+	var out, errOut bytes.Buffer
+	if code := Run(strings.Fields(command)[1:], &in, &out, &errOut); code != want {
+		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
+	}
+	if file != "" {
+		writeFile(t, file, out.Bytes())
+	}
+}
+
+// documentedDir changes into a directory with the files that the pages name.
+func documentedDir(t *testing.T) {
+	t.Helper()
+	examples, err := filepath.Glob("../../examples/baremetal/*.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatal("no examples", err)
+	}
+	files := map[string][]byte{
+		"node.yaml": firstYAML(t, "../../docs/preview.md"),
+		"release.json": []byte(`{"metadata": {"version": "4.18.3"}, "references": {"spec": {"tags": [
+			{"name": "keepalived-ipfailover", "from": {"name": "registry.example.com/keepalived:4.18"}},
+			{"name": "haproxy-router", "from": {"name": "registry.example.com/haproxy:4.18"}},
+			{"name": "coredns", "from": {"name": "registry.example.com/coredns:4.18"}}]}}}`),
+		"ocp/bootstrap.ign": []byte(`{"ignition": {"version": "3.2.0"}}`),
+		"ocp/master.ign":    []byte(`{"ignition": {"version": "3.2.0"}}`),
+	}
+	for _, name := range examples {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = data
+	}
+	t.Chdir(t.TempDir())
+	for name, data := range files {
+		writeFile(t, name, data)
+	}
+}
+
+// firstYAML gives the first YAML block of a page.
+func firstYAML(t *testing.T, page string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(data)
+	if block == nil {
+		t.Fatalf("%s: no YAML", page)
+	}
+	return block[1]
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,139 @@
+// Package docs_test keeps the pages in step with the code.
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestEveryFieldIsDocumented(t *testing.T) {
+	page := read(t, "vipconfig.md")
+	var walk func(at reflect.Type, path string)
+	walk = func(at reflect.Type, path string) {
+		if at.Kind() == reflect.Slice {
+			at = at.Elem()
+		}
+		if at.Kind() != reflect.Struct || at.PkgPath() != reflect.TypeFor[v1alpha1.VIPConfig]().PkgPath() {
+			return
+		}
+		for f := range at.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(page) {
+				t.Errorf("vipconfig.md does not mention %s.%s", path, name)
+			}
+			walk(f.Type, path+"."+name)
+		}
+	}
+	walk(reflect.TypeFor[v1alpha1.VIPConfig](), "")
+}
+
+func TestDefaultPortsAreDocumented(t *testing.T) {
+	page := read(t, "vipconfig.md")
+	ports := reflect.ValueOf(v1alpha1.DefaultPorts)
+	for f, v := range ports.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if row := fmt.Sprintf("| `%s` | %d |", name, v.Int()); !strings.Contains(page, row) {
+			t.Errorf("vipconfig.md has no row %q", row)
+		}
+	}
+}
+
+func TestEveryProblemIsDocumented(t *testing.T) {
+	page := read(t, "problems.md")
+	codes := regexp.MustCompile(`Code = "(.*)"`).FindAllStringSubmatch(read(t, "../api/problem/codes.go"), -1)
+	if len(codes) == 0 {
+		t.Fatal("no codes")
+	}
+	known := map[string]bool{}
+	for _, c := range codes {
+		known[c[1]] = true
+		if !strings.Contains(page, "| `"+c[1]+"` |") {
+			t.Errorf("problems.md has no row for %s", c[1])
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(page, -1) {
+		if !known[row[1]] {
+			t.Errorf("problems.md: no such code: %s", row[1])
+		}
+	}
+}
+
+func TestHardCasesAreListed(t *testing.T) {
+	page := read(t, "hard-cases.md")
+	for n := 1; n <= 27; n++ {
+		if !strings.Contains(page, fmt.Sprintf("\n| %d | ", n)) {
+			t.Errorf("hard-cases.md has no row %d", n)
+		}
+	}
+	tests := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+			tests[m[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page, -1) {
+		if !tests[m[1]] {
+			t.Errorf("hard-cases.md: no such test: %s", m[1])
+		}
+	}
+}
+
+// TestLinks follows links between pages, and to their headings.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`\]\(([^)]+)\)`)
+	for _, page := range append(pages, "../README.md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(filepath.Dir(page), file)
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: link to %s: %v", page, m[1], err)
+			} else if anchor != "" && !headings(read(t, target))[anchor] {
+				t.Errorf("%s: link to %s: no such heading", page, m[1])
+			}
+		}
+	}
+	readme := read(t, "../README.md")
+	for _, page := range pages {
+		if !strings.Contains(readme, "(docs/"+page+")") {
+			t.Errorf("README.md does not link to docs/%s", page)
+		}
+	}
+}
+
+// headings gives the anchors of a page.
+func headings(page string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		text := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		out[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	return out
+}
