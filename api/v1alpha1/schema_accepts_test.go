@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/invopop/jsonschema"
@@ -209,6 +210,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"record, inner star":  head + `spec: {dns: {records: [{name: "a.*.example.com", addresses: [192.0.2.1]}]}}`,
 		"too many upstreams":  head + "spec: {dns: {upstreams: [" + upstreams(16) + "]}}",
 		"ingress, no name":    head + "spec: {ingress: [{vips: [192.0.2.7], domains: [a.example.com]}]}",
+		"long ingress name":   head + "spec: {ingress: [{name: " + strings.Repeat("a", 48) + ", vips: [192.0.2.7], domains: [a.example.com]}]}",
 		"pool name":           head + "spec: {pools: [{name: Infra}]}",
 		"pool, no name":       head + "spec: {pools: [{}]}",
 		"text for a switch":   head + `spec: {manifests: {nodeDisruptionPolicy: "yes"}}`,

@@ -136,7 +136,10 @@ func rules() []rule {
 		{"spec.dns.upstreams", atMost(15)},
 		{"spec.dns.records[].name", pattern(`^(\*\.)?` + name + `$`)},
 		{"spec.dns.records[].addresses", atLeast(1)},
-		{"spec.ingress[].name", pattern(`^` + label + `$`)},
+		{"spec.ingress[].name", func(s *jsonschema.Schema) {
+			longest := uint64(47) // see maxIngressName
+			s.Pattern, s.MaxLength = `^`+label+`$`, &longest
+		}},
 		{"spec.ingress[].domains[]", pattern(`^` + name + `$`)},
 		{"spec.pools[].name", pattern(`^` + label + `$`)},
 	}
