@@ -57,9 +57,11 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 			}
 		}
 	}
-	node(n.Name, own)
+	if n.Role != v1alpha1.RoleBootstrap { // which is no node
+		node(n.Name, own)
+	}
 	for _, p := range n.Peers {
-		if p.Role != v1alpha1.RoleBootstrap { // which is no node
+		if p.Role != v1alpha1.RoleBootstrap {
 			node(p.Name, p.Addresses)
 		}
 	}

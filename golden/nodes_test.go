@@ -57,7 +57,7 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 			n.Peers = append(n.Peers, p)
 			continue
 		}
-		n.Interfaces = []v1alpha1.Interface{{}}
+		n.Role, n.Interfaces = p.Role, []v1alpha1.Interface{{}}
 		for _, a := range p.Addresses {
 			for _, network := range s.MachineNetworks {
 				if network.Contains(a) {
