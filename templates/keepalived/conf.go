@@ -193,6 +193,10 @@ func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group)
 
 // staysOut says why a node must not take part, or nothing.
 func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
+	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
+		// One VIP here would keep the other nodes from holding either: hard case 14.
+		return "the VIPs move together, and this node has no address of one of their families"
+	}
 	if n.Role == v1alpha1.RoleBootstrap {
 		return ""
 	}
