@@ -44,10 +44,9 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		all.add(name, record.Addresses...)
 	}
 	node := func(name string, addresses []netip.Addr) {
-		for _, a := range addresses {
-			all.add(name, a)
-			all.add(strings.TrimSuffix(name, "."+s.Domain)+"."+s.Domain, a)
-		}
+		short := strings.TrimSuffix(name, "."+s.Domain)
+		all.add(short, addresses...)
+		all.add(short+"."+s.Domain, addresses...)
 	}
 	var own []netip.Addr
 	for _, i := range n.Interfaces {

@@ -125,10 +125,9 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	names := hosts{}
 	add := func(name string, addresses []netip.Addr) {
-		names.add(name, addresses)
-		if !strings.HasSuffix(name, "."+c.Spec.Domain) {
-			names.add(name+"."+c.Spec.Domain, addresses)
-		}
+		short := strings.TrimSuffix(name, "."+c.Spec.Domain)
+		names.add(short, addresses)
+		names.add(short+"."+c.Spec.Domain, addresses)
 	}
 	var own []netip.Addr
 	for _, i := range n.Interfaces {
