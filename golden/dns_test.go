@@ -137,8 +137,3 @@ func askForeign(t *testing.T, dns *daemon.Resolver, foreign []string, upstream b
 		}
 	}
 }
-
-// withBits gives an address the prefix length of its network.
-func withBits(a netip.Addr, network netip.Prefix) netip.Prefix {
-	return netip.PrefixFrom(a, network.Bits())
-}

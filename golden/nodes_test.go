@@ -2,6 +2,7 @@ package golden
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -39,35 +40,49 @@ func checkHAProxy(t *testing.T, r result) {
 // flags knows what the cluster's own files say of its nodes.
 func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 	t.Helper()
-	n := &v1alpha1.Node{}
-	for _, flag := range c.nodes(t)[name] {
-		if file, ok := strings.CutPrefix(flag, "--facts="); ok {
-			if err := yaml.UnmarshalStrict(readFile(t, file), n); err != nil {
+	n := &v1alpha1.Node{Interfaces: []v1alpha1.Interface{{}}}
+	own := &n.Interfaces[0].Addresses
+	for _, f := range c.nodes(t)[name] {
+		switch flag, value, _ := strings.Cut(f, "="); flag {
+		case "--facts":
+			n = &v1alpha1.Node{}
+			if err := yaml.UnmarshalStrict(readFile(t, value), n); err != nil {
 				t.Fatal(err)
 			}
 			return n
-		}
-		if node, ok := strings.CutPrefix(flag, "--node="); ok {
-			n.Name = node
+		case "--node":
+			n.Name = value
+		case "--role":
+			n.Role = value
+		case "--address":
+			*own = append(*own, netip.MustParsePrefix(value))
 		}
 	}
 	s := r.cluster(t).Spec
 	for _, p := range s.Peers {
-		if p.Name != n.Name {
-			n.Peers = append(n.Peers, p)
-			continue
-		}
-		n.Role, n.Interfaces = p.Role, []v1alpha1.Interface{{}}
-		for _, a := range p.Addresses {
-			for _, network := range s.MachineNetworks {
-				if network.Contains(a) {
-					n.Interfaces[0].Addresses = append(n.Interfaces[0].Addresses, withBits(a, network))
-				}
+		switch {
+		case p.Name == n.Name:
+			n.Role = p.Role
+			for _, a := range p.Addresses {
+				*own = append(*own, withBits(a, s.MachineNetworks))
 			}
+		case p.Role == v1alpha1.RoleBootstrap || !slices.ContainsFunc(*own, func(o netip.Prefix) bool { return slices.Contains(p.Addresses, o.Addr()) }):
+			n.Peers = append(n.Peers, p)
 		}
 	}
-	if len(n.Interfaces) == 0 {
-		t.Fatalf("the address of %s is not in the install-config or agent-config: write its facts to nodes/%s.yaml", n.Name, name)
+	if len(*own) == 0 {
+		t.Fatalf("nothing gives the address of %s", n.Name)
 	}
 	return n
+}
+
+// withBits gives an address the prefix length of its network.
+func withBits(a netip.Addr, networks []netip.Prefix) netip.Prefix {
+	bits := a.BitLen()
+	for _, n := range networks {
+		if n.Contains(a) {
+			bits = n.Bits()
+		}
+	}
+	return netip.PrefixFrom(a, bits)
 }
