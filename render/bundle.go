@@ -55,7 +55,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Retry: c.Version != "4.12"})
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Retry: atLeast(c.Version, 13)})
 	if err != nil {
 		return b, err
 	}

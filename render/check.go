@@ -289,6 +289,9 @@ func (r *resolver) checkNames() {
 			r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
 		}
 		taken[name] = by
+		if below, wild := strings.CutPrefix(name, "*."); wild && (domain == below || strings.HasSuffix(domain, "."+below)) {
+			r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a domain that does not hold the names of the cluster's own nodes")
+		}
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
 		for j, d := range g.Domains {

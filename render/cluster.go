@@ -30,8 +30,13 @@ type Cluster struct {
 	DisruptionPolicy bool
 }
 
-// Interoperable says whether nodes start beside the operator's own keepalived.
-func (c *Cluster) Interoperable() bool { return c.Config.Spec.VRRP.Start != nil }
+// Switches says whether nodes start like the operator's own keepalived and move
+// to other settings later.
+func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
+
+// OwnsBootstrap says whether the bootstrap host is vipgen's: else OpenShift's
+// own keepalived holds the API VIP there.
+func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha1.RoleBootstrap) }
 
 // Resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
@@ -142,8 +147,7 @@ func (r *resolver) schedulable() bool {
 // vrrp decides how the cluster elects, and how it starts (hard case 23).
 func (r *resolver) vrrp() v1alpha1.ClusterVRRP {
 	v := v1alpha1.ClusterVRRP{Target: r.in.VIP.Spec.VRRP.Settings()}
-	if r.interoperable() {
-		start := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	if start := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); r.interoperable() && start != v.Target {
 		v.Start = &start
 	}
 	return v

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -44,17 +45,16 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 // addresses, and the peers that were not given. iface is the interface of
 // addresses.
 func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
-	for _, p := range c.Spec.Peers {
-		if p.Name == n.Name {
-			if n.Role == "" {
-				n.Role = p.Role
-			}
-			if len(n.Interfaces) == 0 {
-				n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: withPrefixes(c, p.Addresses)}}
-			}
-			continue
+	if self := slices.IndexFunc(c.Spec.Peers, func(p v1alpha1.Peer) bool { return p.Name == n.Name }); self >= 0 {
+		p := c.Spec.Peers[self]
+		n.Role = cmp.Or(n.Role, p.Role)
+		if len(n.Interfaces) == 0 {
+			n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: withPrefixes(c, p.Addresses)}}
 		}
-		if !slices.ContainsFunc(n.Peers, func(x v1alpha1.Peer) bool { return x.Name == p.Name }) {
+	}
+	known := append(slices.Clone(n.Peers), v1alpha1.Peer{Name: n.Name, Role: n.Role, Addresses: ownAddresses(n)})
+	for _, p := range c.Spec.Peers {
+		if !slices.ContainsFunc(known, func(k v1alpha1.Peer) bool { return k.Name == p.Name || sameNode(k, p) }) {
 			n.Peers = append(n.Peers, p)
 		}
 	}
@@ -73,6 +73,26 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 		}
 	}
 	return nil
+}
+
+// sameNode says whether two peers have an address in common, as a node and the
+// host of the input that has no name there. The rendezvous host is both the
+// bootstrap host and, later, a node.
+func sameNode(a, b v1alpha1.Peer) bool {
+	if (a.Role == v1alpha1.RoleBootstrap) != (b.Role == v1alpha1.RoleBootstrap) {
+		return false
+	}
+	return slices.ContainsFunc(a.Addresses, func(x netip.Addr) bool { return slices.Contains(b.Addresses, x) })
+}
+
+func ownAddresses(n *v1alpha1.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			out = append(out, a.Addr())
+		}
+	}
+	return out
 }
 
 // withPrefixes gives addresses the prefix lengths of their machine networks.

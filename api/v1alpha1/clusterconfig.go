@@ -111,10 +111,11 @@ type Group struct {
 	// VIPs holds one or two addresses, primary family first.
 	VIPs []netip.Addr `json:"vips"`
 	// Instance is the name of the VRRP instances, to which the agent adds
-	// nothing but the number of the address: "<cluster>_API".
-	Instance string `json:"instance"`
+	// nothing but the number of the address: "<cluster>_API". Like what follows
+	// up to Together, it is empty where the load balancer is external.
+	Instance string `json:"instance,omitempty"`
 	// VirtualRouterID is 1 to 255, for both families.
-	VirtualRouterID int `json:"virtualRouterID"`
+	VirtualRouterID int `json:"virtualRouterID,omitempty"`
 	// Password is the PASS word of VRRPv2, in clear in every advert: it keeps
 	// nobody out, but the operator's own keepalived has it.
 	Password string `json:"password,omitempty"`

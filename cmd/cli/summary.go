@@ -81,11 +81,15 @@ func election(c *render.Cluster) string {
 	switch {
 	case s.LoadBalancer == v1alpha1.LoadBalancerExternal:
 		return "load balancer outside of the cluster: nodes get DNS only"
-	case c.Interoperable():
+	case c.Switches():
 		return fmt.Sprintf("starts as %s, then switches to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the switch)",
 			settings(*s.VRRP.Start), settings(s.VRRP.Target))
-	default:
+	case c.OwnsBootstrap():
 		return fmt.Sprintf("%s from the first packet: no other keepalived runs in this cluster", settings(s.VRRP.Target))
+	case s.VRRP.Target == v1alpha1.ClassicSettings(v1alpha1.ModeUnicast):
+		return fmt.Sprintf("%s from the first packet, as OpenShift's own keepalived on the bootstrap host", settings(s.VRRP.Target))
+	default:
+		return fmt.Sprintf("%s from the first packet, which OpenShift's own keepalived on the bootstrap host does not understand: both sides will hold the API VIP until it is gone", settings(s.VRRP.Target))
 	}
 }
 

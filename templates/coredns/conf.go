@@ -41,7 +41,8 @@ type Conf struct {
 	HealthPort int
 	TTL        int
 	HostsFile  string
-	// Hosts are exact names; Wildcards answer for every name below a domain.
+	// Hosts are exact names; Wildcards answer for every name below a domain, the
+	// longest domain first.
 	Hosts     []Host
 	Wildcards []Wildcard
 	Upstreams []netip.Addr
@@ -53,7 +54,9 @@ type Host struct {
 	Names   []string
 }
 
-// Wildcard answers for every name below a domain, and for no other name.
+// Wildcard answers for every name below a domain, and for no other name. It can
+// also stand for one exact name: CoreDNS asks templates before hosts, so a name
+// below a wildcard has to be a template itself to win over it.
 type Wildcard struct {
 	// Zone is the domain, such as "apps.demo.example.com".
 	Zone string
@@ -96,10 +99,19 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	for _, r := range c.Spec.DNS.Records {
 		if domain, ok := strings.CutPrefix(r.Name, "*."); ok {
 			d.Wildcards = append(d.Wildcards, wildcard(domain, r.Addresses))
-		} else {
+		}
+	}
+	for _, r := range c.Spec.DNS.Records {
+		switch {
+		case strings.HasPrefix(r.Name, "*."):
+		case slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return strings.HasSuffix(r.Name, "."+w.Zone) }):
+			d.Wildcards = append(d.Wildcards, answers(r.Name, "^", r.Addresses))
+		default:
 			names.add(r.Name, r.Addresses)
 		}
 	}
+	// The first one that matches answers, and domains may lie below each other.
+	slices.SortStableFunc(d.Wildcards, func(a, b Wildcard) int { return len(b.Zone) - len(a.Zone) })
 	d.Hosts = names.sorted()
 	if !anyAddress {
 		d.Listen = listen(n)
@@ -113,10 +125,9 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	names := hosts{}
 	add := func(name string, addresses []netip.Addr) {
-		names.add(name, addresses)
-		if !strings.HasSuffix(name, "."+c.Spec.Domain) {
-			names.add(name+"."+c.Spec.Domain, addresses)
-		}
+		short := strings.TrimSuffix(name, "."+c.Spec.Domain)
+		names.add(short, addresses)
+		names.add(short+"."+c.Spec.Domain, addresses)
 	}
 	var own []netip.Addr
 	for _, i := range n.Interfaces {
@@ -149,7 +160,12 @@ func RenderHosts(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]by
 }
 
 func wildcard(domain string, addresses []netip.Addr) Wildcard {
-	w := Wildcard{Zone: domain, Pattern: `^.+\.` + regexp.QuoteMeta(domain) + `\.$`}
+	return answers(domain, `^.+\.`, addresses)
+}
+
+// answers are those for a domain with what the pattern has before it.
+func answers(domain, before string, addresses []netip.Addr) Wildcard {
+	w := Wildcard{Zone: domain, Pattern: before + regexp.QuoteMeta(domain) + `\.$`}
 	for _, a := range addresses {
 		if a.Is4() {
 			w.A = append(w.A, a)

@@ -131,8 +131,8 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		inst.speak(settings, g, bind, peers)
 		instances = append(instances, inst)
 	}
-	if len(instances) == 0 || g.Together && len(instances) < len(g.VIPs) {
-		return // a node that can hold only one of them would part them
+	if len(instances) == 0 {
+		return
 	}
 	for _, t := range terms {
 		k.TrackFiles = append(k.TrackFiles, TrackFile{Term: t, Path: v1alpha1.TrackDir + "/" + t.Name})
@@ -205,6 +205,10 @@ func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group)
 
 // staysOut says why a node must not take part, or nothing.
 func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
+	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
+		// One VIP here would keep the other nodes from holding either: hard case 14.
+		return "the VIPs move together, and this node has no address of one of their families"
+	}
 	if n.Role == v1alpha1.RoleBootstrap {
 		return ""
 	}

@@ -1,0 +1,107 @@
+package golden
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// marker stands in every secret of every case.
+const marker = "hunter2"
+
+// checkSecrets: no secret of the input is in any output, encoded forms
+// included.
+func checkSecrets(t *testing.T, c clusterCase, r result) {
+	input := readFile(t, filepath.Join(c.dir, "install-config.yaml"))
+	for _, field := range []string{"pullSecret", "sshKey"} {
+		if !regexp.MustCompile(`(?m)^` + field + `: .*` + marker).Match(input) {
+			t.Errorf("%s of the install-config does not hold the marker %q", field, marker)
+		}
+	}
+	clean := func(what string, data []byte) {
+		if bytes.Contains(bytes.ToLower(data), []byte(marker)) {
+			t.Errorf("%s holds a secret of the input", what)
+		}
+	}
+	clean("the report", r.validate)
+	for path, data := range r.rendered {
+		clean(path, data)
+		if strings.HasPrefix(path, "machineconfigs/") || strings.HasPrefix(path, "ignition/") {
+			for _, f := range decodeData(t, path, data).Files {
+				clean(path+" "+f.Path, f.Contents)
+			}
+		}
+	}
+	for node, all := range r.previews {
+		for path, data := range all {
+			clean("preview of "+node+" "+path, data)
+		}
+	}
+}
+
+// checkVIPs: cluster.yaml alone knows the VIPs, so that a change of one changes
+// one file.
+func checkVIPs(t *testing.T, r result) {
+	var vips []string
+	for _, g := range r.cluster(t).Spec.Groups {
+		for _, a := range g.VIPs {
+			vips = append(vips, regexp.QuoteMeta(a.String()))
+		}
+	}
+	vip := regexp.MustCompile(`(?:^|[^0-9a-f.:])(?:` + strings.Join(vips, "|") + `)(?:$|[^0-9a-f.:])`)
+	for path, data := range r.rendered {
+		form, _, _ := strings.Cut(path, "/")
+		if form != "files" && form != "manifests" {
+			continue // encoded forms of the same
+		}
+		if !strings.HasSuffix(path, v1alpha1.ClusterConfigPath) && vip.Match(data) {
+			t.Errorf("%s holds a VIP", path)
+		}
+		if strings.HasSuffix(path, v1alpha1.ClusterConfigPath) && !vip.Match(data) {
+			t.Errorf("%s holds no VIP", path)
+		}
+	}
+}
+
+// escaped finds template delimiters that are made to survive a template.
+var escaped = regexp.MustCompile("{{-? *[\"'`]+ *{{|{{-? *[\"'`]}}|}}[\"'`] *-?}}|{{ *printf \"{{")
+
+// checkDelimiters: nothing in the output is a template of a template.
+func checkDelimiters(t *testing.T, r result) {
+	for path, data := range r.rendered {
+		if found := escaped.Find(data); found != nil {
+			t.Errorf("%s has escaped delimiters: %q", path, found)
+		}
+	}
+}
+
+// TestTemplatesEscapeNothing: one template stage only.
+func TestTemplatesEscapeNothing(t *testing.T) {
+	for _, s := range []string{`{{ "{{" }}`, "{{`{{`}}", `{{"{{"}}`, "{{`{{ .X }}`}}"} {
+		if !escaped.MatchString(s) {
+			t.Errorf("%s is not found", s)
+		}
+	}
+	count := 0
+	err := filepath.WalkDir(filepath.Join("..", "templates"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".tmpl" {
+			return err
+		}
+		count++
+		if found := escaped.Find(readFile(t, path)); found != nil {
+			t.Errorf("%s has escaped delimiters: %q", path, found)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count == 0 {
+		t.Error("no template found")
+	}
+}

@@ -1,0 +1,139 @@
+package golden
+
+import (
+	"bytes"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// What the site's name servers say of every name, the cluster's own included:
+// seeing this tells that a question was passed on to them.
+const (
+	elsewhere  = "A 203.0.113.99"
+	elsewhere6 = "AAAA 2001:db8:bad::99"
+)
+
+// checkCoreDNS starts each node's CoreDNS and asks it for everything.
+func checkCoreDNS(t *testing.T, c clusterCase, r result) {
+	s := &r.cluster(t).Spec
+	eachNode(t, r, v1alpha1.Corefile, func(t *testing.T, name string, corefile []byte) {
+		n := c.facts(t, r, name)
+		own, foreign := ownNames(s, n), foreignNames(s, n)
+		known := slices.Concat(slices.Collect(maps.Keys(own)), foreign)
+		dns, addresses, upstream := startCoreDNS(t, n, corefile, r.previews[name][v1alpha1.HostsFile[1:]], known)
+		askOwn(t, dns, own)
+		askForeign(t, dns, foreign, upstream)
+		api := "api." + s.Domain
+		for _, a := range addresses {
+			ask(t, dns.At(a), strings.ToUpper(api), "A", daemon.Answer{Rcode: "NOERROR", Records: ofType(own[api], "A")})
+		}
+	})
+}
+
+// startCoreDNS runs CoreDNS on a node with the addresses that the facts say,
+// and with the first of its upstreams in reach, if it has one. It returns the
+// addresses to ask at.
+func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known []string) (dns *daemon.Resolver, at []netip.Addr, upstream bool) {
+	t.Helper()
+	var prefixes []netip.Prefix
+	for _, i := range n.Interfaces {
+		prefixes = append(prefixes, i.Addresses...)
+	}
+	at = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	if !n.NoIPv6 {
+		at = append(at, netip.IPv6Loopback())
+	}
+	for _, p := range prefixes {
+		at = append(at, p.Addr())
+	}
+	var options []daemon.DNSOption
+	if a, ok := forwardsTo(t, corefile); ok {
+		where, reached := netip.Prefix{}, false
+		for _, p := range prefixes {
+			if p.Contains(a) {
+				where, reached = netip.PrefixFrom(a, p.Bits()), true
+			}
+		}
+		if !reached {
+			where = netip.PrefixFrom(a, a.BitLen()-8)
+			prefixes = append(prefixes, netip.PrefixFrom(a.Next(), where.Bits()))
+		}
+		options = append(options, daemon.WithUpstream(site(where, known)))
+		upstream = true
+	}
+	options = append(options, daemon.WithAddresses(prefixes...))
+	return daemon.CoreDNS(t, corefile, map[string][]byte{v1alpha1.HostsFile: hosts}, options...), at, upstream
+}
+
+// forwardsTo finds the first address that a Corefile forwards to.
+func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
+	t.Helper()
+	for line := range bytes.Lines(corefile) {
+		if f := strings.Fields(string(line)); len(f) > 2 && f[0] == "forward" {
+			a, err := netip.ParseAddr(f[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// site knows every name, and each as somebody else's.
+func site(where netip.Prefix, known []string) daemon.Upstream {
+	u := daemon.Upstream{Address: where}
+	slices.Sort(known)
+	for _, name := range slices.Compact(known) {
+		for _, record := range []string{elsewhere, elsewhere6, "MX 10 mail.example.net.", `TXT "elsewhere"`, "HTTPS 1 ."} {
+			u.Records = append(u.Records, name+". 60 IN "+record)
+		}
+	}
+	return u
+}
+
+func ask(t *testing.T, dns *daemon.Resolver, name, qtype string, want daemon.Answer) {
+	t.Helper()
+	if diff := cmp.Diff(want, dns.Query(name, qtype)); diff != "" {
+		t.Errorf("%s %s (-want +got):\n%s", name, qtype, diff)
+	}
+}
+
+// askOwn: a family or type that a name lacks is an empty answer, neither "no
+// such name" nor a question for somebody else.
+func askOwn(t *testing.T, dns *daemon.Resolver, own names) {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		for _, qtype := range []string{"A", "AAAA", "MX", "TXT", "HTTPS"} {
+			want := daemon.Answer{Rcode: "NOERROR"}
+			if qtype == "A" || qtype == "AAAA" {
+				want.Records = ofType(own[name], qtype)
+			}
+			ask(t, dns, name, qtype, want)
+		}
+	}
+}
+
+// askForeign: all other names are the upstream's. Without one the server says
+// that it cannot tell, so that the client asks the next server.
+func askForeign(t *testing.T, dns *daemon.Resolver, foreign []string, upstream bool) {
+	want := map[string]daemon.Answer{
+		"A":    {Rcode: "NOERROR", Records: []string{elsewhere}},
+		"AAAA": {Rcode: "NOERROR", Records: []string{elsewhere6}},
+	}
+	if !upstream {
+		want = map[string]daemon.Answer{"A": {Rcode: "SERVFAIL"}, "AAAA": {Rcode: "SERVFAIL"}}
+	}
+	for _, name := range foreign {
+		for _, qtype := range slices.Sorted(maps.Keys(want)) {
+			ask(t, dns, name, qtype, want[qtype])
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package golden
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// everyPool is the folder of files that all pools have.
+const everyPool = "every-pool"
+
+// expected lays a result out for a person to read; see the package comment.
+func expected(t testing.TB, r result, encoded bool) files {
+	t.Helper()
+	out := files{"summary.txt": r.validate, "pools.txt": listPools(t, r)}
+	pools := r.pools()
+	for _, pool := range pools {
+		for p, data := range r.rendered.below("files/" + pool) {
+			if verbatim[p] != "" {
+				continue
+			}
+			folder := pool
+			if r.shared(p, data) {
+				folder = everyPool
+			}
+			out[path.Join("files", folder, p)] = data
+		}
+	}
+	for p, data := range r.rendered {
+		form, _, _ := strings.Cut(p, "/")
+		if form == "manifests" || encoded && form != "files" {
+			out[p] = data
+		}
+	}
+	for node, all := range r.previews {
+		for p, data := range all {
+			out[path.Join("preview", node, path.Base(p))] = data
+		}
+	}
+	return out
+}
+
+// pools are those of the result, sorted.
+func (r result) pools() []string {
+	var pools []string
+	for p := range r.rendered.below("files") {
+		pool, _, _ := strings.Cut(p, "/")
+		pools = append(pools, pool)
+	}
+	slices.Sort(pools)
+	return slices.Compact(pools)
+}
+
+// shared says whether all pools have the same file.
+func (r result) shared(p string, data []byte) bool {
+	for _, pool := range r.pools() {
+		if other, ok := r.rendered[path.Join("files", pool, p)]; !ok || !bytes.Equal(other, data) {
+			return false
+		}
+	}
+	return true
+}
+
+// listPools lists what each pool gets, with modes, and whether units are
+// enabled, from the Ignition configs.
+func listPools(t testing.TB, r result) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	for _, pool := range r.pools() {
+		b := decode(t, r, "ignition/"+pool+".ign")
+		fmt.Fprintf(&out, "%s\n", pool)
+		for _, f := range b.Files {
+			fmt.Fprintf(&out, "  %04o %s", f.Mode, f.Path)
+			if verbatim[f.Path[1:]] != "" {
+				out.WriteString(" (verbatim)")
+			}
+			out.WriteByte('\n')
+		}
+		for _, u := range b.Units {
+			state := "as its preset says"
+			if u.Enabled != nil {
+				state = map[bool]string{true: "enabled", false: "disabled"}[*u.Enabled]
+			}
+			fmt.Fprintf(&out, "  unit %s %s\n", u.Name, state)
+		}
+	}
+	return out.Bytes()
+}
+
+// decode reads one of the encoded forms back.
+func decode(t testing.TB, r result, path string) ignition.Bundle {
+	t.Helper()
+	data, ok := r.rendered[path]
+	if !ok {
+		t.Fatalf("there is no %s, only %q", path, slices.Sorted(maps.Keys(r.rendered)))
+	}
+	return decodeData(t, path, data)
+}
+
+func decodeData(t testing.TB, path string, data []byte) ignition.Bundle {
+	t.Helper()
+	documents, err := ignition.Decode(path, data)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if len(documents) != 1 {
+		t.Fatalf("%s holds %d documents, want 1", path, len(documents))
+	}
+	d := documents[0]
+	for _, f := range d.Files {
+		if f.Problem != "" || f.Remote != "" || f.Append {
+			t.Errorf("%s: %s is not a plain file: %q %q %v", path, f.Path, f.Problem, f.Remote, f.Append)
+		}
+	}
+	if len(d.Notes) > 0 {
+		t.Errorf("%s holds more than files and units: %q", path, d.Notes)
+	}
+	return d.Bundle()
+}

@@ -1,0 +1,98 @@
+package golden
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what comes out to cases/*/expected")
+
+// TestCases makes everything of every case, compares it with what is expected
+// and puts it to the real programs and types.
+func TestCases(t *testing.T) {
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := c.run(t)
+			t.Run("expected", func(t *testing.T) { checkExpected(t, c, r) })
+			t.Run("again", func(t *testing.T) { checkAgain(t, c, r) })
+			t.Run("verbatim", func(t *testing.T) { checkVerbatim(t, r) })
+			t.Run("secrets", func(t *testing.T) { checkSecrets(t, c, r) })
+			t.Run("VIPs", func(t *testing.T) { checkVIPs(t, r) })
+			t.Run("delimiters", func(t *testing.T) { checkDelimiters(t, r) })
+			t.Run("machineconfigs", func(t *testing.T) { checkMachineConfigs(t, r) })
+			t.Run("ignition", func(t *testing.T) { checkIgnition(t, r) })
+			t.Run("butane", func(t *testing.T) { checkButane(t, r) })
+			t.Run("pods", func(t *testing.T) { checkPods(t, r) })
+			t.Run("manifests", func(t *testing.T) { checkManifests(t, r) })
+			t.Run("keepalived", func(t *testing.T) { checkKeepalived(t, r) })
+			t.Run("haproxy", func(t *testing.T) { checkHAProxy(t, r) })
+			t.Run("coredns", func(t *testing.T) { checkCoreDNS(t, c, r) })
+		})
+	}
+}
+
+// checkExpected compares a result with the case's expected folder, or writes
+// that folder.
+func checkExpected(t *testing.T, c clusterCase, r result) {
+	dir := filepath.Join(c.dir, "expected")
+	got := expected(t, r, encoded[c.name])
+	if *update {
+		writeTree(t, dir, got)
+	}
+	want := readTree(t, dir)
+	paths := slices.Concat(slices.Collect(maps.Keys(got)), slices.Collect(maps.Keys(want)))
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		switch {
+		case got[path] == nil:
+			t.Errorf("%s is expected and not there", path)
+		case want[path] == nil:
+			t.Errorf("%s is there and not expected", path)
+		case !bytes.Equal(got[path], want[path]):
+			t.Errorf("%s differs (-expected +got):\n%s", path, cmp.Diff(string(want[path]), string(got[path])))
+		}
+	}
+	if t.Failed() {
+		t.Log("if that is right: go test ./golden -run TestCases -update, and read the diff")
+	}
+}
+
+// writeTree replaces a directory.
+func writeTree(t *testing.T, dir string, all files) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range all {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkAgain: the same input gives the same bytes, wherever it lies.
+func checkAgain(t *testing.T, c clusterCase, r result) {
+	if !reflect.DeepEqual(c.run(t), r) {
+		t.Error("a second run gives something else")
+	}
+	moved := clusterCase{name: c.name, dir: filepath.Join(t.TempDir(), "moved")}
+	if err := os.CopyFS(moved.dir, os.DirFS(c.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(moved.run(t), r) {
+		t.Error("a copy of the case gives something else")
+	}
+}

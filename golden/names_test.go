@@ -1,0 +1,100 @@
+package golden
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// names are what a node's DNS server has to answer: every name with its
+// addresses of both families.
+type names map[string][]netip.Addr
+
+func (n names) add(name string, addresses ...netip.Addr) {
+	for _, a := range addresses {
+		if !slices.Contains(n[name], a) {
+			n[name] = append(n[name], a)
+		}
+	}
+}
+
+// ownNames works out, from what the cluster and the node are, which names the
+// node's DNS server answers itself.
+func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
+	all := names{}
+	for _, g := range s.Groups {
+		switch g.Role {
+		case v1alpha1.GroupAPI:
+			all.add("api."+s.Domain, g.VIPs...)
+			all.add("api-int."+s.Domain, g.VIPs...)
+		case v1alpha1.GroupIngress:
+			for _, domain := range g.Domains {
+				all.add("console."+domain, g.VIPs...)
+				all.add("one.two."+domain, g.VIPs...)
+			}
+		}
+	}
+	for _, record := range s.DNS.Records {
+		name := record.Name
+		if domain, ok := strings.CutPrefix(name, "*."); ok {
+			name = "any." + domain
+		}
+		all.add(name, record.Addresses...)
+	}
+	node := func(name string, addresses []netip.Addr) {
+		short := strings.TrimSuffix(name, "."+s.Domain)
+		all.add(short, addresses...)
+		all.add(short+"."+s.Domain, addresses...)
+	}
+	var own []netip.Addr
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if slices.ContainsFunc(s.MachineNetworks, func(p netip.Prefix) bool { return p.Contains(a.Addr()) }) {
+				own = append(own, a.Addr())
+			}
+		}
+	}
+	if n.Role != v1alpha1.RoleBootstrap { // which is no node
+		node(n.Name, own)
+	}
+	for _, p := range n.Peers {
+		if p.Role != v1alpha1.RoleBootstrap {
+			node(p.Name, p.Addresses)
+		}
+	}
+	return all
+}
+
+// foreignNames are close to the cluster's own and somebody else's: a "." of a
+// pattern that matches any character, or a pattern that is not anchored, would
+// take them for its own (hard case 17).
+func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
+	d := s.Domain
+	blurred := strings.Replace(d, ".", "x", 1)
+	last := strings.LastIndexByte(d, '.')
+	node := strings.TrimSuffix(n.Name, "."+d)
+	return []string{
+		"apix" + d, "xapi." + d, "api.x" + d, "api." + blurred, "api." + d[:last] + "x" + d[last+1:],
+		"api-intx" + d, "xapi-int." + d, "apixint." + d,
+		"api." + d + ".example.net", "below.api." + d, "below.api-int." + d, "a." + d,
+		d, "apps." + d, "fooxapps." + d, "foo.appsx" + d, "foo.apps." + blurred, "foo.xapps." + d,
+		"foo.apps." + d + ".example.net",
+		"x" + node + "." + d, node + "x" + d, "below." + node + "." + d, node + "." + blurred,
+		"www.example.org",
+	}
+}
+
+// ofType gives the addresses that a query for A or AAAA is answered with, in
+// the form and order of daemon.Answer.
+func ofType(addresses []netip.Addr, qtype string) []string {
+	var out []string
+	for _, a := range addresses {
+		if a.Is4() == (qtype == "A") {
+			out = append(out, qtype+" "+a.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}

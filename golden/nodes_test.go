@@ -1,0 +1,88 @@
+package golden
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// eachNode calls f for every node that has a preview of that file.
+func eachNode(t *testing.T, r result, path string, f func(t *testing.T, node string, data []byte)) {
+	for _, node := range slices.Sorted(maps.Keys(r.previews)) {
+		if data, ok := r.previews[node][path[1:]]; ok {
+			t.Run(node, func(t *testing.T) { f(t, node, data) })
+		}
+	}
+}
+
+// checkKeepalived: keepalived -t accepts what each node runs. A node that takes
+// no part has a configuration too, in which there is nothing to do.
+func checkKeepalived(t *testing.T, r result) {
+	eachNode(t, r, v1alpha1.KeepalivedConf, func(t *testing.T, _ string, conf []byte) {
+		daemon.Keepalived(t, conf)
+	})
+}
+
+func checkHAProxy(t *testing.T, r result) {
+	eachNode(t, r, v1alpha1.HAProxyConf, func(t *testing.T, _ string, cfg []byte) {
+		daemon.HAProxy(t, cfg)
+	})
+}
+
+// facts are those that a preview was made with. A preview that was made with
+// flags knows what the cluster's own files say of its nodes.
+func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
+	t.Helper()
+	n := &v1alpha1.Node{Interfaces: []v1alpha1.Interface{{}}}
+	own := &n.Interfaces[0].Addresses
+	for _, f := range c.nodes(t)[name] {
+		switch flag, value, _ := strings.Cut(f, "="); flag {
+		case "--facts":
+			n = &v1alpha1.Node{}
+			if err := yaml.UnmarshalStrict(readFile(t, value), n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		case "--node":
+			n.Name = value
+		case "--role":
+			n.Role = value
+		case "--address":
+			*own = append(*own, netip.MustParsePrefix(value))
+		}
+	}
+	s := r.cluster(t).Spec
+	for _, p := range s.Peers {
+		switch {
+		case p.Name == n.Name:
+			n.Role = p.Role
+			for _, a := range p.Addresses {
+				*own = append(*own, withBits(a, s.MachineNetworks))
+			}
+		case p.Role == v1alpha1.RoleBootstrap || !slices.ContainsFunc(*own, func(o netip.Prefix) bool { return slices.Contains(p.Addresses, o.Addr()) }):
+			n.Peers = append(n.Peers, p)
+		}
+	}
+	if len(*own) == 0 {
+		t.Fatalf("nothing gives the address of %s", n.Name)
+	}
+	return n
+}
+
+// withBits gives an address the prefix length of its network.
+func withBits(a netip.Addr, networks []netip.Prefix) netip.Prefix {
+	bits := a.BitLen()
+	for _, n := range networks {
+		if n.Contains(a) {
+			bits = n.Bits()
+		}
+	}
+	return netip.PrefixFrom(a, bits)
+}

@@ -1,0 +1,85 @@
+package golden
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// strict reads an object of a known kind without unknown or repeated fields.
+func strict(t *testing.T, path string, data []byte, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(data, into); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+}
+
+// checkPods: the static pods are pods, and ones that the kubelet runs before
+// there is an API server.
+func checkPods(t *testing.T, r result) {
+	for p, data := range r.rendered.below("files") {
+		if !strings.HasSuffix(path.Dir(p), "/etc/kubernetes/manifests") {
+			continue
+		}
+		var pod corev1.Pod
+		strict(t, p, data, &pod)
+		if pod.APIVersion != "v1" || pod.Kind != "Pod" || pod.Name+".yaml" != path.Base(p) {
+			t.Errorf("%s is %s %s %s", p, pod.APIVersion, pod.Kind, pod.Name)
+		}
+		if !pod.Spec.HostNetwork || pod.Spec.PriorityClassName != "system-node-critical" ||
+			!slices.Equal(pod.Spec.Tolerations, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}) {
+			t.Errorf("%s does not run everywhere, first and on the host's network", p)
+		}
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			checkContainer(t, p, &pod, &c)
+		}
+	}
+}
+
+func checkContainer(t *testing.T, path string, pod *corev1.Pod, c *corev1.Container) {
+	t.Helper()
+	s := c.SecurityContext
+	if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.Capabilities == nil ||
+		!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		t.Errorf("%s: container %s has a writable root or capabilities that it was not given", path, c.Name)
+	}
+	if len(c.Resources.Requests) == 0 || len(c.Resources.Limits) > 0 {
+		t.Errorf("%s: container %s needs requests and no limits", path, c.Name)
+	}
+	for _, m := range c.VolumeMounts {
+		if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+			t.Errorf("%s: container %s mounts %s, which the pod does not have", path, c.Name, m.Name)
+		}
+	}
+}
+
+// checkManifests: each is an object of its type, in a file of its own.
+func checkManifests(t *testing.T, r result) {
+	for name, data := range r.rendered.below("manifests") {
+		var into any
+		switch name {
+		case "namespace.yaml":
+			into = &corev1.Namespace{}
+		case "clusterrole.yaml":
+			into = &rbacv1.ClusterRole{}
+		case "clusterrolebinding.yaml":
+			into = &rbacv1.ClusterRoleBinding{}
+		case "role.yaml":
+			into = &rbacv1.Role{}
+		case "rolebinding.yaml":
+			into = &rbacv1.RoleBinding{}
+		case "node-disruption-policy.yaml":
+			into = &operatorv1.MachineConfiguration{}
+		default:
+			t.Errorf("no type is known for manifests/%s", name)
+			continue
+		}
+		strict(t, name, data, into)
+	}
+}

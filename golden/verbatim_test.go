@@ -1,0 +1,46 @@
+package golden
+
+import (
+	"bytes"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// verbatim are the files that are shipped as they stand: where they go, without
+// the slash at the front, and where they are in the source tree.
+var verbatim = map[string]string{
+	"etc/NetworkManager/conf.d/99-vipgen.conf":                            "assets/networkmanager.conf",
+	"etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl": "templates/keepalived/keepalived.conf.tmpl",
+	"etc/kubernetes/static-pod-resources/haproxy/haproxy.cfg.tmpl":        "templates/haproxy/haproxy.cfg.tmpl",
+	"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl":           "templates/coredns/Corefile.tmpl",
+	"etc/kubernetes/static-pod-resources/coredns/hosts.tmpl":              "templates/coredns/hosts.tmpl",
+}
+
+// checkVerbatim: every pool has exactly the templates that its daemons need,
+// with the bytes of the source tree.
+func checkVerbatim(t *testing.T, r result) {
+	inCluster := r.cluster(t).Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster
+	for _, pool := range r.pools() {
+		balances := inCluster && (pool == v1alpha1.RoleMaster || pool == v1alpha1.RoleArbiter)
+		for _, path := range slices.Sorted(maps.Keys(verbatim)) {
+			wanted := true
+			switch filepath.Base(path) {
+			case "keepalived.conf.tmpl":
+				wanted = inCluster
+			case "haproxy.cfg.tmpl":
+				wanted = balances
+			}
+			got, ok := r.rendered["files/"+pool+"/"+path]
+			if ok != wanted {
+				t.Errorf("pool %s: %s is there: %v, want %v", pool, path, ok, wanted)
+			}
+			if ok && !bytes.Equal(got, readFile(t, filepath.Join("..", verbatim[path]))) {
+				t.Errorf("pool %s: %s is not %s", pool, path, verbatim[path])
+			}
+		}
+	}
+}
