@@ -35,12 +35,8 @@ func (c *ClusterConfig) Marshal() ([]byte, error) { return yaml.Marshal(c) }
 // harmless there, whoever wrote the file, and that the parts fit together.
 func (c *ClusterConfig) Validate() problem.List {
 	k := &checker{}
-	if c.APIVersion != APIVersion {
-		k.add(problem.WrongKind, "apiVersion", quote(c.APIVersion), APIVersion)
-	}
-	if c.Kind != KindClusterConfig {
-		k.add(problem.WrongKind, "kind", quote(c.Kind), KindClusterConfig)
-	}
+	k.kind("apiVersion", c.APIVersion, APIVersion)
+	k.kind("kind", c.Kind, KindClusterConfig)
 	s := &c.Spec
 	k.name("metadata.name", c.Metadata.Name)
 	k.name("spec.domain", s.Domain)
