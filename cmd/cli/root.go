@@ -104,10 +104,10 @@ func (a *app) exit(err error) int {
 		a.report(list)
 		return exitInput
 	case errors.As(err, &use), isCobraUsage(err):
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
 		return exitInput
 	default:
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
 		return exitFailed
 	}
 }
