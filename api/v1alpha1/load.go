@@ -15,7 +15,7 @@ import (
 func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 	c := &ClusterConfig{}
 	if err := yaml.UnmarshalStrict(data, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %.500v", file, err) // it may quote all of the file
 	}
 	list := c.Validate()
 	for i := range list {
@@ -171,7 +171,7 @@ func (k *checker) peers(at string, peers []Peer) {
 
 // validInterface says whether s can be the name of a network interface: at most
 // 15 bytes, as in Linux (IFNAMSIZ).
-func validInterface(s string) bool { return validWord(s, 15, "_-.@:") }
+func validInterface(s string) bool { return validWord(s, 15, "_-.:") }
 
 // validWord says whether s is a word of letters, digits and some marks.
 func validWord(s string, most int, marks string) bool {

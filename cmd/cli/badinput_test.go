@@ -91,11 +91,11 @@ func lay(t *testing.T, files map[string]string) {
 	}
 }
 
-// snapshot reads all files under the current directory.
-func snapshot(t *testing.T) map[string]string {
+// snapshot reads all files under a directory.
+func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := filepath.Walk(".", func(p string, info os.FileInfo, err error) error {
+	err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
 			return err
 		}
@@ -129,7 +129,7 @@ func TestBadInput(t *testing.T) {
 			t.Chdir(t.TempDir())
 			lay(t, c.files)
 			lay(t, map[string]string{"rendered/.vipgen-files": "old\n", "rendered/old": "rendered before\n"})
-			before := snapshot(t)
+			before := snapshot(t, ".")
 			code, stdout, report := run("", c.args...)
 			if code != exitInput || stdout != "" {
 				t.Errorf("exit code %d, standard output %q", code, stdout)
@@ -149,7 +149,7 @@ func TestBadInput(t *testing.T) {
 					t.Errorf("with -o: exit code %d, report\n%s", code, again)
 				}
 			}
-			if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+			if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
 				t.Errorf("files have changed:\n%s", diff)
 			}
 		})
