@@ -26,9 +26,6 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	a := &app{in: in, out: out, err: errOut}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errOut)
 	return a.exit(root.Execute())
 }
 
@@ -66,6 +63,10 @@ for the same input.`,
 		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
 		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
+	// Before the commands that cobra adds, which keep the streams that they find.
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
