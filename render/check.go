@@ -30,7 +30,7 @@ func (r *resolver) checkVersion(o Options) {
 	known := ignition.SupportedOpenShift()
 	v := r.in.version(o)
 	if v != "" && !slices.Contains(known, v) {
-		p := problem.Problem{Code: problem.UnsupportedVersion, Found: source.Quote(v), Expected: known[0] + " to " + known[len(known)-1]}
+		p := problem.Problem{Code: problem.UnsupportedVersion, Found: source.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
 		doc := r.in.vipDoc
 		switch {
 		case o.OpenShiftVersion != "":
@@ -44,14 +44,14 @@ func (r *resolver) checkVersion(o Options) {
 		return
 	}
 	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
-		r.errorAt(r.in.vipDoc, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", "openshiftVersion "+orAny(v),
+		r.errorAt(r.in.vipDoc, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
 			"openshiftVersion 4.17 or later, the first with node disruption policies")
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
 	}
 	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, 20) {
-		r.errorAt(r.in.Install.Doc, problem.NeedsVersion, "arbiter", "openshiftVersion "+v, "openshiftVersion 4.20 or later, the first with arbiters")
+		r.errorAt(r.in.Install.Doc, problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
 	}
 }
 
@@ -62,13 +62,6 @@ func atLeast(v string, minor int) bool {
 		return false
 	}
 	return n >= minor
-}
-
-func orAny(v string) string {
-	if v == "" {
-		return "not given"
-	}
-	return v
 }
 
 func (r *resolver) checkTopology() {
@@ -122,7 +115,8 @@ func (r *resolver) checkVIPs() {
 		r.checkNetworks(v)
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
-			r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+first.field)
+			r.report(problem.Error, v.doc, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
+				Expected: "an address of its own, this is the one of " + first.field, Hint: r.sharingHint(first, v)})
 		} else {
 			seen[v.Addr] = v
 		}
@@ -166,10 +160,19 @@ func (r *resolver) checkPresence() bool {
 
 // mayShare: with a load balancer outside of the cluster one address may serve
 // both API and ingress, as the installer allows.
-func (r *resolver) mayShare(a, b place) bool {
-	isAPI := func(p place) bool { return slices.Contains(r.api, p) }
-	isIngress := func(p place) bool { return slices.Contains(r.ingress, p) }
-	return r.external() && (isAPI(a) && isIngress(b) || isIngress(a) && isAPI(b))
+func (r *resolver) mayShare(api, ingress place) bool {
+	return r.external() && r.apiAndIngress(api, ingress)
+}
+
+func (r *resolver) apiAndIngress(a, b place) bool {
+	return slices.Contains(r.api, a) && slices.Contains(r.ingress, b)
+}
+
+func (r *resolver) sharingHint(a, b place) string {
+	if r.apiAndIngress(a, b) {
+		return "only a load balancer outside of the cluster, spec.loadBalancer.type: External in vipgen.yaml, can serve both at one address"
+	}
+	return ""
 }
 
 func (r *resolver) external() bool {

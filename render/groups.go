@@ -125,7 +125,7 @@ func (r *resolver) routerIDs(groups []v1alpha1.Group) map[string]int {
 	ids, taken := map[string]int{}, map[int]string{}
 	give := func(group string, id int, field string) {
 		if by, ok := taken[id]; ok {
-			r.errorAt(r.in.vipDoc, problem.RouterIDTaken, field, fmt.Sprint(id), "an ID of its own, this is the one of "+by)
+			r.errorAt(r.in.vipDoc, problem.RouterIDTaken, field, fmt.Sprint(id), "an ID of its own, this is the one of group "+by)
 		}
 		ids[group], taken[id] = id, group
 	}

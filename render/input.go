@@ -74,9 +74,10 @@ func (in *Input) readVIPConfig(f *File) problem.List {
 		return list
 	}
 	in.vipDoc = doc
-	list = append(list, doc.DecodeStrict(in.VIP)...)
+	unread := doc.DecodeStrict(in.VIP)
+	list = append(list, unread...)
 	for _, p := range doc.Locate(in.VIP.Validate()) {
-		if !refused(list, p.Field) {
+		if !refused(unread, p.Field) {
 			list = append(list, p)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 	c := &ClusterConfig{}
 	if err := yaml.UnmarshalStrict(data, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %.500v", file, err) // it may quote all of the file
 	}
 	list := c.Validate()
 	for i := range list {
@@ -35,12 +35,8 @@ func (c *ClusterConfig) Marshal() ([]byte, error) { return yaml.Marshal(c) }
 // harmless there, whoever wrote the file, and that the parts fit together.
 func (c *ClusterConfig) Validate() problem.List {
 	k := &checker{}
-	if c.APIVersion != APIVersion {
-		k.add(problem.WrongKind, "apiVersion", quote(c.APIVersion), APIVersion)
-	}
-	if c.Kind != KindClusterConfig {
-		k.add(problem.WrongKind, "kind", quote(c.Kind), KindClusterConfig)
-	}
+	k.kind("apiVersion", c.APIVersion, APIVersion)
+	k.kind("kind", c.Kind, KindClusterConfig)
 	s := &c.Spec
 	k.name("metadata.name", c.Metadata.Name)
 	k.name("spec.domain", s.Domain)
@@ -175,7 +171,7 @@ func (k *checker) peers(at string, peers []Peer) {
 
 // validInterface says whether s can be the name of a network interface: at most
 // 15 bytes, as in Linux (IFNAMSIZ).
-func validInterface(s string) bool { return validWord(s, 15, "_-.@:") }
+func validInterface(s string) bool { return validWord(s, 15, "_-.:") }
 
 // validWord says whether s is a word of letters, digits and some marks.
 func validWord(s string, most int, marks string) bool {

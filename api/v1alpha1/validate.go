@@ -19,6 +19,17 @@ func (c *checker) add(code problem.Code, field, found, expected string) {
 	c.list = append(c.list, problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected})
 }
 
+// kind checks a word that has one value.
+func (c *checker) kind(field, got, want string) {
+	switch got {
+	case want:
+	case "":
+		c.add(problem.MissingField, field, "nothing", want)
+	default:
+		c.add(problem.WrongKind, field, quote(got), want)
+	}
+}
+
 // oneOf checks a word; the empty one stands for the default.
 func oneOf[T ~string](c *checker, field string, got T, want ...T) {
 	if got == "" || slices.Contains(want, got) {
@@ -47,12 +58,8 @@ func quote(s string) string {
 // every problem, by field.
 func (v *VIPConfig) Validate() problem.List {
 	c := &checker{}
-	if v.APIVersion != APIVersion {
-		c.add(problem.WrongKind, "apiVersion", quote(v.APIVersion), APIVersion)
-	}
-	if v.Kind != KindVIPConfig {
-		c.add(problem.WrongKind, "kind", quote(v.Kind), KindVIPConfig)
-	}
+	c.kind("apiVersion", v.APIVersion, APIVersion)
+	c.kind("kind", v.Kind, KindVIPConfig)
 	s := &v.Spec
 	c.vips("spec.apiVIPs", s.APIVIPs)
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
@@ -252,11 +259,12 @@ func (c *checker) ingress(list []Ingress) {
 			c.add(problem.ConflictingFields, field+".name", quote(g.Name), "each ingress controller once")
 		}
 		seen[g.Name] = true
+		if g.Name == DefaultIngress && g.VirtualRouterID != 0 {
+			c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "none: that of the default ingress controller is vrrp.virtualRouterIDs.ingress")
+		}
 		switch {
 		case g.Name == DefaultIngress && len(g.VIPs) > 0:
-			c.add(problem.ConflictingFields, field+".vips", fmt.Sprintf("%d VIPs", len(g.VIPs)), "none: those of the default ingress controller are ingressVIPs")
-		case g.Name == DefaultIngress && g.VirtualRouterID != 0:
-			c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "none: that of the default ingress controller is vrrp.virtualRouterIDs.ingress")
+			c.add(problem.ConflictingFields, field+".vips", "VIPs", "none: those of the default ingress controller are ingressVIPs")
 		case g.Name != DefaultIngress && len(g.VIPs) == 0:
 			c.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 		}
@@ -275,11 +283,12 @@ func (c *checker) ingress(list []Ingress) {
 
 func (c *checker) selector(field string, labels map[string]string) {
 	for _, k := range sortedKeys(labels) {
+		at := field + "[" + quote(k) + "]"
 		if !ValidLabelKey(k) {
-			c.add(problem.BadName, field, quote(k), "the key of a label")
+			c.add(problem.BadName, at, quote(k), "the key of a label")
 		}
 		if v := labels[k]; !ValidLabelValue(v) {
-			c.add(problem.BadValue, field, quote(v), "the value of a label")
+			c.add(problem.BadValue, at, quote(v), "the value of a label")
 		}
 	}
 }

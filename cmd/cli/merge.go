@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 
 // mergeProblem is the report of a file that nothing can be merged into.
 func mergeProblem(file string, err error) error {
-	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(),
+	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
 		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
 }
 
@@ -78,7 +79,7 @@ func conflictProblems(file string, conflicts []ignition.Conflict) error {
 	var list problem.List
 	for _, c := range conflicts {
 		list = append(list, problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,
-			Found: c.Detail, Expected: "nothing, or the same as rendered", Hint: "give --overwrite to replace it"})
+			Found: "another one, " + c.Detail, Expected: "nothing, or the same as rendered", Hint: "give --overwrite to replace it"})
 	}
 	return list
 }

@@ -66,7 +66,7 @@ problem reported; 3 could not read, write or run.`,
 		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
 		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
-	// Before completion is added, which keeps the output that it finds.
+	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -108,10 +108,10 @@ func (a *app) exit(err error) int {
 		a.report(list)
 		return exitInput
 	case errors.As(err, &use), isCobraUsage(err):
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
 		return exitInput
 	default:
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(err.Error()))
+		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
 		return exitFailed
 	}
 }

@@ -51,7 +51,7 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 // choosePlatform returns the one platform that the file has, or "". It looks
 // at keys alone: some platforms hold credentials.
 func (r *reader) choosePlatform() string {
-	if r.refused["platform"] {
+	if r.refused["platform"] || r.refused[""] {
 		return ""
 	}
 	here, cloud := r.present(onPremises), r.present(clouds)

@@ -31,10 +31,6 @@ func TestReadProblems(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"not YAML", "a: [", "ic.yaml:1:1: error: found a [ or { that is not closed, or lacks a value, expected YAML [syntax]\n"},
 		{"a list", "- a\n", `ic.yaml:1:1: error: found a list, expected a mapping [wrong-type]
-ic.yaml:1:1: error: apiVersion: found nothing, expected "v1" [missing-field]
-ic.yaml:1:1: error: baseDomain: found nothing, expected the domain that the cluster's names are in [missing-field]
-ic.yaml:1:1: error: metadata.name: found nothing, expected the name of the cluster [missing-field]
-ic.yaml:1:1: error: platform: found nothing, expected ` + platforms + ` (a platform without settings is written with braces, as in none: {}) [missing-field]
 `},
 
 		// Header.

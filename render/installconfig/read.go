@@ -72,7 +72,7 @@ func (r *reader) deprecated(field, found, expected string) {
 // missing reports a field that must be there, unless decoding found what
 // stands there, or around it, to be wrong.
 func (r *reader) missing(field, expected string, around ...string) {
-	for _, f := range append(around, field) {
+	for _, f := range append(around, field, "") {
 		if r.refused[f] {
 			return
 		}

@@ -125,7 +125,7 @@ func (d *decoder) unmarshalText(n *yaml.Node, v reflect.Value, u encoding.TextUn
 	default:
 		p.Code, p.Expected = problem.BadValue, "another value"
 		if err != nil {
-			p.Expected, p.Hint = "", err.Error()
+			p.Expected = err.Error()
 		}
 	}
 	d.report(n, p)

@@ -24,7 +24,7 @@ func (l *level) UnmarshalText(text []byte) error {
 
 type errLevel struct{}
 
-func (errLevel) Error() string { return "a level is low or high" }
+func (errLevel) Error() string { return "low or high" }
 
 type common struct {
 	Kind string `json:"kind"`
@@ -158,11 +158,11 @@ func TestDecodeProblems(t *testing.T) {
 		{"bad network", "network: 10.0.0.0\n",
 			"f.yaml:1:10: error: network: found \"10.0.0.0\", expected a network, such as 192.0.2.0/24 [bad-network]\n"},
 		{"bad own type", "level: middle\n",
-			"f.yaml:1:8: error: level: found \"middle\" (a level is low or high) [bad-value]\n"},
+			"f.yaml:1:8: error: level: found \"middle\", expected low or high [bad-value]\n"},
 		{"hostile text", "level: \"a\\nb\\e[31m\\u202e\"\n",
-			"f.yaml:1:8: error: level: found \"a\\nb\\x1b[31m\\u202e\" (a level is low or high) [bad-value]\n"},
+			"f.yaml:1:8: error: level: found \"a\\nb\\x1b[31m\\u202e\", expected low or high [bad-value]\n"},
 		{"long text", "level: " + strings.Repeat("ü", 90) + "\n",
-			"f.yaml:1:8: error: level: found \"" + strings.Repeat("ü", 80) + "\"... (a level is low or high) [bad-value]\n"},
+			"f.yaml:1:8: error: level: found \"" + strings.Repeat("ü", 80) + "\"..., expected low or high [bad-value]\n"},
 		{"map value", "labels:\n  example.com/rack: []\n",
 			"f.yaml:2:3: error: labels[\"example.com/rack\"]: found a list, expected text [wrong-type]\n"},
 		{"duplicate key", "version: a\nversion: b\n",

@@ -89,7 +89,7 @@ var syntaxKinds = []struct {
 		found: "a [ or { that is not closed, or lacks a comma"},
 	{message: "did not find expected node content", parser: true,
 		found: "a [ or { that is not closed, or lacks a value"},
-	{message: "unknown anchor",
+	{message: "unknown anchor", bisect: true,
 		found: "an alias to an anchor that the file does not have",
 		hint:  "quote text that starts with *"},
 	{message: "exceeded max depth", found: "nesting that is too deep"},

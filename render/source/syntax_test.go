@@ -60,7 +60,7 @@ func TestParseProblems(t *testing.T) {
 		{"reserved character", "a: b\npassword: @hunter2\n",
 			"f.yaml:2:1: error: found a tab, or a character that cannot start a value, expected YAML (indent with spaces; quote text that starts with @, ` or %) [syntax]\n"},
 		{"unknown alias", "a: b\npassword: *hunter2\n",
-			"f.yaml:1:1: error: found an alias to an anchor that the file does not have, expected YAML (quote text that starts with *) [syntax]\n"},
+			"f.yaml:2:1: error: found an alias to an anchor that the file does not have, expected YAML (quote text that starts with *) [syntax]\n"},
 		{"escape", "a: b\nc: \"\\q hunter2\"\n",
 			"f.yaml:2:1: error: found an unknown escape in quoted text, expected YAML (write a backslash as \\\\, or use single quotes) [syntax]\n"},
 		{"alias to itself", "a: &a [1, *a]\n",

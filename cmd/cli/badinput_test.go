@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the reports in testdata/bad")
+
+// goodInstallConfig is what a case has that brings no install-config.
+const goodInstallConfig = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: demo
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.2]
+    ingressVIPs: [192.0.2.3]
+    loadBalancer:
+      type: UserManaged
+`
+
+// badCase is a file of testdata/bad: what is wrong, the command line, the files
+// that it finds, and the report.
+type badCase struct {
+	archive *txtar.Archive
+	args    []string
+	files   map[string]string
+	report  string
+}
+
+const reportFile = "report"
+
+func readBadCase(t *testing.T, name string) *badCase {
+	t.Helper()
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, ok := strings.Cut(string(archive.Comment), "$ vipgen ")
+	if !ok {
+		t.Fatal("no line with the command")
+	}
+	c := &badCase{archive: archive, args: strings.Fields(command), files: map[string]string{"install-config.yaml": goodInstallConfig}}
+	for _, f := range archive.Files {
+		if f.Name == reportFile {
+			c.report = string(f.Data)
+		} else {
+			c.files[f.Name] = string(f.Data)
+		}
+	}
+	return c
+}
+
+// rewrite puts a report into the file of the case.
+func (c *badCase) rewrite(name, report string) error {
+	c.archive.Files = slices.DeleteFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == reportFile })
+	c.archive.Files = append(c.archive.Files, txtar.File{Name: reportFile, Data: []byte(report)})
+	return os.WriteFile(name, txtar.Format(c.archive), 0o644)
+}
+
+// run runs a command line in the current directory.
+func run(stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	code = Run(args, strings.NewReader(stdin), &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
+// lay writes files into the current directory.
+func lay(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// snapshot reads all files under a directory.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		out[p] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// unprintable is what no report may hold.
+var unprintable = regexp.MustCompile(`[^\P{C}\n\t]`)
+
+// Every wrong input gets exactly its report, exit code 2, nothing on standard
+// output and nothing written, also where there is something to write to.
+func TestBadInput(t *testing.T) {
+	names, err := filepath.Glob("testdata/bad/*.txtar")
+	if err != nil || len(names) < 60 {
+		t.Fatalf("%d cases, %v", len(names), err)
+	}
+	top, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			c := readBadCase(t, name)
+			t.Chdir(t.TempDir())
+			lay(t, c.files)
+			lay(t, map[string]string{"rendered/.vipgen-files": "old\n", "rendered/old": "rendered before\n"})
+			before := snapshot(t, ".")
+			code, stdout, report := run("", c.args...)
+			if code != exitInput || stdout != "" {
+				t.Errorf("exit code %d, standard output %q", code, stdout)
+			}
+			if unprintable.MatchString(report) {
+				t.Errorf("the report does not print: %q", report)
+			}
+			if *update {
+				if err := c.rewrite(filepath.Join(top, name), report); err != nil {
+					t.Fatal(err)
+				}
+			} else if diff := cmp.Diff(c.report, report); diff != "" {
+				t.Errorf("report (- wanted, + got):\n%s", diff)
+			}
+			if !strings.Contains(strings.Join(c.args, " "), " -") {
+				if code, _, again := run("", append(c.args, "-o", "rendered")...); code != exitInput || again != report {
+					t.Errorf("with -o: exit code %d, report\n%s", code, again)
+				}
+			}
+			if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
+				t.Errorf("files have changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// The table has a case for every code that a report can hold.
+func TestBadInputCoversCodes(t *testing.T) {
+	text, err := os.ReadFile("../../api/problem/codes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`(?m)^\t\w+ +Code = "(.+)"$`).FindAllSubmatch(text, -1)
+	if len(codes) < 20 {
+		t.Fatalf("only %d codes found", len(codes))
+	}
+	names, err := filepath.Glob("testdata/bad/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reports strings.Builder
+	for _, name := range names {
+		reports.WriteString(readBadCase(t, name).report)
+	}
+	for _, code := range codes {
+		if !strings.Contains(reports.String(), "["+string(code[1])+"]\n") {
+			t.Errorf("no case has a report with the code %s", code[1])
+		}
+	}
+}

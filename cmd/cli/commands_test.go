@@ -1,0 +1,323 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+// good makes a directory with a good install-config the current one.
+func good(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
+}
+
+// must runs a command line that has to succeed and gives its output.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := run("", args...)
+	if code != exitOK {
+		t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
+	}
+	return stdout
+}
+
+func walk(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, child := range c.Commands() {
+		walk(child, visit)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	walk((&app{}).root(), func(c *cobra.Command) {
+		words := strings.Fields(c.CommandPath())[1:]
+		if c.Name() == "help" || len(words) > 0 && words[0] == "completion" {
+			return // cobra's own
+		}
+		if c.Example == "" || c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: example %q, short %q", c.CommandPath(), c.Example, c.Short)
+		}
+		help := must(t, append(words, "--help")...)
+		if !strings.Contains(help, "Examples:\n") || !strings.Contains(help, "Usage:\n") {
+			t.Errorf("%s --help:\n%s", c.CommandPath(), help)
+		}
+	})
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		args string
+		want int
+	}{
+		{"", exitOK},
+		{"render", exitOK},
+		{"render .", exitOK},
+		{"render install-config.yaml -o out", exitOK},
+		{"render install-config.yaml -o out --check", exitOK},
+		{"render install-config.yaml -o elsewhere --check", exitFinding},
+		{"render install-config.yaml --install-dir out --check", exitFinding},
+		{"render install-config.yaml --merge a.ign --role worker --check", exitFinding},
+		{"render install-config.yaml --merge a.ign --role worker", exitOK},
+		{"render install-config.yaml --merge a.ign --role worker --check", exitOK},
+		{"render install-config.yaml --os flatcar --format ignition --role master", exitOK},
+		{"render install-config.yaml -o a.ign", exitFailed},
+		{"render install-config.yaml -o a.ign/b", exitFailed},
+		{"render install-config.yaml --install-dir a.ign", exitFailed},
+		{"validate", exitOK},
+		{"validate no-such.yaml", exitInput},
+		{"images", exitOK},
+		{"images -o yaml", exitInput},
+		{"inspect out", exitOK},
+		{"inspect out -o files", exitOK},
+		{"inspect install-config.yaml", exitInput},
+		{"inspect no-such", exitInput},
+		{"inspect", exitInput},
+		{"inspect out -o a.ign", exitFailed},
+		{"vr-ids one", exitOK},
+		{"vr-ids cnf10 cnf11", exitFinding},
+		{"vr-ids Upper", exitInput},
+		{"vr-ids", exitInput},
+		{"schema", exitOK},
+		{"schema x", exitInput},
+		{"version", exitOK},
+		{"completion bash", exitOK},
+		{"nonsense", exitInput},
+		{"preview --node a", exitInput},
+		{"preview", exitInput},
+		{"preview --facts no-such.yaml", exitInput},
+	}
+	good(t)
+	lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`})
+	for _, tt := range tests {
+		if code, _, stderr := run("", strings.Fields(tt.args)...); code != tt.want {
+			t.Errorf("vipgen %s: exit code %d, want %d\n%s", tt.args, code, tt.want, stderr)
+		}
+	}
+}
+
+// A stream that cannot be written to is a failure, not a mistake of the user.
+func TestExitCodeOfBrokenPipe(t *testing.T) {
+	good(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"render"}, {"schema"}, {"vr-ids", "a"}, {"images"}, {"validate"}, {"inspect", "a.ign"}} {
+		lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`})
+		var errOut strings.Builder
+		if code := Run(args, strings.NewReader(""), full, &errOut); code != exitFailed || !strings.Contains(errOut.String(), "no space left") {
+			t.Errorf("%q: exit code %d, %q", args, code, errOut.String())
+		}
+	}
+}
+
+func TestVRIDs(t *testing.T) {
+	code, stdout, stderr := run("", "vr-ids", "vmware", "cnf10", "cnf11")
+	want := `CLUSTER  API  INGRESS
+vmware   109  124
+cnf10    147  2
+cnf11    228  147
+cnf10's API and cnf11's ingress collide at 147; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them
+`
+	if diff := cmp.Diff(want, stdout); diff != "" || code != exitFinding || stderr != "" {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, diff)
+	}
+}
+
+func TestJSONOutputs(t *testing.T) {
+	tests := []struct {
+		args string
+		code int
+		want any
+	}{
+		{"vr-ids cnf10 cnf11 -o json", exitFinding, map[string]any{
+			"clusters": []any{
+				map[string]any{"cluster": "cnf10", "api": 147., "ingress": 2.},
+				map[string]any{"cluster": "cnf11", "api": 228., "ingress": 147.},
+			},
+			"collisions": []any{map[string]any{"id": 147., "users": []any{"cnf10's API", "cnf11's ingress"}}},
+		}},
+		{"vr-ids vmware -o json", exitOK, map[string]any{
+			"clusters":   []any{map[string]any{"cluster": "vmware", "api": 109., "ingress": 124.}},
+			"collisions": []any{},
+		}},
+		{"validate -o json", exitOK, map[string]any{"valid": true, "problems": []any{}}},
+		{"validate no-such.yaml -o json", exitInput, map[string]any{"valid": false, "problems": []any{map[string]any{
+			"file": "no-such.yaml", "severity": "error", "code": "unreadable", "found": "no such file or directory", "expected": "a file that can be read"}}}},
+		{"images -o json --openshift-version 4.18", exitOK, map[string]any{
+			"agent":      "quay.io/vipgen/vipgen-agent:v1alpha1",
+			"keepalived": "quay.io/openshift/origin-keepalived-ipfailover:4.18",
+			"haproxy":    "quay.io/openshift/origin-haproxy-router:4.18",
+			"coredns":    "quay.io/openshift/origin-coredns:4.18",
+		}},
+	}
+	good(t)
+	for _, tt := range tests {
+		code, stdout, stderr := run("", strings.Fields(tt.args)...)
+		var got any
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tt.code || stderr != "" {
+			t.Errorf("%s: exit code %d, %v, %q", tt.args, code, err, stderr)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s:\n%s", tt.args, diff)
+		}
+	}
+	for _, args := range []string{"version -o json", "schema"} {
+		if out := must(t, strings.Fields(args)...); !json.Valid([]byte(out)) {
+			t.Errorf("%s: no JSON: %s", args, out)
+		}
+	}
+}
+
+// What is piped is plain, and nothing but what was asked for.
+func TestPlainOutput(t *testing.T) {
+	good(t)
+	for _, args := range []string{"render", "validate", "images", "schema", "version", "vr-ids vmware", "render -o out",
+		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
+		code, stdout, stderr := run("", strings.Fields(args)...)
+		if code != exitOK || stderr != "" || strings.Contains(stdout, "\x1b") {
+			t.Errorf("%s: exit code %d, %q", args, code, stderr)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out := must(t, "completion", shell); !strings.Contains(out, "vipgen") || len(out) < 1000 {
+			t.Errorf("%s: %.200s", shell, out)
+		}
+	}
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"__complete", "render", "--os", ""}, "fcos\nflatcar\nopenshift\n"},
+		{[]string{"__complete", "render", "--format", "m"}, "machineconfig\n"},
+		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n"},
+		{[]string{"__complete", "render", "x"}, "yaml\nyml\n:8\n"},
+		{[]string{"__complete", "preview", "--profile", ""}, "start\ntarget\n"},
+	}
+	for _, tt := range tests {
+		out := must(t, tt.args...)
+		for _, line := range strings.Split(strings.TrimSpace(tt.want), "\n") {
+			if !strings.Contains("\n"+out, "\n"+line+"\n") {
+				t.Errorf("%q: no %q in\n%s", tt.args, line, out)
+			}
+		}
+	}
+}
+
+// Drift shows as what is different on nodes, not as changed base64.
+func TestCheck(t *testing.T) {
+	good(t)
+	must(t, "render", "-o", "out", "--format", "machineconfig,ignition")
+	must(t, "render", "-o", "out", "--format", "machineconfig,ignition", "--check")
+	lay(t, map[string]string{
+		"install-config.yaml": strings.Replace(goodInstallConfig, "ingressVIPs: [192.0.2.3]", "ingressVIPs: [192.0.2.4]", 1),
+		"vipgen.yaml":         vipConfigHead + "spec: {pools: [{name: infra}]}\n",
+	})
+	before := snapshot(t, ".")
+	code, stdout, stderr := run("", "render", "-o", "out", "--format", "machineconfig", "--check")
+	if code != exitFinding || stderr != "" {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	for _, want := range []string{
+		"out/machineconfigs/99-master-vipgen.yaml: differs\n  /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml\n    --- in the directory\n    +++ rendered\n",
+		"\n    -    - 192.0.2.3\n    +    - 192.0.2.4\n",
+		"out/machineconfigs/99-worker-vipgen-infra.yaml: missing\n",
+		"out/ignition/worker.ign: no longer rendered\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "base64") || strings.Contains(stdout, "data:") {
+		t.Errorf("encoded contents in\n%s", stdout)
+	}
+	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
+		t.Errorf("--check wrote:\n%s", diff)
+	}
+}
+
+// Standard input is an install-config, too.
+func TestStandardInput(t *testing.T) {
+	good(t)
+	want := must(t, "render")
+	code, got, stderr := run(goodInstallConfig, "render", "-")
+	if code != exitOK || got != want {
+		t.Errorf("exit code %d, %q, the same output: %t", code, stderr, got == want)
+	}
+}
+
+// Merging twice is merging once, and what others wrote is replaced only when
+// asked for.
+func TestMerge(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{"master.ign": `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/other","mode":420,"contents":{"source":"data:,mine"}}]}}`})
+	must(t, "render", "--merge", "master.ign")
+	once := snapshot(t, ".")["master.ign"]
+	if !strings.Contains(once, "data:,mine") || !strings.Contains(once, "cluster.yaml") {
+		t.Errorf("merged:\n%.500s", once)
+	}
+	must(t, "render", "--merge", "master.ign")
+	if twice := snapshot(t, ".")["master.ign"]; twice != once {
+		t.Errorf("merged twice:\n%s", cmp.Diff(once, twice))
+	}
+	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "[192.0.2.3]", "[192.0.2.4]", 1)})
+	if code, _, report := run("", "render", "--merge", "master.ign"); code != exitInput || snapshot(t, ".")["master.ign"] != once {
+		t.Errorf("a conflict: exit code %d, %s", code, report)
+	}
+	must(t, "render", "--merge", "master.ign", "--overwrite")
+	if snapshot(t, ".")["master.ign"] == once {
+		t.Error("--overwrite replaced nothing")
+	}
+}
+
+// The files of one node, by flags.
+func TestPreview(t *testing.T) {
+	good(t)
+	args := strings.Fields("preview --node m0 --role master --interface eno1 --address 192.0.2.10/24 --peer m1=192.0.2.11 --peer w0:worker=192.0.2.20 --upstream 198.51.100.1")
+	all := must(t, args...)
+	for _, want := range []string{
+		"##### /etc/keepalived/keepalived.conf\n", "##### /etc/haproxy/haproxy.cfg\n", "##### /etc/coredns/Corefile\n", "##### /etc/coredns/hosts\n",
+		"    unicast_src_ip 192.0.2.10\n", "    server m1 192.0.2.11:6443\n", "forward . 198.51.100.1 {\n", "192.0.2.20 w0 w0.demo.example.com\n",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if one := must(t, append(args, "--file", "haproxy.cfg")...); !strings.Contains(all, one) || strings.Contains(one, "#####") {
+		t.Errorf("--file haproxy.cfg:\n%s", one)
+	}
+	must(t, append(args, "-o", "out")...)
+	if snapshot(t, "out")["out/etc/haproxy/haproxy.cfg"] == "" {
+		t.Error("-o wrote no haproxy.cfg")
+	}
+	for flags, want := range map[string]string{
+		"--file nope":                  "this node has keepalived.conf, haproxy.cfg, Corefile, hosts",
+		"--profile slow":               "expected start or target",
+		"--role infra":                 "this cluster has bootstrap, master, worker",
+		"--peer m1=192.0.2.12":         `found "m1", expected each node once`,
+		"--address 192.0.2.10":         "expected an address with its prefix length",
+		"--upstream dns":               "expected an address",
+		"--peer m2":                    "expected name[:role]=address[,address]",
+		"--facts facts.yaml":           "if any flags in the group [facts node]",
+		"--interface toolongname12345": "at most 15",
+	} {
+		if code, _, stderr := run("", append(args, strings.Fields(flags)...)...); code != exitInput || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, no %q in %q", flags, code, want, stderr)
+		}
+	}
+	lay(t, map[string]string{"facts.yaml": "name: m0\nrole: master\ninterfaces: []\nupstreems: []\npeers: [{name: a b, role: master, addresses: []}]\n"})
+	code, _, stderr := run("", "preview", "--facts", "facts.yaml")
+	if want := "facts.yaml:4:1: error: upstreems: found \"upstreems\" (did you mean \"upstreams\"?) [unknown-field]\n"; code != exitInput || !strings.HasPrefix(stderr, want) {
+		t.Errorf("facts: exit code %d\n%s", code, stderr)
+	}
+}

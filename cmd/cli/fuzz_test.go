@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"os"
+	"testing"
+)
+
+// FuzzInspect: any file is refused or listed as text that prints, and is
+// extracted into the given directory only.
+func FuzzInspect(f *testing.F) {
+	f.Add([]byte(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:,a%1b"}}]},"systemd":{"units":[{"name":"a.service","dropins":[{"name":"b.conf","contents":"c"}]}]}}`))
+	f.Add([]byte("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - path: /../../etc/x\n        contents: {source: 'data:;base64,YQ=='}\n"))
+	f.Add([]byte(`{"ignition":{"version":"2.2.0"},"storage":{"files":[{"filesystem":"root","path":"/a","contents":{"source":"data:text/plain;charset=utf-8;base64,YQ==","verification":{}}}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--contents", "-"}} {
+			code, stdout, stderr := run(string(data), args...)
+			if code != exitOK && (code != exitInput || stdout != "" || stderr == "") {
+				t.Errorf("exit code %d, output %q, report %q", code, stdout, stderr)
+			}
+			if unprintable.MatchString(stdout) || unprintable.MatchString(stderr) {
+				t.Errorf("does not print: %q %q", stdout, stderr)
+			}
+		}
+		top := t.TempDir()
+		code, stdout, stderr := run(string(data), "inspect", "-", "-o", top+"/out")
+		if code == exitFailed && stderr == "" || stdout != "" {
+			t.Errorf("exit code %d, output %q", code, stdout)
+		}
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != "out" || code != exitOK {
+				t.Errorf("exit code %d, and %s is there", code, e.Name())
+			}
+		}
+	})
+}

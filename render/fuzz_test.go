@@ -1,0 +1,267 @@
+package render_test
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+const (
+	baremetalConfig = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo}
+networking:
+  machineNetwork: [{cidr: 192.0.2.0/24}, {cidr: "2001:db8::/64"}]
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.2, "2001:db8::2"]
+    ingressVIPs: [192.0.2.3, "2001:db8::3"]
+`
+	noneConfig = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo.prod}
+networking:
+  machineNetwork: [{cidr: 192.0.2.0/24}]
+compute: [{name: worker, replicas: 2}, {name: infra, replicas: 1}]
+platform: {none: {}}
+`
+	fullVIPConfig = `apiVersion: vipgen.io/v1alpha1
+kind: VIPConfig
+spec:
+  openshiftVersion: "4.18"
+  apiVIPs: [192.0.2.2]
+  ingressVIPs: [192.0.2.3]
+  vrrp: {profile: custom, mode: multicast, version: 2, advertInterval: 2s, virtualRouterIDs: {api: 50, ingress: 51}}
+  ports: {haproxy: 9446}
+  images: {agent: "registry.example.com/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000"}
+  dns:
+    upstreams: [198.51.100.1]
+    records: [{name: registry.example.com, addresses: [192.0.2.9]}, {name: "*.x.example.com", addresses: ["2001:db8::9"]}]
+  ingress:
+  - {name: default, domains: [apps.example.com], nodeSelector: {node-role.kubernetes.io/infra: ""}}
+  - {name: blue, vips: [192.0.2.4], domains: [blue.example.com], virtualRouterID: 52, healthPort: 1937}
+  pools: [{name: storage}]
+  manifests: {nodeDisruptionPolicy: true}
+`
+	agentConfig = `apiVersion: v1beta1
+kind: AgentConfig
+rendezvousIP: 192.0.2.11
+hosts:
+- hostname: master-0
+  role: master
+  networkConfig:
+    interfaces:
+    - name: eno1
+      ipv4: {enabled: true, address: [{ip: 192.0.2.11, prefix-length: 24}]}
+`
+)
+
+// Characters that rendered daemon configurations are made of. None of them lets
+// a value end its line or begin something else: there are no backticks, no
+// dollar but at the end of a pattern, and template delimiters only around the
+// question's name.
+var (
+	inertConf     = regexp.MustCompile(`^[A-Za-z0-9 \n#{}()\[\].,:;/@_'"-]*$`)
+	inertCorefile = regexp.MustCompile(`^[A-Za-z0-9 \n#{}()\[\].,:;/@_'"*^+\\-]*$`)
+)
+
+func checkInert(t *testing.T, f render.OutputFile) {
+	t.Helper()
+	text := string(f.Data)
+	allowed := inertConf
+	if f.Path == v1alpha1.Corefile {
+		allowed = inertCorefile
+		text = strings.ReplaceAll(text, "$\n", "\n")
+		text = strings.ReplaceAll(text, `"{{ .Name }} `, `"`)
+		text = strings.ReplaceAll(text, "%", "") // zones of upstreams
+	}
+	if !allowed.MatchString(text) || strings.Contains(text, "{{") {
+		t.Errorf("%s is not inert:\n%s", f.Path, f.Data)
+	}
+}
+
+// nodeOf gives a node of a cluster with an address in every machine network,
+// and a peer that can take over.
+func nodeOf(c *v1alpha1.ClusterConfig, role string) *v1alpha1.Node {
+	iface := v1alpha1.Interface{Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true}
+	peer := v1alpha1.Peer{Name: "peer", Role: role}
+	for _, n := range c.Spec.MachineNetworks {
+		own := n.Masked().Addr().Next()
+		iface.Addresses = append(iface.Addresses, netip.PrefixFrom(own, n.Bits()))
+		peer.Addresses = append(peer.Addresses, own.Next())
+	}
+	return &v1alpha1.Node{Name: "node", Role: role, Interfaces: []v1alpha1.Interface{iface}, Peers: append([]v1alpha1.Peer{peer}, c.Spec.Peers...)}
+}
+
+func checkPreview(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) {
+	t.Helper()
+	files, err := render.Preview(c, n)
+	if err != nil {
+		t.Fatalf("preview of a %s: %v", n.Role, err)
+	}
+	for _, f := range files {
+		checkInert(t, f)
+	}
+}
+
+// checkCluster: what was accepted can be rendered, and nodes accept it.
+func checkCluster(t *testing.T, c *render.Cluster) {
+	t.Helper()
+	r := &render.Renderer{}
+	if _, err := r.Stream(c, render.Want{Variant: "openshift"}); err != nil {
+		t.Fatalf("stream: %v", err)
+	}
+	bundles, err := c.Bundles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bundles {
+		for _, f := range b.Files {
+			if f.Path != v1alpha1.ClusterConfigPath {
+				continue
+			}
+			if _, err := v1alpha1.LoadClusterConfig(f.Path, f.Contents); err != nil {
+				t.Fatalf("nodes refuse cluster.yaml: %v\n%s", err, f.Contents)
+			}
+		}
+		checkPreview(t, c.Config, nodeOf(c.Config, b.Role))
+	}
+}
+
+// checkReport: every problem is one line that prints.
+func checkReport(t *testing.T, c *render.Cluster, list problem.List, err error) {
+	t.Helper()
+	if (c == nil) != (err != nil) || (err != nil) != (list.Err() != nil) {
+		t.Fatalf("cluster %t, error %v, report %v", c != nil, err, list)
+	}
+	for _, p := range list {
+		if strings.ContainsFunc(p.String(), func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) {
+			t.Errorf("a problem does not print: %q", p.String())
+		}
+	}
+}
+
+func load(t *testing.T, s render.Sources) {
+	t.Helper()
+	c, list, err := render.Load(s, render.Options{})
+	checkReport(t, c, list, err)
+	if c != nil {
+		checkCluster(t, c)
+	}
+}
+
+func file(name string, data []byte) *render.File { return &render.File{Name: name, Data: data} }
+
+// FuzzVIPConfig: any vipgen.yaml is refused with a report or renders.
+func FuzzVIPConfig(f *testing.F) {
+	f.Add([]byte(fullVIPConfig))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, install := range []string{baremetalConfig, noneConfig} {
+			load(t, render.Sources{InstallConfig: *file("install-config.yaml", []byte(install)), VIPConfig: file("vipgen.yaml", data)})
+		}
+	})
+}
+
+// FuzzInstallConfig: any install-config.yaml is refused with a report or
+// renders.
+func FuzzInstallConfig(f *testing.F) {
+	f.Add([]byte(baremetalConfig))
+	f.Add([]byte(noneConfig))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		load(t, render.Sources{InstallConfig: *file("install-config.yaml", data)})
+	})
+}
+
+// FuzzAgentConfig: any agent-config.yaml is refused with a report or renders.
+func FuzzAgentConfig(f *testing.F) {
+	f.Add([]byte(agentConfig))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		load(t, render.Sources{InstallConfig: *file("install-config.yaml", []byte(baremetalConfig)), AgentConfig: file("agent-config.yaml", data)})
+	})
+}
+
+func clusterConfig(t testing.TB, install, vip string) *v1alpha1.ClusterConfig {
+	t.Helper()
+	s := render.Sources{InstallConfig: *file("install-config.yaml", []byte(install))}
+	if vip != "" {
+		s.VIPConfig = file("vipgen.yaml", []byte(vip))
+	}
+	c, list, err := render.Load(s, render.Options{})
+	if err != nil {
+		t.Fatal(list)
+	}
+	return c.Config
+}
+
+// FuzzLoadClusterConfig: any cluster.yaml is refused, or renders on nodes of
+// every role and is written as it was read.
+func FuzzLoadClusterConfig(f *testing.F) {
+	for _, c := range []*v1alpha1.ClusterConfig{clusterConfig(f, baremetalConfig, ""), clusterConfig(f, noneConfig, fullVIPConfig)} {
+		data, err := c.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := v1alpha1.LoadClusterConfig("cluster.yaml", data)
+		if err != nil {
+			return
+		}
+		written, err := c.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := v1alpha1.LoadClusterConfig("cluster.yaml", written)
+		if err != nil {
+			t.Fatalf("what was written is refused: %v\n%s", err, written)
+		}
+		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			t.Errorf("not read as it was written:\n%s", diff)
+		}
+		for _, role := range []string{"bootstrap", "master", "worker", "arbiter", "infra"} {
+			checkPreview(t, c, nodeOf(c, role))
+		}
+	})
+}
+
+// FuzzNode: any facts of a node are refused or render.
+func FuzzNode(f *testing.F) {
+	full := nodeOf(clusterConfig(f, baremetalConfig, ""), "master")
+	full.Labels = map[string]string{"node-role.kubernetes.io/worker": ""}
+	full.Upstreams = []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("fe80::1%br-ex")}
+	full.VRRP = &v1alpha1.VRRPSettings{Profile: "fast", Mode: "multicast", Version: 3, AdvertIntervalMS: 100}
+	data, err := yaml.Marshal(full)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	clusters := []*v1alpha1.ClusterConfig{clusterConfig(f, baremetalConfig, ""), clusterConfig(f, noneConfig, fullVIPConfig)}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := &v1alpha1.Node{}
+		if yaml.UnmarshalStrict(data, n) != nil || n.Validate().Err() != nil {
+			return
+		}
+		for _, c := range clusters {
+			checkPreview(t, c, n)
+		}
+	})
+}
+
+// The characters that are allowed leave out what would be syntax.
+func TestInert(t *testing.T) {
+	for _, bad := range []string{"a`b`", "$(a)", "a%n", "a\x00", "a\rb", "a\u2028b", "a|b", "a&b", "a<b", "a~", "а"} {
+		if inertConf.MatchString(bad) || inertCorefile.MatchString(bad) {
+			t.Errorf("%q counts as inert", bad)
+		}
+	}
+}
