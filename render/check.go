@@ -30,7 +30,7 @@ func (r *resolver) checkVersion(o Options) {
 	known := ignition.SupportedOpenShift()
 	v := r.in.version(o)
 	if v != "" && !slices.Contains(known, v) {
-		p := problem.Problem{Code: problem.UnsupportedVersion, Found: source.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
+		p := problem.Problem{Code: problem.UnsupportedVersion, Found: problem.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
 		doc := r.in.vipDoc
 		switch {
 		case o.OpenShiftVersion != "":

@@ -79,7 +79,7 @@ func (k *checker) name(field, s string) {
 	case s == "":
 		k.add(problem.MissingField, field, "nothing", "a DNS name")
 	case !ValidName(s):
-		k.add(problem.BadName, field, quote(s), "a DNS name of lower-case letters, digits, hyphens and periods")
+		k.add(problem.BadName, field, problem.Quote(s), "a DNS name of lower-case letters, digits, hyphens and periods")
 	}
 }
 
@@ -100,7 +100,7 @@ func (k *checker) groups(groups []Group) {
 	for i, g := range groups {
 		field := fmt.Sprintf("spec.groups[%d]", i)
 		if names[g.Name] {
-			k.add(problem.ConflictingFields, field+".name", quote(g.Name), "each group once")
+			k.add(problem.ConflictingFields, field+".name", problem.Quote(g.Name), "each group once")
 		}
 		names[g.Name] = true
 		if by, taken := ids[g.VirtualRouterID]; taken && g.VirtualRouterID != 0 {
@@ -126,7 +126,7 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	}
 	k.selector(field+".nodeSelector", g.NodeSelector)
 	if g.Controller != "" && !ValidLabel(g.Controller) {
-		k.add(problem.BadName, field+".controller", quote(g.Controller), "the name of an IngressController")
+		k.add(problem.BadName, field+".controller", problem.Quote(g.Controller), "the name of an IngressController")
 	}
 	if g.HealthPort < 0 || g.HealthPort > 65535 {
 		k.add(problem.BadValue, field+".healthPort", fmt.Sprint(g.HealthPort), "a port, 1 to 65535")
@@ -135,7 +135,7 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 		return
 	}
 	if !validWord(g.Instance, maxInstance, "_-.") {
-		k.add(problem.BadName, field+".instance", quote(g.Instance), "letters, digits, hyphens, underscores and periods")
+		k.add(problem.BadName, field+".instance", problem.Quote(g.Instance), "letters, digits, hyphens, underscores and periods")
 	}
 	if g.Password != "" && !validWord(g.Password, 8, "_-.") {
 		k.add(problem.BadValue, field+".password", "another text", "at most 8 letters, digits, hyphens, underscores and periods")
@@ -163,7 +163,7 @@ func (k *checker) peers(at string, peers []Peer) {
 		k.name(field+".role", p.Role)
 		k.addresses(field+".addresses", p.Addresses)
 		if seen[p.Name] && p.Name != "" {
-			k.add(problem.ConflictingFields, field+".name", quote(p.Name), "each node once")
+			k.add(problem.ConflictingFields, field+".name", problem.Quote(p.Name), "each node once")
 		}
 		seen[p.Name] = true
 	}
@@ -195,7 +195,7 @@ func (n *Node) Validate() problem.List {
 	for i, iface := range n.Interfaces {
 		field := fmt.Sprintf("interfaces[%d]", i)
 		if !validInterface(iface.Name) {
-			k.add(problem.BadName, field+".name", quote(iface.Name), "the name of an interface, at most 15 letters, digits and marks")
+			k.add(problem.BadName, field+".name", problem.Quote(iface.Name), "the name of an interface, at most 15 letters, digits and marks")
 		}
 		for j, a := range iface.Addresses {
 			if what := UsableAddress(a.Addr()); what != "" {
@@ -206,7 +206,7 @@ func (n *Node) Validate() problem.List {
 	k.peers("peers", n.Peers)
 	for i, a := range n.Upstreams {
 		if !a.IsValid() || a.Zone() != "" && !validInterface(a.Zone()) {
-			k.add(problem.BadAddress, fmt.Sprintf("upstreams[%d]", i), quote(a.String()), "the address of a DNS server")
+			k.add(problem.BadAddress, fmt.Sprintf("upstreams[%d]", i), problem.Quote(a.String()), "the address of a DNS server")
 		}
 	}
 	if n.VRRP != nil {

@@ -26,7 +26,7 @@ func (c *checker) kind(field, got, want string) {
 	case "":
 		c.add(problem.MissingField, field, "nothing", want)
 	default:
-		c.add(problem.WrongKind, field, quote(got), want)
+		c.add(problem.WrongKind, field, problem.Quote(got), want)
 	}
 }
 
@@ -35,7 +35,7 @@ func oneOf[T ~string](c *checker, field string, got T, want ...T) {
 	if got == "" || slices.Contains(want, got) {
 		return
 	}
-	c.add(problem.BadValue, field, quote(string(got)), alternatives(want))
+	c.add(problem.BadValue, field, problem.Quote(string(got)), alternatives(want))
 }
 
 func alternatives[T ~string](want []T) string {
@@ -44,14 +44,6 @@ func alternatives[T ~string](want []T) string {
 		words[i] = string(w)
 	}
 	return strings.Join(words, " or ")
-}
-
-// quote makes text from a file safe to print, and short.
-func quote(s string) string {
-	if len(s) > 80 {
-		s = s[:80] + "..."
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // Validate checks what can be checked without the install-config and reports
@@ -208,7 +200,7 @@ func ValidImage(s string) bool {
 
 func (c *checker) image(field, s string) {
 	if s != "" && !ValidImage(s) {
-		c.add(problem.BadImage, field, quote(s), "an image such as quay.io/org/name@sha256:...")
+		c.add(problem.BadImage, field, problem.Quote(s), "an image such as quay.io/org/name@sha256:...")
 	}
 }
 
@@ -222,7 +214,7 @@ func (c *checker) dns(d *DNS) {
 		field := fmt.Sprintf("spec.dns.records[%d]", i)
 		c.domain(field+".name", strings.TrimPrefix(r.Name, "*."), r.Name, `a name such as registry.example.com or *.apps2.example.com`)
 		if seen[r.Name] && r.Name != "" {
-			c.add(problem.ConflictingFields, field+".name", quote(r.Name), "each name once")
+			c.add(problem.ConflictingFields, field+".name", problem.Quote(r.Name), "each name once")
 		}
 		seen[r.Name] = true
 		if len(r.Addresses) == 0 {
@@ -238,7 +230,7 @@ func (c *checker) domain(field, name, found, expected string) {
 	case found == "":
 		c.add(problem.MissingField, field, "nothing", expected)
 	case !ValidName(name) || !strings.Contains(name, "."):
-		c.add(problem.BadName, field, quote(found), expected)
+		c.add(problem.BadName, field, problem.Quote(found), expected)
 	}
 }
 
@@ -253,10 +245,10 @@ func (c *checker) ingress(list []Ingress) {
 		field := fmt.Sprintf("spec.ingress[%d]", i)
 		c.label(field+".name", g.Name, "the name of an IngressController")
 		if ValidLabel(g.Name) && len(g.Name) > maxIngressName {
-			c.add(problem.BadName, field+".name", quote(g.Name), fmt.Sprintf("at most %d characters", maxIngressName))
+			c.add(problem.BadName, field+".name", problem.Quote(g.Name), fmt.Sprintf("at most %d characters", maxIngressName))
 		}
 		if seen[g.Name] && g.Name != "" {
-			c.add(problem.ConflictingFields, field+".name", quote(g.Name), "each ingress controller once")
+			c.add(problem.ConflictingFields, field+".name", problem.Quote(g.Name), "each ingress controller once")
 		}
 		seen[g.Name] = true
 		if g.Name == DefaultIngress && g.VirtualRouterID != 0 {
@@ -283,12 +275,12 @@ func (c *checker) ingress(list []Ingress) {
 
 func (c *checker) selector(field string, labels map[string]string) {
 	for _, k := range sortedKeys(labels) {
-		at := field + "[" + quote(k) + "]"
+		at := field + "[" + problem.Quote(k) + "]"
 		if !ValidLabelKey(k) {
-			c.add(problem.BadName, at, quote(k), "the key of a label")
+			c.add(problem.BadName, at, problem.Quote(k), "the key of a label")
 		}
 		if v := labels[k]; !ValidLabelValue(v) {
-			c.add(problem.BadValue, at, quote(v), "the value of a label")
+			c.add(problem.BadValue, at, problem.Quote(v), "the value of a label")
 		}
 	}
 }
@@ -298,7 +290,7 @@ func (c *checker) label(field, s, expected string) {
 	case s == "":
 		c.add(problem.MissingField, field, "nothing", expected)
 	case !ValidLabel(s):
-		c.add(problem.BadName, field, quote(s), expected+": lower-case letters, digits and hyphens, at most 63")
+		c.add(problem.BadName, field, problem.Quote(s), expected+": lower-case letters, digits and hyphens, at most 63")
 	}
 }
 
@@ -308,7 +300,7 @@ func (c *checker) pools(pools []Pool) {
 		field := fmt.Sprintf("spec.pools[%d].name", i)
 		c.label(field, p.Name, "the name of a pool")
 		if seen[p.Name] {
-			c.add(problem.ConflictingFields, field, quote(p.Name), "a name of its own, besides master, worker, arbiter and bootstrap")
+			c.add(problem.ConflictingFields, field, problem.Quote(p.Name), "a name of its own, besides master, worker, arbiter and bootstrap")
 		}
 		seen[p.Name] = p.Name != ""
 	}

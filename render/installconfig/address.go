@@ -5,7 +5,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // usable reports an address that neither a VIP nor a host can have.
@@ -14,7 +13,7 @@ func (r *reader) usable(a netip.Addr, field string) bool {
 	if why == "" {
 		return true
 	}
-	r.add(problem.BadAddress, field, source.Quote(a.String())+", "+why, "a unicast IP address", "")
+	r.add(problem.BadAddress, field, problem.Quote(a.String())+", "+why, "a unicast IP address", "")
 	return false
 }
 

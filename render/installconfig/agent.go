@@ -41,13 +41,13 @@ func (r *reader) agentVersion(in *agentFile) {
 	case "":
 		r.missing("apiVersion", `"v1beta1"`)
 	default:
-		r.add(problem.WrongKind, "apiVersion", source.Quote(v), `"v1beta1" or "v1alpha1"`, "")
+		r.add(problem.WrongKind, "apiVersion", problem.Quote(v), `"v1beta1" or "v1alpha1"`, "")
 	}
 	switch in.Kind {
 	case "AgentConfig":
 	case "":
 		r.missing("kind", `"AgentConfig"`)
 	default:
-		r.add(problem.WrongKind, "kind", source.Quote(in.Kind), `"AgentConfig"`, "")
+		r.add(problem.WrongKind, "kind", problem.Quote(in.Kind), `"AgentConfig"`, "")
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 func (r *reader) bareMetalHosts(in []fileBareMetalHost) []Host {
@@ -38,7 +37,7 @@ func (r *reader) vSphereHosts(in []fileVSphereHost) []Host {
 		field := fmt.Sprintf("platform.vsphere.hosts[%d]", i)
 		role, ok := vSphereRoles[h.Role]
 		if !ok {
-			r.add(problem.BadValue, field+".role", source.Quote(h.Role), "bootstrap, control-plane or compute", "")
+			r.add(problem.BadValue, field+".role", problem.Quote(h.Role), "bootstrap, control-plane or compute", "")
 		}
 		host := Host{Role: role, Field: field}
 		for j, p := range h.NetworkDevice.IPAddrs {
@@ -58,7 +57,7 @@ func (r *reader) hostName(field, name string, first map[string]string) string {
 	case name == "":
 		return ""
 	case !v1alpha1.ValidName(name):
-		r.add(problem.BadName, field, source.Quote(name), nameRule, "")
+		r.add(problem.BadName, field, problem.Quote(name), nameRule, "")
 		return ""
 	case first[name] != "":
 		r.second(field, name, first[name])
@@ -73,7 +72,7 @@ func (r *reader) role(field, role string) string {
 	case "", master, worker, arbiter:
 		return role
 	}
-	r.add(problem.BadValue, field, source.Quote(role), "master, worker or arbiter", "")
+	r.add(problem.BadValue, field, problem.Quote(role), "master, worker or arbiter", "")
 	return ""
 }
 
@@ -105,7 +104,7 @@ func (r *reader) stackAddresses(field, want string, in *fileStateStack) []Prefix
 		case !a.IP.IsValid():
 			r.missing(at+".ip", "an "+want+" address", at)
 		case family(a.IP) != want:
-			r.add(problem.BadAddress, at+".ip", source.Quote(a.IP.String()), "an "+want+" address", "")
+			r.add(problem.BadAddress, at+".ip", problem.Quote(a.IP.String()), "an "+want+" address", "")
 		case a.IP.Is6() && a.IP.Zone() == "" && a.IP.IsLinkLocalUnicast():
 			// Fine on an interface, but never a node's address (hard case 10).
 		case !r.usable(a.IP, at+".ip"):

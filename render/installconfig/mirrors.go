@@ -5,7 +5,6 @@ import (
 	"regexp"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // repository is a registry with an optional port and the path of a
@@ -54,7 +53,7 @@ func (r *reader) repository(field, name string) bool {
 		return false
 	}
 	if len(name) > 255 || !repository.MatchString(name) {
-		r.add(problem.BadImage, field, source.Quote(name), repositoryRule, "")
+		r.add(problem.BadImage, field, problem.Quote(name), repositoryRule, "")
 		return false
 	}
 	return true

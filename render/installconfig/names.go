@@ -6,7 +6,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 const (
@@ -31,7 +30,7 @@ func (r *reader) name(field, name, what string, around ...string) string {
 	case name == "":
 		r.missing(field, what, around...)
 	case !v1alpha1.ValidName(name) && (field != "baseDomain" || !v1alpha1.ValidName(strings.TrimSuffix(name, "."))):
-		r.add(problem.BadName, field, source.Quote(name), nameRule, "")
+		r.add(problem.BadName, field, problem.Quote(name), nameRule, "")
 	default:
 		return name
 	}
@@ -61,7 +60,7 @@ func (r *reader) word(field, s string) string {
 		ok = ok && (c >= 'a' && c <= 'z' || s[i] >= '0' && s[i] <= '9' || i > 0 && strings.IndexByte("-_.", s[i]) >= 0)
 	}
 	if !ok {
-		r.add(problem.BadValue, field, source.Quote(s), "a word of letters and digits", "")
+		r.add(problem.BadValue, field, problem.Quote(s), "a word of letters and digits", "")
 		return ""
 	}
 	return s

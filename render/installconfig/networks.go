@@ -7,7 +7,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // The installer's defaults; those of pods and services are IPv4 and so only
@@ -80,7 +79,7 @@ func (r *reader) machineNetworks(in *fileNetworks) []Network {
 	case len(in.MachineNetwork) == 0:
 		return []Network{{defaultMachineNetwork, "networking.machineNetwork", true}}
 	case old.IsValid() && in.MachineNetwork[0].CIDR.IsValid() && old != in.MachineNetwork[0].CIDR:
-		r.add(problem.ConflictingFields, "networking.machineCIDR", source.Quote(old.String()),
+		r.add(problem.ConflictingFields, "networking.machineCIDR", problem.Quote(old.String()),
 			fmt.Sprintf("%q, as in machineNetwork[0]", in.MachineNetwork[0].CIDR), "remove machineCIDR")
 	}
 	return networks
@@ -106,11 +105,11 @@ func (r *reader) network(networks []Network, p netip.Prefix, field string) []Net
 		return networks
 	}
 	if why := v1alpha1.UsableAddress(p.Addr()); why != "" {
-		r.add(problem.BadNetwork, field, source.Quote(p.String())+", "+why, "a network of unicast addresses", "")
+		r.add(problem.BadNetwork, field, problem.Quote(p.String())+", "+why, "a network of unicast addresses", "")
 		return networks
 	}
 	if p != p.Masked() {
-		r.add(problem.BadNetwork, field, source.Quote(p.String()),
+		r.add(problem.BadNetwork, field, problem.Quote(p.String()),
 			fmt.Sprintf("the network itself, %q", p.Masked()), "")
 		return networks
 	}

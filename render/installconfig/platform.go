@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // The platforms whose machines carry their own VIPs.
@@ -60,7 +59,7 @@ func (r *reader) choosePlatform() string {
 	case len(all) > 1:
 		r.add(problem.ConflictingFields, "platform", strings.Join(all, " and "), "one platform", "")
 	case len(cloud) == 1:
-		r.add(problem.CloudPlatform, "platform."+cloud[0], "the platform "+source.Quote(cloud[0]),
+		r.add(problem.CloudPlatform, "platform."+cloud[0], "the platform "+problem.Quote(cloud[0]),
 			"one of "+strings.Join(onPremises, ", "),
 			"it brings its own load balancer, so there is nothing to render; "+
 				"for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml")

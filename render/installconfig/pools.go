@@ -6,7 +6,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // The names of the pools that every cluster has, or can have.
@@ -34,7 +33,7 @@ func (r *reader) pools(c *InstallConfig, in *file) {
 // fixedPool is a pool whose name cannot be chosen.
 func (r *reader) fixedPool(field, name string, in filePool, replicas int) Pool {
 	if in.Name != "" && in.Name != name {
-		r.add(problem.BadName, field+".name", source.Quote(in.Name), strconv.Quote(name), "")
+		r.add(problem.BadName, field+".name", problem.Quote(in.Name), strconv.Quote(name), "")
 	}
 	return Pool{Name: name, Field: field, Replicas: r.replicas(field, in.Replicas, replicas)}
 }
@@ -53,14 +52,14 @@ func (r *reader) compute(in []filePool) []Pool {
 			r.missing(name, `the name of the pool, such as "worker"`, field)
 			continue
 		case !v1alpha1.ValidLabel(p.Name):
-			r.add(problem.BadName, name, source.Quote(p.Name), labelRule, "")
+			r.add(problem.BadName, name, problem.Quote(p.Name), labelRule, "")
 			continue
 		case p.Name == master || p.Name == arbiter:
-			r.add(problem.BadName, name, source.Quote(p.Name), "the name of a compute pool",
+			r.add(problem.BadName, name, problem.Quote(p.Name), "the name of a compute pool",
 				"master and arbiter have fields of their own, controlPlane and arbiter")
 			continue
 		case p.Name == "bootstrap" || p.Name == "control-plane":
-			r.add(problem.BadName, name, source.Quote(p.Name), "the name of a compute pool", "")
+			r.add(problem.BadName, name, problem.Quote(p.Name), "the name of a compute pool", "")
 			continue
 		case first[p.Name] != "":
 			r.second(name, p.Name, first[p.Name])

@@ -84,19 +84,19 @@ func (r *reader) installVersion(in *file) {
 	switch v := in.APIVersion; v {
 	case "v1":
 	case "v1beta3", "v1beta4":
-		r.deprecated("apiVersion", source.Quote(v), `"v1"`)
+		r.deprecated("apiVersion", problem.Quote(v), `"v1"`)
 	case "":
 		r.missing("apiVersion", `"v1"`)
 	default:
-		r.add(problem.WrongKind, "apiVersion", source.Quote(v), `"v1"`, "")
+		r.add(problem.WrongKind, "apiVersion", problem.Quote(v), `"v1"`, "")
 	}
 	if in.Kind != "" && in.Kind != "InstallConfig" {
-		r.add(problem.WrongKind, "kind", source.Quote(in.Kind), "an install-config, which has no kind", "")
+		r.add(problem.WrongKind, "kind", problem.Quote(in.Kind), "an install-config, which has no kind", "")
 	}
 }
 
 // second says that a name is taken and where.
 func (r *reader) second(field, name, first string) {
-	r.add(problem.BadName, field, source.Quote(name)+" for the second time", "a name of its own",
+	r.add(problem.BadName, field, problem.Quote(name)+" for the second time", "a name of its own",
 		fmt.Sprintf("first in %s", first))
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // vipNames are the names of a platform's fields for VIPs.
@@ -49,7 +48,7 @@ func (r *reader) vips(list []netip.Addr, single netip.Addr, at, listName, single
 		case len(list) == 0:
 			all = append(all, Address{Addr: single, Field: field})
 		case !slices.Contains(list, single):
-			r.add(problem.ConflictingFields, field, source.Quote(single.String()),
+			r.add(problem.ConflictingFields, field, problem.Quote(single.String()),
 				"an address of "+listName, "remove "+singleName)
 		}
 	}
@@ -61,7 +60,7 @@ func (r *reader) onePerFamily(all []Address) []Address {
 	for _, a := range all {
 		same := func(b Address) bool { return a.Is4() == b.Is4() }
 		if slices.ContainsFunc(kept, same) {
-			r.add(problem.BadValue, a.Field, source.Quote(a.String())+", a second "+family(a.Addr)+" address",
+			r.add(problem.BadValue, a.Field, problem.Quote(a.String())+", a second "+family(a.Addr)+" address",
 				"at most one IPv4 and one IPv6 address", "")
 			continue
 		}
@@ -75,7 +74,7 @@ func (r *reader) loadBalancer(field, value string) string {
 	case "", "OpenShiftManagedDefault", "UserManaged":
 		return value
 	}
-	r.add(problem.BadValue, field, source.Quote(value), "OpenShiftManagedDefault or UserManaged", "")
+	r.add(problem.BadValue, field, problem.Quote(value), "OpenShiftManagedDefault or UserManaged", "")
 	return ""
 }
 

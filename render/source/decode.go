@@ -188,9 +188,9 @@ func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 	p := problem.Problem{Code: problem.UnknownField, Severity: severity}
 	switch {
 	case meant != "":
-		p.Found, p.Hint = Quote(name), fmt.Sprintf("did you mean %q?", meant)
+		p.Found, p.Hint = problem.Quote(name), fmt.Sprintf("did you mean %q?", meant)
 	case d.strict:
-		p.Found, p.Expected = Quote(name), "one of "+strings.Join(fields.names, ", ")
+		p.Found, p.Expected = problem.Quote(name), "one of "+strings.Join(fields.names, ", ")
 	default:
 		return
 	}

@@ -59,7 +59,7 @@ func (d *decoder) duplicate(key *yaml.Node, firstLine int, show bool) {
 		d.path = append(d.path, step{name: key.Value, key: key})
 		p.Field = formatPath(d.path)
 		d.path = d.path[:len(d.path)-1]
-		p.Found = Quote(key.Value) + " for the second time"
+		p.Found = problem.Quote(key.Value) + " for the second time"
 	} else {
 		p.Field = formatPath(d.path)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/api/problem"
 )
 
 // step is one part of a field path: a key of a mapping or, when key is nil
@@ -25,7 +27,7 @@ func formatPath(steps []step) string {
 		case s.name == "" && s.key == nil:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		case !isWord(s.name):
-			b.WriteString("[" + Quote(s.name) + "]")
+			b.WriteString("[" + problem.Quote(s.name) + "]")
 		default:
 			if b.Len() > 0 {
 				b.WriteByte('.')
@@ -83,20 +85,4 @@ func isWord(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// maxQuoted is how much of a text a report shows, in characters.
-const maxQuoted = 80
-
-// Quote gives text as it is shown in reports: quoted, with everything that
-// does not print escaped, and cut where it is longer than 80 characters.
-func Quote(s string) string {
-	shown := 0
-	for i := range s {
-		if shown == maxQuoted {
-			return strconv.Quote(s[:i]) + "..."
-		}
-		shown++
-	}
-	return strconv.Quote(s)
 }

@@ -90,7 +90,7 @@ func (d *decoder) plainText(n *yaml.Node, v reflect.Value) (string, bool) {
 		return t.Value, true
 	case "!!bool":
 		d.report(n, problem.Problem{
-			Code: problem.WrongType, Found: "the bool " + Quote(t.Value), Expected: expected(v.Type()),
+			Code: problem.WrongType, Found: "the bool " + problem.Quote(t.Value), Expected: expected(v.Type()),
 			Hint: fmt.Sprintf("quote it if it is text: %q", t.Value),
 		})
 		return "", false
@@ -116,7 +116,7 @@ func (d *decoder) unmarshalText(n *yaml.Node, v reflect.Value, u encoding.TextUn
 		return true
 	}
 	v.SetZero()
-	p := problem.Problem{Found: Quote(s), Expected: expected(v.Type())}
+	p := problem.Problem{Found: problem.Quote(s), Expected: expected(v.Type())}
 	switch v.Type() {
 	case typeAddr:
 		p.Code = problem.BadAddress
@@ -167,7 +167,7 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value) bool {
 	}
 	if err != nil {
 		d.report(n, problem.Problem{
-			Code: problem.BadValue, Found: Quote(t.Value), Expected: rangeOf(v),
+			Code: problem.BadValue, Found: problem.Quote(t.Value), Expected: rangeOf(v),
 		})
 	}
 	return err == nil
@@ -191,7 +191,7 @@ func (d *decoder) wrongScalar(n *yaml.Node, v reflect.Value) bool {
 	}
 	d.report(n, problem.Problem{
 		Code:     problem.WrongType,
-		Found:    fmt.Sprintf("the %s %s", name, Quote(target(n).Value)),
+		Found:    fmt.Sprintf("the %s %s", name, problem.Quote(target(n).Value)),
 		Expected: expected(v.Type()),
 	})
 	return false
