@@ -1,0 +1,85 @@
+package problem
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestString(t *testing.T) {
+	tests := []struct {
+		in   Problem
+		want string
+	}{
+		{Problem{File: "a.yaml", Line: 3, Column: 5, Severity: Error, Code: BadName, Field: "metadata.name", Found: `"A"`, Expected: "lower case", Hint: "call it a"},
+			`a.yaml:3:5: error: metadata.name: found "A", expected lower case (call it a) [bad-name]`},
+		{Problem{File: "-", Severity: Warning, Code: Deprecated, Found: "an old spelling"}, "-: warning: found an old spelling [deprecated]"},
+		{Problem{Severity: Error, Code: MissingField, Field: "a", Expected: "b"}, "error: a: expected b [missing-field]"},
+	}
+	for _, tt := range tests {
+		if got := tt.in.String(); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+func TestSort(t *testing.T) {
+	at := func(file string, line, column int, field string, code Code) Problem {
+		return Problem{File: file, Line: line, Column: column, Field: field, Code: code, Severity: Error}
+	}
+	list := List{
+		at("b", 1, 1, "a", Syntax),
+		at("a", 10, 1, "a", Syntax),
+		at("a", 2, 7, "a", Syntax),
+		at("a", 2, 1, "b", Syntax),
+		at("a", 2, 1, "a", WrongType),
+		at("a", 2, 1, "a", Syntax),
+		at("b", 1, 1, "a", Syntax),
+		at("", 0, 0, "z", Syntax),
+	}
+	list.Sort()
+	want := List{
+		at("", 0, 0, "z", Syntax),
+		at("a", 2, 1, "a", Syntax),
+		at("a", 2, 1, "a", WrongType),
+		at("a", 2, 1, "b", Syntax),
+		at("a", 2, 7, "a", Syntax),
+		at("a", 10, 1, "a", Syntax),
+		at("b", 1, 1, "a", Syntax),
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Repeats go even where they were not neighbours.
+func TestSortDropsRepeats(t *testing.T) {
+	one := Problem{Code: Syntax, Expected: "one"}
+	two := Problem{Code: Syntax, Expected: "two"}
+	list := List{two, one, two, one}
+	list.Sort()
+	if diff := cmp.Diff(List{one, two}, list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestErr(t *testing.T) {
+	warning, failure := Problem{Severity: Warning, Code: Deprecated}, Problem{Severity: Error, Code: Syntax}
+	for _, list := range []List{nil, {}, {warning}} {
+		if err := list.Err(); err != nil {
+			t.Errorf("%v: error %v", list, err)
+		}
+	}
+	list := List{warning, failure}
+	var got List
+	if err := list.Err(); !errors.As(err, &got) || len(got) != 2 {
+		t.Errorf("error %v", err)
+	}
+	if list.Error() != "warning:  [deprecated]\nerror:  [syntax]" {
+		t.Errorf("%q", list.Error())
+	}
+	if diff := cmp.Diff(List{warning}, list.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+}

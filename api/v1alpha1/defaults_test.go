@@ -1,0 +1,100 @@
+package v1alpha1
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefault(t *testing.T) {
+	c := &VIPConfig{}
+	c.Default()
+	want := VIPConfigSpec{
+		LoadBalancer: LoadBalancer{Type: LoadBalancerInCluster},
+		VRRP:         VRRP{Profile: ProfileFast, Mode: ModeUnicast},
+		Ports:        DefaultPorts,
+	}
+	if diff := cmp.Diff(want, c.Spec); diff != "" {
+		t.Error(diff)
+	}
+	c.Spec.Ports = Ports{HAProxy: 1}
+	c.Spec.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast}
+	c.Default()
+	want.Ports.HAProxy = 1
+	want.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast, Version: 3}
+	if diff := cmp.Diff(want, c.Spec); diff != "" {
+		t.Error(diff)
+	}
+	for _, p := range c.Spec.Ports.list(&DefaultPorts) {
+		if *p.port == 0 {
+			t.Errorf("port %s has no default", p.name)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	tests := []struct {
+		in   VRRP
+		want VRRPSettings
+	}{
+		{VRRP{Profile: ProfileFast, Mode: ModeUnicast}, VRRPSettings{ProfileFast, ModeUnicast, 3, 100}},
+		{VRRP{Profile: ProfileClassic, Mode: ModeMulticast}, VRRPSettings{ProfileClassic, ModeMulticast, 2, 1000}},
+		{VRRP{Profile: ProfileCustom, Mode: ModeUnicast, Version: 2, AdvertInterval: Duration(3 * time.Second)}, VRRPSettings{ProfileCustom, ModeUnicast, 2, 3000}},
+	}
+	for _, tt := range tests {
+		if got := tt.in.Settings(); got != tt.want {
+			t.Errorf("%+v: got %+v, want %+v", tt.in, got, tt.want)
+		}
+		v := ClusterVRRP{Target: tt.want}
+		if v.Initial() != tt.want {
+			t.Errorf("Initial() = %+v, want %+v", v.Initial(), tt.want)
+		}
+		start := ClassicSettings(ModeUnicast)
+		v.Start = &start
+		if v.Initial() != start {
+			t.Errorf("Initial() = %+v, want %+v", v.Initial(), start)
+		}
+	}
+}
+
+func TestAdvertInterval(t *testing.T) {
+	tests := []struct {
+		version int
+		d       time.Duration
+		ok      bool
+	}{
+		{3, 0, false},
+		{3, -10 * time.Millisecond, false},
+		{3, 9 * time.Millisecond, false},
+		{3, 10 * time.Millisecond, true},
+		{3, 15 * time.Millisecond, false},
+		{3, 40950 * time.Millisecond, true},
+		{3, 40960 * time.Millisecond, false},
+		{2, 999 * time.Millisecond, false},
+		{2, time.Second, true},
+		{2, 1500 * time.Millisecond, false},
+		{2, 255 * time.Second, true},
+		{2, 256 * time.Second, false},
+	}
+	for _, tt := range tests {
+		if got := AdvertInterval(tt.version, tt.d); (got == "") != tt.ok {
+			t.Errorf("VRRPv%d, %v: %q, want it to be fine: %t", tt.version, tt.d, got, tt.ok)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for _, text := range []string{"100ms", "1s", "1m0s"} {
+		var d Duration
+		if err := d.UnmarshalText([]byte(text)); err != nil || d.String() != text {
+			t.Errorf("%s: %v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"", "1", "x", "1 s"} {
+		var d Duration
+		if err := d.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is read as %v", text, d)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package coredns
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func addrs(list ...string) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range list {
+		out = append(out, netip.MustParseAddr(s))
+	}
+	return out
+}
+
+func texts[T fmt.Stringer](list []T) []string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+func cluster() *v1alpha1.ClusterConfig {
+	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
+	c.Spec.Domain = "demo.example.com"
+	c.Spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}
+	c.Spec.Groups = []v1alpha1.Group{
+		{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.2", "2001:db8::2")},
+		{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.3"), Domains: []string{"apps.demo.example.com"}},
+	}
+	c.Spec.Ports = v1alpha1.DefaultPorts
+	return c
+}
+
+func node() *v1alpha1.Node {
+	return &v1alpha1.Node{Name: "m0", Role: "master", Interfaces: []v1alpha1.Interface{
+		{Name: "br-ex", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64")}},
+		{Name: "storage", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.10/24")}},
+	}}
+}
+
+// What would loop or overflow is left out (hard case 16).
+func TestUpstreams(t *testing.T) {
+	var many, first []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf("203.0.113.%d", i+1))
+	}
+	first = many[:15]
+	tests := []struct {
+		name          string
+		user, network []string
+		want          []string
+	}{
+		{"the network's", nil, []string{"203.0.113.2", "203.0.113.1"}, []string{"203.0.113.2", "203.0.113.1"}},
+		{"the user's win", []string{"203.0.113.9"}, []string{"203.0.113.1"}, []string{"203.0.113.9"}},
+		{"the node itself", nil, []string{"192.0.2.10", "2001:db8::10", "198.51.100.10", "203.0.113.1"}, []string{"203.0.113.1"}},
+		{"loopback", nil, []string{"127.0.0.1", "127.0.0.53", "::1", "203.0.113.1"}, []string{"203.0.113.1"}},
+		{"VIPs", nil, []string{"192.0.2.2", "2001:db8::2", "192.0.2.3", "203.0.113.1"}, []string{"203.0.113.1"}},
+		{"VIPs of the user's list", []string{"192.0.2.2"}, []string{"203.0.113.1"}, nil},
+		{"unspecified", nil, []string{"0.0.0.0", "::"}, nil},
+		{"repeated, also as IPv6", nil, []string{"203.0.113.1", "::ffff:203.0.113.1", "203.0.113.1"}, []string{"203.0.113.1"}},
+		{"more than 15", nil, many, first},
+		{"more than 15 with what is left out", nil, append([]string{"127.0.0.1"}, many...), first},
+		{"nothing yet", nil, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, n := cluster(), node()
+			c.Spec.DNS.Upstreams, n.Upstreams = addrs(tt.user...), addrs(tt.network...)
+			if diff := cmp.Diff(tt.want, texts(New(c, n).Upstreams)); diff != "" {
+				t.Error(diff)
+			}
+			text, err := Render(Template, c, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), "forward .") != (len(tt.want) > 0) {
+				t.Errorf("forwards to %v:\n%s", tt.want, text)
+			}
+		})
+	}
+}
+
+func TestListen(t *testing.T) {
+	c, n := cluster(), node()
+	want := []string{"127.0.0.1", "192.0.2.10", "198.51.100.10", "::1", "2001:db8::10"}
+	if diff := cmp.Diff(want, texts(New(c, n).Listen)); diff != "" {
+		t.Error(diff)
+	}
+	n.NoIPv6 = true
+	n.Interfaces[0].Addresses = n.Interfaces[0].Addresses[:1]
+	if diff := cmp.Diff([]string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen)); diff != "" {
+		t.Errorf("without IPv6 (hard case 25):\n%s", diff)
+	}
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: addrs("192.0.2.4")})
+	if got := New(c, n).Listen; got != nil {
+		t.Errorf("with a DNS VIP that comes and goes: %v", got)
+	}
+}
+
+// Patterns match the names below a domain and nothing else (hard case 17).
+func TestWildcards(t *testing.T) {
+	c := cluster()
+	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "blue.example.com")
+	c.Spec.DNS.Records = []v1alpha1.DNSRecord{
+		{Name: "*.x.example.com", Addresses: addrs("2001:db8::9", "192.0.2.9")},
+		{Name: "registry.example.com", Addresses: addrs("192.0.2.8", "192.0.2.2")},
+	}
+	got := New(c, node())
+	var zones []string
+	for _, w := range got.Wildcards {
+		zones = append(zones, w.Zone)
+	}
+	if diff := cmp.Diff([]string{"apps.demo.example.com", "blue.example.com", "x.example.com"}, zones); diff != "" {
+		t.Error(diff)
+	}
+	if w := got.Wildcards[2]; !slices.Equal(w.A, addrs("192.0.2.9")) || !slices.Equal(w.AAAA, addrs("2001:db8::9")) {
+		t.Errorf("%+v", w)
+	}
+	wantHosts := []string{
+		"192.0.2.2 [api-int.demo.example.com api.demo.example.com registry.example.com]",
+		"192.0.2.8 [registry.example.com]",
+		"2001:db8::2 [api-int.demo.example.com api.demo.example.com]",
+	}
+	var hosts []string
+	for _, h := range got.Hosts {
+		hosts = append(hosts, fmt.Sprint(h.Address, " ", h.Names))
+	}
+	if diff := cmp.Diff(wantHosts, hosts); diff != "" {
+		t.Error(diff)
+	}
+	pattern := regexp.MustCompile(got.Wildcards[0].Pattern)
+	for name, want := range map[string]bool{
+		"console.apps.demo.example.com.":      true,
+		"a.b.apps.demo.example.com.":          true,
+		"apps.demo.example.com.":              false,
+		".apps.demo.example.com.":             false,
+		"console.appsxdemo.example.com.":      false,
+		"consoleapps.demo.example.com.":       false,
+		"console.apps.demo.example.com.evil.": false,
+		"console.apps.demo.example.com":       false,
+		"console.apps.demo.example.comx":      false,
+	} {
+		if pattern.MatchString(name) != want {
+			t.Errorf("%s matches: %t", name, !want)
+		}
+	}
+}
+
+// Nodes are known by both of their names; the bootstrap host is none, and other
+// networks than the machines' do not count.
+func TestNodes(t *testing.T) {
+	n := node()
+	n.Peers = []v1alpha1.Peer{
+		{Name: "w0.demo.example.com", Role: "worker", Addresses: addrs("192.0.2.20")},
+		{Name: "bootstrap", Role: "bootstrap", Addresses: addrs("192.0.2.9")},
+		{Name: "m0", Role: "master", Addresses: addrs("192.0.2.99")},
+		{Name: "m1", Role: "master", Addresses: addrs("2001:db8::11", "192.0.2.11")},
+	}
+	text, err := RenderHosts(HostsTemplate, cluster(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# Written by vipgen-agent from the cluster's nodes; changes made here are lost.
+192.0.2.10 m0 m0.demo.example.com
+192.0.2.11 m1 m1.demo.example.com
+192.0.2.20 w0.demo.example.com
+2001:db8::10 m0 m0.demo.example.com
+2001:db8::11 m1 m1.demo.example.com
+`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Error(diff)
+	}
+}

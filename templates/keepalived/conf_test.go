@@ -1,0 +1,333 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+var (
+	fast    = v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: 100}
+	classic = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+)
+
+func addrs(list ...string) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range list {
+		out = append(out, netip.MustParseAddr(s))
+	}
+	return out
+}
+
+// cluster has an API and an ingress group in both families.
+func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
+	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
+	c.Spec = v1alpha1.ClusterConfigSpec{
+		Domain:       "demo.example.com",
+		ControlPlane: v1alpha1.ControlPlane{Replicas: 3},
+		LoadBalancer: v1alpha1.LoadBalancerInCluster,
+		VRRP:         v1alpha1.ClusterVRRP{Target: fast},
+		Groups: []v1alpha1.Group{
+			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.2", "2001:db8::2"), Instance: "demo_API", VirtualRouterID: 10, Password: "demo_api"},
+			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.3", "2001:db8::3"), Instance: "demo_INGRESS", VirtualRouterID: 11, Password: "demo_ing",
+				NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}},
+		},
+		Ports: v1alpha1.DefaultPorts,
+	}
+	if change != nil {
+		change(&c.Spec)
+	}
+	return c
+}
+
+// node has the address number n in both families, with the given peers as
+// "role:number".
+func node(role string, n int, peers ...string) *v1alpha1.Node {
+	out := &v1alpha1.Node{Name: fmt.Sprintf("%s-%d", role, n), Role: role, Interfaces: []v1alpha1.Interface{{
+		Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true,
+		Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/24", n)), netip.MustParsePrefix(fmt.Sprintf("2001:db8::%d/64", n))},
+	}}}
+	for _, p := range peers {
+		role, number, _ := strings.Cut(p, ":")
+		out.Peers = append(out.Peers, v1alpha1.Peer{Name: role + "-" + number, Role: role, Addresses: addrs("192.0.2."+number, "2001:db8::"+number)})
+	}
+	return out
+}
+
+func instances(k *Conf) []string {
+	var out []string
+	for _, i := range k.Instances {
+		out = append(out, i.Name)
+	}
+	return out
+}
+
+func TestParticipation(t *testing.T) {
+	both := []string{"demo_API_0", "demo_API_1"}
+	ingress := []string{"demo_INGRESS_0", "demo_INGRESS_1"}
+	gone := func(n *v1alpha1.Node) { n.BootstrapGone = true }
+	tests := []struct {
+		name    string
+		cluster func(*v1alpha1.ClusterConfigSpec)
+		node    *v1alpha1.Node
+		change  func(*v1alpha1.Node)
+		want    []string
+		idle    []string
+	}{
+		{name: "control plane", node: node("master", 10, "master:11", "master:12"), want: both},
+		{name: "control plane, schedulable", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Schedulable = true }, node: node("master", 10, "master:11"), want: append(slices.Clone(both), ingress...)},
+		{name: "worker", node: node("worker", 20, "worker:21"), want: ingress},
+		{name: "worker alone", node: node("worker", 20), want: ingress},
+		{name: "bootstrap alone (hard case 2)", node: node("bootstrap", 9), want: both},
+		{name: "bootstrap, not in the list of nodes", node: node("bootstrap", 9), change: func(n *v1alpha1.Node) { n.Unregistered = true }, want: both},
+		{name: "no peers (hard case 2)", node: node("master", 10), idle: []string{"api: no other control-plane node is known"}},
+		{name: "no peers but workers (hard case 2)", node: node("master", 10, "worker:20"), idle: []string{"api: no other control-plane node is known"}},
+		{name: "no peers, bootstrap gone, three nodes (hard case 2)", node: node("master", 10), change: gone, idle: []string{"api: no other control-plane node is known"}},
+		{name: "only itself in the list", node: node("master", 10, "master:10"), idle: []string{"api: no other control-plane node is known"}},
+		{name: "the bootstrap as the only peer", node: node("master", 10, "bootstrap:9"), want: both},
+		{name: "the bootstrap as the only peer, gone", node: node("master", 10, "bootstrap:9"), change: gone, idle: []string{"api: no other control-plane node is known"}},
+		{name: "not registered (hard case 3)", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, idle: []string{"api: this node is not registered with the cluster"}},
+		{name: "worker, not registered (hard case 3)", node: node("worker", 20, "worker:21"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, idle: []string{"ingress: this node is not registered with the cluster"}},
+		{name: "single node", cluster: func(s *v1alpha1.ClusterConfigSpec) {
+			s.ControlPlane = v1alpha1.ControlPlane{Replicas: 1, Schedulable: true}
+		}, node: node("master", 10), want: append(slices.Clone(both), ingress...)},
+		{name: "one of two, bootstrap there (hard case 13)", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10), idle: []string{"api: no other control-plane node is known"}},
+		{name: "one of two, bootstrap gone (hard case 13)", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10), change: gone, want: both},
+		{name: "one of two with an arbiter", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10, "arbiter:12"), want: both},
+		{name: "arbiter", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("arbiter", 12, "master:10"), want: both},
+		{name: "one family only", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces[0].Addresses = n.Interfaces[0].Addresses[:1] }, want: both[:1],
+			idle: []string{"api: no address of the family of 2001:db8::2 on this node"}},
+		{name: "no address", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces = nil },
+			idle: []string{"api: no address of the family of 192.0.2.2 on this node", "api: no address of the family of 2001:db8::2 on this node"}},
+		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), idle: []string{"the load balancer is outside of the cluster"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.change != nil {
+				tt.change(tt.node)
+			}
+			k := New(cluster(tt.cluster), tt.node)
+			if diff := cmp.Diff(tt.want, instances(k)); diff != "" {
+				t.Errorf("instances:\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.idle, k.Idle); diff != "" {
+				t.Errorf("idle:\n%s", diff)
+			}
+			if text, err := Render(Template, cluster(tt.cluster), tt.node); err != nil || strings.Count(string(text), "vrrp_instance") != len(tt.want) {
+				t.Errorf("%v\n%s", err, text)
+			}
+		})
+	}
+}
+
+// The sums of DESIGN section 6, which the whole election rests on.
+func TestPriorities(t *testing.T) {
+	tests := []struct {
+		name   string
+		group  v1alpha1.GroupRole
+		role   string
+		base   int
+		points []int
+	}{
+		{"API, bootstrap", v1alpha1.GroupAPI, "bootstrap", 70, nil},
+		{"API, control plane", v1alpha1.GroupAPI, "master", 40, []int{20, 5, 3}},
+		{"API, arbiter", v1alpha1.GroupAPI, "arbiter", 40, []int{20, 5, 3}},
+		{"DNS, control plane", v1alpha1.GroupDNS, "master", 40, []int{20}},
+		{"ingress, worker", v1alpha1.GroupIngress, "worker", 20, []int{10, 50, 0}},
+		{"ingress, control plane", v1alpha1.GroupIngress, "master", 20, []int{10, 50, 0}},
+	}
+	names := map[string]bool{}
+	for _, tt := range tests {
+		base, terms := Terms(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
+		var points []int
+		most := base
+		for _, term := range terms {
+			points = append(points, term.Points)
+			most += term.Points
+			names[term.Name] = true
+			if (term.Points == 0) != (term.Initial == 1) {
+				t.Errorf("%s: %+v: a veto holds from the start, points do not", tt.name, term)
+			}
+		}
+		if base != tt.base || !slices.Equal(points, tt.points) {
+			t.Errorf("%s: %d %v, want %d %v", tt.name, base, points, tt.base, tt.points)
+		}
+		if most > 254 {
+			t.Errorf("%s: %d is more than VRRP has for those that do not own the address (RFC 9568 section 5.2.4)", tt.name, most)
+		}
+	}
+	_, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
+	most := ControlPlanePriority
+	for _, term := range terms {
+		most += term.Points
+	}
+	if most != 68 || most >= BootstrapPriority {
+		t.Errorf("a control-plane node reaches %d, the bootstrap has %d", most, BootstrapPriority)
+	}
+}
+
+func TestPacedInterval(t *testing.T) {
+	tests := []struct{ ms, receivers, version, want int }{
+		{100, 0, 3, 100},
+		{100, 2, 3, 100},
+		{100, 200, 3, 100},
+		{100, 201, 3, 110},
+		{100, 2000, 3, 1000},
+		{100, 2001, 3, 1010},
+		{10, 20, 3, 10},
+		{10, 21, 3, 20},
+		{1000, 2, 2, 1000},
+		{1000, 2000, 2, 1000},
+		{1000, 2001, 2, 2000},
+		{100, 2, 2, 1000}, // version 2 has whole seconds only
+		{105, 1, 3, 110},
+	}
+	for _, tt := range tests {
+		got := PacedInterval(tt.ms, tt.receivers, tt.version)
+		if got != tt.want {
+			t.Errorf("PacedInterval(%d, %d, %d) = %d, want %d", tt.ms, tt.receivers, tt.version, got, tt.want)
+		}
+		if tt.receivers*1000 > MaxAdvertsPerSecond*got {
+			t.Errorf("%+v: more than %d adverts a second", tt, MaxAdvertsPerSecond)
+		}
+		if v1alpha1.AdvertInterval(tt.version, time.Duration(got)*time.Millisecond) != "" {
+			t.Errorf("%+v: VRRPv%d cannot carry %d ms", tt, tt.version, got)
+		}
+	}
+}
+
+// A pool of 2,000 in unicast mode: what the holder sends and what is read on
+// every node stay bounded (hard case 26).
+func TestManyWorkers(t *testing.T) {
+	n := node("worker", 1)
+	n.Interfaces[0].Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/16"), netip.MustParsePrefix("2001:db8::1/64")}
+	four, six := netip.MustParseAddr("10.0.1.0"), netip.MustParseAddr("2001:db8::1:0")
+	for i := range 2000 {
+		n.Peers = append(n.Peers, v1alpha1.Peer{Name: fmt.Sprintf("compute-%d", i), Role: "worker", Addresses: []netip.Addr{four, six}})
+		four, six = four.Next(), six.Next()
+	}
+	for _, settings := range []v1alpha1.VRRPSettings{fast, classic} {
+		n.VRRP = &settings
+		c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+			s.Groups[1].VIPs = addrs("10.0.0.3", "2001:db8::3")
+		})
+		rate := 0.0
+		for _, i := range New(c, n).Instances {
+			var interval float64
+			if _, err := fmt.Sscan(i.AdvertInterval, &interval); err != nil {
+				t.Fatal(err)
+			}
+			if len(i.Peers) != 2000 {
+				t.Errorf("%s has %d peers", i.Name, len(i.Peers))
+			}
+			rate += float64(len(i.Peers)) / interval
+		}
+		if rate > MaxAdvertsPerSecond {
+			t.Errorf("%s: %.0f adverts a second", settings.Profile, rate)
+		}
+		text, err := Render(Template, c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 200<<10 {
+			t.Errorf("%s: %d bytes of configuration", settings.Profile, len(text))
+		}
+	}
+}
+
+// Both families on one Neutron port move together, with the checks on the group
+// (hard case 14).
+func TestSyncGroups(t *testing.T) {
+	together := func(s *v1alpha1.ClusterConfigSpec) {
+		for i := range s.Groups {
+			s.Groups[i].Together = true
+		}
+	}
+	k := New(cluster(together), node("master", 10, "master:11"))
+	_, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
+	want := []SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}, Terms: terms}}
+	if diff := cmp.Diff(want, k.SyncGroups); diff != "" {
+		t.Error(diff)
+	}
+	for _, i := range k.Instances {
+		if len(i.Terms) > 0 {
+			t.Errorf("%s has checks of its own", i.Name)
+		}
+	}
+	for name, c := range map[string]*v1alpha1.ClusterConfig{
+		"apart": cluster(nil),
+		"one family": cluster(func(s *v1alpha1.ClusterConfigSpec) {
+			together(s)
+			s.Groups[0].VIPs = s.Groups[0].VIPs[:1]
+		}),
+	} {
+		k := New(c, node("master", 10, "master:11"))
+		if len(k.SyncGroups) > 0 || len(k.Instances) == 0 || len(k.Instances[0].Terms) == 0 {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+}
+
+func TestInstances(t *testing.T) {
+	tests := []struct {
+		name     string
+		settings v1alpha1.VRRPSettings
+		node     *v1alpha1.Node
+		want     []Instance // of the API, without what is the same everywhere
+	}{
+		{"fast", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11", "192.0.2.12"), OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), OnLink: true},
+		}},
+		{"classic: IPv6 has version 3 and no password", classic, node("master", 10, "master:11"), []Instance{
+			{Version: 2, AdvertInterval: "1", Password: "demo_api", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11")},
+			{Version: 3, AdvertInterval: "1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11")},
+		}},
+		{"multicast has no peers", v1alpha1.VRRPSettings{Profile: "fast", Mode: "multicast", Version: 3, AdvertIntervalMS: 50}, node("master", 10, "master:11"), []Instance{
+			{Version: 3, AdvertInterval: "0.05"}, {Version: 3, AdvertInterval: "0.05"},
+		}},
+		{"a lone holder is quiet", fast, node("bootstrap", 10), []Instance{
+			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", OnLink: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", OnLink: true},
+		}},
+		{"the host that bootstraps is a peer once, and never of itself", fast, node("master", 10, "bootstrap:11", "master:11", "bootstrap:10"), []Instance{
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), OnLink: true},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.node.VRRP = &tt.settings
+			base, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
+			for i := range tt.want {
+				w := &tt.want[i]
+				w.Name, w.Interface, w.RouterID, w.Priority, w.Terms = fmt.Sprintf("demo_API_%d", i), "br-ex", 10, base, terms
+				w.VIP = []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32"), netip.MustParsePrefix("2001:db8::2/128")}[i]
+			}
+			got := New(cluster(nil), tt.node).Instances
+			same := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+			if diff := cmp.Diff(tt.want, got, same); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Nodes start in the way that the cluster starts in, until they are told.
+func TestStart(t *testing.T) {
+	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Start = &classic })
+	n := node("master", 10, "master:11")
+	if v := New(c, n).Instances[0].Version; v != 2 {
+		t.Errorf("starts with VRRPv%d", v)
+	}
+	n.VRRP = &c.Spec.VRRP.Target
+	if v := New(c, n).Instances[0].Version; v != 3 {
+		t.Errorf("after the switch VRRPv%d", v)
+	}
+}
