@@ -114,16 +114,17 @@ func TestWildcards(t *testing.T) {
 	c.Spec.DNS.Records = []v1alpha1.DNSRecord{
 		{Name: "*.x.example.com", Addresses: addrs("2001:db8::9", "192.0.2.9")},
 		{Name: "registry.example.com", Addresses: addrs("192.0.2.8", "192.0.2.2")},
+		{Name: "one.x.example.com", Addresses: addrs("192.0.2.7")},
 	}
 	got := New(c, node())
 	var zones []string
 	for _, w := range got.Wildcards {
 		zones = append(zones, w.Zone)
 	}
-	if diff := cmp.Diff([]string{"apps.demo.example.com", "blue.example.com", "x.example.com"}, zones); diff != "" {
+	if diff := cmp.Diff([]string{"apps.demo.example.com", "one.x.example.com", "blue.example.com", "x.example.com"}, zones); diff != "" {
 		t.Error(diff)
 	}
-	if w := got.Wildcards[2]; !slices.Equal(w.A, addrs("192.0.2.9")) || !slices.Equal(w.AAAA, addrs("2001:db8::9")) {
+	if w := got.Wildcards[3]; !slices.Equal(w.A, addrs("192.0.2.9")) || !slices.Equal(w.AAAA, addrs("2001:db8::9")) {
 		t.Errorf("%+v", w)
 	}
 	wantHosts := []string{
@@ -137,6 +138,9 @@ func TestWildcards(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantHosts, hosts); diff != "" {
 		t.Error(diff)
+	}
+	if want := `^one\.x\.example\.com\.$`; got.Wildcards[1].Pattern != want {
+		t.Errorf("an exact name below a wildcard: %s, want %s", got.Wildcards[1].Pattern, want)
 	}
 	pattern := regexp.MustCompile(got.Wildcards[0].Pattern)
 	for name, want := range map[string]bool{
@@ -173,7 +177,7 @@ func TestNodes(t *testing.T) {
 	want := `# Written by vipgen-agent from the cluster's nodes; changes made here are lost.
 192.0.2.10 m0 m0.demo.example.com
 192.0.2.11 m1 m1.demo.example.com
-192.0.2.20 w0.demo.example.com
+192.0.2.20 w0 w0.demo.example.com
 2001:db8::10 m0 m0.demo.example.com
 2001:db8::11 m1 m1.demo.example.com
 `

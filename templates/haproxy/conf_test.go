@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-func cluster(vips ...string) *v1alpha1.ClusterConfig {
+func withVIPs(vips ...string) *v1alpha1.ClusterConfig {
 	g := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}
 	for _, v := range vips {
 		g.VIPs = append(g.VIPs, netip.MustParseAddr(v))
@@ -21,7 +21,7 @@ func cluster(vips ...string) *v1alpha1.ClusterConfig {
 	return c
 }
 
-func peer(name, role string, list ...string) v1alpha1.Peer {
+func peerAt(name, role string, list ...string) v1alpha1.Peer {
 	p := v1alpha1.Peer{Name: name, Role: role}
 	for _, a := range list {
 		p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
@@ -29,7 +29,7 @@ func peer(name, role string, list ...string) v1alpha1.Peer {
 	return p
 }
 
-func node(role string, peers ...v1alpha1.Peer) *v1alpha1.Node {
+func controlNode(role string, peers ...v1alpha1.Peer) *v1alpha1.Node {
 	return &v1alpha1.Node{Name: "m1", Role: role, Peers: peers, Interfaces: []v1alpha1.Interface{{
 		Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true,
 		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.11/24"), netip.MustParsePrefix("2001:db8::11/64")},
@@ -38,11 +38,11 @@ func node(role string, peers ...v1alpha1.Peer) *v1alpha1.Node {
 
 func TestBackends(t *testing.T) {
 	others := []v1alpha1.Peer{
-		peer("m2", "master", "198.51.100.12", "2001:db8::12", "192.0.2.12"),
-		peer("w0", "worker", "192.0.2.20"),
-		peer("a0", "arbiter", "192.0.2.19"),
-		peer("bootstrap", "bootstrap", "192.0.2.9"),
-		peer("m0", "master", "192.0.2.10", "2001:db8::10"),
+		peerAt("m2", "master", "198.51.100.12", "2001:db8::12", "192.0.2.12"),
+		peerAt("w0", "worker", "192.0.2.20"),
+		peerAt("a0", "arbiter", "192.0.2.19"),
+		peerAt("bootstrap", "bootstrap", "192.0.2.9"),
+		peerAt("m0", "master", "192.0.2.10", "2001:db8::10"),
 	}
 	tests := []struct {
 		name string
@@ -50,22 +50,22 @@ func TestBackends(t *testing.T) {
 		node *v1alpha1.Node
 		want []Backend
 	}{
-		{"sorted, with the addresses of the VIP's network", []string{"192.0.2.2", "2001:db8::2"}, node("master", others...),
+		{"sorted, with the addresses of the VIP's network", []string{"192.0.2.2", "2001:db8::2"}, controlNode("master", others...),
 			[]Backend{{"m0", "192.0.2.10:6443"}, {"m1", "192.0.2.11:6443"}, {"m2", "192.0.2.12:6443"}}},
-		{"IPv6 first", []string{"2001:db8::2", "192.0.2.2"}, node("master", others...),
+		{"IPv6 first", []string{"2001:db8::2", "192.0.2.2"}, controlNode("master", others...),
 			[]Backend{{"m0", "[2001:db8::10]:6443"}, {"m1", "[2001:db8::11]:6443"}, {"m2", "[2001:db8::12]:6443"}}},
-		{"an arbiter has no API server", []string{"192.0.2.2"}, node("arbiter", others...),
+		{"an arbiter has no API server", []string{"192.0.2.2"}, controlNode("arbiter", others...),
 			[]Backend{{"m0", "192.0.2.10:6443"}, {"m2", "192.0.2.12:6443"}}},
-		{"itself in the list", []string{"192.0.2.2"}, node("master", peer("m1", "master", "192.0.2.99")),
+		{"itself in the list", []string{"192.0.2.2"}, controlNode("master", peerAt("m1", "master", "192.0.2.99")),
 			[]Backend{{"m1", "192.0.2.11:6443"}}},
-		{"a peer without an address of the family", []string{"2001:db8::2"}, node("master", peer("m0", "master", "192.0.2.10")),
+		{"a peer without an address of the family", []string{"2001:db8::2"}, controlNode("master", peerAt("m0", "master", "192.0.2.10")),
 			[]Backend{{"m1", "[2001:db8::11]:6443"}}},
 		{"no address of the family", []string{"2001:db8::2"}, &v1alpha1.Node{Name: "m1", Role: "master"}, nil},
-		{"no VIP", nil, node("master", others...), nil},
+		{"no VIP", nil, controlNode("master", others...), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, New(cluster(tt.vips...), tt.node).Backends); diff != "" {
+			if diff := cmp.Diff(tt.want, New(withVIPs(tt.vips...), tt.node).Backends); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -75,9 +75,9 @@ func TestBackends(t *testing.T) {
 // Without IPv6 in the kernel nothing binds to it (hard case 25).
 func TestNoIPv6(t *testing.T) {
 	for _, no := range []bool{false, true} {
-		n := node("master")
+		n := controlNode("master")
 		n.NoIPv6 = no
-		text, err := Render(Template, cluster("192.0.2.2"), n)
+		text, err := Render(Template, withVIPs("192.0.2.2"), n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -261,6 +261,11 @@ func TestSyncGroups(t *testing.T) {
 			t.Errorf("%s has checks of its own", i.Name)
 		}
 	}
+	single := node("master", 10, "master:11")
+	single.Interfaces[0].Addresses = single.Interfaces[0].Addresses[:1]
+	if k := New(cluster(together), single); len(k.Instances) > 0 || len(k.Idle) != 1 {
+		t.Errorf("a node with one family takes part: %+v", k)
+	}
 	for name, c := range map[string]*v1alpha1.ClusterConfig{
 		"apart": cluster(nil),
 		"one family": cluster(func(s *v1alpha1.ClusterConfigSpec) {
