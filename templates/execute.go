@@ -7,6 +7,7 @@ package templates
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -62,8 +63,12 @@ func ParseAll(files embed.FS) func() (*template.Template, error) {
 	})
 }
 
-// Run executes a parsed template as Execute does.
+// Run executes a parsed template as Execute does. nil is an error, as what
+// Lookup gives for an unknown name.
 func Run(t *template.Template, data any) ([]byte, error) {
+	if t == nil {
+		return nil, errors.New("no template of that name")
+	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, data); err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Name(), err)

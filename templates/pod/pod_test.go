@@ -1,0 +1,102 @@
+package pod
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+var images = v1alpha1.Images{
+	Agent:      "registry.example.com/agent:1",
+	Keepalived: "registry.example.com/keepalived:1",
+	HAProxy:    "registry.example.com/haproxy:1",
+	CoreDNS:    "registry.example.com/coredns:1",
+}
+
+// Every pod of every role decodes strictly and has what DESIGN section 6 asks
+// of all of them.
+func TestRender(t *testing.T) {
+	credentials := map[string][2]string{
+		"bootstrap": {"--kubeconfig=/etc/kubernetes/kubeconfig", "/etc/kubernetes"},
+		"master":    {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
+		"arbiter":   {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
+		"worker":    {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
+		"infra":     {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
+	}
+	for role, want := range credentials {
+		for name, image := range map[string]string{Keepalived: images.Keepalived, HAProxy: images.HAProxy, CoreDNS: images.CoreDNS, MDNS: images.Agent} {
+			t.Run(role+"/"+name, func(t *testing.T) {
+				text, err := Render(name, Params{Role: role, Namespace: "openshift-vipgen-infra", Images: images})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var p corev1.Pod
+				if err := yaml.UnmarshalStrict(text, &p); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				checkPod(t, &p)
+				main := p.Spec.Containers[0]
+				if p.Name != name || main.Image != image || !slices.Contains(main.Command, "--role="+role) {
+					t.Errorf("%s runs %s as %q", p.Name, main.Image, main.Command)
+				}
+				if name == MDNS {
+					return // it asks no API
+				}
+				if !slices.Contains(main.Command, want[0]) {
+					t.Errorf("%q lacks %s", main.Command, want[0])
+				}
+				if !slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "credentials" && v.HostPath.Path == want[1] }) {
+					t.Errorf("no volume with %s", want[1])
+				}
+			})
+		}
+	}
+}
+
+func checkPod(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	s := p.Spec
+	if !s.HostNetwork || s.PriorityClassName != "system-node-critical" || len(s.Tolerations) != 1 || s.Tolerations[0].Operator != corev1.TolerationOpExists || s.Tolerations[0].Key != "" {
+		t.Errorf("host network %t, priority %q, tolerations %v", s.HostNetwork, s.PriorityClassName, s.Tolerations)
+	}
+	if p.Namespace != "openshift-vipgen-infra" || p.Annotations["openshift.io/required-scc"] == "" || p.Annotations["target.workload.openshift.io/management"] == "" {
+		t.Errorf("namespace %q, annotations %v", p.Namespace, p.Annotations)
+	}
+	volumes := map[string]bool{}
+	for _, v := range s.Volumes {
+		volumes[v.Name] = true
+	}
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		sc := c.SecurityContext
+		if sc == nil || sc.ReadOnlyRootFilesystem == nil || !*sc.ReadOnlyRootFilesystem || sc.Capabilities == nil || !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+			t.Errorf("%s: security context %+v", c.Name, sc)
+		}
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || len(c.Resources.Limits) > 0 {
+			t.Errorf("%s: resources %+v", c.Name, c.Resources)
+		}
+		for _, m := range c.VolumeMounts {
+			if !volumes[m.Name] {
+				t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
+			}
+		}
+		if len(c.Command) == 0 || strings.Contains(c.Command[0], "sh") || !strings.HasSuffix(c.Command[0], "/vipgen-agent") {
+			t.Errorf("%s runs %q", c.Name, c.Command)
+		}
+	}
+	for _, c := range s.Containers {
+		if c.LivenessProbe == nil || c.LivenessProbe.Exec == nil || !slices.Contains(c.LivenessProbe.Exec.Command, "probe") {
+			t.Errorf("%s: liveness probe %+v", c.Name, c.LivenessProbe)
+		}
+	}
+}
+
+func TestRenderUnknown(t *testing.T) {
+	if text, err := Render("nope", Params{}); err == nil {
+		t.Errorf("no error for a pod that does not exist: %q", text)
+	}
+}
