@@ -1,0 +1,315 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// input makes the files of a cluster: an install-config with a name and the
+// given lines under platform, and the spec of a vipgen.yaml.
+func input(name, platform, spec string) Sources {
+	s := Sources{InstallConfig: File{Name: "install-config.yaml", Data: fmt.Appendf(nil, `apiVersion: v1
+baseDomain: example.com
+metadata: {name: %s}
+networking: {machineNetwork: [{cidr: 192.0.2.0/24}]}
+compute: [{name: worker, replicas: 2}]
+platform: {%s}
+`, name, platform)}}
+	if spec != "" {
+		s.VIPConfig = &File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")}
+	}
+	return s
+}
+
+const (
+	managed     = "baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]}"
+	userManaged = "baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}"
+)
+
+func mustLoad(t *testing.T, s Sources, o Options) *Cluster {
+	t.Helper()
+	c, list, err := Load(s, o)
+	if err != nil {
+		t.Fatal(list)
+	}
+	return c
+}
+
+func TestRouterIDs(t *testing.T) {
+	blue := func(name string, id int) string {
+		return fmt.Sprintf("ingress: [{name: %s, vips: [192.0.2.8], domains: [blue.example.com], virtualRouterID: %d}]", name, id)
+	}
+	derived := v1alpha1.RouterID("vmware-ingress-blue")
+	tests := []struct {
+		name, cluster, platform, spec string
+		want                          map[string]int
+	}{
+		{"derived", "vmware", userManaged, "", map[string]int{"api": 109, "ingress": 124}},
+		{"the user's", "vmware", userManaged, "vrrp: {virtualRouterIDs: {api: 1, ingress: 255}}", map[string]int{"api": 1, "ingress": 255}},
+		{"a derived one steps aside for the user's", "vmware", userManaged, "vrrp: {virtualRouterIDs: {ingress: 109}}", map[string]int{"api": 110, "ingress": 109}},
+		{"another controller", "vmware", userManaged, blue("blue", 0), map[string]int{"api": 109, "ingress": 124, "ingress-blue": derived}},
+		{"another controller with an ID", "vmware", userManaged, blue("blue", 9), map[string]int{"api": 109, "ingress": 124, "ingress-blue": 9}},
+		{"derived ones step aside for another controller's", "vmware", userManaged, blue("blue", 124), map[string]int{"api": 109, "ingress": 125, "ingress-blue": 124}},
+		{"beside OpenShift's own keepalived", "vmware", managed, "vrrp: {virtualRouterIDs: {ingress: 5}}", map[string]int{"api": 109, "ingress": 5}},
+		{"DNS VIP", "cnf10", "baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], dnsVIP: 192.0.2.4}", "", map[string]int{"api": 147, "dns": 158, "ingress": 2}},
+		{"ingress steps aside for the API", "vmware", userManaged, "vrrp: {virtualRouterIDs: {api: 124}}", map[string]int{"api": 124, "ingress": 125}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := map[string]int{}
+			for _, g := range mustLoad(t, input(tt.cluster, tt.platform, tt.spec), Options{}).Config.Spec.Groups {
+				got[g.Name] = g.VirtualRouterID
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Of two files with one path a node takes the one of the MachineConfig that
+// sorts last; a custom pool's must come after the worker's, and all after the
+// operator's own.
+func TestMachineConfigName(t *testing.T) {
+	tests := map[string]string{
+		"master":  "99-master-vipgen",
+		"worker":  "99-worker-vipgen",
+		"arbiter": "99-arbiter-vipgen",
+		"infra":   "99-worker-vipgen-infra",
+		"a":       "99-worker-vipgen-a",
+		"0":       "99-worker-vipgen-0",
+	}
+	for role, want := range tests {
+		got := MachineConfigName(role)
+		if got != want {
+			t.Errorf("%s: %s, want %s", role, got, want)
+		}
+		pool := role
+		if !slices.Contains([]string{"master", "worker", "arbiter"}, role) {
+			pool = "worker"
+			if got <= MachineConfigName("worker") {
+				t.Errorf("%s sorts before the worker's", got)
+			}
+		}
+		for _, operators := range []string{"00-" + pool, "01-" + pool + "-kubelet", "97-" + pool + "-generated-kubelet", "99-" + pool + "-generated-registries", "99-" + pool + "-ssh"} {
+			if got <= operators {
+				t.Errorf("%s sorts before %s", got, operators)
+			}
+		}
+	}
+}
+
+func TestInherit(t *testing.T) {
+	f := func(path, text string, mode int) ignition.File {
+		return ignition.File{Path: path, Contents: []byte(text), Mode: mode}
+	}
+	worker := ignition.Bundle{Role: "worker", Files: []ignition.File{f("/a", "1", 0o644), f("/b", "2", 0o644), f("/c", "3", 0o644)}, Units: []ignition.Unit{{Name: "u"}}}
+	infra := ignition.Bundle{Role: "infra", Files: []ignition.File{f("/a", "1", 0o644), f("/b", "other", 0o644), f("/c", "3", 0o600), f("/d", "4", 0o644)}, Units: []ignition.Unit{{Name: "u"}}}
+	all := []ignition.Bundle{{Role: "master"}, worker, infra}
+	want := ignition.Bundle{Role: "infra", Files: infra.Files[1:]}
+	if diff := cmp.Diff(want, inherit(infra, all)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(worker, inherit(worker, all)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRoles(t *testing.T) {
+	tests := []struct {
+		name, platform, spec, more string
+		want                       []string
+	}{
+		{"OpenShift's own bootstrap", managed, "", "", []string{"master", "worker"}},
+		{"vipgen's bootstrap", userManaged, "", "", []string{"bootstrap", "master", "worker"}},
+		{"custom pools", managed, "pools: [{name: storage}, {name: infra}]", "", []string{"master", "worker", "infra", "storage"}},
+		{"an arbiter", managed, "", "controlPlane: {replicas: 2}\narbiter: {name: arbiter, replicas: 1}\n", []string{"master", "arbiter", "worker"}},
+	}
+	for _, tt := range tests {
+		s := input("demo", tt.platform, tt.spec)
+		s.InstallConfig.Data = append(s.InstallConfig.Data, tt.more...)
+		c := mustLoad(t, s, Options{})
+		if diff := cmp.Diff(tt.want, c.Roles); diff != "" {
+			t.Errorf("%s:\n%s", tt.name, diff)
+		}
+		bundles, err := c.Bundles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, b := range bundles {
+			proxy := slices.ContainsFunc(b.Files, func(f ignition.File) bool { return f.Path == "/etc/kubernetes/manifests/haproxy.yaml" })
+			if want := b.Role == "master" || b.Role == "arbiter"; b.Role != tt.want[i] || proxy != want {
+				t.Errorf("%s: bundle %s has HAProxy: %t", tt.name, b.Role, proxy)
+			}
+		}
+	}
+}
+
+func release(version string) *Release {
+	return &Release{Version: version, Images: map[string]string{
+		tagKeepalived: "r/keepalived@sha256:1", tagHAProxy: "r/haproxy@sha256:2", tagCoreDNS: "r/coredns@sha256:3"}}
+}
+
+func TestImages(t *testing.T) {
+	tests := []struct {
+		name    string
+		user    v1alpha1.Images
+		version string
+		release *Release
+		want    v1alpha1.Images
+	}{
+		{"the table's, of the newest version", v1alpha1.Images{}, "", nil,
+			v1alpha1.Images{Agent: "quay.io/vipgen/vipgen-agent:v1alpha1", Keepalived: "quay.io/openshift/origin-keepalived-ipfailover:4.22", HAProxy: "quay.io/openshift/origin-haproxy-router:4.22", CoreDNS: "quay.io/openshift/origin-coredns:4.22"}},
+		{"the table's, of a version", v1alpha1.Images{}, "4.14", nil,
+			v1alpha1.Images{Agent: "quay.io/vipgen/vipgen-agent:v1alpha1", Keepalived: "quay.io/openshift/origin-keepalived-ipfailover:4.14", HAProxy: "quay.io/openshift/origin-haproxy-router:4.14", CoreDNS: "quay.io/openshift/origin-coredns:4.14"}},
+		{"the release's", v1alpha1.Images{}, "4.14", release("4.14.1"),
+			v1alpha1.Images{Agent: "quay.io/vipgen/vipgen-agent:v1alpha1", Keepalived: "r/keepalived@sha256:1", HAProxy: "r/haproxy@sha256:2", CoreDNS: "r/coredns@sha256:3"}},
+		{"the user's before all", v1alpha1.Images{Agent: "u/a", Keepalived: "u/k"}, "4.14", release("4.14.1"),
+			v1alpha1.Images{Agent: "u/a", Keepalived: "u/k", HAProxy: "r/haproxy@sha256:2", CoreDNS: "r/coredns@sha256:3"}},
+	}
+	for _, tt := range tests {
+		got := images(tt.user, tt.version, tt.release)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s:\n%s", tt.name, diff)
+		}
+		for _, i := range ImageList(tt.want) {
+			if i[1] == "" {
+				t.Errorf("%s: no image for %s", tt.name, i[0])
+			}
+		}
+	}
+	for _, i := range ImageList(images(v1alpha1.Images{}, "", nil)) {
+		if !v1alpha1.ValidImage(i[1]) {
+			t.Errorf("%s: %s is no image", i[0], i[1])
+		}
+	}
+}
+
+// The command line wins over vipgen.yaml, which wins over the release.
+func TestVersion(t *testing.T) {
+	tests := []struct {
+		flag, spec, release string
+		want                string
+	}{
+		{"", "", "", ""},
+		{"", "", "4.16.3", "4.16"},
+		{"", "4.15", "4.16.3", "4.15"},
+		{"4.14", "4.15", "4.16.3", "4.14"},
+		{"4.14", "", "", "4.14"},
+	}
+	for _, tt := range tests {
+		o := Options{OpenShiftVersion: tt.flag}
+		if tt.release != "" {
+			o.Release = release(tt.release)
+		}
+		spec := ""
+		if tt.spec != "" {
+			spec = `openshiftVersion: "` + tt.spec + `"`
+		}
+		if got := mustLoad(t, input("demo", managed, spec), o).Version; got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+	for in, want := range map[string]string{"4.18.3": "4.18", "4.18.0-rc.1": "4.18", "4.18": "4.18", "4": "", "": ""} {
+		if got := release(in).Minor(); got != want {
+			t.Errorf("Minor of %q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// How a cluster starts depends on who has the bootstrap host (hard case 23).
+func TestStart(t *testing.T) {
+	tests := []struct {
+		name, platform, spec  string
+		start, target, passwd string
+	}{
+		{"OpenShift's own keepalived is there", managed, "", "classic", "fast", "demo_api"},
+		{"it is not", userManaged, "", "", "fast", "demo_api"},
+		{"the user knows better", managed, "vrrp: {interoperable: false}", "", "fast", "demo_api"},
+		{"classic is how it starts anyway", managed, "vrrp: {profile: classic}", "", "classic", "demo_api"},
+		{"outside", userManaged, "loadBalancer: {type: External}", "", "", ""},
+	}
+	for _, tt := range tests {
+		s := mustLoad(t, input("demo", tt.platform, tt.spec), Options{}).Config.Spec
+		start := ""
+		if s.VRRP.Start != nil {
+			start = string(s.VRRP.Start.Profile)
+		}
+		if start != tt.start || string(s.VRRP.Target.Profile) != tt.target || s.Groups[0].Password != tt.passwd {
+			t.Errorf("%s: starts as %q, then %q, password %q", tt.name, start, s.VRRP.Target.Profile, s.Groups[0].Password)
+		}
+	}
+}
+
+// A changed VIP changes cluster.yaml and nothing else (DESIGN section 2).
+func TestOneFileChanges(t *testing.T) {
+	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})
+	a, err := before.Bundles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := after.Bundles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a {
+		var changed []string
+		for j := range a[i].Files {
+			if !cmp.Equal(a[i].Files[j], b[i].Files[j]) {
+				changed = append(changed, a[i].Files[j].Path)
+			}
+		}
+		if len(a[i].Files) != len(b[i].Files) || !cmp.Equal(a[i].Units, b[i].Units) || !slices.Equal(changed, []string{v1alpha1.ClusterConfigPath}) {
+			t.Errorf("%s: changed %v", a[i].Role, changed)
+		}
+	}
+}
+
+// The installer's folder is flat, and no two files have one name.
+func TestInstallDir(t *testing.T) {
+	c := mustLoad(t, input("demo", userManaged, "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, pools: [{name: infra}, {name: x-vipgen}]"), Options{})
+	files, err := new(Renderer).InstallDir(c, Want{Variant: ignition.OpenShift})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Path)
+	}
+	want := []string{
+		"openshift/99_vipgen_master_machineconfig.yaml", "openshift/99_vipgen_worker_machineconfig.yaml",
+		"openshift/99_vipgen_worker-infra_machineconfig.yaml", "openshift/99_vipgen_worker-x-vipgen_machineconfig.yaml",
+		"openshift/99_vipgen_clusterrole.yaml", "openshift/99_vipgen_clusterrolebinding.yaml", "openshift/99_vipgen_role.yaml", "openshift/99_vipgen_rolebinding.yaml",
+		"openshift/99_vipgen_node-disruption-policy.yaml",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is wrong in one place of vipgen.yaml hides nothing elsewhere in it, and
+// brings no complaints of its own.
+func TestRefused(t *testing.T) {
+	list := problem.List{{Severity: problem.Error, Field: "spec.vrrp.profile"}, {Severity: problem.Warning, Field: "spec.ports"}}
+	for field, want := range map[string]bool{
+		"spec.vrrp.profile":   true,
+		"spec.vrrp.profile.x": true,
+		"spec.vrrp":           true,
+		"spec":                true,
+		"spec.vrrp.profiles":  false,
+		"spec.vrrp.mode":      false,
+		"spec.ports.api":      false,
+	} {
+		if refused(list, field) != want {
+			t.Errorf("%s is refused: %t", field, !want)
+		}
+	}
+}
