@@ -184,7 +184,7 @@ func (r *resolver) peers() []v1alpha1.Peer {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap
 		case p.Name == "": // the installer chooses; the Node watch will tell
-			p.Name = fmt.Sprintf("host-%d", i+1)
+			p.Name = unused(fmt.Sprintf("host-%d", i+1), hosts)
 		}
 		if len(p.Addresses) > 0 && !seen[p.Name] {
 			seen[p.Name] = true
@@ -196,6 +196,14 @@ func (r *resolver) peers() []v1alpha1.Peer {
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// unused gives a name that no host has.
+func unused(name string, hosts []installconfig.Host) string {
+	for slices.ContainsFunc(hosts, func(h installconfig.Host) bool { return h.Name == name }) {
+		name += "-unnamed"
+	}
+	return name
 }
 
 // bootstrapAddress is that of the host which starts the cluster, where known.

@@ -313,3 +313,30 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// Hosts with addresses are peers, by the name that they have or one that no
+// other has; addresses of other networks do not count.
+func TestPeers(t *testing.T) {
+	const vsphere = `vsphere: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], hosts: [
+  {role: bootstrap, networkDevice: {ipAddrs: [192.0.2.9/24]}},
+  {role: control-plane, networkDevice: {ipAddrs: [198.51.100.10/24, 192.0.2.10/24]}},
+  {role: compute, networkDevice: {ipAddrs: [198.51.100.20/24]}}]}`
+	s := input("demo", vsphere, "")
+	s.AgentConfig = &File{Name: "agent-config.yaml", Data: []byte(`apiVersion: v1beta1
+kind: AgentConfig
+rendezvousIP: 192.0.2.11
+hosts:
+- hostname: host-2
+  role: master
+  networkConfig: {interfaces: [{name: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.11, prefix-length: 24}]}}]}
+- hostname: nowhere
+`)}
+	var got []string
+	for _, p := range mustLoad(t, s, Options{}).Config.Spec.Peers {
+		got = append(got, fmt.Sprint(p.Name, " ", p.Role, " ", p.Addresses))
+	}
+	want := []string{"bootstrap bootstrap [192.0.2.9]", "host-2 master [192.0.2.11]", "host-2-unnamed master [192.0.2.10]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
