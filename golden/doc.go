@@ -19,7 +19,8 @@
 //	pools.txt        every file and unit of each pool
 //	files/POOL/      their contents, but for those that are shipped verbatim
 //	                 and so the same for every cluster; what all pools share
-//	                 stands once, in files/every-pool/
+//	                 stands once, in files/every-pool/, the bootstrap host's
+//	                 where it is the same
 //	manifests/       the cluster manifests
 //	preview/NODE/    what the daemons of a node run
 //	machineconfigs/, ignition/, butane/

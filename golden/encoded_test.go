@@ -14,7 +14,6 @@ import (
 	"github.com/coreos/butane/config/common"
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/golden/daemon"
@@ -52,9 +51,7 @@ func checkMachineConfigs(t *testing.T, r result) {
 	byName := map[string]mcfgv1.MachineConfig{}
 	for path, data := range r.rendered.below("machineconfigs") {
 		var mc mcfgv1.MachineConfig
-		if err := yaml.UnmarshalStrict(data, &mc); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		strict(t, path, data, &mc)
 		if mc.APIVersion != mcfgv1.GroupVersion.String() || mc.Kind != "MachineConfig" || path != mc.Name+".yaml" {
 			t.Errorf("%s is %s %s %s", path, mc.APIVersion, mc.Kind, mc.Name)
 		}

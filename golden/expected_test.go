@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 )
 
@@ -57,9 +58,13 @@ func (r result) pools() []string {
 	return slices.Compact(pools)
 }
 
-// shared says whether all pools have the same file.
+// shared says whether all pools have the same file; the bootstrap host is none,
+// and has the others' file unless it has one of its own.
 func (r result) shared(p string, data []byte) bool {
 	for _, pool := range r.pools() {
+		if pool == v1alpha1.RoleBootstrap {
+			continue
+		}
 		if other, ok := r.rendered[path.Join("files", pool, p)]; !ok || !bytes.Equal(other, data) {
 			return false
 		}

@@ -40,6 +40,8 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		name := record.Name
 		if domain, ok := strings.CutPrefix(name, "*."); ok {
 			name = "any." + domain
+		} else if vips, ok := wildcardOver(s, name); ok {
+			all.add("below."+name, vips...)
 		}
 		all.add(name, record.Addresses...)
 	}
@@ -67,6 +69,27 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	return all
 }
 
+// wildcardOver gives the addresses of the longest wildcard that a name is below.
+func wildcardOver(s *v1alpha1.ClusterConfigSpec, name string) (addresses []netip.Addr, ok bool) {
+	longest := 0
+	try := func(domain string, of []netip.Addr) {
+		if strings.HasSuffix(name, "."+domain) && len(domain) > longest {
+			longest, addresses = len(domain), of
+		}
+	}
+	for _, g := range s.Groups {
+		for _, domain := range g.Domains {
+			try(domain, g.VIPs)
+		}
+	}
+	for _, record := range s.DNS.Records {
+		if domain, ok := strings.CutPrefix(record.Name, "*."); ok {
+			try(domain, record.Addresses)
+		}
+	}
+	return addresses, longest > 0
+}
+
 // foreignNames are close to the cluster's own and somebody else's: a "." of a
 // pattern that matches any character, or a pattern that is not anchored, would
 // take them for its own (hard case 17).
@@ -75,15 +98,21 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	blurred := strings.Replace(d, ".", "x", 1)
 	last := strings.LastIndexByte(d, '.')
 	node := strings.TrimSuffix(n.Name, "."+d)
-	return []string{
-		"apix" + d, "xapi." + d, "api.x" + d, "api." + blurred, "api." + d[:last] + "x" + d[last+1:],
-		"api-intx" + d, "xapi-int." + d, "apixint." + d,
-		"api." + d + ".example.net", "below.api." + d, "below.api-int." + d, "a." + d,
-		d, "apps." + d, "fooxapps." + d, "foo.appsx" + d, "foo.apps." + blurred, "foo.xapps." + d,
-		"foo.apps." + d + ".example.net",
-		"x" + node + "." + d, node + "x" + d, "below." + node + "." + d, node + "." + blurred,
-		"www.example.org",
+	var foreign []string
+	for _, record := range s.DNS.Records {
+		if _, covered := wildcardOver(s, record.Name); !covered && !strings.HasPrefix(record.Name, "*.") {
+			foreign = append(foreign, "below."+record.Name, "x"+record.Name)
+		}
 	}
+	return append(foreign,
+		"apix"+d, "xapi."+d, "api.x"+d, "api."+blurred, "api."+d[:last]+"x"+d[last+1:],
+		"api-intx"+d, "xapi-int."+d, "apixint."+d,
+		"api."+d+".example.net", "below.api."+d, "below.api-int."+d, "a."+d,
+		d, "apps."+d, "fooxapps."+d, "foo.appsx"+d, "foo.apps."+blurred, "foo.xapps."+d,
+		"foo.apps."+d+".example.net",
+		"x"+node+"."+d, node+"x"+d, "below."+node+"."+d, node+"."+blurred,
+		"www.example.org",
+	)
 }
 
 // ofType gives the addresses that a query for A or AAAA is answered with, in

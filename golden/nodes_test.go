@@ -54,6 +54,8 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 			n.Name = value
 		case "--role":
 			n.Role = value
+		case "--interface":
+			n.Interfaces[0].Name = value
 		case "--address":
 			*own = append(*own, netip.MustParsePrefix(value))
 		}

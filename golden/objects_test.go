@@ -9,14 +9,21 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// strict reads an object of a known kind without unknown or repeated fields.
+// strict reads an object of a known kind as the API server does with strict
+// field validation: no field is unknown, repeated or spelled in another case.
 func strict(t *testing.T, path string, data []byte, into any) {
 	t.Helper()
-	if err := yaml.UnmarshalStrict(data, into); err != nil {
-		t.Errorf("%s: %v", path, err)
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	unknown, err := kjson.UnmarshalStrict(asJSON, into)
+	if err != nil || len(unknown) > 0 {
+		t.Errorf("%s: %v %v", path, err, unknown)
 	}
 }
 

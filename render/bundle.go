@@ -55,7 +55,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Retry: atLeast(c.Version, 13)})
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Bootstrap: role == v1alpha1.RoleBootstrap, Retry: atLeast(c.Version, 13)})
 	if err != nil {
 		return b, err
 	}

@@ -210,7 +210,7 @@ func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
 			own.Files = append(own.Files, f)
 		}
 	}
-	return own // units are the same in all pools
+	return own // units are the same in all pools but the bootstrap
 }
 
 // plainFiles lays a bundle out as the node's file system has it.

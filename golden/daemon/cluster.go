@@ -163,6 +163,12 @@ func (c *Cluster) WriteFile(name, path string, data []byte) {
 // that crashed.
 func (c *Cluster) Holders() []string {
 	c.t.Helper()
+	return c.HoldersOf(c.vip)
+}
+
+// HoldersOf is Holders for another VIP that the configurations have.
+func (c *Cluster) HoldersOf(vip netip.Addr) []string {
+	c.t.Helper()
 	var holders []string
 	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[name]
@@ -173,7 +179,7 @@ func (c *Cluster) Holders() []string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == c.vip }) {
+		if slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip }) {
 			holders = append(holders, name)
 		}
 	}

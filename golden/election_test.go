@@ -1,0 +1,179 @@
+package golden
+
+import (
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// election is a cluster of real keepalived daemons that run what vipgen preview
+// gives for nodes of a case.
+type election struct {
+	*daemon.Cluster
+	t    *testing.T
+	vips []netip.Addr // of the group, in its order
+}
+
+// elect starts keepalived on the nodes of a case, which elect a holder of a
+// group's first VIP.
+func elect(t *testing.T, caseName, group string, nodes ...string) election {
+	t.Helper()
+	c := clusterCase{name: caseName, dir: filepath.Join("cases", caseName)}
+	r := c.run(t)
+	members := map[string]daemon.Member{}
+	for _, name := range nodes {
+		n := c.facts(t, r, name)
+		members[name] = daemon.Member{
+			Addresses: n.Interfaces[0].Addresses,
+			Link:      n.Interfaces[0].Name,
+			Config:    r.previews[name][v1alpha1.KeepalivedConf[1:]],
+		}
+		if len(members[name].Config) == 0 {
+			t.Fatalf("case %s has no keepalived.conf of %s", caseName, name)
+		}
+	}
+	groups := r.cluster(t).Spec.Groups
+	i := slices.IndexFunc(groups, func(g v1alpha1.Group) bool { return g.Name == group })
+	return election{daemon.NewCluster(t, groups[i].VIPs[0], members), t, groups[i].VIPs}
+}
+
+// say writes a node's track file, as the agent does.
+func (e election) say(node, term, value string) {
+	e.t.Helper()
+	e.WriteFile(node, v1alpha1.TrackDir+"/"+term, []byte(value+"\n"))
+}
+
+// awaitHolder waits until one node and no other holds the VIP.
+func (e election) awaitHolder(want, why string) {
+	e.t.Helper()
+	e.await("the VIP on "+want+", as "+why, func() bool { return e.Holder() == want })
+}
+
+// awaitNobody waits until no node holds the VIP.
+func (e election) awaitNobody(why string) {
+	e.t.Helper()
+	e.await("nobody with the VIP, as "+why, func() bool { return len(e.Holders()) == 0 })
+}
+
+func (e election) await(what string, condition func() bool) {
+	e.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			e.t.Fatalf("waited in vain for %s; it is on %q", what, e.Holders())
+		}
+	}
+}
+
+var controlPlane = []string{"master-0", "master-1", "master-2"}
+
+// TestControlPlaneElection: three control-plane nodes elect one holder, who is
+// replaced when it dies and does not take the VIP back when it returns with no
+// better health; a node whose load balancer is the only healthy one gets it.
+func TestControlPlaneElection(t *testing.T) {
+	for _, name := range []string{"baremetal-usermanaged", "classic", "multicast", "ipv6"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := elect(t, name, "api", controlPlane...)
+			first := e.Holder()
+			e.Crash(first)
+			second := e.Holder()
+			if second == first {
+				t.Fatalf("%s crashed and holds the VIP", first)
+			}
+			i := slices.IndexFunc(controlPlane, func(n string) bool { return n != first && n != second })
+			third := controlPlane[i]
+			e.say(third, "lb-path", "1")
+			e.say(third, "lb-or-api", "1")
+			e.awaitHolder(third, "its load balancer alone is healthy")
+			e.Start(first)
+			e.awaitHolder(third, "the one that returned has nothing better")
+			e.say(third, "lb-path", "0")
+			e.say(second, "lb-path", "1")
+			e.awaitHolder(second, "its load balancer alone is healthy now")
+			e.Stop(second)
+			if now := e.Holder(); now == second {
+				t.Errorf("%s was stopped and holds the VIP", second)
+			}
+		})
+	}
+}
+
+// TestBootstrapElection: the bootstrap host takes the VIP from a control plane
+// in the best of health, and the control plane gets it when it ends.
+func TestBootstrapElection(t *testing.T) {
+	for _, name := range []string{"baremetal-usermanaged", "classic", "ipv6"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := elect(t, name, "api", append([]string{"bootstrap"}, controlPlane...)...)
+			for _, node := range controlPlane {
+				for _, term := range []string{"lb-path", "lb-or-api", "machine-config"} {
+					e.say(node, term, "1")
+				}
+			}
+			e.awaitHolder("bootstrap", "it has the highest priority")
+			e.Stop("bootstrap")
+			if now := e.Holder(); now == "bootstrap" {
+				t.Fatal("the bootstrap host was stopped and holds the VIP")
+			}
+			e.Start("bootstrap")
+			e.awaitHolder("bootstrap", "it has the highest priority")
+		})
+	}
+}
+
+// TestIngressElection: the ingress VIP is only ever on a node with a router
+// that answers.
+func TestIngressElection(t *testing.T) {
+	t.Parallel()
+	e := elect(t, "baremetal-usermanaged", "ingress", "worker-0", "worker-1")
+	for _, node := range []string{"worker-0", "worker-1"} {
+		e.await(node+" to see that no router answers", func() bool { return strings.Contains(e.Log(node), "entering FAULT state") })
+	}
+	e.awaitNobody("no router answers")
+
+	e.say("worker-1", "ingress-here", "1")
+	e.say("worker-1", "ingress-away", "0")
+	e.awaitHolder("worker-1", "its router answers")
+
+	e.say("worker-0", "ingress-away", "0")
+	e.say("worker-0", "ingress-ready", "1")
+	e.awaitHolder("worker-1", "its router runs here, the other is only ready")
+
+	e.say("worker-1", "ingress-away", "1")
+	e.awaitHolder("worker-0", "the other's router does not answer")
+	e.say("worker-0", "ingress-away", "1")
+	e.awaitNobody("no router answers any more")
+}
+
+// TestFamiliesMoveTogether: the VIPs of both families are on one node and leave
+// it together (hard case 14).
+func TestFamiliesMoveTogether(t *testing.T) {
+	t.Parallel()
+	nodes := []string{"worker-0-switched", "worker-1-switched"}
+	e := elect(t, "openstack-dual-stack", "ingress", nodes...)
+	ipv6 := e.vips[1]
+	for i, here := range []string{nodes[0], nodes[1], nodes[0]} {
+		e.say(here, "ingress-here", "1")
+		e.say(here, "ingress-away", "0")
+		if i > 0 {
+			e.say(nodes[i%2^1], "ingress-away", "1")
+		}
+		e.awaitHolder(here, "its router alone answers")
+		e.await("the IPv6 VIP on "+here, func() bool { return slices.Equal(e.HoldersOf(ipv6), []string{here}) })
+	}
+}
+
+// TestSwitchIsForAll: nodes before and after the switch of settings do not
+// understand each other, so that both sides hold the VIP. That is why all nodes
+// switch at once.
+func TestSwitchIsForAll(t *testing.T) {
+	t.Parallel()
+	e := elect(t, "baremetal-agent", "api", "master-0", "master-1-switched")
+	e.await("two holders", func() bool { return len(e.Holders()) == 2 })
+}
