@@ -72,9 +72,9 @@ func (r *resolver) checkTopology() {
 	}
 	switch {
 	case n < 1:
-		bad("controlPlane.replicas", fmt.Sprint(n), "1, 3, 4 or 5, or 2 with an arbiter or with fencing")
+		bad("controlPlane.replicas", fmt.Sprint(n), "1, 3 or more, or 2 with an arbiter or with fencing")
 	case n == 2 && i.Arbiter == nil && !i.Fencing:
-		bad("controlPlane.replicas", "2", "1, 3, 4 or 5, or 2 with an arbiter or with fencing: two nodes alone cannot tell which of them is right")
+		bad("controlPlane.replicas", "2", "1, 3 or more, or 2 with an arbiter or with fencing: two nodes alone cannot tell which of them is right")
 	}
 	if i.Arbiter != nil {
 		if n != 2 {
@@ -228,7 +228,7 @@ func (r *resolver) checkNetworks(v place) {
 	switch {
 	case in == nil && !r.external():
 		p := problem.Problem{Code: problem.VIPOutsideNetwork, Field: v.field, Found: v.String(), Expected: "an address in " + networks(i.MachineNetworks)}
-		if i.MachineNetworks[0].Default {
+		if len(i.MachineNetworks) > 0 && i.MachineNetworks[0].Default {
 			p.Hint = "networking.machineNetwork is not given, so this is the installer's default"
 		}
 		r.report(problem.Error, v.doc, p)

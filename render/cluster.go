@@ -176,10 +176,14 @@ func (r *resolver) peers() []v1alpha1.Peer {
 	if r.in.Agent != nil {
 		hosts = append(hosts, r.in.Agent.Hosts...)
 	}
+	usual := v1alpha1.RoleWorker // of a host whose role is left to the installer
+	if r.schedulable() {
+		usual = v1alpha1.RoleMaster
+	}
 	var out []v1alpha1.Peer
 	seen := map[string]bool{}
 	for i, h := range hosts {
-		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, v1alpha1.RoleWorker), Addresses: r.inMachineNetworks(h.Addresses)}
+		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, usual), Addresses: r.inMachineNetworks(h.Addresses)}
 		switch {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap

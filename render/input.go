@@ -45,7 +45,8 @@ type Input struct {
 }
 
 // Read reads all files of a cluster and reports the problems of all of them.
-// The input is nil when one of them cannot be used.
+// What had a problem is missing from the input, which is nil where nothing can
+// be made of a file at all.
 func Read(s Sources) (*Input, problem.List) {
 	install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
 	in := &Input{Install: install}
@@ -56,7 +57,7 @@ func Read(s Sources) (*Input, problem.List) {
 	more := in.readVIPConfig(s.VIPConfig)
 	list = append(list, more...)
 	list.Sort()
-	if list.Err() != nil {
+	if install == nil || s.AgentConfig != nil && in.Agent == nil || s.VIPConfig != nil && in.vipDoc == nil {
 		return nil, list
 	}
 	return in, list
@@ -110,11 +111,37 @@ func (in *Input) version(o Options) string {
 // and warning; it is also the error when the cluster cannot be rendered.
 func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 	in, list := Read(s)
-	if err := list.Err(); err != nil {
-		return nil, list, err
+	if in == nil {
+		return nil, list, list.Err()
 	}
 	c, more := Resolve(in, o)
+	if broken := list.Errors(); len(broken) > 0 {
+		c = nil
+		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return follows(p, broken) })
+	}
 	list = append(list, more...)
 	list.Sort()
 	return c, list, list.Err()
+}
+
+// rests says what a problem of meaning rests on: where an error is there, it may
+// be nothing but a consequence.
+var rests = map[problem.Code][]string{
+	problem.NoVIPs:             {"platform", "spec.apiVIPs", "spec.ingressVIPs"},
+	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
+	problem.VIPOutsideNetwork:  {"networking"},
+	problem.Topology:           {"controlPlane", "compute", "arbiter"},
+	problem.RouterIDTaken:      {"metadata.name"},
+	problem.ConflictingFields:  {"metadata", "baseDomain", "platform", "spec"},
+	problem.NeedsVersion:       {"spec.openshiftVersion"},
+	problem.UnsupportedVersion: {"spec.openshiftVersion"},
+	problem.UnpinnedImage:      {"spec.images"},
+}
+
+// follows says whether a problem may follow from errors found before.
+func follows(p problem.Problem, before problem.List) bool {
+	if refused(before, p.Field) {
+		return true
+	}
+	return slices.ContainsFunc(rests[p.Code], func(field string) bool { return refused(before, field) })
 }
