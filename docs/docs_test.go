@@ -100,6 +100,13 @@ func TestHardCasesAreListed(t *testing.T) {
 			t.Errorf("hard-cases.md: no such test: %s", m[1])
 		}
 	}
+	for _, list := range regexp.MustCompile("cases? (`[^;|(]*)").FindAllStringSubmatch(page, -1) {
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(list[1], -1) {
+			if _, err := os.Stat("../golden/cases/" + m[1]); err != nil {
+				t.Errorf("hard-cases.md: no such case: %s", m[1])
+			}
+		}
+	}
 }
 
 // TestLinks follows links between pages, and to their headings.

@@ -67,7 +67,7 @@ Exit code 1: --check found a difference.`,
 	flags := c.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
 	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
-	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out")
+	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
 	flags.StringVar(&f.variant, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
@@ -134,7 +134,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		if err != nil {
 			return usage(c, err)
 		}
-		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite}, files, f.check)
+		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
 	case f.output != "":
 		fallback := []render.Format{render.FormatMachineConfig, render.FormatIgnition}
 		if f.variant != ignition.OpenShift {
@@ -144,7 +144,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		if err != nil {
 			return usage(c, err)
 		}
-		return a.write(cluster, tree.Dir{Path: f.output, Overwrite: f.overwrite}, files, f.check)
+		return a.write(cluster, tree.Dir{Path: f.output, Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
 	default:
 		return a.stream(c, r, cluster, f)
 	}

@@ -30,6 +30,9 @@ type Dir struct {
 	Owned string
 	// Overwrite allows to replace files that vipgen did not write.
 	Overwrite bool
+	// Part says that the files are some of those that belong there: others that
+	// vipgen wrote stay, and stay vipgen's.
+	Part bool
 }
 
 // Record is the name of the file that lists what vipgen wrote, a path a line.
@@ -101,8 +104,12 @@ func (d Dir) failure(p string, err error) error {
 }
 
 func (d Dir) compare(root *os.Root, files []File) ([]Change, error) {
+	own, err := d.recorded(root)
+	if err != nil {
+		return nil, err
+	}
 	var out []Change
-	for _, f := range d.withRecord(files) {
+	for _, f := range d.withRecord(files, own) {
 		have, err := d.read(root, f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -113,11 +120,7 @@ func (d Dir) compare(root *os.Root, files []File) ([]Change, error) {
 			out = append(out, Change{Path: f.Path, Kind: Differs, Have: have, Got: f.Data})
 		}
 	}
-	stale, err := d.stale(root, files)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range stale {
+	for _, p := range d.stale(root, files, own) {
 		have, err := d.read(root, p)
 		if err != nil {
 			return nil, err
@@ -176,11 +179,13 @@ func (d Dir) Write(files []File) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Unchanged: len(d.withRecord(files))}
+	r := Result{Unchanged: len(files)}
 	for _, c := range changes {
-		if c.Kind == Stale {
+		switch {
+		case c.Path == Record:
+		case c.Kind == Stale:
 			r.Removed++
-		} else {
+		default:
 			r.Written++
 			r.Unchanged--
 		}
@@ -216,35 +221,42 @@ func (d Dir) refuseForeign(root *os.Root, files []File) error {
 func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSlash(p)) }
 
 // withRecord adds the record to the files.
-func (d Dir) withRecord(files []File) []File {
+func (d Dir) withRecord(files []File, own []string) []File {
 	if d.Owned != "" {
 		return files
 	}
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = f.Path
+	var paths []string
+	if d.Part {
+		paths = slices.Clone(own)
+	}
+	for _, f := range files {
+		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
+	paths = slices.Compact(paths)
 	return append(slices.Clone(files), File{Path: Record, Data: []byte(strings.Join(paths, "\n") + "\n")})
 }
 
 // stale lists files that vipgen wrote before, that are there, and that are not
 // among the given ones.
-func (d Dir) stale(root *os.Root, files []File) ([]string, error) {
-	own, err := d.recorded(root)
-	if err != nil {
-		return nil, err
+func (d Dir) stale(root *os.Root, files []File, own []string) []string {
+	if d.Part {
+		return nil
+	}
+	given := map[string]bool{}
+	for _, f := range files {
+		given[f.Path] = true
 	}
 	var out []string
 	for _, p := range own {
-		if slices.ContainsFunc(files, func(f File) bool { return f.Path == p }) {
+		if given[p] {
 			continue
 		}
 		if info, err := root.Lstat(p); err == nil && info.Mode().IsRegular() {
 			out = append(out, p)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // recorded lists the paths that are vipgen's. Paths that lead out of the
