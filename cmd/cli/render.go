@@ -57,6 +57,7 @@ Exit code 1: --check found a difference.`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
+			a.writes = true
 			if err := f.validate(); err != nil {
 				return usage(c, err)
 			}

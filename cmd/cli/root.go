@@ -31,6 +31,8 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 
 // app carries the streams and what the commands share.
 type app struct {
+	// writes says that the command would have written something.
+	writes   bool
 	in       io.Reader
 	out, err io.Writer
 	// inRead says that standard input has been read.
@@ -143,6 +145,10 @@ func (a *app) report(list problem.List) {
 		if n == 1 {
 			word = "problem"
 		}
-		fmt.Fprintf(a.err, "vipgen: %d %s; nothing was written\n", n, word)
+		outcome := ""
+		if a.writes {
+			outcome = "; nothing was written"
+		}
+		fmt.Fprintf(a.err, "vipgen: %d %s%s\n", n, word, outcome)
 	}
 }
