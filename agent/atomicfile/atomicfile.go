@@ -52,11 +52,11 @@ func Install(path string, src io.Reader, mode fs.FileMode) error {
 
 // Remove removes a file for good; one that is not there is no error.
 func Remove(path string) (changed bool, err error) {
-	err = os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	// A read-only disk refuses to remove even what is not there.
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
+	if err := os.Remove(path); err != nil {
 		return false, err
 	}
 	return true, syncDir(filepath.Dir(path))

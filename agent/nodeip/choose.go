@@ -1,0 +1,200 @@
+package nodeip
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Family of addresses.
+type Family string
+
+// The families, as Kubernetes calls them.
+const (
+	IPv4 Family = "IPv4"
+	IPv6 Family = "IPv6"
+)
+
+func familyOf(a netip.Addr) Family {
+	if a.Is4() {
+		return IPv4
+	}
+	return IPv6
+}
+
+// Choice is which of its addresses the node is to be known by.
+type Choice struct {
+	// Addresses has every family that the cluster uses, the primary first.
+	Addresses []Chosen `json:"addresses"`
+	// RemoteWorker says that the node is in none of the networks where the VIPs
+	// can be (hard case 9): it takes no part in electing who holds them.
+	RemoteWorker bool `json:"remoteWorker"`
+	// Interfaces are those with addresses of the node's own, VIPs left out, with
+	// the networks that they are in.
+	Interfaces []v1alpha1.Interface `json:"interfaces"`
+	// Rejected are all other addresses, except loopback.
+	Rejected []Rejected `json:"rejected,omitempty"`
+}
+
+// Chosen is the node's address of one family.
+type Chosen struct {
+	Family Family `json:"family"`
+	// Address with the length of its network; the zero value while there is none.
+	Address netip.Prefix `json:"address,omitzero"`
+	// Interface that has the address.
+	Interface string `json:"interface,omitempty"`
+	// Why it is this one, or what is missing.
+	Why string `json:"why"`
+}
+
+// Found says whether there is an address.
+func (c Chosen) Found() bool { return c.Address.IsValid() }
+
+// IPs returns what was found, primary family first; nothing while the primary
+// family's is missing, since a node cannot do without it.
+func (c Choice) IPs() []netip.Addr {
+	var out []netip.Addr
+	for i, a := range c.Addresses {
+		switch {
+		case a.Found():
+			out = append(out, a.Address.Addr())
+		case i == 0:
+			return nil
+		}
+	}
+	return out
+}
+
+// Missing returns the families without an address.
+func (c Choice) Missing() []Chosen {
+	return slices.DeleteFunc(slices.Clone(c.Addresses), Chosen.Found)
+}
+
+// Own returns all addresses of the node's own.
+func (c Choice) Own() []netip.Addr {
+	var out []netip.Addr
+	for _, i := range c.Interfaces {
+		for _, p := range i.Addresses {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}
+
+// VIPs returns the VIPs of all groups, in their order.
+func VIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
+	var out []netip.Addr
+	for _, g := range spec.Groups {
+		out = append(out, g.VIPs...)
+	}
+	return out
+}
+
+// Choose decides for each family that the cluster uses: the address in the
+// narrowest network that holds a VIP; else that of the default route with the
+// lowest metric (hard case 11); else one in a machine network. An address that
+// is the right one but still tentative is waited for: the family has none.
+func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec) Choice {
+	found := look(s, VIPs(spec))
+	c := Choice{Interfaces: found.usable()}
+	for _, r := range found.rejected {
+		if !r.Address.IsLoopback() {
+			c.Rejected = append(c.Rejected, r)
+		}
+	}
+	for _, f := range families(spec) {
+		c.Addresses = append(c.Addresses, found.pick(f, spec))
+	}
+	c.RemoteWorker = isRemote(c.Addresses, spec)
+	return c
+}
+
+// families that the cluster uses, primary first.
+func families(spec *v1alpha1.ClusterConfigSpec) []Family {
+	var out []Family
+	for _, n := range spec.MachineNetworks {
+		out = append(out, familyOf(n.Addr()))
+	}
+	if len(out) == 0 {
+		for _, v := range VIPs(spec) {
+			out = append(out, familyOf(v))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, IPv4)
+	}
+	first := out[0]
+	if slices.ContainsFunc(out, func(f Family) bool { return f != first }) {
+		return []Family{first, other(first)}
+	}
+	return []Family{first}
+}
+
+func other(f Family) Family {
+	if f == IPv4 {
+		return IPv6
+	}
+	return IPv4
+}
+
+func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
+	c := s.inVIPNetwork(f, spec)
+	if !c.Found() {
+		c = s.onDefaultRoute(f)
+	}
+	if !c.Found() {
+		c = s.inMachineNetwork(f, spec)
+	}
+	c.Family = f
+	switch {
+	case !c.Found():
+		c.Why = fmt.Sprintf("no interface has an %s address in the network of a VIP, on a default route or in a machine network", f)
+	case slices.Contains(s.pending, c.Address.Addr()):
+		c = Chosen{Family: f, Why: fmt.Sprintf("the kernel still checks whether another host has %s, too (%s)", c.Address.Addr(), c.Interface)}
+	}
+	return c
+}
+
+// inVIPNetwork goes by v1alpha1.Node.Bind, so that the node is known by the
+// address that its keepalived sends from.
+func (s survey) inVIPNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
+	node := v1alpha1.Node{Interfaces: s.interfaces}
+	for _, vip := range VIPs(spec) {
+		if familyOf(vip) != f {
+			continue
+		}
+		if b, ok := node.Bind(vip); ok && b.Source.Contains(vip) {
+			return Chosen{Address: b.Source, Interface: b.Interface, Why: "in the network of VIP " + vip.String()}
+		}
+	}
+	return Chosen{}
+}
+
+func (s survey) onDefaultRoute(f Family) Chosen {
+	for _, i := range s.interfaces {
+		if f == IPv4 && !i.DefaultRoute4 || f == IPv6 && !i.DefaultRoute6 {
+			continue
+		}
+		for _, a := range i.Addresses {
+			if familyOf(a.Addr()) == f {
+				return Chosen{Address: a, Interface: i.Name, Why: "on the default route with the lowest metric"}
+			}
+		}
+	}
+	return Chosen{}
+}
+
+func (s survey) inMachineNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
+	for _, n := range spec.MachineNetworks {
+		for _, i := range s.interfaces {
+			for _, a := range i.Addresses {
+				if familyOf(a.Addr()) == f && n.Contains(a.Addr()) {
+					return Chosen{Address: a, Interface: i.Name, Why: "in machine network " + n.String()}
+				}
+			}
+		}
+	}
+	return Chosen{}
+}

@@ -1,0 +1,60 @@
+package nodeip
+
+import (
+	"net/netip"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// isRemote says whether the node is a remote worker (hard case 9): no family
+// has it in a network with a VIP, and the cluster has several machine networks
+// of a family, so that it can be in another one on purpose. With a single one,
+// the VIPs are elsewhere (vSphere, hard case 11), not the node.
+func isRemote(addresses []Chosen, spec *v1alpha1.ClusterConfigSpec) bool {
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		return false // the nodes hold no VIPs
+	}
+	remote := false
+	for _, vip := range VIPs(spec) {
+		for _, a := range addresses {
+			if !a.Found() || familyOf(vip) != a.Family {
+				continue
+			}
+			if shareNetwork(a.Address, vip, spec.MachineNetworks) {
+				return false
+			}
+			remote = remote || several(a.Family, spec.MachineNetworks)
+		}
+	}
+	return remote
+}
+
+// shareNetwork says whether an address and a VIP are in one network: that of
+// the interface, or the same machine network.
+func shareNetwork(address netip.Prefix, vip netip.Addr, machines []netip.Prefix) bool {
+	if address.Contains(vip) {
+		return true
+	}
+	a, ok := narrowest(address.Addr(), machines)
+	v, ok2 := narrowest(vip, machines)
+	return ok && ok2 && a == v
+}
+
+func narrowest(a netip.Addr, networks []netip.Prefix) (best netip.Prefix, ok bool) {
+	for _, n := range networks {
+		if n.Contains(a) && (!ok || n.Bits() > best.Bits()) {
+			best, ok = n, true
+		}
+	}
+	return best, ok
+}
+
+func several(f Family, networks []netip.Prefix) bool {
+	n := 0
+	for _, p := range networks {
+		if familyOf(p.Addr()) == f {
+			n++
+		}
+	}
+	return n > 1
+}

@@ -1,0 +1,85 @@
+package nodeip
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// foreign are beginnings of the names of interfaces that carry pods, bridges
+// and tunnels of the cluster's own network or of container engines. br-ex,
+// which carries the node's address under OVN-Kubernetes, is none of them.
+var foreign = []string{
+	"ovn-k8s-mp", // OVN-Kubernetes: the node's port on its own pod network
+	"ovs-", "br-int", "br-ext", "br-local", "genev_sys_", "vxlan_sys_",
+	"tun0", // OpenShift SDN
+	"veth", "cni", "docker", "podman", "virbr", "flannel", "cali", "cilium", "lxc",
+	"kube-ipvs", "nodelocaldns",
+}
+
+// masquerade is the network from which OVN-Kubernetes puts fd69::2 on br-ex of
+// every node, to answer pods that reach services of their own node. IPv4 has
+// 169.254.0.0/17 for the same, which is link-local already.
+var masquerade = netip.MustParsePrefix("fd69::/112")
+
+// unfit says why a link is no place for a node's address, or nothing.
+func (l Link) unfit() string {
+	switch {
+	case l.Loopback:
+		return "a loopback interface"
+	case !l.Up:
+		return "an interface that is down"
+	case slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(l.Name, prefix) }):
+		return "an interface of pods or tunnels"
+	}
+	return ""
+}
+
+// unfit says why an address on a link of that name is not the node's own, or
+// nothing (hard case 10). An address that is tentative may become it.
+func (a Address) unfit(link string, vips []netip.Addr) string {
+	addr := a.Prefix.Addr()
+	switch {
+	case v1alpha1.UsableAddress(addr) != "":
+		return v1alpha1.UsableAddress(addr)
+	case slices.Contains(vips, addr), a.Label == "vip", strings.HasSuffix(a.Label, ":vip"):
+		return "a VIP"
+	case isEgress(a.Label, link):
+		return "an egress IP"
+	case masquerade.Contains(addr):
+		return "an address that OVN-Kubernetes uses inside the node"
+	case a.DADFailed:
+		return "an address that another host has too"
+	case a.Deprecated:
+		return "a deprecated address"
+	case a.Temporary:
+		return "a temporary address"
+	}
+	return ""
+}
+
+// isEgress knows an egress IP by the label of its address: "<link>ovn" is
+// OVN-Kubernetes' (on interfaces besides br-ex), "<link>:eip" OpenShift SDN's.
+func isEgress(label, link string) bool {
+	return label == link+"ovn" || strings.HasSuffix(label, ":eip")
+}
+
+// effective returns the address with the network that it is in. DHCPv6 hands
+// out /128 addresses; the network is then the one that a router advertised for
+// the same link (RFC 5942 section 4).
+func effective(a Address, routes []Route) netip.Prefix {
+	best := a.Prefix
+	if !a.Prefix.Addr().Is6() || !a.Prefix.IsSingleIP() {
+		return best
+	}
+	for _, r := range routes {
+		onLink := r.Advertised && r.Link == a.Link && !r.Gateway.IsValid() && !r.isDefault()
+		narrower := best.IsSingleIP() || r.Destination.Bits() > best.Bits()
+		if onLink && narrower && !r.Destination.IsSingleIP() && r.Destination.Contains(a.Prefix.Addr()) {
+			best = netip.PrefixFrom(a.Prefix.Addr(), r.Destination.Bits())
+		}
+	}
+	return best
+}

@@ -1,0 +1,84 @@
+package nodeip
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// RemoteWorkerFile exists on a remote worker (hard case 9).
+const RemoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
+
+// remoteWorkerLabel keeps routers, and so the ingress VIPs, off a remote worker;
+// OpenShift's kubelet unit takes it from its environment.
+const remoteWorkerLabel = "node.openshift.io/remote-worker"
+
+// ErrNoAddress is what Write returns for a choice without an address.
+var ErrNoAddress = errors.New("no address was chosen")
+
+// Write hands the choice to kubelet and CRI-O (as systemd drop-ins, which count
+// after a daemon-reload) and to whoever reads /run/nodeip-configuration, under
+// root. It returns the paths that changed, without root; none when it is called
+// again with the same choice. primary-ip is the last: when it is there, so is
+// everything else.
+func Write(root string, c Choice) (changed []string, err error) {
+	ips := c.IPs()
+	if len(ips) == 0 {
+		return nil, ErrNoAddress
+	}
+	for _, f := range files(c, ips) {
+		did, err := f.write(root)
+		if err != nil {
+			return changed, err
+		}
+		if did {
+			changed = append(changed, f.path)
+		}
+	}
+	return changed, nil
+}
+
+// file is a file that Write writes, or removes when it is empty.
+type file struct{ path, data string }
+
+func files(c Choice, ips []netip.Addr) []file {
+	words := make([]string, len(ips))
+	byFamily := map[Family]string{}
+	for i, ip := range ips {
+		words[i] = ip.String()
+		byFamily[familyOf(ip)] = words[i]
+	}
+	kubelet := fmt.Sprintf("[Service]\nEnvironment=\"KUBELET_NODE_IP=%s\" \"KUBELET_NODE_IPS=%s\"\n", words[0], strings.Join(words, ","))
+	remote := ""
+	if c.RemoteWorker {
+		kubelet += fmt.Sprintf("Environment=\"CUSTOM_KUBELET_LABELS=%s\"\n", remoteWorkerLabel)
+		remote = "This node is in no network with a VIP: it runs no keepalived.\n"
+	}
+	crio := fmt.Sprintf("[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=%s\"\n", words[0])
+	return []file{
+		{"/etc/systemd/system/kubelet.service.d/20-nodenet.conf", kubelet},
+		{"/etc/systemd/system/crio.service.d/20-nodenet.conf", crio},
+		{RemoteWorkerFile, remote},
+		// No newline: scripts put these into command lines as they are.
+		{v1alpha1.NodeIPDir + "/ipv4", byFamily[IPv4]},
+		{v1alpha1.NodeIPDir + "/ipv6", byFamily[IPv6]},
+		{v1alpha1.NodeIPDir + "/primary-ip", words[0]},
+	}
+}
+
+func (f file) write(root string) (changed bool, err error) {
+	path := filepath.Join(root, f.path)
+	if f.data == "" {
+		return atomicfile.Remove(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
+	}
+	return atomicfile.Write(path, []byte(f.data), 0o644)
+}

@@ -1,0 +1,134 @@
+package agentcli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func (a *app) nodeIPCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "node-ip",
+		Short: "Choose the address by which kubelet and the other nodes know this node",
+		Example: `  vipgen-agent node-ip show
+  vipgen-agent node-ip set`,
+	}, a.nodeIPShowCommand(), a.nodeIPSetCommand())
+}
+
+func (a *app) nodeIPShowCommand() *cobra.Command {
+	var o formatFlag
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Print what would be chosen now, without writing anything",
+		Long: `Print the addresses that would be chosen now, the primary family's first, and on
+standard error what is missing. As JSON, also why each was chosen, whether this is
+a remote worker, and which other addresses the node has and why they do not count.
+
+Exit code 1: an address is missing.`,
+		Example: `  vipgen-agent node-ip show
+  vipgen-agent node-ip show -o json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			spec, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			s, err := nodeip.Read()
+			if err != nil {
+				return err
+			}
+			return a.showNodeIP(nodeip.Choose(s, spec), o)
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func (a *app) showNodeIP(c nodeip.Choice, o formatFlag) error {
+	if o.value == "json" {
+		if err := a.printJSON(c); err != nil {
+			return err
+		}
+	}
+	for _, chosen := range c.Addresses {
+		switch {
+		case !chosen.Found():
+			a.log.Warn("no address", "family", chosen.Family, "missing", chosen.Why)
+		case o.value != "json":
+			fmt.Fprintln(a.out, chosen.Address.Addr())
+		}
+	}
+	if len(c.Missing()) > 0 {
+		return errFinding
+	}
+	return nil
+}
+
+// waitFlags are those of commands that need the node's address.
+type waitFlags struct{ timeout, grace time.Duration }
+
+func (w *waitFlags) add(c *cobra.Command) {
+	c.Flags().DurationVar(&w.timeout, "timeout", 0, "how long to wait at most; 0 is for ever")
+	c.Flags().DurationVar(&w.grace, "grace", 30*time.Second, "how long to wait for the other address family once the primary's address is there")
+}
+
+// context ends when the time is over.
+func (w *waitFlags) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, w.timeout, fmt.Errorf("waited for %v", w.timeout))
+}
+
+// choose waits for the node's address.
+func (a *app) choose(ctx context.Context, spec *v1alpha1.ClusterConfigSpec, w waitFlags) (nodeip.Choice, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := nodeip.Watch(ctx)
+	if err != nil {
+		return nodeip.Choice{}, err
+	}
+	waiter := nodeip.Waiter{Spec: spec, Log: a.log, Read: nodeip.Read, Changes: changes, Grace: w.grace}
+	return waiter.Wait(ctx)
+}
+
+func (a *app) nodeIPSetCommand() *cobra.Command {
+	var w waitFlags
+	c := &cobra.Command{
+		Use:   "set",
+		Short: "Write the address of this node for kubelet, CRI-O and the pods",
+		Long: `Wait until this node has an address of its own, in every family that the cluster
+uses, and write it to /run/nodeip-configuration and to the drop-ins
+20-nodenet.conf of kubelet.service and crio.service. Files that are right already
+are not touched; systemd needs a daemon-reload to see the others.`,
+		Example: `  vipgen-agent node-ip set
+  vipgen-agent node-ip set --timeout 5m --grace 10s`,
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			spec, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			ctx, stop := w.context(c.Context())
+			defer stop()
+			choice, err := a.choose(ctx, spec, w)
+			if err != nil {
+				return err
+			}
+			changed, err := nodeip.Write(a.root, choice)
+			if err != nil {
+				return err
+			}
+			a.log.Info("node address", "addresses", choice.IPs(), "why", choice.Addresses[0].Why,
+				"remoteWorker", choice.RemoteWorker, "changed", changed)
+			return nil
+		},
+	}
+	w.add(c)
+	return c
+}

@@ -1,0 +1,45 @@
+package agentcli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/agent/resolvconf"
+)
+
+func (a *app) resolvConfCommand() *cobra.Command {
+	var w waitFlags
+	c := &cobra.Command{
+		Use:   "resolv-conf",
+		Short: "Put this node's own DNS server first in resolv.conf",
+		Long: `Write /etc/resolv.conf from NetworkManager's, with this node's own address as the
+first nameserver and the cluster's domain as the first to search. Where
+systemd-resolved is in use, write a drop-in for it instead and have it reloaded.
+Wait while the node has no address or the network has brought no nameserver yet.`,
+		Example: `  vipgen-agent resolv-conf
+
+  # From a container that has the host's /etc and /run below /host
+  vipgen-agent resolv-conf --root=/host`,
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			spec, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			ctx, stop := w.context(c.Context())
+			defer stop()
+			choice, err := a.choose(ctx, spec, w)
+			if err != nil {
+				return err
+			}
+			job := resolvconf.Job{
+				Spec: spec, Log: a.log, Root: a.root,
+				Address: choice.IPs()[0], Own: choice.Own(), VIPs: nodeip.VIPs(spec),
+				Reload: resolvconf.ReloadResolved,
+			}
+			return job.Run(ctx)
+		},
+	}
+	w.add(c)
+	return c
+}
