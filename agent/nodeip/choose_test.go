@@ -1,0 +1,395 @@
+package nodeip
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// choice is a case of a table: a network, a cluster, what is chosen.
+type choice struct {
+	name, network, vips, machines string
+	want                          string
+}
+
+func (tt choice) run(t *testing.T) {
+	t.Run(tt.name, func(t *testing.T) {
+		c := Choose(network(t, tt.network), cluster(tt.vips, tt.machines))
+		if got := picked(c); got != tt.want {
+			t.Errorf("chose %s, want %s", got, tt.want)
+			for _, a := range c.Addresses {
+				t.Logf("%s: %s", a.Family, a.Why)
+			}
+			for _, r := range c.Rejected {
+				t.Logf("%s %s: %s", r.Interface, r.Address, r.Why)
+			}
+		}
+	})
+}
+
+func TestHardCase10(t *testing.T) {
+	const v4 = "192.0.2.0/24"
+	const v6 = "2001:db8::/64"
+	for _, tt := range []choice{
+		{"/128 in an advertised network", `
+			link eth0
+			addr 2001:db8::10/128
+			route 2001:db8::/64 ra`,
+			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
+		{"/128, narrowest of several advertised networks", `
+			link eth0
+			addr 2001:db8::10/128
+			route 2001:db8::/48 ra
+			route 2001:db8::/64 ra
+			route 2001:db8::/56 ra`,
+			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
+		{"/128, the network is advertised on another link", `
+			link eth0
+			addr 2001:db8::10/128
+			route default6 via fe80::1 ra
+			link eth1
+			route 2001:db8::/64 ra`,
+			"2001:db8::2", v6, "2001:db8::10/128 eth0"},
+		{"/128, the advertised route goes through a router", `
+			link eth0
+			addr 2001:db8::10/128
+			route 2001:db8::/64 via fe80::1 ra
+			route default6 via fe80::1 ra`,
+			"2001:db8::2", v6, "2001:db8::10/128 eth0"},
+		{"/128, the route is an administrator's", `
+			link eth0
+			addr 2001:db8::10/128
+			route 2001:db8::/64
+			link eth1
+			addr 2001:db8::20/128
+			route 2001:db8::/64 ra`,
+			"2001:db8::2", v6, "2001:db8::20/64 eth1"},
+		{"/32 stays alone", `
+			link eth0
+			addr 192.0.2.10/32
+			route 192.0.2.0/24 ra
+			link eth1
+			addr 192.0.2.20/24`,
+			"192.0.2.2", v4, "192.0.2.20/24 eth1"},
+		{"tentative: waits, although there is another", `
+			link eth0
+			addr 2001:db8::10/64 tentative
+			link eth1
+			addr 2001:db8:1::10/64
+			route default6 via fe80::1`,
+			"2001:db8::2", v6, "no IPv6"},
+		{"tentative on the default route: waits too", `
+			link eth0
+			addr 2001:db8:1::10/64 tentative
+			route default6 via fe80::1 metric 100
+			link eth1
+			addr 2001:db8:2::10/64
+			route default6 via fe80::1 metric 200`,
+			"2001:db8::2", v6, "no IPv6"},
+		{"tentative beside one that is not", `
+			link eth0
+			addr 2001:db8::11/64 tentative
+			addr 2001:db8::10/64`,
+			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
+		{"deprecated, duplicate, temporary", `
+			link eth0
+			addr 2001:db8::10/64 deprecated
+			addr 2001:db8::11/64 tentative dadfailed
+			addr 2001:db8::12/64 temporary
+			addr 2001:db8::13/64`,
+			"2001:db8::2", v6, "2001:db8::13/64 eth0"},
+		{"a duplicate is not waited for", `
+			link eth0
+			addr 2001:db8::11/64 tentative dadfailed
+			link eth1
+			addr 2001:db8:1::10/64
+			route default6 via fe80::1`,
+			"2001:db8::2", v6, "2001:db8:1::10/64 eth1"},
+		{"link-local and loopback", `
+			link lo loopback
+			addr 127.0.0.1/8
+			addr ::1/128
+			addr 192.0.2.99/32
+			link eth0
+			addr fe80::10/64
+			addr 169.254.1.1/16`,
+			"192.0.2.2", v4 + " " + v6, "no IPv4, no IPv6"},
+		{"OVN's fd69::2 on br-ex", `
+			link br-ex
+			addr fd69::2/112
+			addr fd00::10/64
+			route default6 via fe80::1 src fd69::2`,
+			"fd00::2", "fd00::/64", "fd00::10/64 br-ex"},
+		{"OVN's port on the pod network", `
+			link ovn-k8s-mp0
+			addr 192.0.2.2/24
+			link br-ex
+			addr 192.0.2.10/16`,
+			"192.0.2.5", v4, "192.0.2.10/16 br-ex"},
+		{"pods' and container engines' interfaces", `
+			link veth1234
+			addr 192.0.2.11/25
+			link cni0
+			addr 192.0.2.12/25
+			link podman0
+			addr 192.0.2.13/25
+			link genev_sys_6081
+			addr 192.0.2.14/25
+			link eth0
+			addr 192.0.2.10/24`,
+			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
+		{"egress IPs of both networks", `
+			link eth0
+			addr 192.0.2.11/24 label=eth0ovn
+			addr 192.0.2.12/24 label=eth0:eip
+			addr 192.0.2.10/24 label=eth0`,
+			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
+		{"an interface whose name ends in ovn", `
+			link eth0ovn
+			addr 192.0.2.11/24 label=eth0ovn`,
+			"192.0.2.5", v4, "192.0.2.11/24 eth0ovn"},
+		{"VIPs held by this node", `
+			link eth0
+			addr 192.0.2.5/24
+			addr 192.0.2.6/32 label=eth0
+			addr 192.0.2.7/24 label=vip
+			addr 192.0.2.8/24 label=eth0:vip
+			addr 192.0.2.10/24`,
+			"192.0.2.5 192.0.2.6", v4, "192.0.2.10/24 eth0"},
+		{"an interface that is down", `
+			link eth0 down
+			addr 192.0.2.10/25
+			link eth1
+			addr 192.0.2.11/24`,
+			"192.0.2.5", v4, "192.0.2.11/24 eth1"},
+	} {
+		tt.run(t)
+	}
+}
+
+func TestHardCase11(t *testing.T) {
+	const v4 = "192.0.2.0/24"
+	for _, tt := range []choice{
+		{"narrowest of overlapping networks", `
+			link eth0
+			addr 10.0.0.10/8
+			route default via 10.0.0.1
+			link eth1
+			addr 10.1.0.10/16
+			link eth2
+			addr 10.1.2.10/24`,
+			"10.1.2.5", "10.0.0.0/8", "10.1.2.10/24 eth2"},
+		{"same network twice: the one with the default route", `
+			link eth0
+			addr 192.0.2.10/24
+			link eth1
+			addr 192.0.2.11/24
+			route default via 192.0.2.1 metric 500`,
+			"192.0.2.5", v4, "192.0.2.11/24 eth1"},
+		{"same network twice: by name", `
+			link eth1
+			addr 192.0.2.11/24
+			link eth0
+			addr 192.0.2.10/24`,
+			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
+		{"the first VIP decides", `
+			link eth0
+			addr 198.51.100.10/24
+			link eth1
+			addr 192.0.2.10/24`,
+			"192.0.2.5 198.51.100.5", v4, "192.0.2.10/24 eth1"},
+		{"a later VIP decides", `
+			link eth0
+			addr 198.51.100.10/24
+			link eth1
+			addr 203.0.113.10/24
+			route default via 203.0.113.1`,
+			"192.0.2.5 198.51.100.5", v4, "198.51.100.10/24 eth0"},
+		{"no VIP's network: default route of the lowest metric", `
+			link eth0
+			addr 198.51.100.10/24
+			route default via 198.51.100.1 metric 200
+			link eth1
+			addr 203.0.113.10/24
+			route default via 203.0.113.1 metric 100`,
+			"192.0.2.5", v4, "203.0.113.10/24 eth1"},
+		{"equal metrics: the older link", `
+			link eth1
+			addr 198.51.100.10/24
+			route default via 198.51.100.1
+			link eth0
+			addr 203.0.113.10/24
+			route default via 203.0.113.1`,
+			"192.0.2.5", v4, "198.51.100.10/24 eth1"},
+		{"default route over a link without an address", `
+			link eth0
+			route default metric 1
+			link eth1
+			addr 203.0.113.10/24
+			route default via 203.0.113.1 metric 100`,
+			"192.0.2.5", v4, "203.0.113.10/24 eth1"},
+		{"the default route names its address", `
+			link eth0
+			addr 198.51.100.10/24
+			addr 203.0.113.10/24
+			route default via 198.51.100.1 src 203.0.113.10`,
+			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
+		{"the router's network among several", `
+			link eth0
+			addr 198.51.100.10/24
+			addr 203.0.113.10/24
+			route default via 203.0.113.1`,
+			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
+		{"family by family", `
+			link eth0
+			addr 198.51.100.10/24
+			route default via 198.51.100.1
+			link eth1
+			addr 2001:db8:1::10/64
+			route default6 via fe80::1`,
+			"192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "198.51.100.10/24 eth0, 2001:db8:1::10/64 eth1"},
+		{"one family by VIP, the other by default route", `
+			link eth0
+			addr 192.0.2.10/24
+			link eth1
+			addr 198.51.100.10/24
+			addr 2001:db8:1::10/64
+			route default6 via fe80::1`,
+			"192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth1"},
+		{"IPv6 first", `
+			link eth0
+			addr 192.0.2.10/24
+			addr 2001:db8::10/64`,
+			"2001:db8::5 192.0.2.5", "2001:db8::/64 192.0.2.0/24", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0"},
+		{"IPv6 alone", `
+			link eth0
+			addr 192.0.2.10/24
+			addr 2001:db8::10/64`,
+			"2001:db8::5", "2001:db8::/64", "2001:db8::10/64 eth0"},
+		{"two machine networks of one family are one family", `
+			link eth0
+			addr 192.0.2.10/24`,
+			"192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "192.0.2.10/24 eth0"},
+		{"no VIPs and no machine networks", `
+			link eth0
+			addr 192.0.2.10/24
+			route default via 192.0.2.1`,
+			"", "", "192.0.2.10/24 eth0"},
+		{"families of the VIPs, without machine networks", `
+			link eth0
+			addr 192.0.2.10/24
+			addr 2001:db8::10/64`,
+			"2001:db8::5 192.0.2.5", "", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0"},
+		{"no default route: the machine network", `
+			link eth0
+			addr 198.51.100.10/24
+			link eth1
+			addr 203.0.113.10/25`,
+			"192.0.2.5", "192.0.2.0/24 203.0.113.0/24", "203.0.113.10/25 eth1"},
+		{"nothing fits", `
+			link eth0
+			addr 198.51.100.10/24`,
+			"192.0.2.5", v4, "no IPv4"},
+		{"nothing at all", ``, "192.0.2.5", v4, "no IPv4"},
+	} {
+		tt.run(t)
+	}
+}
+
+func TestHardCase09(t *testing.T) {
+	const local = "link eth0\naddr 192.0.2.10/24\nroute default via 192.0.2.1"
+	const remote = "link eth0\naddr 198.51.100.10/24\nroute default via 198.51.100.1"
+	const both = "192.0.2.0/24 198.51.100.0/24"
+	tests := []struct {
+		name, network, vips, machines string
+		lb                            v1alpha1.LoadBalancerType
+		want                          bool
+	}{
+		{"in the VIPs' network", local, "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, false},
+		{"in another machine network", remote, "192.0.2.5 192.0.2.6", both, v1alpha1.LoadBalancerInCluster, true},
+		{"in no machine network", "link eth0\naddr 203.0.113.10/24\nroute default", "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, true},
+		{"in the network of one VIP", remote, "192.0.2.5 198.51.100.5", both, v1alpha1.LoadBalancerInCluster, false},
+		{"the only machine network (vSphere)", remote, "192.0.2.5", "192.0.2.0/24", v1alpha1.LoadBalancerInCluster, false},
+		{"in the VIP's machine network, another subnet", "link eth0\naddr 10.0.1.10/24\nroute default", "10.0.2.5", "10.0.0.0/16 10.1.0.0/16", v1alpha1.LoadBalancerInCluster, false},
+		{"narrowest machine network counts", "link eth0\naddr 10.0.1.10/24\nroute default", "10.0.2.5", "10.0.0.0/16 10.0.1.0/24", v1alpha1.LoadBalancerInCluster, true},
+		{"external load balancer", remote, "192.0.2.5", both, v1alpha1.LoadBalancerExternal, false},
+		{"dual-stack, one machine network each", remote + "\naddr 2001:db8:1::10/64\nroute default6 via fe80::1", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", v1alpha1.LoadBalancerInCluster, false},
+		{"dual-stack, remote in both", remote + "\naddr 2001:db8:1::10/64\nroute default6 via fe80::1", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64 2001:db8:1::/64", v1alpha1.LoadBalancerInCluster, true},
+		{"dual-stack, remote in one", remote + "\naddr 2001:db8::10/64", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64", v1alpha1.LoadBalancerInCluster, false},
+		{"no address yet", "link eth0", "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := cluster(tt.vips, tt.machines)
+			spec.LoadBalancer = tt.lb
+			if c := Choose(network(t, tt.network), spec); c.RemoteWorker != tt.want {
+				t.Errorf("remote %v with %s, want %v", c.RemoteWorker, picked(c), tt.want)
+			}
+		})
+	}
+}
+
+func TestInterfacesForTheNode(t *testing.T) {
+	s := network(t, `
+		link lo loopback
+		addr 127.0.0.1/8
+		link ens3
+		addr 198.51.100.10/24
+		addr 2001:db8:1::10/64 tentative
+		link br-ex
+		addr fe80::1/64
+		addr 2001:db8::10/128
+		addr 192.0.2.6/32
+		addr 192.0.2.10/24
+		route default via 192.0.2.1
+		route default6 via fe80::9 ra
+		route 2001:db8::/64 ra
+		link ens4
+		addr 2001:db8:4::1/64 tentative`)
+	spec := cluster("192.0.2.5 192.0.2.6 2001:db8::5", "192.0.2.0/24 2001:db8::/64")
+	c := Choose(s, spec)
+	want := []v1alpha1.Interface{
+		{Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true, Addresses: []netip.Prefix{
+			netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64"),
+		}},
+		{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.10/24")}},
+	}
+	compare := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, c.Interfaces, compare); diff != "" {
+		t.Errorf("interfaces (-want +got):\n%s", diff)
+	}
+	node := v1alpha1.Node{Name: "a", Role: "master", Interfaces: c.Interfaces}
+	if list := node.Validate(); len(list) > 0 {
+		t.Errorf("not valid facts of a node: %v", list)
+	}
+	for i, vip := range []string{"192.0.2.5", "2001:db8::5"} {
+		b, ok := node.Bind(netip.MustParseAddr(vip))
+		if !ok || b.Source != c.Addresses[i].Address || b.Interface != c.Addresses[i].Interface {
+			t.Errorf("%s goes to %v, but the node is known by %v", vip, b, c.Addresses[i])
+		}
+	}
+	if own := c.Own(); len(own) != 3 {
+		t.Errorf("own addresses %v, want 3", own)
+	}
+}
+
+func TestPrimaryFamilyIsNeeded(t *testing.T) {
+	spec := cluster("", "192.0.2.0/24 2001:db8::/64")
+	tests := []struct {
+		name, network string
+		want          int
+	}{
+		{"both", "link e\naddr 192.0.2.1/24\naddr 2001:db8::1/64", 2},
+		{"primary alone", "link e\naddr 192.0.2.1/24", 1},
+		{"secondary alone", "link e\naddr 2001:db8::1/64", 0},
+		{"none", "link e", 0},
+	}
+	for _, tt := range tests {
+		if got := Choose(network(t, tt.network), spec).IPs(); len(got) != tt.want {
+			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package nodeip
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// deadline is how long a test waits for what must happen.
+const deadline = time.Minute
+
+// host is a node in a network namespace of its own.
+type host struct {
+	*netns.Node
+	t *testing.T
+}
+
+func newHost(t *testing.T, addrs ...string) host {
+	t.Helper()
+	n, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return join(t, n, "node", addrs...)
+}
+
+func join(t *testing.T, n *netns.Network, name string, addrs ...string) host {
+	t.Helper()
+	node, err := n.AddNode(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := host{node, t}
+	for _, a := range addrs {
+		h.address("eth0", a)
+	}
+	return h
+}
+
+// ip runs iproute2's ip on the node.
+func (h host) ip(args ...string) {
+	h.t.Helper()
+	if out, err := h.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
+		h.t.Fatalf("ip %v: %v: %s", args, err, out)
+	}
+}
+
+func (h host) address(link, addr string) {
+	h.t.Helper()
+	if err := h.AddAddress(link, netip.MustParsePrefix(addr)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h host) link(name string, addrs ...string) {
+	h.t.Helper()
+	if err := h.AddLink(name); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, a := range addrs {
+		h.address(name, a)
+	}
+}
+
+// sysctl sets a value below /proc/sys/net of the node.
+func (h host) sysctl(path, value string) {
+	h.t.Helper()
+	err := h.Do(func() error { return os.WriteFile("/proc/sys/net/"+path, []byte(value), 0) })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// look is Read on the node.
+func (h host) look() (s Snapshot, err error) {
+	err = h.Do(func() (err error) {
+		s, err = Read()
+		return err
+	})
+	return s, err
+}
+
+func (h host) read() Snapshot {
+	h.t.Helper()
+	s, err := h.look()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+// expect polls until that is chosen: links and routes take a moment.
+func (h host) expect(vips, machines, want string) Choice {
+	h.t.Helper()
+	got := ""
+	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		c := Choose(h.read(), cluster(vips, machines))
+		if got = picked(c); got == want {
+			return c
+		}
+	}
+	h.t.Fatalf("chose %s, want %s", got, want)
+	return Choice{}
+}
+
+func TestHardCase09InNamespaces(t *testing.T) {
+	h := newHost(t, "198.51.100.10/24")
+	h.ip("route", "add", "default", "via", "198.51.100.1")
+	c := h.expect("192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "198.51.100.10/24 eth0")
+	if !c.RemoteWorker {
+		t.Error("not a remote worker")
+	}
+	h.link("eth1", "192.0.2.10/24")
+	c = h.expect("192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "192.0.2.10/24 eth1")
+	if c.RemoteWorker {
+		t.Error("a remote worker, with an address in the VIP's network")
+	}
+}
+
+func TestHardCase10InNamespaces(t *testing.T) {
+	const machines = "2001:db8::/64"
+	t.Run("/128 and an advertised route", func(t *testing.T) {
+		h := newHost(t, "2001:db8::10/128")
+		h.ip("route", "add", "2001:db8::/64", "dev", "eth0", "proto", "ra")
+		h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth0", "proto", "ra")
+		h.expect("2001:db8::5", machines, "2001:db8::10/64 eth0")
+	})
+	t.Run("advertised on another link", func(t *testing.T) {
+		h := newHost(t, "2001:db8::10/128")
+		h.link("eth1", "2001:db8::20/128")
+		h.ip("route", "add", "2001:db8::/64", "dev", "eth1", "proto", "ra")
+		h.expect("2001:db8::5", machines, "2001:db8::20/64 eth1")
+	})
+	t.Run("tentative, then its own", func(t *testing.T) {
+		h := newHost(t)
+		h.sysctl("ipv6/conf/eth0/accept_dad", "1")
+		h.sysctl("ipv6/conf/eth0/dad_transmits", "600") // ten minutes
+		h.ip("address", "add", "2001:db8::10/64", "dev", "eth0")
+		h.link("eth1", "2001:db8:1::10/64")
+		h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth1")
+		h.expect("2001:db8::5", machines, "no IPv6")
+		h.ip("address", "delete", "2001:db8::10/64", "dev", "eth0")
+		h.address("eth0", "2001:db8::10/64")
+		h.expect("2001:db8::5", machines, "2001:db8::10/64 eth0")
+	})
+	t.Run("another host has it", func(t *testing.T) {
+		n, err := netns.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		join(t, n, "first", "2001:db8::10/64")
+		h := join(t, n, "second")
+		h.sysctl("ipv6/conf/eth0/accept_dad", "1")
+		h.ip("address", "add", "2001:db8::10/64", "dev", "eth0")
+		h.link("eth1", "2001:db8:1::10/64")
+		h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth1")
+		h.expect("2001:db8::5", machines, "2001:db8:1::10/64 eth1")
+	})
+	t.Run("deprecated, link-local, OVN's and egress", func(t *testing.T) {
+		h := newHost(t, "192.0.2.10/24", "fd69::2/112")
+		h.ip("address", "add", "2001:db8::9/64", "dev", "eth0", "preferred_lft", "0", "nodad")
+		h.ip("address", "add", "192.0.2.9/25", "dev", "eth0", "label", "eth0ovn")
+		h.ip("address", "add", "192.0.2.8/25", "dev", "eth0", "label", "eth0:eip")
+		h.expect("192.0.2.5 2001:db8::5", "192.0.2.0/24 "+machines, "192.0.2.10/24 eth0, no IPv6")
+		h.address("eth0", "2001:db8::10/64")
+		h.expect("192.0.2.5 2001:db8::5", "192.0.2.0/24 "+machines, "192.0.2.10/24 eth0, 2001:db8::10/64 eth0")
+	})
+	t.Run("a VIP of its own", func(t *testing.T) {
+		h := newHost(t, "192.0.2.5/24", "192.0.2.10/24")
+		h.expect("192.0.2.5", "192.0.2.0/24", "192.0.2.10/24 eth0")
+	})
+}
+
+func TestHardCase11InNamespaces(t *testing.T) {
+	const machines = "192.0.2.0/24"
+	h := newHost(t, "192.0.0.10/16")
+	h.expect("192.0.2.5", machines, "192.0.0.10/16 eth0")
+
+	h.link("bond0.7", "192.0.2.10/24")
+	h.expect("192.0.2.5", machines, "192.0.2.10/24 bond0.7")
+	h.ip("link", "set", "bond0.7", "down")
+	h.expect("192.0.2.5", machines, "192.0.0.10/16 eth0")
+
+	h.link("eth2", "198.51.100.10/24", "2001:db8:2::10/64")
+	h.link("eth3", "203.0.113.10/24", "2001:db8:3::10/64")
+	h.ip("route", "add", "default", "via", "198.51.100.1", "metric", "100")
+	h.ip("route", "add", "default", "via", "203.0.113.1", "metric", "200")
+	h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth2", "metric", "2048")
+	h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth3", "metric", "1024")
+	h.ip("route", "add", "unreachable", "default", "metric", "1")
+	h.expect("10.0.0.5 2001:db8::5", "10.0.0.0/8 2001:db8::/64", "198.51.100.10/24 eth2, 2001:db8:3::10/64 eth3")
+	h.ip("route", "delete", "default", "via", "198.51.100.1")
+	h.expect("10.0.0.5 2001:db8::5", "10.0.0.0/8 2001:db8::/64", "203.0.113.10/24 eth3, 2001:db8:3::10/64 eth3")
+	h.ip("route", "replace", "default", "metric", "50", "nexthop", "via", "198.51.100.1", "nexthop", "via", "203.0.113.1")
+	h.expect("10.0.0.5", "10.0.0.0/8", "198.51.100.10/24 eth2")
+}
+
+// TestHardCase04Watch moves the node's address as OVN-Kubernetes and bonds do,
+// and expects every step to be reported.
+func TestHardCase04Watch(t *testing.T) {
+	h := newHost(t)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var changes <-chan struct{}
+	err := h.Do(func() (err error) {
+		changes, err = Watch(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"address added", func() { h.address("eth0", "192.0.2.10/24") }, "192.0.2.10/24 eth0"},
+		{"renamed", func() {
+			h.ip("link", "set", "eth0", "down")
+			h.ip("link", "set", "eth0", "name", "ens192")
+			h.ip("link", "set", "ens192", "up")
+		}, "192.0.2.10/24 ens192"},
+		{"moved to a bridge", func() {
+			h.ip("link", "add", "br-ex", "type", "bridge")
+			h.ip("link", "set", "ens192", "master", "br-ex")
+			h.ip("address", "delete", "192.0.2.10/24", "dev", "ens192")
+			h.ip("address", "add", "192.0.2.10/24", "dev", "br-ex")
+			h.ip("link", "set", "br-ex", "up")
+		}, "192.0.2.10/24 br-ex"},
+		{"another address", func() {
+			h.ip("address", "add", "192.0.2.11/24", "dev", "br-ex")
+			h.ip("address", "delete", "192.0.2.10/24", "dev", "br-ex")
+			h.ip("address", "replace", "192.0.2.11/24", "dev", "br-ex")
+		}, "192.0.2.11/24 br-ex"},
+		{"interface gone", func() { h.ip("link", "delete", "br-ex") }, "no IPv4"},
+	}
+	for _, s := range steps {
+		s.do()
+		got, end := "", time.After(deadline)
+		for got != s.want {
+			select {
+			case <-changes:
+				got = picked(Choose(h.read(), cluster("192.0.2.5", "192.0.2.0/24")))
+			case <-end:
+				t.Fatalf("%s: chose %s, want %s", s.name, got, s.want)
+			}
+		}
+	}
+	stop()
+	for end := time.After(deadline); ; {
+		select {
+		case _, open := <-changes:
+			if !open {
+				return
+			}
+		case <-end:
+			t.Fatal("the channel was not closed")
+		}
+	}
+}
+
+func TestWaitPicksUpAnAddressThatComesLater(t *testing.T) {
+	h := newHost(t)
+	ctx, stop := context.WithTimeout(context.Background(), deadline)
+	defer stop()
+	var changes <-chan struct{}
+	err := h.Do(func() (err error) {
+		changes, err = Watch(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := make(chan struct{}, 100)
+	w := Waiter{
+		Spec: cluster("192.0.2.5", "192.0.2.0/24"), Log: slog.New(slog.DiscardHandler), Changes: changes,
+		Read: func() (Snapshot, error) {
+			defer func() { looked <- struct{}{} }()
+			return h.look()
+		},
+	}
+	result := make(chan string, 1)
+	go func() {
+		c, err := w.Wait(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		result <- picked(c)
+	}()
+	<-looked
+	h.address("eth0", "192.0.2.10/24")
+	if got := <-result; got != "192.0.2.10/24 eth0" {
+		t.Errorf("chose %s", got)
+	}
+}
