@@ -39,8 +39,8 @@ $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 # Building Ignition takes Debian packages.
 $(BIN)/ignition: | setup
 
-build: ## Build bin/vipgen, static
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/vipgen
+build: ## Build bin/vipgen and bin/vipgen-agent, static
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
 
 test: setup tools ## Set up what is missing and run every test (needs root)
 	go test -timeout 30m $(TESTFLAGS) ./...

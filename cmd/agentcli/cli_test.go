@@ -1,0 +1,116 @@
+package agentcli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// run executes a command line inside the test's own process.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = Run(t.Context(), args, &o, &e)
+	return code, o.String(), e.String()
+}
+
+// rootWith makes a file system whose cluster.yaml has this content.
+func rootWith(t *testing.T, cluster string) string {
+	t.Helper()
+	root := t.TempDir()
+	path := filepath.Join(root, v1alpha1.ClusterConfigPath)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(cluster), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestExitCodes(t *testing.T) {
+	good, err := os.ReadFile("testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := rootWith(t, strings.Replace(string(good), "replicas: 3", "replicas: 0", 1))
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string // in the complaint
+	}{
+		{"help", []string{"--help"}, exitOK, ""},
+		{"version", []string{"version"}, exitOK, ""},
+		{"version as JSON", []string{"version", "-o", "json"}, exitOK, ""},
+		{"unknown command", []string{"frobnicate"}, exitInput, `unknown command "frobnicate"`},
+		{"unknown flag", []string{"version", "--x"}, exitInput, "unknown flag: --x"},
+		{"unknown format", []string{"version", "-o", "xml"}, exitInput, "expected text or json"},
+		{"unknown level", []string{"version", "--log-level", "loud"}, exitInput, "unknown name"},
+		{"command missing", []string{"node-ip"}, exitInput, "expected a command"},
+		{"unknown command of a group", []string{"node-ip", "x"}, exitInput, "unknown command"},
+		{"too many arguments", []string{"node-ip", "set", "192.0.2.1"}, exitInput, "unknown command"},
+		{"install without a destination", []string{"install"}, exitInput, "accepts 1 arg"},
+		{"install onto a directory", []string{"install", t.TempDir()}, exitFailed, "is a directory"},
+		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, exitFailed, "no such file"},
+		{"no cluster.yaml", []string{"node-ip", "show", "--root", t.TempDir()}, exitFailed, "cluster.yaml: no such file"},
+		{"cluster.yaml that is none", []string{"node-ip", "set", "--root", rootWith(t, "a: [")}, exitInput, "yaml"},
+		{"cluster.yaml with a mistake", []string{"node-ip", "set", "--root", bad}, exitInput, "spec.controlPlane.replicas"},
+		{"cluster.yaml elsewhere", []string{"resolv-conf", "--root", bad, "--cluster-config", "/elsewhere"}, exitFailed, "elsewhere"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, errOut := run(t, tt.args...)
+			if code != tt.code || !strings.Contains(errOut, tt.want) {
+				t.Errorf("exit code %d with %q, want %d with %q", code, errOut, tt.code, tt.want)
+			}
+			if (code == exitOK) != (out != "") {
+				t.Errorf("exit code %d with the answer %q", code, out)
+			}
+		})
+	}
+}
+
+func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() == "help" {
+			return
+		}
+		if c.Short == "" || !strings.Contains(c.Example, "vipgen-agent") {
+			t.Errorf("%s: short help %q, example %q", c.CommandPath(), c.Short, c.Example)
+		}
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk((&app{}).command())
+}
+
+// TestDependencies: the agent is small because it has nothing of the offline
+// half in it.
+func TestDependencies(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "../../agent/...", "../vipgen-agent").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, "github.com/vipgen/vipgen/agent/nodeip") {
+		t.Fatalf("not the packages of the agent: %v", packages)
+	}
+	for _, p := range packages {
+		inside, ours := strings.CutPrefix(p, "github.com/vipgen/vipgen/")
+		top, _, _ := strings.Cut(inside, "/")
+		if ours && !slices.Contains([]string{"agent", "api", "templates"}, top) && inside != "cmd/agentcli" && inside != "cmd/vipgen-agent" {
+			t.Errorf("depends on %s", p)
+		}
+	}
+}
