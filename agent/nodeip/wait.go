@@ -24,6 +24,8 @@ type Waiter struct {
 	Read func() (Snapshot, error)
 	// Changes reports when to look again before the pause is over; nil for never.
 	Changes <-chan struct{}
+	// Primary says that the primary family's address is enough.
+	Primary bool
 	// Grace is how long the address of the second family is waited for once the
 	// primary family's is there.
 	Grace time.Duration
@@ -71,6 +73,9 @@ func (w *Waiter) try() (Choice, string) {
 		return Choice{}, err.Error()
 	}
 	choice := Choose(s, w.Spec)
+	if w.Primary && len(choice.IPs()) > 0 {
+		return choice, ""
+	}
 	var missing []string
 	for _, c := range choice.Missing() {
 		missing = append(missing, fmt.Sprintf("%s: %s", c.Family, c.Why))

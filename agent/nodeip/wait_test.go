@@ -90,6 +90,18 @@ func TestWait(t *testing.T) {
 	}
 }
 
+func TestWaitForThePrimaryFamilyAlone(t *testing.T) {
+	var logged bytes.Buffer
+	w := Waiter{
+		Spec: cluster("", "192.0.2.0/24 2001:db8::/64"), Log: slog.New(slog.NewTextHandler(&logged, nil)), Primary: true,
+		Read: func() (Snapshot, error) { return network(t, only4), nil },
+	}
+	c, err := w.Wait(t.Context())
+	if err != nil || picked(c) != "192.0.2.10/24 eth0, no IPv6" || logged.Len() > 0 {
+		t.Errorf("chose %s, error %v, said %q", picked(c), err, logged.String())
+	}
+}
+
 func TestWaitLooksAgainOnAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := make(chan struct{}, 1)

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/nodeip"
-	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 func (a *app) nodeIPCommand() *cobra.Command {
@@ -69,36 +68,36 @@ func (a *app) showNodeIP(c nodeip.Choice, o formatFlag) error {
 	return nil
 }
 
-// waitFlags are those of commands that need the node's address.
-type waitFlags struct{ timeout, grace time.Duration }
+// timeoutFlag is that of commands that need the node's address.
+type timeoutFlag struct{ time.Duration }
 
-func (w *waitFlags) add(c *cobra.Command) {
-	c.Flags().DurationVar(&w.timeout, "timeout", 0, "how long to wait at most; 0 is for ever")
-	c.Flags().DurationVar(&w.grace, "grace", 30*time.Second, "how long to wait for the other address family once the primary's address is there")
+func (f *timeoutFlag) add(c *cobra.Command) {
+	c.Flags().DurationVar(&f.Duration, "timeout", 0, "how long to wait at most; 0 is for ever")
 }
 
 // context ends when the time is over.
-func (w *waitFlags) context(ctx context.Context) (context.Context, context.CancelFunc) {
-	if w.timeout <= 0 {
+func (f timeoutFlag) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.Duration <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, w.timeout, fmt.Errorf("waited for %v", w.timeout))
+	return context.WithTimeoutCause(ctx, f.Duration, fmt.Errorf("waited for %v", f.Duration))
 }
 
-// choose waits for the node's address.
-func (a *app) choose(ctx context.Context, spec *v1alpha1.ClusterConfigSpec, w waitFlags) (nodeip.Choice, error) {
+// choose fills in how to look, and waits for the node's address.
+func (a *app) choose(ctx context.Context, w nodeip.Waiter) (nodeip.Choice, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, err := nodeip.Watch(ctx)
 	if err != nil {
 		return nodeip.Choice{}, err
 	}
-	waiter := nodeip.Waiter{Spec: spec, Log: a.log, Read: nodeip.Read, Changes: changes, Grace: w.grace}
-	return waiter.Wait(ctx)
+	w.Log, w.Read, w.Changes = a.log, nodeip.Read, changes
+	return w.Wait(ctx)
 }
 
 func (a *app) nodeIPSetCommand() *cobra.Command {
-	var w waitFlags
+	var timeout timeoutFlag
+	var grace time.Duration
 	c := &cobra.Command{
 		Use:   "set",
 		Short: "Write the address of this node for kubelet, CRI-O and the pods",
@@ -114,9 +113,9 @@ are not touched; systemd needs a daemon-reload to see the others.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := w.context(c.Context())
+			ctx, stop := timeout.context(c.Context())
 			defer stop()
-			choice, err := a.choose(ctx, spec, w)
+			choice, err := a.choose(ctx, nodeip.Waiter{Spec: spec, Grace: grace})
 			if err != nil {
 				return err
 			}
@@ -129,6 +128,7 @@ are not touched; systemd needs a daemon-reload to see the others.`,
 			return nil
 		},
 	}
-	w.add(c)
+	timeout.add(c)
+	c.Flags().DurationVar(&grace, "grace", 30*time.Second, "how long to wait for the other address family once the primary's address is there")
 	return c
 }

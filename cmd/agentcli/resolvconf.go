@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) resolvConfCommand() *cobra.Command {
-	var w waitFlags
+	var timeout timeoutFlag
 	c := &cobra.Command{
 		Use:   "resolv-conf",
 		Short: "Put this node's own DNS server first in resolv.conf",
@@ -26,9 +26,9 @@ Wait while the node has no address or the network has brought no nameserver yet.
 			if err != nil {
 				return err
 			}
-			ctx, stop := w.context(c.Context())
+			ctx, stop := timeout.context(c.Context())
 			defer stop()
-			choice, err := a.choose(ctx, spec, w)
+			choice, err := a.choose(ctx, nodeip.Waiter{Spec: spec, Primary: true})
 			if err != nil {
 				return err
 			}
@@ -40,6 +40,6 @@ Wait while the node has no address or the network has brought no nameserver yet.
 			return job.Run(ctx)
 		},
 	}
-	w.add(c)
+	timeout.add(c)
 	return c
 }
