@@ -178,6 +178,32 @@ func TestHardCase16WaitsForNameservers(t *testing.T) {
 	}
 }
 
+func TestChangeDuringARunIsSeen(t *testing.T) {
+	s := newSandbox(t)
+	s.put(Source, "nameserver 192.0.2.53\n")
+	changes := []string{"nameserver 192.0.2.54\n", "nameserver 192.0.2.55\n"}
+	s.Log = slog.New(slog.NewTextHandler(onWrite(func() {
+		if len(changes) > 0 { // just after resolv.conf was written
+			s.put(Source, changes[0])
+			changes = changes[1:]
+		}
+	}), nil))
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.nameservers(); got != "192.0.2.10 192.0.2.55" {
+		t.Errorf("nameservers %s, want those of the last change", got)
+	}
+}
+
+// onWrite is called for every line that is logged.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
 // lines passes on what is logged.
 type lines chan string
 
