@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // roleLabel binds a MachineConfig to a pool.
@@ -136,26 +135,37 @@ func (p parts) yaml(head string) []byte {
 }
 
 func (p parts) json(version string) []byte {
-	files := make([]string, len(p.files))
+	size := len(version) + 256
 	for i, f := range p.files {
-		files[i] = f.before.json + p.urls[i] + f.after.json
+		size += len(f.before.json) + len(p.urls[i]) + len(f.after.json) + 2
 	}
-	units := make([]string, len(p.units))
-	for i, u := range p.units {
-		units[i] = u.json
+	for _, u := range p.units {
+		size += len(u.json) + 2
 	}
-	sections := []string{"  \"ignition\": {\n    \"version\": \"" + version + "\"\n  }"}
-	if len(files) > 0 {
-		sections = append(sections, jsonList("storage", "files", files))
+	out := append(make([]byte, 0, size), "{\n  \"ignition\": {\n    \"version\": \""+version+"\"\n  }"...)
+	if len(p.files) > 0 {
+		out = append(out, ",\n  \"storage\": {\n    \"files\": [\n"...)
+		for i, f := range p.files {
+			out = append(append(append(comma(out, i), f.before.json...), p.urls[i]...), f.after.json...)
+		}
+		out = append(out, "\n    ]\n  }"...)
 	}
-	if len(units) > 0 {
-		sections = append(sections, jsonList("systemd", "units", units))
+	if len(p.units) > 0 {
+		out = append(out, ",\n  \"systemd\": {\n    \"units\": [\n"...)
+		for i, u := range p.units {
+			out = append(comma(out, i), u.json...)
+		}
+		out = append(out, "\n    ]\n  }"...)
 	}
-	return []byte("{\n" + strings.Join(sections, ",\n") + "\n}\n")
+	return append(out, "\n}\n"...)
 }
 
-func jsonList(section, key string, elements []string) string {
-	return "  \"" + section + "\": {\n    \"" + key + "\": [\n" + strings.Join(elements, ",\n") + "\n    ]\n  }"
+// comma separates an element of a list from the one before it.
+func comma(out []byte, i int) []byte {
+	if i == 0 {
+		return out
+	}
+	return append(out, ",\n"...)
 }
 
 // ordered gives the bundle in order, leaving the caller's as it is, once it

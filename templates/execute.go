@@ -73,15 +73,15 @@ func Run(t *template.Template, data any) ([]byte, error) {
 	if err := t.Execute(&b, data); err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Name(), err)
 	}
-	return tidy(b.String()), nil
+	return tidy(b.Bytes()), nil
 }
 
-func tidy(s string) []byte {
-	var out []byte
+func tidy(text []byte) []byte {
+	out := make([]byte, 0, len(text))
 	blank := true
-	for line := range strings.Lines(s) {
-		line = strings.TrimRight(line, " \t\n")
-		if line == "" {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, " \t\n")
+		if len(line) == 0 {
 			blank = true
 			continue
 		}
