@@ -58,14 +58,16 @@ var (
 
 // Status is what an Applier has done.
 type Status struct {
-	// Applied counts configurations that the daemon was told to read. Refused and
-	// Failed count those that it would not have and those that failed otherwise,
-	// each once however often it was tried.
-	Applied, Refused, Failed int
+	// Applied counts configurations that the daemon was told to read.
+	Applied int `json:"applied"`
+	// Refused counts those that it would not have, Failed those that failed
+	// otherwise, each once however often it was tried.
+	Refused int `json:"refused"`
+	Failed  int `json:"failed"`
 	// AppliedAt is when the last one was applied.
-	AppliedAt time.Time
+	AppliedAt time.Time `json:"appliedAt,omitzero"`
 	// Problem says why the latest configuration is not the one that runs.
-	Problem string
+	Problem string `json:"problem,omitempty"`
 }
 
 // Status says what was done so far.

@@ -1,13 +1,11 @@
 package supervise
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,11 +31,17 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// agent starts a daemon, prints its process ID and lives until it is killed,
-// while its other threads come and go.
+// agent starts the daemon of its arguments with a limit of files, prints its
+// process ID and lives until it is killed, while its other threads come and go.
 func agent() {
 	files, _ := strconv.ParseUint(os.Args[1], 10, 64)
-	p, err := Start(Command{Path: "sleep", Args: []string{"1000"}, NoFile: files})
+	// A file, so that the daemon does not hold the pipe that is read.
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	p, err := Start(Command{Path: os.Args[2], Args: os.Args[3:], NoFile: files, Stdout: null, Stderr: null})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -120,8 +124,8 @@ func zombies(parent int) []string {
 
 // gone says that a process runs no more; its parent may not have noticed.
 func gone(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " Z")
+	state, _ := processState(pid)
+	return state == "" || state == "Z"
 }
 
 func await(t *testing.T, what string, condition func() bool) {

@@ -51,10 +51,11 @@ type Process struct {
 }
 
 // Start starts a daemon. The kernel sends it SIGTERM when the agent dies, also
-// by SIGKILL (hard case 24). SIGTERM, not SIGKILL, because a daemon passes it
-// on: HAProxy's worker outlives a master that was killed, and goes on taking
-// connections, whereas both end at SIGTERM, and keepalived gives its VIPs away.
-// Where the agent is process 1 of its container, the kernel kills what is left.
+// by SIGKILL (hard case 24). SIGTERM, not SIGKILL, because the daemon passes it on
+// to its workers, removes its pid file and gives its VIPs away, whereas what
+// happens to the workers of a daemon that was killed is up to them. A daemon that
+// hears no plea is killed where the agent is process 1 of its container: the
+// kernel leaves nothing of that.
 //
 // The kernel clears that signal for programs with file capabilities unless
 // they are started by root, as the pods do.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -59,9 +60,21 @@ func shell(t *testing.T, script string, grace time.Duration) (*Process, string) 
 }
 
 func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
-	for name, files := range map[string]string{"as it is": "0", "with a limit of files": "100"} {
+	haproxy := haproxyConf(t)
+	tests := map[string]struct {
+		files   string
+		command []string
+		comm    string
+		workers int
+	}{
+		"as it is":              {"0", []string{"sleep", "1000"}, "sleep", 0},
+		"with a limit of files": {"100", []string{"sleep", "1000"}, "sleep", 0},
+		"HAProxy":               {"0", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
+		"HAProxy with a limit":  {"1000", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			agent := exec.Command("/proc/self/exe", files)
+			agent := exec.Command("/proc/self/exe", append([]string{tt.files}, tt.command...)...)
 			agent.Env = append(os.Environ(), roleVariable+"=agent")
 			out, err := agent.StdoutPipe()
 			if err != nil {
@@ -80,15 +93,46 @@ func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
 			if err != nil {
 				t.Fatal(line)
 			}
-			await(t, "the daemon to be sleep", func() bool {
-				name, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
-				return string(name) == "sleep\n"
+			var workers []int
+			await(t, "the daemon to run", func() bool {
+				comm, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
+				workers = childrenOf(daemon)
+				return string(comm) == tt.comm+"\n" && len(workers) == tt.workers
 			})
 			agent.Process.Kill()
 			agent.Wait()
 			await(t, "the daemon to end", func() bool { return gone(daemon) })
+			for _, worker := range workers {
+				await(t, "its worker to end", func() bool { return gone(worker) })
+			}
 		})
 	}
+}
+
+// haproxyConf writes a configuration that listens on a unix socket.
+func haproxyConf(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "haproxy.cfg")
+	text := "defaults\n\tmode tcp\n\ttimeout connect 1s\n\ttimeout client 1s\n\ttimeout server 1s\nlisten api\n\tbind unix@" + dir + "/api\n\tserver a 127.0.0.1:1\n"
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return conf
+}
+
+func childrenOf(pid int) (out []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		child, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if _, parent := processState(child); parent == pid {
+			out = append(out, child)
+		}
+	}
+	return out
 }
 
 func TestHardCase24ThreadsComeAndGo(t *testing.T) {

@@ -90,13 +90,23 @@ func reapOnce() {
 	}
 }
 
-// isZombieOf reads /proc/PID/stat: process ID, name in parentheses (which may
-// hold any character), state, parent (proc_pid_stat(5)).
 func isZombieOf(pid, parent int) bool {
+	state, p := processState(pid)
+	return state == "Z" && p == parent
+}
+
+// processState reads /proc/PID/stat: process ID, name in parentheses (which may
+// hold any character), state, parent (proc_pid_stat(5)). state is empty for a
+// process that is not there.
+func processState(pid int) (state string, parent int) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return false
+		return "", 0
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	return len(fields) > 1 && string(fields[0]) == "Z" && string(fields[1]) == strconv.Itoa(parent)
+	if len(fields) < 2 {
+		return "", 0
+	}
+	parent, _ = strconv.Atoi(string(fields[1]))
+	return string(fields[0]), parent
 }
