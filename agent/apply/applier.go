@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,11 +141,7 @@ func (a *Applier) check(ctx context.Context, want []byte) error {
 	if err := os.WriteFile(candidate, want, fileMode); err != nil {
 		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
-	limit := a.CheckTimeout
-	if limit == 0 {
-		limit = DefaultCheckTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.CheckTimeout, DefaultCheckTimeout))
 	defer cancel()
 	if err := a.Check(ctx, candidate); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)

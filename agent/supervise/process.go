@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,10 @@ type Command struct {
 	// own hard limit; 0 means as the agent was started with. HAProxy computes
 	// from it how many connections it takes.
 	NoFile uint64
-	// Grace is how long the daemon has between SIGTERM and SIGKILL; 0 means
+	// StopSignal is what Stop sends first; 0 means SIGTERM. HAProxy finishes what
+	// it has at SIGUSR1.
+	StopSignal syscall.Signal
+	// Grace is how long the daemon has between StopSignal and SIGKILL; 0 means
 	// DefaultGrace.
 	Grace time.Duration
 }
@@ -45,6 +49,7 @@ const HAProxyNoFile = 40_000
 // Process is a running daemon, leader of a process group of its own.
 type Process struct {
 	cmd   *exec.Cmd
+	stop  syscall.Signal
 	grace time.Duration
 	done  chan struct{}
 	err   error // written before done is closed
@@ -60,9 +65,11 @@ type Process struct {
 // The kernel clears that signal for programs with file capabilities unless
 // they are started by root, as the pods do.
 func Start(c Command) (*Process, error) {
-	p := &Process{cmd: c.exec(), grace: c.Grace, done: make(chan struct{})}
-	if p.grace == 0 {
-		p.grace = DefaultGrace
+	p := &Process{
+		cmd:   c.exec(),
+		stop:  cmp.Or(c.StopSignal, syscall.SIGTERM),
+		grace: cmp.Or(c.Grace, DefaultGrace),
+		done:  make(chan struct{}),
 	}
 	started := make(chan error)
 	go p.run(started)
@@ -149,11 +156,11 @@ func (p *Process) Err() error {
 // os.ErrProcessDone if that has ended.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Stop asks the daemon to end with SIGTERM, and kills all of its group when it
+// Stop asks the daemon to end with StopSignal, and kills all of its group when it
 // has not ended after the grace period or when ctx ends before. It returns
 // after Done.
 func (p *Process) Stop(ctx context.Context) {
-	p.Signal(syscall.SIGTERM)
+	p.Signal(p.stop)
 	grace := time.NewTimer(p.grace)
 	defer grace.Stop()
 	select {

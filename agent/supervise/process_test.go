@@ -37,11 +37,17 @@ func exitCode(err error) int {
 // shell starts a script and returns once it has printed a line.
 func shell(t *testing.T, script string, grace time.Duration) (*Process, string) {
 	t.Helper()
+	return shellWith(t, script, Command{Grace: grace})
+}
+
+func shellWith(t *testing.T, script string, c Command) (*Process, string) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Start(Command{Path: "sh", Args: []string{"-c", script}, Stdout: w, Grace: grace})
+	c.Path, c.Args, c.Stdout = "sh", []string{"-c", script}, w
+	p, err := Start(c)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -175,6 +181,14 @@ func TestStop(t *testing.T) {
 				t.Errorf("signal after the end: %v", err)
 			}
 		})
+	}
+}
+
+func TestStopSignal(t *testing.T) {
+	p, _ := shellWith(t, `trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, Command{StopSignal: syscall.SIGUSR1, Grace: patience})
+	p.Stop(context.Background())
+	if got := exitCode(p.Err()); got != 9 {
+		t.Errorf("ended with %d (%v), want 9", got, p.Err())
 	}
 }
 

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -125,18 +126,11 @@ type Backoff struct {
 
 // next returns the wait after a daemon ran for that long.
 func (b *Backoff) next(ran time.Duration) time.Duration {
-	low, high, well := orElse(b.Min, 100*time.Millisecond), orElse(b.Max, 10*time.Second), orElse(b.Well, 30*time.Second)
+	low, high, well := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second), cmp.Or(b.Well, 30*time.Second)
 	if b.last == 0 || ran >= well {
 		b.last = low
 	} else {
 		b.last = min(2*b.last, high)
 	}
 	return b.last
-}
-
-func orElse(d, usual time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return usual
 }
