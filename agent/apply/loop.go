@@ -1,0 +1,123 @@
+package apply
+
+import (
+	"context"
+	"time"
+)
+
+// Loop turns triggers, however many, into a bounded number of applies (hard
+// case 20).
+type Loop struct {
+	// Apply is called when it is time. An error makes the loop try again.
+	Apply func(context.Context) (changed bool, err error)
+	Timing
+
+	triggered chan struct{}
+}
+
+// Timing of a Loop. All of it is measured by the monotonic clock, so that steps
+// of the wall clock change nothing (hard case 27).
+type Timing struct {
+	// Quiet is how long no trigger must come before an apply, MaxDelay how long
+	// an apply is put off at most when they keep coming.
+	Quiet, MaxDelay time.Duration
+	// MinInterval is the least time between two reloads.
+	MinInterval time.Duration
+	// RetryMin is the wait after a first failure, doubled every time to RetryMax.
+	RetryMin, RetryMax time.Duration
+}
+
+// DefaultTiming applies a single change within 150 ms, and a flood of them no
+// more often than every 3 seconds.
+var DefaultTiming = Timing{
+	Quiet:       100 * time.Millisecond,
+	MaxDelay:    time.Second,
+	MinInterval: 3 * time.Second,
+	RetryMin:    time.Second,
+	RetryMax:    30 * time.Second,
+}
+
+// NewLoop makes a loop; apply is often the Apply of an Applier.
+func NewLoop(t Timing, apply func(context.Context) (changed bool, err error)) *Loop {
+	return &Loop{Apply: apply, Timing: t, triggered: make(chan struct{}, 1)}
+}
+
+// Trigger asks for an apply. It never blocks.
+func (l *Loop) Trigger() {
+	select {
+	case l.triggered <- struct{}{}:
+	default: // one is waiting to be seen already
+	}
+}
+
+// Run applies when it was triggered, until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	var p pending
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.triggered:
+			p.trigger(time.Now())
+		case <-timer.C:
+			p.first = time.Time{}
+			changed, err := l.Apply(ctx)
+			p.applied(time.Now(), changed, err, l.Timing)
+		}
+		if due := p.due(l.Timing); due.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(due))
+		}
+	}
+}
+
+// pending is what a loop has to remember; zero times mean "none".
+type pending struct {
+	first, last time.Time // triggers not yet acted on
+	reloaded    time.Time
+	retry       time.Time
+	wait        time.Duration // before the last retry
+}
+
+func (p *pending) trigger(now time.Time) {
+	if p.first.IsZero() {
+		p.first = now
+	}
+	p.last = now
+}
+
+func (p *pending) applied(now time.Time, changed bool, err error, t Timing) {
+	if changed || err != nil {
+		p.reloaded = now
+	}
+	if err == nil {
+		p.retry, p.wait = time.Time{}, 0
+		return
+	}
+	p.wait = min(max(2*p.wait, t.RetryMin), t.RetryMax)
+	p.retry = now.Add(p.wait)
+}
+
+// due says when to apply, or never.
+func (p *pending) due(t Timing) time.Time {
+	due := p.retry
+	if !p.first.IsZero() {
+		quiet, late := p.last.Add(t.Quiet), p.first.Add(t.MaxDelay)
+		if late.Before(quiet) {
+			quiet = late
+		}
+		if due.IsZero() || quiet.Before(due) {
+			due = quiet
+		}
+	}
+	if !due.IsZero() && !p.reloaded.IsZero() {
+		if next := p.reloaded.Add(t.MinInterval); due.Before(next) {
+			due = next
+		}
+	}
+	return due
+}

@@ -1,0 +1,87 @@
+package health
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// memory gives a directory as /run is, in memory.
+func memory(b *testing.B) string {
+	b.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "track")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// flip makes lb-or-api change again and again, and reports how long each change
+// took to reach the file. The changes fall on all parts of the 250 units of
+// time between two probes.
+func flip(b *testing.B, dir string, pause time.Duration, change func(ok bool)) {
+	b.Helper()
+	file := filepath.Join(dir, "lb-or-api")
+	var took []time.Duration
+	for i := range b.N {
+		ok, want := i%2 == 0, "0\n"
+		if ok {
+			want = "1\n"
+		}
+		time.Sleep(time.Duration(i*37%250) * pause)
+		began := time.Now()
+		change(ok)
+		for {
+			if got, _ := os.ReadFile(file); string(got) == want {
+				break
+			}
+			if time.Since(began) > patience {
+				b.Fatal("the file does not change")
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	b.ReportMetric(ms(took[len(took)/2]), "ms-median")
+	b.ReportMetric(ms(took[len(took)-1]), "ms-worst")
+}
+
+// BenchmarkServiceToTrackFile is from the moment a service turns bad or good.
+func BenchmarkServiceToTrackFile(b *testing.B) {
+	dir := memory(b)
+	s := newService(b, true)
+	s.status.Store(http.StatusInternalServerError)
+	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, quick))
+	flip(b, dir, time.Millisecond, func(ok bool) {
+		status := http.StatusInternalServerError
+		if ok {
+			status = http.StatusOK
+		}
+		s.status.Store(int32(status))
+	})
+}
+
+// BenchmarkFactToTrackFile is from the moment the agent knows.
+func BenchmarkFactToTrackFile(b *testing.B) {
+	dir := memory(b)
+	board := runMonitor(b, openTrack(b, dir))
+	flip(b, dir, time.Microsecond, func(ok bool) { board.Set(Fact{Name: FactAPI, OK: ok}) })
+}
+
+// BenchmarkProbe is what one probe costs, the server's part included.
+func BenchmarkProbe(b *testing.B) {
+	s := newService(b, true)
+	h := newProbe(b, s.local())
+	for b.Loop() {
+		if err := h.Probe(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

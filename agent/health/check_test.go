@@ -1,0 +1,103 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if inside() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runCheck runs a check on a clock of its own, against a service that answers
+// in the given way at a time in milliseconds, and returns when probes started
+// and what was reported.
+func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		began := time.Now()
+		now := func() int { return int(time.Since(began).Milliseconds()) }
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		running := false
+		check := Check{
+			Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
+			Timeout: 600 * time.Millisecond, Rise: 2, Fall: 3,
+			Probe: func(ctx context.Context) error {
+				if running {
+					t.Error("two probes at once")
+				}
+				running = true
+				defer func() { running = false }()
+				at := now()
+				probes = append(probes, at)
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(slow(at)):
+					return service(at)
+				}
+			},
+		}
+		check.Run(ctx, func(r Result) { reports = append(reports, fmt.Sprintf("%d %v", now(), r.Healthy)) })
+	})
+	return probes, reports
+}
+
+func TestCheck(t *testing.T) {
+	failed := errors.New("refused")
+	never := func(int) time.Duration { return 0 }
+	between := func(from, to int) func(int) error {
+		return func(ms int) error {
+			if ms >= from && ms < to {
+				return failed
+			}
+			return nil
+		}
+	}
+	tests := map[string]struct {
+		service func(int) error
+		slow    func(int) time.Duration
+		probes  []int // the first of them
+		reports []string
+	}{
+		"up from the start":   {between(-1, -1), never, []int{0, 250, 500, 750, 1000}, []string{"0 true"}},
+		"down from the start": {between(0, 9999), never, []int{0, 250, 500, 750, 1000}, []string{"0 false"}},
+		"one bad answer":      {between(500, 501), never, []int{0, 250, 500, 550, 800, 1050}, []string{"0 true"}},
+		"goes down":           {between(300, 9999), never, []int{0, 250, 500, 550, 600, 850}, []string{"0 true", "600 false"}},
+		"comes back":          {between(300, 1200), never, []int{0, 250, 500, 550, 600, 850, 1100, 1350, 1400, 1650}, []string{"0 true", "600 false", "1400 true"}},
+		"slow but alive": {
+			between(-1, -1), func(int) time.Duration { return 400 * time.Millisecond },
+			[]int{0, 400, 800, 1200}, []string{"400 true"},
+		},
+		"a little slow: the pace is kept": {
+			between(-1, -1), func(int) time.Duration { return 200 * time.Millisecond },
+			[]int{0, 250, 500, 750}, []string{"200 true"},
+		},
+		"hangs": {
+			between(-1, -1), func(ms int) time.Duration { return time.Duration(ms/300) * time.Hour },
+			[]int{0, 250, 500, 1100, 1700, 2300}, []string{"0 true", "2300 false"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			probes, reports := runCheck(t, tt.service, tt.slow)
+			if len(probes) < len(tt.probes) || !slices.Equal(probes[:len(tt.probes)], tt.probes) {
+				t.Errorf("probes at %v, want %v", probes, tt.probes)
+			}
+			if !slices.Equal(reports, tt.reports) {
+				t.Errorf("reports %v, want %v", reports, tt.reports)
+			}
+		})
+	}
+}

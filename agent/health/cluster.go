@@ -1,0 +1,65 @@
+package health
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Checks are those that a node of that role, with those labels, needs for the
+// VIPs that it can hold. labels may be nil, as for ClusterConfigSpec.Hosts. The
+// bootstrap watches what it holds the API VIP for: when its API server starts to
+// shut down, readyz turns 500 while lists still work for minutes (hard case 8).
+func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) []Check {
+	var out []Check
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		switch {
+		case !s.Hosts(g, role, labels):
+		case g.Role == v1alpha1.GroupIngress:
+			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
+			out = append(out,
+				get(RouterReady(g.Name), "http", port, "/healthz/ready", quick),
+				get(RouterAnswers(g.Name), "http", port, "/healthz", quick))
+		case g.Role == v1alpha1.GroupDNS:
+			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", quick))
+		case role == v1alpha1.RoleBootstrap:
+			out = append(out,
+				get(FactAPI, "https", s.Ports.API, "/readyz", patient),
+				every(FactIronic, Connect(s.Ports.Ironic), quick))
+		default:
+			out = append(out,
+				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", quick),
+				get(FactAPI, "https", s.Ports.API, "/readyz", patient),
+				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", patient))
+		}
+	}
+	return out
+}
+
+// Time-outs: quick is for services that answer from memory, patient for those
+// that may be slow for a while, when a node starts or etcd elects.
+const (
+	quick   = time.Second
+	patient = 3 * time.Second
+)
+
+func get(name, scheme string, port int, path string, timeout time.Duration) Check {
+	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
+	c := every(name, h.Probe, timeout)
+	c.Close = h.Close
+	return c
+}
+
+// every is the pace of all checks: four probes a second, and a refusal confirmed
+// within 300 ms of its start.
+func every(name string, probe func(context.Context) error, timeout time.Duration) Check {
+	return Check{
+		Name: name, Probe: probe, Timeout: timeout,
+		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
+		Rise: 2, Fall: 2,
+	}
+}

@@ -1,0 +1,99 @@
+package health
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// TrackFiles are written by a Monitor; track.Files are some.
+type TrackFiles interface {
+	// Ensure makes files that are missing, with the initial values.
+	Ensure([]keepalived.Term) error
+	// Set makes a file say 1 or 0.
+	Set(name string, on bool) (changed bool, err error)
+}
+
+// Monitor keeps the track files of a node in step with what is known about it.
+type Monitor struct {
+	Board *Board
+	Files TrackFiles
+	// Groups are those whose VIPs the node can hold, Role is the node's.
+	Groups []v1alpha1.Group
+	Role   string
+	Log    *slog.Logger
+}
+
+// writeAgain is when to try again to write what could not be written.
+const writeAgain = time.Second
+
+// Run runs the checks and writes the track files until ctx ends. It returns
+// when all that it started has ended. One Monitor at a time runs on a Board.
+func (m *Monitor) Run(ctx context.Context, checks []Check) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, c := range checks {
+		running.Go(func() { c.Run(ctx, m.report) })
+	}
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.Board.Changed():
+		case <-retry.C:
+		}
+		err := m.write()
+		if err != nil && !failed {
+			m.Log.Error("track files cannot be written", "error", err)
+		}
+		if failed = err != nil; failed {
+			retry.Reset(writeAgain)
+		}
+	}
+}
+
+func (m *Monitor) report(r Result) {
+	if r.Healthy {
+		m.Log.Info("check succeeds", "check", r.Name)
+	} else {
+		m.Log.Warn("check fails", "check", r.Name, "error", r.Err)
+	}
+	m.Board.Report(r)
+}
+
+// write brings all files up to date, as far as it can.
+func (m *Monitor) write() (failed error) {
+	for i := range m.Groups {
+		g := &m.Groups[i]
+		_, terms := keepalived.Terms(g, m.Role)
+		if err := m.Files.Ensure(terms); err != nil {
+			failed = err
+			continue
+		}
+		for _, t := range terms {
+			if err := m.set(g, t); err != nil {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+func (m *Monitor) set(g *v1alpha1.Group, t keepalived.Term) error {
+	on, err := m.Board.value(g, t)
+	if err != nil {
+		return err
+	}
+	changed, err := m.Files.Set(t.Name, on)
+	if changed {
+		m.Log.Info("priority term changed", "group", g.Name, "term", t.Name, "on", on, "points", t.Points, "meaning", t.Meaning)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// runMonitor runs a monitor of the API group until the test ends.
+func runMonitor(t testing.TB, files TrackFiles, checks ...Check) *Board {
+	t.Helper()
+	m := &Monitor{
+		Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx, checks) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return m.Board
+}
+
+func openTrack(t testing.TB, dir string) *track.Files {
+	t.Helper()
+	files, err := track.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func await(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain for %s", patience, what)
+		}
+	}
+}
+
+func TestMonitorWritesTrackFiles(t *testing.T) {
+	dir := t.TempDir()
+	haproxy, api := newService(t, false), newService(t, true)
+	board := runMonitor(t, openTrack(t, dir),
+		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, patience),
+		every(FactAPI, newProbe(t, api.local()).Probe, patience))
+	says := func(path, orAPI string) {
+		t.Helper()
+		await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
+			a, _ := os.ReadFile(filepath.Join(dir, "lb-path"))
+			b, _ := os.ReadFile(filepath.Join(dir, "lb-or-api"))
+			return string(a) == path+"\n" && string(b) == orAPI+"\n"
+		})
+	}
+	says("0", "1") // the redirect is not in place yet
+	board.Set(Fact{Name: FactRedirect, OK: true})
+	says("1", "1")
+	haproxy.status.Store(http.StatusServiceUnavailable)
+	says("0", "1")
+	api.status.Store(http.StatusInternalServerError)
+	says("0", "0")
+	haproxy.status.Store(http.StatusOK)
+	says("1", "1")
+	board.Forget(FactRedirect)
+	says("0", "1")
+	want := []Fact{{Name: FactAPI, Why: "status 500 Internal Server Error"}, {Name: FactHAProxy, OK: true}}
+	if got := board.Facts(); !slices.Equal(got, want) {
+		t.Errorf("facts %v, want %v", got, want)
+	}
+}
+
+// A graceful shutdown: readyz answers 500, all else goes on for minutes.
+func TestHardCase08ReadyzTurns500(t *testing.T) {
+	s := newService(t, true)
+	h := newProbe(t, s.local()+"/readyz")
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, patience))
+	is := func(ok bool) func() bool {
+		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
+	}
+	await(t, "the API to be ready", is(true))
+	s.status.Store(http.StatusInternalServerError)
+	began := time.Now()
+	await(t, "the API to be not ready", is(false))
+	t.Logf("noticed after %v, on %d connection", time.Since(began), s.accepted.Load())
+}
+
+// fragile files cannot be written the first times.
+type fragile struct {
+	failures int
+	written  []string
+}
+
+func (f *fragile) Ensure([]keepalived.Term) error { return nil }
+
+func (f *fragile) Set(name string, on bool) (bool, error) {
+	if f.failures > 0 {
+		f.failures--
+		return false, errors.New("no space left")
+	}
+	if on && !slices.Contains(f.written, name) {
+		f.written = append(f.written, name)
+		return true, nil
+	}
+	return false, nil
+}
+
+func TestMonitorTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &fragile{failures: 7}
+		m := &Monitor{
+			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
+			Log: slog.New(slog.DiscardHandler),
+		}
+		m.Board.Set(Fact{Name: FactMachineConfig, OK: true})
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		m.Run(ctx, nil)
+		if files.failures != 0 || !slices.Equal(files.written, []string{"machine-config"}) {
+			t.Errorf("%d failures left, written %v", files.failures, files.written)
+		}
+	})
+}
+
+const haproxyConf = `defaults
+	mode http
+	timeout connect 1s
+	timeout client 5s
+	timeout server 1s
+frontend ready
+	bind 127.0.0.1:%d
+	monitor-uri /haproxy_ready
+`
+
+// The real HAProxy, which is taken for ready soon after it is, and no more soon
+// after it is gone.
+func TestHAProxyReady(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, haproxyConf, port), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, patience))
+	p, err := supervise.Start(supervise.Command{Path: "/usr/sbin/haproxy", Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop(context.Background()) })
+	await(t, "HAProxy to be ready", func() bool { return board.ok(FactHAProxy) })
+	began := time.Now()
+	p.Stop(context.Background())
+	await(t, "HAProxy to be gone", func() bool { return !board.ok(FactHAProxy) })
+	t.Logf("its end was noticed after %v", time.Since(began))
+}

@@ -1,0 +1,214 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+const patience = time.Minute
+
+// service counts the connections that it accepts.
+type service struct {
+	*httptest.Server
+	accepted atomic.Int32
+	status   atomic.Int32
+	hangs    chan struct{} // a request waits until it is closed, if not nil
+}
+
+func newService(t testing.TB, secure bool) *service {
+	t.Helper()
+	s := &service{}
+	s.status.Store(http.StatusOK)
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.hangs != nil {
+			select {
+			case <-s.hangs:
+			case <-r.Context().Done():
+			}
+		}
+		w.WriteHeader(int(s.status.Load()))
+		fmt.Fprintln(w, "[+]ping ok")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.accepted.Add(1)
+		}
+	}
+	if secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// local is the service's URL with the name of the host that checks use.
+func (s *service) local() string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
+
+func newProbe(t testing.TB, url string) *HTTP {
+	h := NewHTTP(url)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func TestConnectionStaysOpen(t *testing.T) {
+	for name, secure := range map[string]bool{"http": false, "https, any certificate": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, secure)
+			h := newProbe(t, s.local()+"/readyz")
+			for i := range 100 {
+				want := http.StatusOK
+				if i%10 == 9 {
+					want = http.StatusInternalServerError
+				}
+				s.status.Store(int32(want))
+				if err := h.Probe(context.Background()); (err == nil) != (want == http.StatusOK) {
+					t.Fatalf("status %d: %v", want, err)
+				}
+			}
+			if got := s.accepted.Load(); got != 1 {
+				t.Errorf("%d connections for 100 probes", got)
+			}
+		})
+	}
+}
+
+// A service that hangs costs one probe its time, and is asked afresh then.
+func TestHungService(t *testing.T) {
+	s := newService(t, true)
+	s.hangs = make(chan struct{})
+	h := newProbe(t, s.local())
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := h.Probe(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while it hangs: %v", err)
+	}
+	close(s.hangs)
+	ctx, cancel = context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := h.Probe(ctx); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+func TestWhatIsNotReady(t *testing.T) {
+	s := newService(t, false)
+	gone := newService(t, false)
+	gone.Close()
+	for name, tt := range map[string]struct {
+		url    string
+		status int
+		want   string
+	}{
+		"shuts down":    {s.local(), 500, "status 500"},
+		"unavailable":   {s.local(), 503, "status 503"},
+		"elsewhere":     {s.local(), 302, "status 302"},
+		"forbidden":     {s.local(), 403, "status 403"},
+		"not listening": {gone.local(), 0, "connection refused"},
+		"no service":    {"https://" + s.Listener.Addr().String(), 200, "HTTP response to HTTPS client"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.status.Store(int32(tt.status))
+			if err := newProbe(t, tt.url).Probe(context.Background()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConnect(t *testing.T) {
+	s := newService(t, false)
+	probe := Connect(s.Listener.Addr().(*net.TCPAddr).Port)
+	if err := probe(context.Background()); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	if err := probe(context.Background()); err == nil {
+		t.Error("nobody listens")
+	}
+}
+
+// insideVariable makes the test binary probe a service that listens on one
+// address; "off" before it switches IPv6 off first.
+const insideVariable = "HEALTH_TEST_LISTEN"
+
+// inside is what this binary does within a network namespace.
+func inside() bool {
+	what := os.Getenv(insideVariable)
+	if what == "" {
+		return false
+	}
+	if err := probeInside(strings.Cut(what, " ")); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	return true
+}
+
+func probeInside(ipv6, address string, _ bool) error {
+	if ipv6 == "off" {
+		for _, where := range []string{"all", "default", "lo"} {
+			if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+where+"/disable_ipv6", []byte("1"), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	refused := NewHTTP("http://localhost:1/").Probe(context.Background())
+	if refused == nil || !strings.Contains(refused.Error(), "connection refused") {
+		return fmt.Errorf("nobody listens, and the error is %v", refused)
+	}
+	l, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		return err
+	}
+	go http.Serve(l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := NewHTTP(fmt.Sprintf("http://localhost:%d/", l.Addr().(*net.TCPAddr).Port))
+	for range 3 {
+		if err := h.Probe(context.Background()); err != nil {
+			return err
+		}
+		h.Close()
+	}
+	return nil
+}
+
+func TestHardCase25EitherFamily(t *testing.T) {
+	network, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, what := range []string{"on 127.0.0.1", "on [::1]", "on ", "off 127.0.0.1", "off "} {
+		t.Run(what, func(t *testing.T) {
+			node, err := network.AddNode(fmt.Sprintf("node%d", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := node.Command(context.Background(), exe)
+			cmd.Env = append(os.Environ(), insideVariable+"="+what)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

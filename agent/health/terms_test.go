@@ -1,0 +1,143 @@
+package health
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+var (
+	apiGroup     = v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}
+	dnsGroup     = v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS}
+	ingressGroup = v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}
+)
+
+// priority is that of a node of which the facts are known, minus 300 for a veto.
+func priority(t *testing.T, g v1alpha1.Group, role string, facts ...Fact) int {
+	t.Helper()
+	b := NewBoard()
+	for _, f := range facts {
+		b.Set(f)
+	}
+	sum, terms := keepalived.Terms(&g, role)
+	for _, term := range terms {
+		on, err := b.value(&g, term)
+		if err != nil {
+			t.Error(err)
+		}
+		switch {
+		case on && term.Points == 0:
+			sum -= 300
+		case on:
+			sum += term.Points
+		}
+	}
+	return sum
+}
+
+func so(names ...string) (out []Fact) {
+	for _, name := range names {
+		out = append(out, Fact{Name: name, OK: true})
+	}
+	return out
+}
+
+func TestPriorities(t *testing.T) {
+	notHere := Fact{Name: RouterHere("ingress")}
+	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
+	tests := map[string]struct {
+		group v1alpha1.Group
+		role  string
+		facts []Fact
+		want  int
+	}{
+		"nothing known":                       {apiGroup, v1alpha1.RoleMaster, nil, 40},
+		"all is well":                         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, FactMachineConfig), 68},
+		"the bootstrap":                       {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
+		"an API server without HAProxy":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
+		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(FactMachineConfig), 43},
+		"DNS answers":                         {dnsGroup, v1alpha1.RoleMaster, so(FactDNS), 60},
+		"DNS does not answer":                 {dnsGroup, v1alpha1.RoleMaster, nil, 40},
+		"no router":                           {ingressGroup, v1alpha1.RoleWorker, nil, -280},
+		"router ready":                        {ingressGroup, v1alpha1.RoleWorker, so(ready, answers, here), 80},
+		"router shuts down":                   {ingressGroup, v1alpha1.RoleWorker, so(answers, here), 70},
+		"API away, router ready":              {ingressGroup, v1alpha1.RoleWorker, so(ready, answers), 80},
+		"API away, router answers":            {ingressGroup, v1alpha1.RoleWorker, so(answers), 20},
+		"router is dead, the pod still there": {ingressGroup, v1alpha1.RoleWorker, so(here), -230},
+		"router of another controller":        {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := priority(t, tt.group, tt.role, tt.facts...); got != tt.want {
+				t.Errorf("priority %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// The redirect is part of the load balancer's path.
+func TestHardCase06RedirectMissing(t *testing.T) {
+	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactMachineConfig, FactRedirect)...)
+	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactMachineConfig)...)
+	if with-without != 20 {
+		t.Errorf("priority %d with the redirect, %d without", with, without)
+	}
+}
+
+func TestHardCase07LocalAPIServerRestarts(t *testing.T) {
+	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, FactMachineConfig)...)
+	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, FactMachineConfig)...)
+	if with != without {
+		t.Errorf("priority %d with the API server, %d without it while HAProxy serves", with, without)
+	}
+}
+
+func TestHardCase21OtherController(t *testing.T) {
+	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
+	own := priority(t, ingressGroup, v1alpha1.RoleWorker, so(answers, here)...)
+	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), Fact{Name: here})...)
+	if other >= own {
+		t.Errorf("a ready router of another controller has %d, the own one that is not ready %d", other, own)
+	}
+}
+
+func TestUnknownTerm(t *testing.T) {
+	if _, err := NewBoard().value(&apiGroup, keepalived.Term{Name: "moon"}); err == nil {
+		t.Error("the moon is known")
+	}
+}
+
+func TestChecks(t *testing.T) {
+	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{apiGroup, dnsGroup, ingressGroup}}
+	router := []string{"ingress-router-answers", "ingress-router-ready"}
+	controlPlane := []string{"api", "dns", "haproxy", "machine-config"}
+	compact := *spec
+	compact.Groups = slices.Clone(spec.Groups)
+	compact.Groups[2].NodeSelector = map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleMaster): ""}
+	tests := map[string]struct {
+		spec *v1alpha1.ClusterConfigSpec
+		role string
+		want []string
+	}{
+		"bootstrap":      {&compact, v1alpha1.RoleBootstrap, []string{"api", "dns", "ironic"}},
+		"master":         {&compact, v1alpha1.RoleMaster, append(slices.Clone(controlPlane), router...)},
+		"arbiter":        {&compact, v1alpha1.RoleArbiter, controlPlane},
+		"worker":         {spec, v1alpha1.RoleWorker, router},
+		"worker, others": {&compact, v1alpha1.RoleWorker, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]bool{}
+			for _, c := range Checks(tt.spec, tt.role, nil) {
+				got[c.Name] = true
+			}
+			slices.Sort(tt.want)
+			if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, tt.want) {
+				t.Errorf("checks %v, want %v", names, tt.want)
+			}
+		})
+	}
+}

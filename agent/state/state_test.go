@@ -1,0 +1,249 @@
+package state
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// writerVariable makes the test binary publish in the directory that it names,
+// and wait to be killed.
+const writerVariable = "STATE_TEST_DIR"
+
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writerVariable); dir != "" {
+		d, err := Open(dir)
+		if err == nil {
+			err = d.Publish("firewall", value{true, 7})
+		}
+		fmt.Println(err)
+		select {}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type value struct {
+	InPlace bool `json:"inPlace"`
+	Count   int  `json:"count"`
+}
+
+func open(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func expect(t *testing.T, d *Dir, alive bool, want value) {
+	t.Helper()
+	var got value
+	if ok, err := d.Read("firewall", &got); ok != alive || err != nil || got != want {
+		t.Errorf("alive %v, %+v, error %v; want %v, %+v", ok, got, err, alive, want)
+	}
+}
+
+func TestPublishAndRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	writer, reader := open(t, path), open(t, path)
+	expect(t, reader, false, value{})
+	for i := range 3 {
+		for range 2 {
+			if err := writer.Publish("firewall", value{true, i}); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, reader, true, value{true, i})
+		}
+	}
+	expect(t, writer, true, value{true, 2}) // a writer reads itself
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, reader, false, value{})
+	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := writer.Publish("firewall", func() {}); err == nil {
+		t.Error("a function was published")
+	}
+}
+
+// A pod that is replaced: the new one counts, whenever the old one ends.
+func TestTwoWriters(t *testing.T) {
+	path := t.TempDir()
+	before, after := open(t, path), open(t, path)
+	before.Publish("firewall", value{true, 1})
+	after.Publish("firewall", value{true, 2})
+	expect(t, before, true, value{true, 2})
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, after, true, value{true, 2})
+	before.Publish("firewall", value{true, 1})
+	after.Publish("firewall", value{true, 2}) // the same words once more
+	expect(t, before, true, value{true, 2})
+}
+
+func TestKilledWriter(t *testing.T) {
+	d := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	changed, err := d.Watch(ctx, "firewall")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		writer := startWriter(t, d.path)
+		awaitAlive(t, d, changed, true)
+		expect(t, d, true, value{true, 7})
+		writer.Process.Kill()
+		began := time.Now()
+		awaitAlive(t, d, changed, false)
+		t.Logf("the end of the writer showed after %v", time.Since(began))
+		writer.Wait()
+		expect(t, d, false, value{})
+	}
+}
+
+func startWriter(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	writer := exec.Command("/proc/self/exe")
+	writer.Env = append(os.Environ(), writerVariable+"="+dir)
+	out, err := writer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { writer.Process.Kill(); writer.Wait() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Fatalf("the writer says %q (%v)", line, err)
+	}
+	return writer
+}
+
+// awaitAlive reads only when it is told to.
+func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		var v value
+		if alive, err := d.Read("firewall", &v); err != nil {
+			t.Fatal(err)
+		} else if alive == want {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("nobody said that the writer's life changed to %v", want)
+		}
+	}
+}
+
+// While a writer publishes again and again, readers always see it alive and
+// whole.
+func TestReadWhilePublishing(t *testing.T) {
+	path := t.TempDir()
+	writer := open(t, path)
+	writer.Publish("firewall", value{true, 0})
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			reader, err := Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for last := 0; ; {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				var v value
+				alive, err := reader.Read("firewall", &v)
+				if !alive || err != nil || !v.InPlace || v.Count < last {
+					t.Errorf("alive %v, error %v, %+v after %d", alive, err, v, last)
+					return
+				}
+				last = v.Count
+			}
+		})
+	}
+	for i := range 2000 {
+		if err := writer.Publish("firewall", value{true, i}); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	readers.Wait()
+}
+
+func TestWatch(t *testing.T) {
+	d := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	changed, err := d.Watch(ctx, "firewall")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := d.Publish("firewall", value{true, i}); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.After(patience)
+		for got := (value{Count: -1}); got.Count != i; {
+			select {
+			case <-changed:
+				d.Read("firewall", &got)
+			case <-deadline:
+				t.Fatalf("nobody said that %d was published", i)
+			}
+		}
+	}
+	cancel()
+	for range changed {
+	}
+	if _, err := (&Dir{path: "/no/such/directory"}).Watch(t.Context(), "x"); err == nil {
+		t.Error("a directory that is not there is watched")
+	}
+}
+
+// Hard case 27: a file's times, which steps of the clock move, mean nothing.
+func TestHardCase27FileTimes(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.Publish("firewall", value{true, 1})
+	for _, year := range []int{1970, 2100} {
+		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		if err := os.Chtimes(d.file("firewall"), when, when); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, d, true, value{true, 1})
+	}
+}
+
+func TestReadRubbish(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.Publish("firewall", "a word")
+	if alive, err := d.Read("firewall", &value{}); alive || err == nil {
+		t.Errorf("alive %v, error %v", alive, err)
+	}
+}

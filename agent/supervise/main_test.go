@@ -1,0 +1,138 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// roleVariable makes the test binary play an agent of its own.
+const roleVariable = "SUPERVISE_TEST_ROLE"
+
+// patience is how long anything may take that takes well under a second on an
+// idle machine.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "agent":
+		agent()
+	case "reaper":
+		reaper()
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// agent starts the daemon of its arguments with a limit of files, prints its
+// process ID and lives until it is killed, while its other threads come and go.
+func agent() {
+	files, _ := strconv.ParseUint(os.Args[1], 10, 64)
+	// A file, so that the daemon does not hold the pipe that is read.
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	p, err := Start(Command{Path: os.Args[2], Args: os.Args[3:], NoFile: files, Stdout: null, Stderr: null})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	churn(50)
+	fmt.Println(p.PID())
+	select {}
+}
+
+// churn ends n threads: a goroutine that ends while it is locked to its thread
+// takes the thread along.
+func churn(n int) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { runtime.LockOSThread() })
+	}
+	all.Wait()
+}
+
+// reaper is an agent as process 1 of a container: daemons leave orphans to it
+// while it runs programs whose exit status it wants.
+func reaper() {
+	if err := reapWhileRunning(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func reapWhileRunning() error {
+	if err := Adopt(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go Reap(ctx)
+	var errs [4]error
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = leaveOrphans(ctx) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		left := zombies(os.Getpid())
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("zombies left: %v", left)
+		}
+	}
+}
+
+// leaveOrphans runs programs that leave another behind, each in a session of
+// its own so that it outlives the group, and checks the exit status of each.
+func leaveOrphans(ctx context.Context) error {
+	for i := range 25 {
+		_, err := Output(ctx, "sh", "-c", fmt.Sprintf("setsid sleep 0.0%d >&- 2>&- & exit %d", i%5, i))
+		if got := exitCode(err); got != i {
+			return fmt.Errorf("exit status %d (%v), want %d", got, err, i)
+		}
+	}
+	return nil
+}
+
+func zombies(parent int) []string {
+	var out []string
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && isZombieOf(pid, parent) {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// gone says that a process runs no more; its parent may not have noticed.
+func gone(pid int) bool {
+	state, _ := processState(pid)
+	return state == "" || state == "Z"
+}
+
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain for %s", patience, what)
+		}
+	}
+}

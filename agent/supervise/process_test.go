@@ -1,0 +1,279 @@
+package supervise
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// exitCode is that of an error of Wait: minus the signal for a process that was
+// ended by one.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		if err != nil {
+			return -1000
+		}
+		return 0
+	}
+	if s := exit.Sys().(syscall.WaitStatus); s.Signaled() {
+		return -int(s.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// shell starts a script and returns once it has printed a line.
+func shell(t *testing.T, script string, grace time.Duration) (*Process, string) {
+	t.Helper()
+	return shellWith(t, script, Command{Grace: grace})
+}
+
+func shellWith(t *testing.T, script string, c Command) (*Process, string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Path, c.Args, c.Stdout = "sh", []string{"-c", script}, w
+	p, err := Start(c)
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.Stop(ctx)
+		r.Close()
+	})
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, strings.TrimSpace(line)
+}
+
+func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
+	haproxy := haproxyConf(t)
+	tests := map[string]struct {
+		files   string
+		command []string
+		comm    string
+		workers int
+	}{
+		"as it is":              {"0", []string{"sleep", "1000"}, "sleep", 0},
+		"with a limit of files": {"100", []string{"sleep", "1000"}, "sleep", 0},
+		"HAProxy":               {"0", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
+		"HAProxy with a limit":  {"1000", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			agent := exec.Command("/proc/self/exe", append([]string{tt.files}, tt.command...)...)
+			agent.Env = append(os.Environ(), roleVariable+"=agent")
+			out, err := agent.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := agent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer agent.Wait()
+			defer agent.Process.Kill()
+			line, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			daemon, err := strconv.Atoi(strings.TrimSpace(line))
+			if err != nil {
+				t.Fatal(line)
+			}
+			var workers []int
+			await(t, "the daemon to run", func() bool {
+				comm, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
+				workers = childrenOf(daemon)
+				return string(comm) == tt.comm+"\n" && len(workers) == tt.workers
+			})
+			agent.Process.Kill()
+			agent.Wait()
+			await(t, "the daemon to end", func() bool { return gone(daemon) })
+			for _, worker := range workers {
+				await(t, "its worker to end", func() bool { return gone(worker) })
+			}
+		})
+	}
+}
+
+// haproxyConf writes a configuration that listens on a unix socket.
+func haproxyConf(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "haproxy.cfg")
+	text := "defaults\n\tmode tcp\n\ttimeout connect 1s\n\ttimeout client 1s\n\ttimeout server 1s\nlisten api\n\tbind unix@" + dir + "/api\n\tserver a 127.0.0.1:1\n"
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return conf
+}
+
+func childrenOf(pid int) (out []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		child, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if _, parent := processState(child); parent == pid {
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+func TestHardCase24ThreadsComeAndGo(t *testing.T) {
+	p, _ := shell(t, "echo; exec sleep 1000", 0)
+	churn(200)
+	select {
+	case <-p.Done():
+		t.Fatalf("the daemon ended with the thread of a goroutine: %v", p.Err())
+	default:
+	}
+	if gone(p.PID()) {
+		t.Fatal("the daemon is gone")
+	}
+}
+
+func TestStop(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	const stubborn = `trap "" TERM; echo; while :; do sleep 0.01; done`
+	tests := map[string]struct {
+		script string
+		ctx    context.Context
+		grace  time.Duration
+		want   int
+	}{
+		"ends at SIGTERM":         {"echo; exec sleep 1000", context.Background(), patience, -int(syscall.SIGTERM)},
+		"has work to do first":    {`trap "exit 7" TERM; echo; while :; do sleep 0.01; done`, context.Background(), patience, 7},
+		"ignores SIGTERM":         {stubborn, context.Background(), 50 * time.Millisecond, -int(syscall.SIGKILL)},
+		"ignores it, no time now": {stubborn, ended, patience, -int(syscall.SIGKILL)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := shell(t, tt.script, tt.grace)
+			p.Stop(tt.ctx)
+			if got := exitCode(p.Err()); got != tt.want {
+				t.Errorf("ended with %d (%v), want %d", got, p.Err(), tt.want)
+			}
+			p.Stop(tt.ctx) // once more is harmless
+			if err := p.Signal(syscall.SIGHUP); !errors.Is(err, os.ErrProcessDone) {
+				t.Errorf("signal after the end: %v", err)
+			}
+		})
+	}
+}
+
+func TestStopSignal(t *testing.T) {
+	p, _ := shellWith(t, `trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, Command{StopSignal: syscall.SIGUSR1, Grace: patience})
+	p.Stop(context.Background())
+	if got := exitCode(p.Err()); got != 9 {
+		t.Errorf("ended with %d (%v), want 9", got, p.Err())
+	}
+}
+
+func TestNothingOutlivesADaemon(t *testing.T) {
+	tests := map[string]string{
+		"a worker":                     "sleep 1000 & echo $!; exit 3",
+		"a worker that hears no plea":  `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`,
+		"a worker of a killed master ": "sleep 1000 & echo $!; kill -9 $$",
+	}
+	for name, script := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, line := shell(t, script, 100*time.Millisecond)
+			worker, err := strconv.Atoi(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Stop(context.Background())
+			await(t, "the worker to end", func() bool { return gone(worker) })
+		})
+	}
+}
+
+func TestLimitOfFiles(t *testing.T) {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ ask, want uint64 }{
+		"lower":                 {100, 100},
+		"more than there is":    {1 << 62, have.Max},
+		"what HAProxy is given": {HAProxyNoFile, min(HAProxyNoFile, have.Max)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			p, err := Start(Command{Path: "sh", Args: []string{"-c", "ulimit -Sn; ulimit -Hn"}, Stdout: w, NoFile: tt.ask})
+			w.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := io.ReadAll(r)
+			if err != nil || p.Err() != nil {
+				t.Fatal(err, p.Err())
+			}
+			want := strconv.FormatUint(tt.want, 10)
+			if got := strings.Fields(string(out)); len(got) != 2 || got[0] != want || got[1] != want {
+				t.Errorf("limits %q, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	for _, files := range []uint64{0, 100} {
+		if p, err := Start(Command{Path: "/no/such/daemon", NoFile: files}); err == nil {
+			p.Stop(context.Background())
+			t.Errorf("with a limit of %d: started", files)
+		}
+	}
+}
+
+func TestReapOrphansOnly(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), roleVariable+"=reaper")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	out, err := Output(context.Background(), "sh", "-c", "echo one; echo two >&2; exit 5")
+	if string(out) != "one\ntwo\n" || exitCode(err) != 5 {
+		t.Errorf("%q, %v", out, err)
+	}
+	out, err = Output(context.Background(), "sh", "-c", "head -c 1000000 /dev/zero")
+	if !bytes.Equal(out, make([]byte, maxOutput)) || err != nil {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err = Output(ctx, "sh", "-c", "sleep 1000 & wait"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a program that hangs: %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Supervisor keeps a daemon running.
+type Supervisor struct {
+	Command Command
+	// Before runs before every start, such as to remove what an unclean end left
+	// behind; an error counts as a failed start. It may be nil.
+	Before func(context.Context) error
+	// Backoff is how long to wait between starts.
+	Backoff Backoff
+	Log     *slog.Logger
+
+	mu       sync.Mutex
+	process  *Process
+	restarts int
+}
+
+// Run starts the daemon, and again whenever it ends, until ctx ends. Then it
+// stops the daemon, which takes at most the command's grace, and returns. There
+// is nothing that it gives up on.
+func (s *Supervisor) Run(ctx context.Context) {
+	for {
+		began := time.Now()
+		s.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		wait := s.Backoff.next(time.Since(began))
+		s.Log.Info("daemon will be started again", "daemon", s.Command.Path, "in", wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		s.mu.Lock()
+		s.restarts++
+		s.mu.Unlock()
+	}
+}
+
+// once runs the daemon until it or ctx ends.
+func (s *Supervisor) once(ctx context.Context) {
+	if s.Before != nil {
+		if err := s.Before(ctx); err != nil {
+			s.Log.Error("daemon cannot be started", "daemon", s.Command.Path, "error", err)
+			return
+		}
+	}
+	p, err := Start(s.Command)
+	if err != nil {
+		s.Log.Error("daemon cannot be started", "daemon", s.Command.Path, "error", err)
+		return
+	}
+	s.Log.Info("daemon started", "daemon", s.Command.Path, "pid", p.PID())
+	s.set(p)
+	defer s.set(nil)
+	select {
+	case <-ctx.Done():
+		// Within the grace, although ctx has ended: a proper stop is what makes a
+		// peer take over at once.
+		p.Stop(context.WithoutCancel(ctx))
+		s.Log.Info("daemon stopped", "daemon", s.Command.Path)
+	case <-p.Done():
+		s.Log.Error("daemon ended", "daemon", s.Command.Path, "error", p.Err())
+	}
+}
+
+func (s *Supervisor) set(p *Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+}
+
+// ErrNotRunning says that there is no daemon to signal now.
+var ErrNotRunning = errors.New("the daemon is not running")
+
+// Signal sends a signal to the daemon's main process, or returns ErrNotRunning.
+func (s *Supervisor) Signal(sig os.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return ErrNotRunning
+	}
+	err := s.process.Signal(sig)
+	if errors.Is(err, os.ErrProcessDone) {
+		return ErrNotRunning
+	}
+	return err
+}
+
+// PID is the daemon's process ID, 0 while it is not running.
+func (s *Supervisor) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return 0
+	}
+	return s.process.PID()
+}
+
+// Restarts is how often the daemon was started again.
+func (s *Supervisor) Restarts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restarts
+}
+
+// Backoff is how long to wait before a daemon is started again: Min, doubled
+// every time up to Max, and Min again after the daemon ran for Well. Zero values
+// are 100 ms, 10 s and 30 s.
+type Backoff struct {
+	Min, Max, Well time.Duration
+
+	last time.Duration
+}
+
+// next returns the wait after a daemon ran for that long.
+func (b *Backoff) next(ran time.Duration) time.Duration {
+	low, high, well := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second), cmp.Or(b.Well, 30*time.Second)
+	if b.last == 0 || ran >= well {
+		b.last = low
+	} else {
+		b.last = min(2*b.last, high)
+	}
+	return b.last
+}

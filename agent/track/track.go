@@ -1,0 +1,107 @@
+// Package track writes the files that keepalived watches: each says 1 or 0 for
+// one thing that the agent checks on its node, and keepalived adds the points
+// for it to a VRRP priority within milliseconds.
+package track
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Files are the track files of a node.
+type Files struct {
+	dir    string
+	mu     sync.Mutex
+	values map[string]int // as they are on disk
+}
+
+// Value is what a track file says.
+type Value struct {
+	Name  string `json:"name"`
+	Value int    `json:"value"`
+}
+
+// Open makes the directory, and empties it of what an earlier run left: its
+// keepalived is gone. It must come before keepalived starts, which drops a track
+// file for good when its directory is missing.
+func Open(dir string) (*Files, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("track files: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("track files: %w", err)
+	}
+	for _, e := range entries {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return nil, fmt.Errorf("track files: %w", err)
+		}
+	}
+	return &Files{dir: dir, values: map[string]int{}}, nil
+}
+
+// Ensure makes the files of terms that have none yet, with their initial values.
+// It must come before keepalived reads a configuration that names them: a file
+// that is missing reads as 0, which lifts a veto.
+func (f *Files) Ensure(terms []keepalived.Term) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range terms {
+		if _, known := f.values[t.Name]; known {
+			continue
+		}
+		if err := f.write(t.Name, t.Initial); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set makes the file of a term say 1 or 0, by a rename, and only if it says
+// something else. A value that could not be written is not taken as written:
+// setting it once more tries again. A term without Ensure is an error.
+func (f *Files) Set(name string, on bool) (changed bool, err error) {
+	value := 0
+	if on {
+		value = 1
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	have, known := f.values[name]
+	if !known {
+		return false, fmt.Errorf("no track file %q", name)
+	}
+	if have == value {
+		return false, nil
+	}
+	err = f.write(name, value)
+	return err == nil, err
+}
+
+func (f *Files) write(name string, value int) error {
+	_, err := atomicfile.Write(filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n"), 0o644)
+	if err != nil {
+		return fmt.Errorf("track file: %w", err)
+	}
+	f.values[name] = value
+	return nil
+}
+
+// Values says what the files say, sorted by name.
+func (f *Files) Values() []Value {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []Value
+	for _, name := range slices.Sorted(maps.Keys(f.values)) {
+		out = append(out, Value{Name: name, Value: f.values[name]})
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package track
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+var terms = []keepalived.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", Initial: 1}}
+
+func open(t testing.TB, dir string) *Files {
+	t.Helper()
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Ensure(terms); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got)
+}
+
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run", "track")
+	f := open(t, dir)
+	for _, step := range []struct {
+		name    string
+		on      bool
+		changed bool
+		want    []Value
+	}{
+		{"lb-path", false, false, []Value{{"ingress-away", 1}, {"lb-path", 0}}},
+		{"lb-path", true, true, []Value{{"ingress-away", 1}, {"lb-path", 1}}},
+		{"lb-path", true, false, []Value{{"ingress-away", 1}, {"lb-path", 1}}},
+		{"ingress-away", false, true, []Value{{"ingress-away", 0}, {"lb-path", 1}}},
+		{"lb-path", false, true, []Value{{"ingress-away", 0}, {"lb-path", 0}}},
+	} {
+		before, err := os.Stat(filepath.Join(dir, step.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := f.Set(step.name, step.on); changed != step.changed || err != nil {
+			t.Errorf("%+v: changed %v, error %v", step, changed, err)
+		}
+		after, err := os.Stat(filepath.Join(dir, step.name))
+		if err != nil || os.SameFile(before, after) == step.changed {
+			t.Errorf("%+v: replaced %v, error %v", step, !step.changed, err)
+		}
+		if got := f.Values(); !slices.Equal(got, step.want) {
+			t.Errorf("%+v: values %v", step, got)
+		}
+		for _, v := range step.want {
+			if got := read(t, dir, v.Name); got != string(rune('0'+v.Value))+"\n" {
+				t.Errorf("%+v: %s has %q", step, v.Name, got)
+			}
+		}
+	}
+	if _, err := f.Set("dns", true); err == nil {
+		t.Error("a term that nobody announced was written")
+	}
+}
+
+func TestEnsureKeepsValues(t *testing.T) {
+	f := open(t, t.TempDir())
+	f.Set("lb-path", true)
+	if err := f.Ensure(append(terms, keepalived.Term{Name: "machine-config"})); err != nil {
+		t.Fatal(err)
+	}
+	want := []Value{{"ingress-away", 1}, {"lb-path", 1}, {"machine-config", 0}}
+	if got := f.Values(); !slices.Equal(got, want) {
+		t.Errorf("values %v, want %v", got, want)
+	}
+}
+
+func TestOpenForgetsAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	f.Set("lb-path", true)
+	f.Ensure([]keepalived.Term{{Name: "old"}})
+	open(t, dir)
+	if got := read(t, dir, "lb-path"); got != "0\n" {
+		t.Errorf("the value of an earlier run stands: %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "old")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file of an earlier run stands: %v", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatalf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	f := open(t, dir)
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if changed, err := f.Set("lb-path", true); changed || !errors.Is(err, unix.EROFS) {
+			t.Error(changed, err)
+		}
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
+		t.Errorf("after it was mended: changed %v, error %v", changed, err)
+	}
+}
