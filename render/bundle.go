@@ -55,7 +55,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, Bootstrap: role == v1alpha1.RoleBootstrap, Retry: atLeast(c.Version, 13)})
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role), Retry: c.OS != ignition.OpenShift || atLeast(c.Version, 13)})
 	if err != nil {
 		return b, err
 	}
@@ -63,6 +63,19 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		b.Units = append(b.Units, ignition.Unit{Name: u.Name, Enabled: &u.Enabled, Contents: u.Contents})
 	}
 	return b, b.Sort()
+}
+
+// authFile has the credentials to pull the agent's image with: kubelet's, on the
+// bootstrap host the installer's. Elsewhere than on OpenShift podman's own
+// configuration has to do.
+func (c *Cluster) authFile(role string) string {
+	switch {
+	case c.OS != ignition.OpenShift:
+		return ""
+	case role == v1alpha1.RoleBootstrap:
+		return "/root/.docker/config.json"
+	}
+	return "/var/lib/kubelet/config.json"
 }
 
 // modeFile names the way of electing that a running cluster is to move to; the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -18,6 +19,8 @@ type Cluster struct {
 	Config *v1alpha1.ClusterConfig
 	// Version is the OpenShift version to write for; empty means any.
 	Version string
+	// OS is the operating system of the nodes: ignition.OpenShift and so on.
+	OS string
 	// Namespace is where the mirror pods appear; OwnNamespace says that vipgen
 	// has to make it.
 	Namespace    string
@@ -49,6 +52,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkLoadBalancer()
 	c := &Cluster{
 		Version:          in.version(o),
+		OS:               cmp.Or(o.OS, ignition.OpenShift),
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
 		Config:           r.config(),
 	}

@@ -117,7 +117,7 @@ func checkPreview(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) {
 func checkCluster(t *testing.T, c *render.Cluster) {
 	t.Helper()
 	r := &render.Renderer{}
-	if _, err := r.Stream(c, render.Want{Variant: "openshift"}); err != nil {
+	if _, err := r.Stream(c, render.Want{}); err != nil {
 		t.Fatalf("stream: %v", err)
 	}
 	bundles, err := c.Bundles()

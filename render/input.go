@@ -32,6 +32,9 @@ type Sources struct {
 type Options struct {
 	// OpenShiftVersion wins over the VIPConfig's.
 	OpenShiftVersion string
+	// OS is the operating system of the nodes, as ignition.ParseTarget knows it;
+	// empty means OpenShift's.
+	OS string
 	// Release gives version and images where nothing else does.
 	Release *Release
 }

@@ -36,8 +36,6 @@ type OutputFile struct {
 
 // Want says what to make of a cluster.
 type Want struct {
-	// Variant is the operating system: "openshift", "fcos" or "flatcar".
-	Variant string
 	// Formats are those to write, for a tree.
 	Formats []Format
 	// Roles limits the output to some pools; empty means all.
@@ -53,8 +51,8 @@ type Renderer struct {
 }
 
 // Encoder gives the encoder for a cluster's operating system.
-func (r *Renderer) Encoder(c *Cluster, variant string) (*ignition.Encoder, error) {
-	t, err := ignition.ParseTarget(variant, c.Version)
+func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
+	t, err := ignition.ParseTarget(c.OS, c.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +108,7 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := r.Encoder(c, w.Variant)
+	enc, err := r.Encoder(c)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 			out = append(out, files...)
 		}
 	}
-	if len(w.Roles) > 0 || w.Variant != ignition.OpenShift {
+	if len(w.Roles) > 0 || c.OS != ignition.OpenShift {
 		return out, nil
 	}
 	manifests, err := c.Manifests()
@@ -151,8 +149,8 @@ func (w Want) check(c *Cluster) error {
 			return fmt.Errorf("no pool %q: this cluster has %s", role, strings.Join(c.Roles, ", "))
 		}
 	}
-	if w.Variant != ignition.OpenShift && slices.Contains(w.Formats, FormatMachineConfig) {
-		return fmt.Errorf("format machineconfig is for OpenShift, not for %s: choose ignition, butane or files", w.Variant)
+	if c.OS != ignition.OpenShift && slices.Contains(w.Formats, FormatMachineConfig) {
+		return fmt.Errorf("format machineconfig is for OpenShift, not for %s: choose ignition, butane or files", c.OS)
 	}
 	return nil
 }

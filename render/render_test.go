@@ -276,7 +276,7 @@ func TestOneFileChanges(t *testing.T) {
 // The installer's folder is flat, and no two files have one name.
 func TestInstallDir(t *testing.T) {
 	c := mustLoad(t, input("demo", userManaged, "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, pools: [{name: infra}, {name: x-vipgen}]"), Options{})
-	files, err := new(Renderer).InstallDir(c, Want{Variant: ignition.OpenShift})
+	files, err := new(Renderer).InstallDir(c, Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,5 +338,31 @@ hosts:
 	want := []string{"bootstrap bootstrap [192.0.2.9]", "host-2 master [192.0.2.11]", "host-2-unnamed master [192.0.2.10]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Elsewhere than on OpenShift there are no credentials of its kubelet or its
+// installer to pull the agent's image with, and no MachineConfigs.
+func TestOtherSystems(t *testing.T) {
+	for os, want := range map[string]bool{ignition.OpenShift: true, ignition.FCOS: false, ignition.Flatcar: false} {
+		c, list, err := Load(Sources{InstallConfig: File{Name: "install-config.yaml", Data: benchInput(1)}}, Options{OS: os})
+		if err != nil {
+			t.Fatal(list)
+		}
+		bundles, err := c.Bundles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range bundles {
+			for _, u := range b.Units {
+				if strings.Contains(u.Contents, "podman") && strings.Contains(u.Contents, "--authfile") != want {
+					t.Errorf("%s, pool %s, %s: --authfile is there: %t", os, b.Role, u.Name, !want)
+				}
+			}
+		}
+		_, err = new(Renderer).Tree(c, Want{Formats: []Format{FormatMachineConfig}})
+		if (err == nil) != want {
+			t.Errorf("%s: MachineConfigs: %v", os, err)
+		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 type inputFlags struct {
 	config, agentConfig string
 	version, release    string
+	// os is set by the commands that write for one.
+	os string
 }
 
 func (f *inputFlags) add(c *cobra.Command) {
@@ -121,7 +123,7 @@ func (a *app) beside(installConfig, named, usual string) (*render.File, error) {
 
 // options reads what the flags say about a cluster.
 func (a *app) options(f *inputFlags) (render.Options, error) {
-	o := render.Options{OpenShiftVersion: f.version}
+	o := render.Options{OpenShiftVersion: f.version, OS: f.os}
 	if f.release == "" {
 		return o, nil
 	}

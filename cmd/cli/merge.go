@@ -32,7 +32,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err != nil {
 		return err
 	}
-	enc, err := r.Encoder(cluster, f.variant)
+	enc, err := r.Encoder(cluster)
 	if err != nil {
 		return usage(c, err)
 	}

@@ -19,7 +19,6 @@ type renderFlags struct {
 	inputFlags
 	output, installDir, merge string
 	formats, roles            []string
-	variant                   string
 	check, overwrite          bool
 }
 
@@ -69,7 +68,7 @@ Exit code 1: --check found a difference.`,
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
 	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
-	flags.StringVar(&f.variant, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
+	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
@@ -86,8 +85,8 @@ Exit code 1: --check found a difference.`,
 
 // validate checks what flags alone can be wrong about.
 func (f *renderFlags) validate() error {
-	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.variant) {
-		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.variant)
+	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.os) {
+		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.os)
 	}
 	for _, name := range f.formats {
 		if !slices.Contains(render.Formats(), render.Format(name)) {
@@ -106,7 +105,7 @@ func (f *renderFlags) validate() error {
 // want turns flags into what to make; fallback are the formats where the user
 // named none.
 func (f *renderFlags) want(fallback ...render.Format) render.Want {
-	w := render.Want{Variant: f.variant, Roles: f.roles, Formats: fallback}
+	w := render.Want{Roles: f.roles, Formats: fallback}
 	if len(f.formats) > 0 {
 		w.Formats = nil
 		for _, known := range render.Formats() {
@@ -138,7 +137,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
 	case f.output != "":
 		fallback := []render.Format{render.FormatMachineConfig, render.FormatIgnition}
-		if f.variant != ignition.OpenShift {
+		if f.os != ignition.OpenShift {
 			fallback = fallback[1:]
 		}
 		files, err := r.Tree(cluster, f.want(fallback...))
@@ -165,7 +164,7 @@ func checkRoles(cluster *render.Cluster, roles []string) error {
 
 // stream prints to standard output.
 func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
-	if len(f.formats) == 0 && f.variant == ignition.OpenShift || slices.Equal(f.formats, []string{string(render.FormatMachineConfig)}) {
+	if len(f.formats) == 0 && f.os == ignition.OpenShift || slices.Equal(f.formats, []string{string(render.FormatMachineConfig)}) {
 		data, err := r.Stream(cluster, f.want())
 		if err != nil {
 			return usage(c, err)

@@ -18,20 +18,11 @@ var parsed = templates.ParseAll(files)
 type Params struct {
 	// AgentImage holds vipgen-agent.
 	AgentImage string
-	// Bootstrap says that the units are for the bootstrap host.
-	Bootstrap bool
+	// AuthFile has the credentials to pull it with; empty means podman's own.
+	AuthFile string
 	// Retry says that systemd knows Restart= for oneshot services (since 244;
 	// OpenShift 4.12 has 239, which refuses the whole unit).
 	Retry bool
-}
-
-// AuthFile has the credentials to pull the image with. On the bootstrap host
-// the installer puts them where root's podman looks.
-func (p Params) AuthFile() string {
-	if p.Bootstrap {
-		return "/root/.docker/config.json"
-	}
-	return "/var/lib/kubelet/config.json"
 }
 
 // Unit is a systemd unit.
