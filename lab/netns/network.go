@@ -45,7 +45,7 @@ func New() (*Network, error) {
 	}
 	n, err := newHub()
 	if err != nil {
-		return nil, fmt.Errorf("making a network: %w", err)
+		return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
 	}
 	err = errors.Join(
 		ip("-n", n.hub, "link", "add", bridge, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
