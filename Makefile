@@ -13,7 +13,7 @@ TESTFLAGS ?=
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 # Each tool is pinned by a module of its own, golden/tools/NAME.
-TOOLS := coredns ignition staticcheck govulncheck
+TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have

@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestAPIServer(t *testing.T) {
+	s := NewAPIServer(t, "demo.example.com")
+	s.Create("/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: master-0}}"))
+
+	for sni, want := range map[string]string{
+		"":                         "kubernetes.default.svc",
+		"localhost":                "localhost",
+		"api-int.demo.example.com": "api-int.demo.example.com",
+	} {
+		conn, err := tls.Dial("tcp", s.Addr.String(), &tls.Config{ServerName: sni, InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != want {
+			t.Errorf("certificate for %q: %s, want %s", sni, got, want)
+		}
+		conn.Close()
+	}
+
+	s.Stop()
+	s.Start()
+	status, body, err := s.request(http.MethodGet, "/api/v1/nodes/master-0", nil)
+	if err != nil || status != http.StatusOK || !strings.Contains(string(body), `"name":"master-0"`) {
+		t.Errorf("after a restart: %d %v\n%s", status, err, body)
+	}
+}
