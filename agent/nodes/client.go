@@ -1,0 +1,306 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// How often things are looked at.
+const (
+	reloadEvery = 10 * time.Second // files that may have rotated
+	probeEvery  = 5 * time.Second  // servers that are preferred to the one in use
+)
+
+// client sends requests to the first API server that answers.
+type client struct {
+	self, role             string
+	kubeconfig, serverName string
+	log                    *slog.Logger
+	reload, probe          time.Duration
+
+	mu      sync.Mutex
+	spec    *v1alpha1.ClusterConfigSpec
+	nodes   []v1alpha1.Peer
+	conn    *connection // nil before the first kubeconfig was read
+	failed  failures
+	watches map[*openWatch]struct{}
+	inUse   string // the server that answered last; empty if none did
+	loadErr string // last said about the kubeconfig
+}
+
+// openWatch is a watch that goes on.
+type openWatch struct {
+	watch.Interface
+	client *client
+	server string
+}
+
+// Stop ends the watch.
+func (w *openWatch) Stop() {
+	w.client.mu.Lock()
+	delete(w.client.watches, w)
+	w.client.mu.Unlock()
+	w.Interface.Stop()
+}
+
+// run keeps the credentials current and goes back to better servers, until ctx
+// ends; then nothing is left open.
+func (c *client) run(ctx context.Context) {
+	reload, probe := time.NewTicker(c.reload), time.NewTicker(c.probe)
+	defer reload.Stop()
+	defer probe.Stop()
+	defer func() {
+		c.stopWatches(func(string) bool { return true })
+		if conn := c.current(); conn != nil {
+			conn.close()
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reload.C:
+			c.connection()
+		case <-probe.C:
+			c.prefer(ctx)
+		}
+	}
+}
+
+func (c *client) current() *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn
+}
+
+// connection returns the one with the credentials that are on disk now, or the
+// last good ones. Credentials are compared by content: it does not matter which
+// of the files changed, or how.
+func (c *client) connection() (*connection, error) {
+	creds, err := loadCredentials(c.kubeconfig, c.serverName)
+	c.mu.Lock()
+	old := c.conn
+	var fresh *connection
+	if err == nil && (old == nil || !creds.equal(old.credentials)) {
+		fresh, err = newConnection(creds)
+	}
+	c.sayLoad(err)
+	if fresh != nil {
+		c.conn, c.failed = fresh, failures{}
+	}
+	conn := c.conn
+	c.mu.Unlock()
+
+	if fresh != nil && old != nil {
+		c.log.Info("credentials have rotated", "kubeconfig", c.kubeconfig)
+		c.stopWatches(func(string) bool { return true })
+		old.close()
+	}
+	if conn == nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// sayLoad logs what is wrong with the kubeconfig, once.
+func (c *client) sayLoad(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != c.loadErr {
+		c.log.Warn("cannot use the kubeconfig", "error", text, "have", c.conn != nil)
+	}
+	c.loadErr = text
+}
+
+// setSpec replaces the cluster's configuration.
+func (c *client) setSpec(spec *v1alpha1.ClusterConfigSpec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spec = spec
+}
+
+// setNodes replaces the nodes that are known.
+func (c *client) setNodes(nodes []v1alpha1.Peer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes = nodes
+}
+
+// order returns the servers, the preferred one first. Nodes that the cluster's
+// configuration names count until they are in the list of nodes, which the
+// bootstrap never is.
+func (c *client) order(conn *connection) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := slices.Clone(c.nodes)
+	for _, p := range c.spec.Peers {
+		if !slices.ContainsFunc(nodes, func(n v1alpha1.Peer) bool { return n.Name == p.Name }) {
+			nodes = append(nodes, p)
+		}
+	}
+	return servers(c.spec, c.self, c.role, conn.server, nodes)
+}
+
+// try does something with the first server that it works with. Errors of the
+// request rather than of the server are returned as they are.
+func (c *client) try(ctx context.Context, do func(*rest.RESTClient, string) error) error {
+	conn, err := c.connection()
+	if err != nil {
+		return err
+	}
+	errs := []error{errors.New("no API server to read from")}
+	for _, server := range c.order(conn) {
+		if c.away(server) {
+			continue
+		}
+		r, err := conn.client(server)
+		if err == nil {
+			err = do(r, server)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			c.succeeded(server)
+			return nil
+		case ofRequest(err):
+			return err
+		case conn != c.current(): // it was closed under the request
+			return c.try(ctx, do)
+		}
+		c.fail(server, err)
+		errs = append(errs, fmt.Errorf("%s: %w", server, err))
+	}
+	c.nobody()
+	return errors.Join(errs...)
+}
+
+// ofRequest says that another server would answer the same, or that the
+// reflector knows what to do.
+func ofRequest(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+func (c *client) away(server string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed.away(server, time.Now())
+}
+
+func (c *client) succeeded(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failed, server)
+	if c.inUse != server {
+		c.log.Info("reading from API server", "server", server, "before", c.inUse)
+		c.inUse = server
+	}
+}
+
+func (c *client) fail(server string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed.add(server, time.Now()) {
+		c.log.Warn("API server does not answer", "server", server, "error", err.Error())
+	}
+}
+
+func (c *client) nobody() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inUse != "" {
+		c.log.Warn("no API server answers; going on with what was known last", "last", c.inUse)
+		c.inUse = ""
+	}
+}
+
+// watching adds a watch to those that a change of credentials or server ends.
+func (c *client) watching(w watch.Interface, server string) watch.Interface {
+	o := &openWatch{Interface: w, client: c, server: server}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watches[o] = struct{}{}
+	return o
+}
+
+// stopWatches ends the watches on some servers. Whoever had them starts anew
+// where they ended.
+func (c *client) stopWatches(on func(server string) bool) {
+	c.mu.Lock()
+	var end []*openWatch
+	for w := range c.watches {
+		if on(w.server) {
+			end = append(end, w)
+		}
+	}
+	c.mu.Unlock()
+	for _, w := range end {
+		w.Stop()
+	}
+}
+
+// prefer looks whether a better server than the one in use is ready, and then
+// ends the watches on worse ones.
+func (c *client) prefer(ctx context.Context) {
+	conn := c.current()
+	if conn == nil {
+		return
+	}
+	order := c.order(conn)
+	c.mu.Lock()
+	worst := -1
+	for w := range c.watches {
+		i := slices.Index(order, w.server)
+		if i < 0 { // no longer a server at all
+			i = len(order)
+		}
+		worst = max(worst, i)
+	}
+	c.mu.Unlock()
+	for i := range min(max(worst, 0), len(order)) {
+		server := order[i]
+		if c.away(server) {
+			continue
+		}
+		if err := c.ready(ctx, conn, server); err != nil {
+			if ctx.Err() == nil {
+				c.fail(server, err)
+			}
+			continue
+		}
+		c.mu.Lock()
+		c.failed.retry(server)
+		c.mu.Unlock()
+		c.stopWatches(func(s string) bool {
+			at := slices.Index(order, s)
+			return at < 0 || at > i
+		})
+		return
+	}
+}
+
+func (c *client) ready(ctx context.Context, conn *connection, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	return conn.ready(req)
+}

@@ -1,0 +1,170 @@
+package nodes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
+)
+
+// credentials are those of a kubeconfig, with the contents of the files that it
+// refers to.
+type credentials struct {
+	server string // base URL
+	token  string
+	tls    rest.TLSClientConfig
+}
+
+// loadCredentials reads a kubeconfig. Server certificates are verified for the
+// name that it says (tls-server-name, else the host of its server), whichever
+// server is connected to; serverName replaces that name if not empty.
+//
+// On OpenShift that is api-int.<domain>: every API server has a certificate of
+// that name, chosen by SNI, and it is signed by a CA of the kubeconfig. The one
+// that is served without SNI, or for an address, is that of the service network.
+func loadCredentials(path, serverName string) (*credentials, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	c, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.ExecProvider != nil || c.AuthProvider != nil {
+		return nil, fmt.Errorf("%s: credentials that a program provides are not supported", path)
+	}
+	if err := rest.LoadTLSFiles(c); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.BearerTokenFile != "" {
+		token, err := os.ReadFile(c.BearerTokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		c.BearerToken = string(bytes.TrimSpace(token))
+	}
+	u, err := url.Parse(c.Host)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%s: server %q is not an https URL", path, c.Host)
+	}
+	if serverName == "" {
+		serverName = c.TLSClientConfig.ServerName
+	}
+	if serverName == "" {
+		serverName = u.Hostname()
+	}
+	return &credentials{
+		server: "https://" + u.Host,
+		token:  c.BearerToken,
+		tls: rest.TLSClientConfig{
+			Insecure:   c.Insecure,
+			ServerName: serverName,
+			CAData:     c.CAData,
+			CertData:   c.CertData,
+			KeyData:    c.KeyData,
+		},
+	}, nil
+}
+
+func (c *credentials) equal(o *credentials) bool {
+	return c.server == o.server && c.token == o.token && c.tls.Insecure == o.tls.Insecure &&
+		c.tls.ServerName == o.tls.ServerName && bytes.Equal(c.tls.CAData, o.tls.CAData) &&
+		bytes.Equal(c.tls.CertData, o.tls.CertData) && bytes.Equal(c.tls.KeyData, o.tls.KeyData)
+}
+
+// Limits of a connection. A server that hangs is noticed within a few seconds,
+// also when the kernel still answers for it.
+const (
+	dialTimeout   = 3 * time.Second
+	headerTimeout = 10 * time.Second
+	pingAfter     = 10 * time.Second // without a frame received
+	pingTimeout   = 5 * time.Second
+	idleTimeout   = 30 * time.Second
+)
+
+// connection reaches API servers with one set of credentials.
+type connection struct {
+	*credentials
+	http   *http.Client
+	dialer *connrotation.Dialer
+
+	mu      sync.Mutex
+	clients map[string]*rest.RESTClient
+}
+
+func newConnection(c *credentials) (*connection, error) {
+	t, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: c.tls})
+	if err != nil {
+		return nil, err
+	}
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: idleTimeout}).DialContext)
+	var rt http.RoundTripper = &http.Transport{
+		// No proxy: API servers are on the machine network.
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       t,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: headerTimeout,
+		IdleConnTimeout:       idleTimeout,
+		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+	}
+	if c.token != "" {
+		rt = transport.NewBearerAuthRoundTripper(c.token, rt)
+	}
+	return &connection{
+		credentials: c,
+		http:        &http.Client{Transport: rt},
+		dialer:      dialer,
+		clients:     map[string]*rest.RESTClient{},
+	}, nil
+}
+
+// client returns the client for a server, a base URL.
+func (c *connection) client(server string) (*rest.RESTClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.clients[server]; r != nil {
+		return r, nil
+	}
+	r, err := rest.RESTClientForConfigAndClient(&rest.Config{
+		Host:           server,
+		APIPath:        "/api",
+		ContentConfig:  rest.ContentConfig{GroupVersion: &coreV1, NegotiatedSerializer: codecs},
+		UserAgent:      "vipgen-agent",
+		QPS:            -1, // the reflectors and failures keep the pace
+		WarningHandler: rest.NoWarnings{},
+	}, c.http)
+	if err == nil {
+		c.clients[server] = r
+	}
+	return r, err
+}
+
+// ready asks a server whether it is.
+func (c *connection) ready(req *http.Request) error {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New("/readyz says " + resp.Status)
+	}
+	return nil
+}
+
+// close ends all connections, with what goes on over them.
+func (c *connection) close() {
+	c.http.CloseIdleConnections()
+	c.dialer.CloseAll()
+}

@@ -1,0 +1,115 @@
+package nodes
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// listTimeout is how long a list from one server may take as a whole.
+const listTimeout = time.Minute
+
+// resource is what a reflector lists and watches, objects of type T.
+type resource[T any] struct {
+	client    *client
+	name      string // such as "nodes"
+	namespace string // empty for all
+	selectors metav1.ListOptions
+	refusals  refusals
+	// reached is told whether the API server vouches for what is known.
+	reached func(bool)
+}
+
+// IsWatchListSemanticsUnSupported tells the reflector to list and then watch:
+// one way for all releases of API servers, and readList is as frugal.
+func (r *resource[T]) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List is part of cache.ListerWatcher.
+func (r *resource[T]) List(o metav1.ListOptions) (runtime.Object, error) {
+	return r.ListWithContext(context.Background(), o)
+}
+
+// Watch is part of cache.ListerWatcher.
+func (r *resource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return r.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext is part of cache.ListerWatcherWithContext.
+func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	var list runtime.Object
+	err := r.client.try(ctx, func(c *rest.RESTClient, _ string) error {
+		ctx, cancel := context.WithTimeout(ctx, listTimeout)
+		defer cancel()
+		body, err := r.request(c, o).Stream(ctx)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		list, err = readList[T](body)
+		return err
+	})
+	r.outcome(ctx, "list", err)
+	return list, err
+}
+
+// WatchWithContext is part of cache.ListerWatcherWithContext.
+func (r *resource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	var w watch.Interface
+	err := r.client.try(ctx, func(c *rest.RESTClient, server string) error {
+		raw, err := r.request(c, o).Watch(ctx)
+		if err == nil {
+			w = r.client.watching(raw, server)
+		}
+		return err
+	})
+	r.outcome(ctx, "watch", err)
+	return w, err
+}
+
+func (r *resource[T]) request(c *rest.RESTClient, o metav1.ListOptions) *rest.Request {
+	o.LabelSelector, o.FieldSelector = r.selectors.LabelSelector, r.selectors.FieldSelector
+	return c.Get().NamespaceIfScoped(r.namespace, r.namespace != "").Resource(r.name).
+		VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0)
+}
+
+func (r *resource[T]) outcome(ctx context.Context, verb string, err error) {
+	if ctx.Err() != nil && err != nil {
+		return // the agent is ending
+	}
+	r.refusals.note(verb, r.name, err)
+	switch {
+	case err == nil:
+		r.reached(true)
+	case !ofRequest(err) || apierrors.IsForbidden(err):
+		r.reached(false)
+	}
+}
+
+// reflectorBackoff is between attempts that no server answered, or that were
+// refused.
+var reflectorBackoff = wait.Backoff{
+	Duration: 250 * time.Millisecond,
+	Factor:   2,
+	Jitter:   0.5,
+	Steps:    7,
+	Cap:      10 * time.Second,
+}
+
+// reflect keeps the store as the API has it until ctx ends. What client-go would
+// log is known from the outcome of requests, and said once.
+func (r *resource[T]) reflect(ctx context.Context, store cache.ReflectorStore, object runtime.Object) {
+	ctx = klog.NewContext(ctx, klog.Logger{})
+	quiet, backoff := klog.Logger{}, reflectorBackoff
+	cache.NewReflectorWithOptions(r, object, store, cache.ReflectorOptions{
+		Logger: &quiet, Name: r.name, Backoff: &backoff,
+	}).RunWithContext(ctx)
+}

@@ -1,0 +1,167 @@
+package nodes
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// record is what is kept of a Node, and written to disk. It depends on the Node
+// alone: what the cluster's configuration says about its addresses is applied
+// when a Snapshot is made, because that configuration can change.
+type record struct {
+	Name string `json:"name"`
+	// Addresses are those of the Node's status, in its order.
+	Addresses []netip.Addr `json:"addresses"`
+	// Host are those of OVN-Kubernetes' annotations, sorted.
+	Host   []netip.Addr      `json:"host,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Update Update            `json:"update,omitzero"`
+}
+
+// Update is how far a node's update is.
+type Update struct {
+	// CurrentConfig and DesiredConfig are the names of the rendered
+	// MachineConfigs that the node has and is to have.
+	CurrentConfig string `json:"currentConfig,omitempty"`
+	DesiredConfig string `json:"desiredConfig,omitempty"`
+	// State is "Done" when the node has nothing to do.
+	State string `json:"state,omitempty"`
+	// KubeletVersion is such as "v1.34.2".
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+}
+
+func (r *record) equal(o *record) bool {
+	return r.Name == o.Name && r.Update == o.Update && slices.Equal(r.Addresses, o.Addresses) &&
+		slices.Equal(r.Host, o.Host) && maps.Equal(r.Labels, o.Labels)
+}
+
+// newRecord takes from a Node what is kept of it.
+func newRecord(n *nodeObject) *record {
+	r := &record{
+		Name:   n.Name,
+		Labels: n.Labels,
+		Update: Update{
+			CurrentConfig:  n.Annotations.CurrentConfig,
+			DesiredConfig:  n.Annotations.DesiredConfig,
+			State:          n.Annotations.State,
+			KubeletVersion: n.Status.NodeInfo.KubeletVersion,
+		},
+	}
+	egress := append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...)
+	keep := func(a netip.Addr) bool { return usable(a) && !slices.Contains(egress, a) }
+	for _, s := range n.Status.Addresses {
+		// ExternalIP is that of a cloud's address translation; the other types
+		// are names.
+		if s.Type != "InternalIP" {
+			continue
+		}
+		if a, err := netip.ParseAddr(s.Address); err == nil && keep(a) && !slices.Contains(r.Addresses, a) {
+			r.Addresses = append(r.Addresses, a)
+		}
+	}
+	// Releases that write host-cidrs no longer keep host-addresses current.
+	host := n.Annotations.HostCIDRs
+	if host == "" {
+		host = n.Annotations.HostAddresses
+	}
+	for _, a := range parseAll(host) {
+		if keep(a) {
+			r.Host = append(r.Host, a)
+		}
+	}
+	slices.SortFunc(r.Host, netip.Addr.Compare)
+	r.Host = slices.Compact(r.Host)
+	return r
+}
+
+// parseAll reads a JSON list of addresses with or without prefix length. What
+// is no address is left out: nobody but OVN-Kubernetes vouches for it.
+func parseAll(s string) []netip.Addr {
+	var texts []string
+	if s == "" || json.Unmarshal([]byte(s), &texts) != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, t := range texts {
+		host, _, _ := strings.Cut(t, "/")
+		if a, err := netip.ParseAddr(host); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// ovnMasquerade is a network that OVN-Kubernetes has on every node for itself,
+// with fd69::2 as the node (hard case 10).
+var ovnMasquerade = netip.MustParsePrefix("fd69::/112")
+
+func usable(a netip.Addr) bool {
+	return v1alpha1.UsableAddress(a) == "" && !ovnMasquerade.Contains(a)
+}
+
+// peer is the node as its fellows see it. A family that the status lacks comes
+// from the annotations (hard case 12): the addresses in the machine networks if
+// there is any, for the annotations list storage networks and the like too. A
+// VIP never is a node's address.
+func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
+	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels}
+	for _, a := range r.Addresses {
+		if !isVIP(spec, a) {
+			p.Addresses = append(p.Addresses, a)
+		}
+	}
+	status := p.Addresses
+	for _, is4 := range []bool{true, false} {
+		family := func(a netip.Addr) bool { return a.Is4() == is4 }
+		if slices.ContainsFunc(status, family) {
+			continue
+		}
+		var all, near []netip.Addr
+		for _, a := range r.Host {
+			if !family(a) || isVIP(spec, a) {
+				continue
+			}
+			all = append(all, a)
+			if slices.ContainsFunc(spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) }) {
+				near = append(near, a)
+			}
+		}
+		if len(near) > 0 {
+			all = near
+		}
+		p.Addresses = append(p.Addresses, all...)
+	}
+	return p
+}
+
+func isVIP(spec *v1alpha1.ClusterConfigSpec, a netip.Addr) bool {
+	return slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, a) })
+}
+
+// role is the pool that the labels say. Nodes of a custom pool have the
+// worker's label too; nodes with no such label are taken for workers.
+func role(labels map[string]string) string {
+	has := func(role string) bool { _, ok := labels[v1alpha1.RoleLabel(role)]; return ok }
+	switch {
+	case has(v1alpha1.RoleMaster), has("control-plane"):
+		return v1alpha1.RoleMaster
+	case has(v1alpha1.RoleArbiter):
+		return v1alpha1.RoleArbiter
+	}
+	custom := ""
+	for label := range labels {
+		name, ok := strings.CutPrefix(label, v1alpha1.RoleLabel(""))
+		if ok && name != "" && name != v1alpha1.RoleWorker && (custom == "" || name < custom) {
+			custom = name
+		}
+	}
+	if custom != "" {
+		return custom
+	}
+	return v1alpha1.RoleWorker
+}

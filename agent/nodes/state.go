@@ -1,0 +1,123 @@
+package nodes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Limits of the file of the last known state: Kubernetes supports 5,000 nodes,
+// each of which takes about a kilobyte.
+const (
+	stateVersion  = 1
+	maxStateBytes = 16 << 20
+	maxStateNodes = 10_000
+)
+
+// state is the last known state as it is on disk. It holds no time: what it says
+// is as old as its last change, and it is replaced by what the API says.
+type state struct {
+	Version int `json:"version"`
+	// Cluster keeps the state of another cluster from being used.
+	Cluster string    `json:"cluster"`
+	Nodes   []*record `json:"nodes"`
+}
+
+func encodeState(cluster string, nodes []*record) ([]byte, error) {
+	data, err := json.Marshal(state{Version: stateVersion, Cluster: cluster, Nodes: nodes})
+	if err != nil {
+		return nil, err
+	}
+	if data = append(data, '\n'); len(data) > maxStateBytes {
+		return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxStateBytes)
+	}
+	return data, nil
+}
+
+// decodeState reads what encodeState made for the same cluster. What comes from
+// the disk ends up in the daemons' configuration, so all of it must be valid.
+func decodeState(data []byte, cluster string) ([]*record, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var s state
+	if err := d.Decode(&s); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the state")
+	}
+	switch {
+	case s.Version != stateVersion:
+		return nil, fmt.Errorf("version %d, not %d", s.Version, stateVersion)
+	case s.Cluster != cluster:
+		return nil, fmt.Errorf("it is of cluster %q, not %q", s.Cluster, cluster)
+	case len(s.Nodes) > maxStateNodes:
+		return nil, fmt.Errorf("%d nodes, more than %d", len(s.Nodes), maxStateNodes)
+	}
+	for i, r := range s.Nodes {
+		if r == nil {
+			return nil, fmt.Errorf("node %d is null", i)
+		}
+		if i > 0 && r.Name <= s.Nodes[i-1].Name {
+			return nil, fmt.Errorf("node %q is not after %q", r.Name, s.Nodes[i-1].Name)
+		}
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("node %q: %w", r.Name, err)
+		}
+	}
+	return s.Nodes, nil
+}
+
+func (r *record) check() error {
+	if !v1alpha1.ValidName(r.Name) {
+		return errors.New("not a valid name")
+	}
+	for _, a := range append(slices.Clone(r.Addresses), r.Host...) {
+		if !usable(a) {
+			return fmt.Errorf("address %v: not a node's", a)
+		}
+	}
+	if !slices.IsSortedFunc(r.Host, netip.Addr.Compare) {
+		return errors.New("host addresses are not sorted")
+	}
+	for k, v := range r.Labels {
+		if !v1alpha1.ValidLabelKey(k) || !v1alpha1.ValidLabelValue(v) {
+			return fmt.Errorf("label %q=%q is not valid", k, v)
+		}
+	}
+	for _, s := range []string{r.Update.CurrentConfig, r.Update.DesiredConfig, r.Update.State, r.Update.KubeletVersion} {
+		if len(s) > 253 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) {
+			return fmt.Errorf("%q is not valid in an update", s)
+		}
+	}
+	return nil
+}
+
+// readState reads the file of the last known state; none is no error.
+func readState(path, cluster string) ([]*record, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxStateBytes+1))
+	if err == nil && len(data) > maxStateBytes {
+		err = fmt.Errorf("more than %d bytes", maxStateBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeState(data, cluster)
+}

@@ -1,0 +1,267 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Options say what a Watcher watches, and for whom.
+type Options struct {
+	// Node is the name of this node, as the API knows it.
+	Node string
+	// Role is the pool of this node. It decides which API servers are read.
+	Role string
+	// Cluster says what the VIPs, machine networks, ports and the peers known
+	// beforehand are. SetCluster changes it.
+	Cluster *v1alpha1.ClusterConfig
+	// Kubeconfig is the path of a kubeconfig, such as
+	// /var/lib/kubelet/kubeconfig. It may appear and change at any time.
+	Kubeconfig string
+	// ServerName is the name that the certificates of API servers are verified
+	// for. Empty: what the kubeconfig says, api-int.<domain> on OpenShift.
+	ServerName string
+	// StateFile is the path of the last known state, in a directory that
+	// exists. It is this Watcher's alone. Empty: none is kept.
+	StateFile string
+	// Quiet is for how long nothing may change before a change is handed on,
+	// 100 ms if 0. MaxDelay is the longest that a change waits, and the shortest
+	// time between two, 3 s if 0.
+	Quiet, MaxDelay time.Duration
+	// RouterPods says to watch the router pods of this node too.
+	RouterPods bool
+	// Log is where it is said what changed and why.
+	Log *slog.Logger
+}
+
+// Watcher watches the cluster's nodes.
+type Watcher struct {
+	node      string
+	stateFile string
+	pace      pace
+	log       *slog.Logger
+	client    *client
+	nodes     *store[nodeObject, *record]
+	routers   *routers // nil if not watched
+	feed      feed[Snapshot]
+
+	change chan bool // something changed; true: hand it on at once
+
+	mu      sync.Mutex
+	cluster *v1alpha1.ClusterConfig
+
+	saveErr string // last said about the state; of the goroutine of Run alone
+}
+
+// New returns a Watcher that does nothing until Run.
+func New(o Options) (*Watcher, error) {
+	switch {
+	case o.Node == "" || o.Role == "":
+		return nil, errors.New("watching nodes takes this node's name and role")
+	case o.Cluster == nil || o.Kubeconfig == "" || o.Log == nil:
+		return nil, errors.New("watching nodes takes a cluster, a kubeconfig and a log")
+	}
+	if o.Quiet == 0 {
+		o.Quiet = 100 * time.Millisecond
+	}
+	if o.MaxDelay == 0 {
+		o.MaxDelay = 3 * time.Second
+	}
+	w := &Watcher{
+		node:      o.Node,
+		stateFile: o.StateFile,
+		pace:      pace{quiet: o.Quiet, max: max(o.MaxDelay, o.Quiet)},
+		log:       o.Log,
+		cluster:   o.Cluster,
+		change:    make(chan bool, 1),
+		client: &client{
+			self: o.Node, role: o.Role, kubeconfig: o.Kubeconfig, serverName: o.ServerName,
+			log: o.Log, reload: reloadEvery, probe: probeEvery,
+			spec:   &o.Cluster.Spec,
+			failed: failures{}, watches: map[*openWatch]struct{}{},
+		},
+	}
+	w.nodes = &store[nodeObject, *record]{
+		keep: newRecord, same: (*record).equal, changed: w.changed, items: map[string]*record{},
+	}
+	if o.RouterPods {
+		w.routers = newRouters(w.client, o.Node, o.Log)
+	}
+	return w, nil
+}
+
+// Subscribe returns a channel that gets the latest Snapshot, if there is one,
+// and then each that differs from the one before, until ctx ends. Whoever is
+// slow misses some, never the latest. The channel is not closed.
+//
+// No Snapshot comes before the API answered or a state was found on disk.
+func (w *Watcher) Subscribe(ctx context.Context) <-chan Snapshot { return w.feed.subscribe(ctx) }
+
+// Current returns the latest Snapshot; ok is false before the first.
+func (w *Watcher) Current() (s Snapshot, ok bool) { return w.feed.current() }
+
+// Server returns the base URL of the API server that answered last; it is empty
+// while none does.
+func (w *Watcher) Server() string {
+	w.client.mu.Lock()
+	defer w.client.mu.Unlock()
+	return w.client.inUse
+}
+
+// SetCluster replaces the cluster's configuration, after it changed on disk.
+func (w *Watcher) SetCluster(c *v1alpha1.ClusterConfig) {
+	w.mu.Lock()
+	w.cluster = c
+	w.mu.Unlock()
+	w.client.setSpec(&c.Spec)
+	w.changed(true)
+}
+
+// Run watches until ctx ends. It is called once; nothing is left when it
+// returns.
+func (w *Watcher) Run(ctx context.Context) {
+	w.restore()
+	var all sync.WaitGroup
+	all.Go(func() { w.client.run(ctx) })
+	all.Go(func() {
+		r := &resource[nodeObject]{
+			client: w.client, name: "nodes", refusals: refusals{log: w.log}, reached: w.nodes.setReached,
+		}
+		r.reflect(ctx, w.nodes, &nodeObject{})
+	})
+	if w.routers != nil {
+		all.Go(func() { w.routers.run(ctx) })
+	}
+	w.deliver(ctx)
+	all.Wait()
+}
+
+// restore begins with the state on disk, if there is one (hard case 19).
+func (w *Watcher) restore() {
+	if w.stateFile == "" {
+		return
+	}
+	w.mu.Lock()
+	cluster := w.cluster.Metadata.Name
+	w.mu.Unlock()
+	records, err := readState(w.stateFile, cluster)
+	if err != nil {
+		w.log.Warn("ignoring the last known state on disk", "file", w.stateFile, "error", err.Error())
+	}
+	if len(records) == 0 {
+		return
+	}
+	w.nodes.mu.Lock()
+	for _, r := range records {
+		w.nodes.items[r.Name] = r
+	}
+	w.nodes.mu.Unlock()
+	w.publish("the last known state on disk")
+}
+
+// changed wakes deliver up.
+func (w *Watcher) changed(now bool) {
+	for {
+		select {
+		case w.change <- now:
+			return
+		case earlier := <-w.change:
+			now = now || earlier
+		}
+	}
+}
+
+// deliver publishes changes at the pace, until ctx ends.
+func (w *Watcher) deliver(ctx context.Context) {
+	var first, last, handed time.Time
+	urgent := false
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-w.change:
+			last = time.Now()
+			if first.IsZero() {
+				first = last
+			}
+			wait := time.Until(w.pace.due(first, last, handed))
+			if urgent = urgent || now; urgent {
+				wait = 0
+			}
+			timer.Reset(wait)
+		case <-timer.C:
+			first, urgent = time.Time{}, false
+			if w.publish("the API") {
+				handed = time.Now()
+			}
+		}
+	}
+}
+
+// publish hands on what is known now if it differs from what was, and says
+// whether it did. Before anything is known there is nothing to hand on: an
+// empty list of peers would be a lie.
+func (w *Watcher) publish(source string) bool {
+	w.mu.Lock()
+	cluster := w.cluster
+	w.mu.Unlock()
+	records, stale, synced := w.nodes.get()
+	if !synced && len(records) == 0 {
+		return false
+	}
+	s := newSnapshot(records, w.node, &cluster.Spec, stale)
+	old, ok := w.feed.current()
+	if !ok || !s.equal(&old) {
+		w.client.setNodes(s.all())
+		w.feed.publish(*s)
+		w.say(source, &old, s, !ok)
+	} else {
+		ok = false
+	}
+	if synced {
+		w.save(cluster.Metadata.Name, records)
+	}
+	return ok
+}
+
+// say logs what changed.
+func (w *Watcher) say(source string, old, s *Snapshot, first bool) {
+	joined, left, moved, changed := diff(old.all(), s.all())
+	args := []any{"from", source, "nodes", len(s.all()), "registered", s.Registered, "stale", s.Stale}
+	for _, x := range []struct {
+		what  string
+		names []string
+	}{{"joined", joined}, {"left", left}, {"moved", moved}, {"changed", changed}} {
+		if len(x.names) > 0 && !first {
+			args = append(args, x.what, some(x.names))
+		}
+	}
+	w.log.Info("nodes", args...)
+}
+
+// save keeps the state for the next start, if it changed.
+func (w *Watcher) save(cluster string, records []*record) {
+	if w.stateFile == "" {
+		return
+	}
+	data, err := encodeState(cluster, records)
+	if err == nil {
+		_, err = atomicfile.Write(w.stateFile, data, 0o600)
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != w.saveErr {
+		w.log.Warn("cannot keep the last known state on disk", "file", w.stateFile, "error", text)
+	}
+	w.saveErr = text
+}

@@ -1,0 +1,390 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long anything may take that takes seconds on an idle machine.
+const patience = 2 * time.Minute
+
+func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain for %s; the log:\n%s", patience, what, log)
+		}
+	}
+}
+
+// host is a node on which watchers run, one after another.
+type host struct {
+	t     testing.TB
+	ca    *daemon.Authority
+	dir   string
+	opts  Options
+	log   *logBuffer
+	saved string // path of the state
+}
+
+func newHost(t testing.TB, ca *daemon.Authority, name, role string, port int) *host {
+	t.Helper()
+	h := &host{t: t, ca: ca, dir: t.TempDir()}
+	h.saved = filepath.Join(h.dir, "nodes.json")
+	h.opts = Options{
+		Node: name, Role: role,
+		Cluster: &v1alpha1.ClusterConfig{
+			Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(port),
+		},
+		StateFile: h.saved,
+		Quiet:     20 * time.Millisecond, MaxDelay: 200 * time.Millisecond,
+	}
+	h.rotate()
+	return h
+}
+
+// rotate gives the node a new certificate.
+func (h *host) rotate() {
+	h.t.Helper()
+	h.opts.Kubeconfig = daemon.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
+		fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
+}
+
+// run starts a watcher and returns it with what stops it and waits for its end.
+func (h *host) run() (w *Watcher, stop func()) {
+	h.t.Helper()
+	h.log = &logBuffer{}
+	h.opts.Log = slog.New(slog.NewTextHandler(h.log, nil))
+	w, err := New(h.opts)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	w.client.reload, w.client.probe = 100*time.Millisecond, 100*time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	stop = func() {
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(patience):
+			h.t.Error("the watcher does not end")
+		}
+	}
+	h.t.Cleanup(stop)
+	return w, stop
+}
+
+// awaitPeers waits until the peers are these, as "name=address,address", and the
+// snapshot is stale or not.
+func (h *host) awaitPeers(w *Watcher, stale bool, want ...string) {
+	h.t.Helper()
+	await(h.t, h.log, fmt.Sprintf("peers %v, stale %v", want, stale), func() bool {
+		s, ok := w.Current()
+		return ok && s.Stale == stale && slices.Equal(describe(s.Peers), want)
+	})
+}
+
+func describe(peers []v1alpha1.Peer) []string {
+	var out []string
+	for _, p := range peers {
+		var a []string
+		for _, addr := range p.Addresses {
+			a = append(a, addr.String())
+		}
+		out = append(out, p.Name+"="+strings.Join(a, ","))
+	}
+	return out
+}
+
+func TestWatch(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("worker-0", `"node-role.kubernetes.io/worker":""`, "192.0.2.20")
+	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	w, _ := h.run()
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	if s, _ := w.Current(); s.Registered {
+		t.Error("registered before it is in the list") // hard case 3
+	}
+
+	c.set("master-0", masterLabels+`,"example.com/rack":"r1"`, "192.0.2.10")
+	await(t, h.log, "registration", func() bool { s, _ := w.Current(); return s.Registered })
+	s, _ := w.Current()
+	if s.Self.Role != "master" || s.Self.Labels["example.com/rack"] != "r1" {
+		t.Errorf("self: %+v", s.Self)
+	}
+
+	// Hard case 15: the name stays, the address changes.
+	c.set("worker-0", `"node-role.kubernetes.io/worker":""`, "192.0.2.21")
+	h.awaitPeers(w, false, "worker-0=192.0.2.21")
+	if h.log.lines("moved=worker-0") != 1 {
+		t.Errorf("the log does not say once that worker-0 moved:\n%s", h.log)
+	}
+
+	// A VIP of the cluster never is an address, from the moment on that it is one.
+	next := *h.opts.Cluster
+	next.Spec.Groups = []v1alpha1.Group{{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.21")}}}
+	w.SetCluster(&next)
+	h.awaitPeers(w, false, "worker-0=")
+
+	c.remove("worker-0")
+	h.awaitPeers(w, false)
+}
+
+func TestHardCase05LocalServerFirst(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("master-0", masterLabels, "192.0.2.10")
+	local := c.serve("127.0.0.1:0")
+	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", local.port()))
+	h := newHost(t, c.ca, "master-0", "master", local.port())
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	here, there := fmt.Sprintf("https://localhost:%d", local.port()), "https://"+peer.addr
+	w, stop := h.run()
+	from := func(server string) {
+		t.Helper()
+		await(t, h.log, "reading from "+server, func() bool { return w.Server() == server })
+	}
+	h.awaitPeers(w, false)
+	from(here)
+
+	local.stop()
+	from(there)
+	c.set("worker-0", "", "192.0.2.20")
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+
+	local.start() // it is preferred again, without waiting for the peer's to fail
+	from(here)
+	c.set("worker-1", "", "192.0.2.21")
+	h.awaitPeers(w, false, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
+
+	local.stop()
+	peer.stop()
+	h.awaitPeers(w, true, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
+	if h.log.lines("no API server answers") != 1 {
+		t.Errorf("the log does not say once that no API server answers:\n%s", h.log)
+	}
+	c.remove("worker-1")
+	peer.start()
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	stop()
+	// The kubeconfig names the VIP, which a control-plane node never reads from.
+	if h.log.lines("api-int.demo.example.com") != 0 {
+		t.Errorf("it used the VIP:\n%s", h.log)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("worker-0", "", "192.0.2.20")
+	server := c.serve("127.0.0.1:0")
+	h := newHost(t, c.ca, "master-0", "master", server.port())
+	w, stop := h.run()
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	for i := 1; i <= 5; i++ {
+		h.rotate()
+		await(t, h.log, "the use of the new certificate", func() bool { return c.userCount() == i+1 })
+		addr := fmt.Sprintf("192.0.2.%d", 20+i)
+		c.set("worker-0", "", addr)
+		h.awaitPeers(w, false, "worker-0="+addr)
+	}
+	await(t, h.log, "a single connection", func() bool { return server.open() == 1 })
+
+	// Files that do not go together, as while they are replaced, change nothing.
+	current := filepath.Join(h.dir, "kubelet-client-current.pem")
+	if err := os.Remove(current); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(current, c.ca.Client("system:node:master-0").Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") == 1 })
+	c.set("worker-0", "", "192.0.2.99")
+	h.awaitPeers(w, false, "worker-0=192.0.2.99")
+	if n := h.log.lines("cannot use the kubeconfig"); n != 1 {
+		t.Errorf("%d complaints about the kubeconfig", n)
+	}
+	stop()
+	await(t, h.log, "no connection", func() bool { return server.open() == 0 })
+}
+
+func TestKubeconfigComesLate(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("worker-0", "", "192.0.2.20")
+	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	if err := os.Remove(h.opts.Kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := h.run()
+	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") == 1 })
+	if s, ok := w.Current(); ok {
+		t.Errorf("a snapshot from nowhere: %+v", s)
+	}
+	h.rotate()
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+}
+
+func TestHardCase19StateOnDisk(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("master-0", masterLabels, "192.0.2.10")
+	c.set("master-1", masterLabels, "192.0.2.11")
+	server := c.serve("127.0.0.1:0")
+	h := newHost(t, c.ca, "master-0", "master", server.port())
+	w, stop := h.run()
+	h.awaitPeers(w, false, "master-1=192.0.2.11")
+	await(t, h.log, "the state on disk", func() bool { _, err := os.Stat(h.saved); return err == nil })
+	stop()
+	before, err := os.ReadFile(h.saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := stat(t, h.saved)
+	w, stop = h.run()
+	h.awaitPeers(w, false, "master-1=192.0.2.11")
+	stop()
+	if !os.SameFile(written, stat(t, h.saved)) {
+		t.Error("the file was written again with what it had")
+	}
+	server.stop()
+
+	w, stop = h.run()
+	h.awaitPeers(w, true, "master-1=192.0.2.11")
+	if s, _ := w.Current(); !s.Registered || s.Self.Role != "master" {
+		t.Errorf("from disk: %+v", s)
+	}
+	await(t, h.log, "a failed attempt", func() bool { return h.log.lines("does not answer") > 0 })
+	if after, _ := os.ReadFile(h.saved); string(after) != string(before) {
+		t.Errorf("without the API the state became\n%s", after)
+	}
+	// The API knows better as soon as it is back.
+	c.remove("master-1")
+	server.start()
+	h.awaitPeers(w, false)
+	stop()
+
+	// A file that is no state is ignored, and said so.
+	server.stop()
+	if err := os.WriteFile(h.saved, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, _ = h.run()
+	await(t, h.log, "a complaint", func() bool { return h.log.lines("ignoring the last known state") == 1 })
+	if s, ok := w.Current(); ok {
+		t.Errorf("a snapshot from a broken file: %+v", s)
+	}
+}
+
+func stat(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func TestStateCannotBeWritten(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("worker-0", "", "192.0.2.20")
+	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h.opts.StateFile = filepath.Join(h.dir, "missing", "nodes.json")
+	w, _ := h.run()
+	for i := range 3 {
+		addr := fmt.Sprintf("192.0.2.%d", 21+i)
+		c.set("worker-0", "", addr)
+		h.awaitPeers(w, false, "worker-0="+addr)
+	}
+	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot keep the last known state") > 0 })
+	if n := h.log.lines("cannot keep the last known state"); n != 1 {
+		t.Errorf("%d complaints, want 1:\n%s", n, h.log)
+	}
+}
+
+func TestHardCase20ManyNodes(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("master-0", masterLabels, "192.0.2.10")
+	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	w, _ := h.run()
+	h.awaitPeers(w, false)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	snapshots := w.Subscribe(ctx)
+	<-snapshots
+	start, count := time.Now(), 0
+	go func() {
+		for i := range 250 {
+			c.set(fmt.Sprintf("worker-%03d", i), "", fmt.Sprintf("192.0.2.%d", i%200+20))
+			time.Sleep(4 * time.Millisecond)
+		}
+	}()
+	for peers, late := 0, time.After(patience); peers < 250; count++ {
+		select {
+		case s := <-snapshots:
+			peers = len(s.Peers)
+		case <-late:
+			t.Fatalf("%d peers after %v:\n%s", peers, patience, h.log)
+		}
+	}
+	if most := int(time.Since(start)/h.opts.MaxDelay) + 2; count > most {
+		t.Errorf("%d snapshots in %v, more than %d", count, time.Since(start), most)
+	}
+}
+
+func TestHardCase22Refused(t *testing.T) {
+	c := newFakeCluster(t)
+	c.set("worker-0", "", "192.0.2.20")
+	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	w, _ := h.run()
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	c.refuse(true)
+	w.client.stopWatches(func(string) bool { return true })
+	h.awaitPeers(w, true, "worker-0=192.0.2.20")
+	c.refuse(false)
+	c.set("worker-0", "", "192.0.2.21")
+	h.awaitPeers(w, false, "worker-0=192.0.2.21")
+	for _, want := range []string{"the API server refuses", "list and watch nodes again", `user=system:node:master-0`, "manifests/clusterrole.yaml", `verbs [get list watch]`} {
+		await(t, h.log, want, func() bool { return h.log.lines(want) > 0 })
+		if n := h.log.lines(want); n != 1 {
+			t.Errorf("%d lines with %q, want 1:\n%s", n, want, h.log)
+		}
+	}
+}
+
+func TestOptionsChecked(t *testing.T) {
+	good := Options{Node: "a", Role: "master", Cluster: &v1alpha1.ClusterConfig{}, Kubeconfig: "x", Log: slog.Default()}
+	if _, err := New(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Options){
+		"node":       func(o *Options) { o.Node = "" },
+		"role":       func(o *Options) { o.Role = "" },
+		"cluster":    func(o *Options) { o.Cluster = nil },
+		"kubeconfig": func(o *Options) { o.Kubeconfig = "" },
+		"log":        func(o *Options) { o.Log = nil },
+	} {
+		o := good
+		if spoil(&o); name != "" {
+			if _, err := New(o); err == nil {
+				t.Errorf("accepted without %s", name)
+			}
+		}
+	}
+}
