@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +122,17 @@ func (r *Resolver) Query(name, qtype string) Answer {
 	return answer
 }
 
-func (r *Resolver) exchange(network string, question *dns.Msg) (*dns.Msg, error) {
+// exchange asks once, and again while nobody listens: CoreDNS opens its sockets
+// one after the other, UDP after TCP, address after address.
+func (r *Resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg, err error) {
+	await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
+		reply, err = r.ask(network, question)
+		return !errors.Is(err, syscall.ECONNREFUSED)
+	})
+	return reply, err
+}
+
+func (r *Resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
 	client := &dns.Client{Net: network, Timeout: patience}
 	var conn *dns.Conn
 	err := r.node.Do(func() (err error) {
@@ -135,8 +147,8 @@ func (r *Resolver) exchange(network string, question *dns.Msg) (*dns.Msg, error)
 	return reply, err
 }
 
-// awaitListening returns when the server takes connections. CoreDNS opens all
-// its sockets before it serves any, so what is sent from then on is answered.
+// awaitListening returns when the server takes connections, so that one which
+// does not start is told from one that does not answer.
 func (r *Resolver) awaitListening(p *process) {
 	r.t.Helper()
 	await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {
