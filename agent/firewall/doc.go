@@ -1,0 +1,10 @@
+// Package firewall sends what a client addresses to the API VIP on to HAProxy:
+// VIP:6443 to VIP:9445 on the node that has the VIP, for connections from other
+// machines (prerouting) and from the node itself (output), IPv4 and IPv6.
+//
+// The rules are nftables in the table "inet vipgen", which nothing else uses;
+// other tables are never touched. They need CAP_NET_ADMIN and no program.
+//
+// [Ensure], [Present] and [Remove] work on the network namespace of the calling
+// thread. [Keeper] keeps the redirect in place while HAProxy serves.
+package firewall

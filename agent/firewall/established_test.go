@@ -1,0 +1,74 @@
+package firewall
+
+import (
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// open are connections from both sides, over both families.
+func (l *lab) open(want string) []*connection {
+	l.t.Helper()
+	var out []*connection
+	for _, from := range []*netns.Node{l.client, l.node} {
+		for _, vip := range []netip.Addr{vips[0], vips[2]} {
+			conn, port := l.connect(from, vip, 6443)
+			if port != want {
+				l.t.Fatalf("answer from port %s, want %s", port, want)
+			}
+			out = append(out, conn)
+		}
+	}
+	return out
+}
+
+func allWork(conns []*connection, when string) {
+	for _, conn := range conns {
+		conn.t.Helper()
+		conn.works(when)
+	}
+}
+
+// Connections that exist stay where they are, whatever happens to the rules.
+// The first ones were made when nothing tracked connections: the kernel meets
+// them in the middle.
+func TestEstablishedConnectionsStay(t *testing.T) {
+	l := newLab(t)
+	direct := l.open("6443")
+	k := l.placed()
+	allWork(direct, "the redirect was placed")
+
+	redirected := l.open("9445")
+	l.nft("flush", "ruleset")
+	until(t, "the redirect", func() bool { return l.present(api) })
+	allWork(direct, "flushed and restored")
+	allWork(redirected, "flushed and restored")
+
+	k.serving(false)
+	until(t, "its end", func() bool { return !k.state().InPlace })
+	allWork(direct, "withdrawn")
+	allWork(redirected, "withdrawn")
+	direct = append(direct, l.open("6443")...)
+
+	k.serving(true)
+	until(t, "the redirect", func() bool { return k.state().InPlace })
+	allWork(direct, "placed again")
+	allWork(redirected, "placed again")
+	redirected = append(redirected, l.open("9445")...)
+	k.end(syscall.SIGTERM)
+	allWork(direct, "removed")
+}
+
+// The kernel translates nothing once nobody wants connections tracked. On a
+// node, kube-proxy or the network plugin always does.
+func TestRedirectedConnectionsOutliveTheTableBesideOtherNAT(t *testing.T) {
+	l := newLab(t)
+	l.load(foreign)
+	k := l.placed()
+	redirected := l.open("9445")
+	k.end(syscall.SIGTERM)
+	allWork(redirected, "removed")
+	l.open("6443")
+}

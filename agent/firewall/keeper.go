@@ -1,0 +1,156 @@
+package firewall
+
+import (
+	"context"
+	"reflect"
+	"time"
+)
+
+// DefaultInterval is how often a [Keeper] looks without being told to.
+const DefaultInterval = 500 * time.Millisecond
+
+// State is what a [Keeper] knows about the redirect.
+type State struct {
+	// Redirect is what was asked for.
+	Redirect Redirect
+	// Serving is whether HAProxy serves, as far as the Keeper was told.
+	Serving bool
+	// InPlace is whether the kernel has the whole redirect. It is what the health
+	// of the load balancer path depends on (hard case 6).
+	InPlace bool
+	// Since is when InPlace last changed.
+	Since time.Time
+	// Restored counts how often somebody else had changed or removed what was
+	// in place, and it was put back.
+	Restored int
+	// Err is what kept the Keeper from doing its work at the last attempt. It
+	// tries again after the interval.
+	Err error
+}
+
+// Keeper keeps the redirect in place while HAProxy serves.
+type Keeper struct {
+	// Redirects are what to keep in place. Nothing happens before the first.
+	Redirects <-chan Redirect
+	// Serving says whether HAProxy serves. Nothing happens before the first
+	// value, so that a Keeper that starts anew leaves what it finds in place
+	// until it knows better. When HAProxy serves no more, the redirect is
+	// withdrawn and connections reach the API server on this node directly.
+	Serving <-chan bool
+	// Notify is called with every change of the state, by Run's goroutine. May
+	// be nil.
+	Notify func(State)
+	// Interval is how often to look without an event; 0 is DefaultInterval.
+	Interval time.Duration
+}
+
+// Run keeps the redirect until ctx ends, and then removes it. It returns what
+// kept it from removing it. Errors before that are in the state.
+func (k *Keeper) Run(ctx context.Context) error {
+	run := keeping{Keeper: k, now: time.Now}
+	run.state.Since = run.now()
+	interval := k.Interval
+	if interval == 0 {
+		interval = DefaultInterval
+	}
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+
+	redirects, serving := k.Redirects, k.Serving
+	var changed <-chan struct{}
+	for {
+		if changed == nil {
+			// Where it fails, the ticks are left, and try again.
+			changed, _ = watch(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return run.end()
+		case r, ok := <-redirects:
+			if !ok {
+				redirects = nil // the last one stands
+				continue
+			}
+			run.redirect(r)
+		case run.serving, run.told = <-serving:
+			if !run.told {
+				serving, run.serving, run.told = nil, false, true // nobody knows any more
+			}
+		case _, ok := <-changed:
+			if !ok {
+				changed = nil
+			}
+		case <-ticks.C:
+		}
+		run.step()
+	}
+}
+
+// keeping is one run of a Keeper.
+type keeping struct {
+	*Keeper
+	now     func() time.Time
+	state   State
+	asked   *Redirect
+	told    bool // whether HAProxy serves
+	serving bool
+	placed  bool // by this run, and not taken away by it since
+}
+
+// redirect takes what is asked for from now on.
+func (k *keeping) redirect(r Redirect) {
+	k.asked, k.placed = &r, false
+}
+
+// step makes the kernel's rules be what they should be now.
+func (k *keeping) step() {
+	if k.asked == nil || !k.told {
+		return
+	}
+	want := *k.asked
+	if !k.serving {
+		want, k.placed = Redirect{}, false
+	}
+	next := k.state
+	next.Redirect, next.Serving = *k.asked, k.serving
+	var changed bool
+	changed, next.Err = Ensure(want)
+	next.InPlace = next.Err == nil && k.serving && len(want.VIPs) > 0
+	if changed && k.placed {
+		next.Restored++
+	}
+	if next.Err == nil {
+		k.placed = k.serving
+	}
+	k.enter(next)
+}
+
+// enter makes next the state and tells, if it differs.
+func (k *keeping) enter(next State) {
+	last := k.state
+	if next.InPlace != last.InPlace {
+		next.Since = k.now()
+	}
+	k.state = next
+	same := reflect.DeepEqual(next.Redirect, last.Redirect) && next.Serving == last.Serving && next.InPlace == last.InPlace &&
+		next.Restored == last.Restored && text(next.Err) == text(last.Err)
+	if k.Notify != nil && !same {
+		k.Notify(next)
+	}
+}
+
+// end removes the table. The redirect counts as gone before it is, so that
+// nobody relies on it meanwhile.
+func (k *keeping) end() error {
+	next := k.state
+	next.InPlace = false
+	k.enter(next)
+	return Remove()
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

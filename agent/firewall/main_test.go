@@ -1,0 +1,68 @@
+package firewall
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+// keeperEnv makes the test binary a process that is nothing but a Keeper.
+const keeperEnv = "VIPGEN_TEST_FIREWALL_KEEPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(keeperEnv) != "" {
+		if err := keeperProcess(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// order is what a line on the process's standard input tells its Keeper.
+type order struct {
+	Redirect *Redirect
+	Serving  *bool
+}
+
+// report is a line of its standard output: a State.
+type report struct {
+	VIPs     []netip.Addr
+	Serving  bool
+	InPlace  bool
+	Restored int
+	Err      string
+}
+
+// keeperProcess runs a Keeper until SIGTERM.
+func keeperProcess() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	redirects, serving := make(chan Redirect), make(chan bool)
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			var o order
+			if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+				panic(err)
+			}
+			if o.Redirect != nil {
+				redirects <- *o.Redirect
+			}
+			if o.Serving != nil {
+				serving <- *o.Serving
+			}
+		}
+	}()
+	out := json.NewEncoder(os.Stdout)
+	keeper := &Keeper{Redirects: redirects, Serving: serving, Notify: func(s State) {
+		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Restored, text(s.Err)})
+	}}
+	return keeper.Run(ctx)
+}

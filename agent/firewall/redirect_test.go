@@ -1,0 +1,268 @@
+package firewall
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+func TestValidate(t *testing.T) {
+	addrs := func(all ...string) (out []netip.Addr) {
+		for _, a := range all {
+			out = append(out, netip.MustParseAddr(a))
+		}
+		return out
+	}
+	tests := []struct {
+		name string
+		in   Redirect
+		want []string
+	}{
+		{"both families", api, nil},
+		{"nothing to redirect", Redirect{}, nil},
+		{"no address", Redirect{VIPs: []netip.Addr{{}}, From: 1, To: 2}, []string{"VIP invalid IP is not"}},
+		{"IPv4 in IPv6", Redirect{VIPs: addrs("::ffff:192.0.2.1"), From: 1, To: 2}, []string{"is not a plain unicast address"}},
+		{"zone", Redirect{VIPs: addrs("fe80::1%eth0"), From: 1, To: 2}, []string{"is not a plain unicast address"}},
+		{"multicast", Redirect{VIPs: addrs("224.0.0.18"), From: 1, To: 2}, []string{"is not a plain unicast address"}},
+		{"unspecified", Redirect{VIPs: addrs("::"), From: 1, To: 2}, []string{"is not a plain unicast address"}},
+		{"twice", Redirect{VIPs: addrs("192.0.2.1", "192.0.2.1"), From: 1, To: 2}, []string{"VIP 192.0.2.1 is listed twice"}},
+		{"ports", Redirect{VIPs: addrs("192.0.2.1"), From: 0, To: 65536}, []string{"port 0 is not", "port 65536 is not"}},
+		{"same port", Redirect{VIPs: addrs("192.0.2.1"), From: 6443, To: 6443}, []string{"port 6443 would be redirected to itself"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.in.Validate()
+			if (err == nil) != (tt.want == nil) {
+				t.Fatalf("error %v, want %q", err, tt.want)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
+	l := newLab(t)
+	l.ensure(api)
+	for _, from := range []*netns.Node{l.client, l.node} {
+		for _, vip := range vips {
+			l.reaches(from, vip, 6443, "9445")
+			l.reaches(from, vip, 9445, "9445")
+			l.reaches(from, vip, 22623, "22623")
+		}
+		for _, own := range []string{"192.0.2.1", "2001:db8::1"} {
+			l.reaches(from, netip.MustParseAddr(own), 6443, "6443")
+		}
+	}
+	l.do(Remove)
+	if l.tableIsThere() {
+		t.Error("the table outlived Remove")
+	}
+	for _, vip := range vips {
+		l.reaches(l.client, vip, 6443, "6443")
+		l.reaches(l.node, vip, 6443, "6443")
+	}
+	l.do(Remove) // nothing to do
+}
+
+func TestWhereTheVIPIsElsewhereNothingChanges(t *testing.T) {
+	l := newLab(t)
+	// The other node has the rules and no VIP; both listeners are on the holder.
+	if err := l.client.Do(func() error { _, err := Ensure(api); return err }); err != nil {
+		t.Fatal(err)
+	}
+	for _, vip := range vips {
+		l.reaches(l.client, vip, 6443, "6443")
+	}
+}
+
+// foreign are tables of others, among them one that decides later in the same
+// hooks, and one of the same name in another family.
+const foreign = `
+table ip nat {
+	chain PREROUTING { type nat hook prerouting priority dstnat; policy accept; tcp dport 22623 accept; }
+	chain POSTROUTING { type nat hook postrouting priority srcnat; policy accept; meta mark 0x4000 masquerade; }
+	chain OUTPUT { type nat hook output priority -100; policy accept; }
+}
+table ip vipgen {
+	chain input { type filter hook input priority filter; policy accept; }
+}
+table ip6 nat {
+	chain POSTROUTING { type nat hook postrouting priority srcnat; policy accept; meta mark 0x4000 masquerade; }
+}
+table inet ovn-kubernetes {
+	set s { type ipv4_addr; elements = { 192.0.2.99 }; }
+	chain prerouting { ip daddr @s drop; }
+}
+`
+
+func TestOthersTablesStay(t *testing.T) {
+	l := newLab(t)
+	l.load(foreign)
+	before := l.nft("list", "ruleset")
+	l.ensure(api)
+	l.reaches(l.client, vips[0], 6443, "9445")
+	l.reaches(l.client, vips[0], 22623, "22623")
+	l.ensure(Redirect{VIPs: vips[:1], From: 443, To: 8443})
+	if with := l.nft("list", "ruleset"); !strings.HasPrefix(with, before) {
+		t.Errorf("before:\n%s\nwith the redirect:\n%s", before, with)
+	}
+	l.do(Remove)
+	if after := l.nft("list", "ruleset"); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func TestRulesAsNftPrintsThem(t *testing.T) {
+	l := newLab(t)
+	l.ensure(Redirect{VIPs: []netip.Addr{vips[2], vips[0]}, From: 6443, To: 9445})
+	const rules = `
+		ip daddr 192.0.2.10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
+		ip6 daddr 2001:db8::10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
+		ct state new
+	}
+`
+	want := `table inet vipgen {
+	chain output {
+		type nat hook output priority -111; policy accept;` + rules + `
+	chain prerouting {
+		type nat hook prerouting priority -111; policy accept;` + rules + `}
+`
+	got := l.nft("list", "table", "inet", "vipgen")
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	l.load("flush ruleset\n" + want) // it can be saved and loaded
+	if got := l.nft("list", "table", "inet", "vipgen"); got == "" {
+		t.Error("nothing was loaded")
+	}
+}
+
+func TestHardCase06PresentComparesExactly(t *testing.T) {
+	tests := []struct {
+		name string
+		nft  []string // each a command
+	}{
+		{"everything flushed", []string{"flush ruleset"}},
+		{"table deleted", []string{"delete table inet vipgen"}},
+		{"rules flushed", []string{"flush table inet vipgen"}},
+		{"one hook's rules flushed", []string{"flush chain inet vipgen output"}},
+		{"one hook gone", []string{"flush chain inet vipgen output", "delete chain inet vipgen output"}},
+		{"rule added", []string{"insert rule inet vipgen prerouting accept"}},
+		{"chain added", []string{"add chain inet vipgen more"}},
+		{"table dormant", []string{"add table inet vipgen { flags dormant; }"}},
+		{"other hook", []string{"delete table inet vipgen", "add table inet vipgen",
+			"add chain inet vipgen output { type nat hook output priority 0; }",
+			"add chain inet vipgen prerouting { type nat hook prerouting priority 0; }"}},
+		{"policy", []string{"add chain inet vipgen prerouting { policy drop; }"}},
+	}
+	l := newLab(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l.ensure(api)
+			for _, command := range tt.nft {
+				l.nft(command)
+			}
+			if l.present(api) {
+				t.Errorf("present in\n%s", l.nft("list", "ruleset"))
+			}
+			if !l.ensure(api) {
+				t.Error("nothing was changed")
+			}
+			if !l.present(api) || l.ensure(api) {
+				t.Errorf("not in place again:\n%s", l.nft("list", "ruleset"))
+			}
+		})
+	}
+}
+
+func TestHardCase06EachRuleIsMissed(t *testing.T) {
+	l := newLab(t)
+	missed := 0
+	for _, chain := range []string{"output", "prerouting"} {
+		for i := range vips {
+			l.ensure(api)
+			handles := handles(l.nft("-a", "list", "chain", "inet", "vipgen", chain))
+			if len(handles) != len(vips) {
+				t.Fatalf("%d rules in %s, want %d", len(handles), chain, len(vips))
+			}
+			l.nft("delete", "rule", "inet", "vipgen", chain, "handle", handles[i])
+			if l.present(api) {
+				t.Errorf("present without rule %d of %s", i, chain)
+			}
+			missed++
+		}
+	}
+	if missed != 8 { // two hooks, two families, two VIPs each
+		t.Errorf("%d rules looked at", missed)
+	}
+}
+
+// handles returns those of the rules that nft -a lists.
+func handles(listing string) []string {
+	var out []string
+	for line := range strings.Lines(listing) {
+		if rule, handle, found := strings.Cut(strings.TrimSpace(line), " # handle "); found && strings.Contains(rule, "dnat") {
+			out = append(out, handle)
+		}
+	}
+	return out
+}
+
+func TestPresentDependsOnTheRedirect(t *testing.T) {
+	l := newLab(t)
+	l.ensure(api)
+	reversed := slices.Clone(vips)
+	slices.Reverse(reversed)
+	tests := []struct {
+		name string
+		in   Redirect
+		want bool
+	}{
+		{"the same", api, true},
+		{"other order", Redirect{VIPs: reversed, From: 6443, To: 9445}, true},
+		{"fewer VIPs", Redirect{VIPs: vips[:3], From: 6443, To: 9445}, false},
+		{"other client port", Redirect{VIPs: vips, From: 443, To: 9445}, false},
+		{"other HAProxy port", Redirect{VIPs: vips, From: 6443, To: 7443}, false},
+		{"none", Redirect{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := l.present(tt.in); got != tt.want {
+				t.Errorf("present %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func BenchmarkPresent(b *testing.B) {
+	network, err := netns.New()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer network.Close()
+	node, err := network.AddNode("node")
+	if err != nil {
+		b.Fatal(err)
+	}
+	err = node.Do(func() error {
+		if _, err := Ensure(api); err != nil {
+			return err
+		}
+		for b.Loop() {
+			if present, err := Present(api); err != nil || !present {
+				b.Errorf("present %t, %v", present, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,177 @@
+package firewall
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// priority puts the chains before everybody's destination NAT (-100): the first
+// chain that decides on a connection is the one that counts. nft prints what is
+// nearer to that by a name that it does not read in the output hook.
+const priority = nftables.ChainPriority(-111)
+
+// SYN alone, of the flags FIN, SYN, RST and ACK (RFC 9293 section 3.1).
+const (
+	flagSYN      = 0x02
+	flagsOpening = 0x01 | flagSYN | 0x04 | 0x10
+)
+
+// register is the one that every expression uses.
+const register = 1
+
+func table() *nftables.Table {
+	return &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
+}
+
+// chains returns the two hooks, by name: "output" for connections from the node
+// itself, "prerouting" for all others.
+func chains() []*nftables.Chain {
+	hook := func(name string, hook *nftables.ChainHook) *nftables.Chain {
+		accept := nftables.ChainPolicyAccept
+		return &nftables.Chain{
+			Name:     name,
+			Table:    table(),
+			Type:     nftables.ChainTypeNAT,
+			Hooknum:  hook,
+			Priority: nftables.ChainPriorityRef(priority),
+			Policy:   &accept,
+		}
+	}
+	return []*nftables.Chain{
+		hook("output", nftables.ChainHookOutput),
+		hook("prerouting", nftables.ChainHookPrerouting),
+	}
+}
+
+// rules returns the rules of either chain: one for each VIP, by address, and
+// the one that keeps connections tracked.
+func rules(r Redirect) [][]expr.Any {
+	vips := slices.Clone(r.VIPs)
+	slices.SortFunc(vips, netip.Addr.Compare)
+	var out [][]expr.Any
+	for _, vip := range vips {
+		out = append(out, redirect(vip, uint16(r.From), uint16(r.To)))
+	}
+	return append(out, tracking())
+}
+
+// tracking returns "ct state new", which does nothing. The kernel tracks, and
+// so translates, connections only while some rule wants to know about them: it
+// is for those that were redirected before the redirect was withdrawn.
+func tracking() []expr.Any {
+	state := binary.NativeEndian.AppendUint32(nil, expr.CtStateBitNEW)
+	return []expr.Any{
+		&expr.Ct{Register: register, Key: expr.CtKeySTATE},
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: state, Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: make([]byte, 4)},
+	}
+}
+
+// redirect returns, in the form in which the kernel gives it back:
+//
+//	ip daddr VIP tcp dport FROM tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :TO
+//
+// Only the port changes: "redirect" would also change the address, to whichever
+// the incoming link has first, and drop the connection where it has none. Only
+// where the VIP is local, or connections through this node to the holder would
+// change too. Only opening segments: where nothing else tracked connections
+// yet, those that exist look new, and would be broken in the middle.
+func redirect(vip netip.Addr, from, to uint16) []expr.Any {
+	protocol, offset := byte(unix.NFPROTO_IPV4), uint32(16) // RFC 791 section 3.1
+	if vip.Is6() {
+		protocol, offset = unix.NFPROTO_IPV6, 24 // RFC 8200 section 3
+	}
+	addr := vip.AsSlice()
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register},
+		equals(protocol),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: uint32(len(addr))},
+		equals(addr...),
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		equals(unix.IPPROTO_TCP),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		equals(binary.BigEndian.AppendUint16(nil, from)...),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 13, Len: 1},
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{flagsOpening}, Xor: []byte{0}},
+		equals(flagSYN),
+		&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
+		equals(binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)...),
+		&expr.Immediate{Register: register, Data: binary.BigEndian.AppendUint16(nil, to)},
+		&expr.NAT{
+			Type:        expr.NATTypeDestNAT,
+			Family:      unix.NFPROTO_INET,
+			RegProtoMin: register,
+			RegProtoMax: register,
+			Specified:   true,
+		},
+	}
+}
+
+func equals(data ...byte) *expr.Cmp {
+	return &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: data}
+}
+
+// readsAs reports whether the kernel's table is exactly what r makes.
+func readsAs(conn *nftables.Conn, r Redirect) (bool, error) {
+	found, err := conn.ListTableOfFamily(TableName, nftables.TableFamilyINet)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the table %s: %w", TableName, explain(err))
+	case found.Flags != 0: // dormant, or somebody else's
+		return false, nil
+	}
+	got, err := readChains(conn)
+	if err != nil || !reflect.DeepEqual(got, chains()) {
+		return false, err
+	}
+	want := rules(r)
+	for _, chain := range got {
+		read, err := readRules(conn, chain)
+		if err != nil || !reflect.DeepEqual(read, want) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// readChains returns the table's chains by name.
+func readChains(conn *nftables.Conn) ([]*nftables.Chain, error) {
+	all, err := conn.ListChainsOfTableFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chains of the table %s: %w", TableName, explain(err))
+	}
+	var found []*nftables.Chain
+	for _, chain := range all {
+		if chain.Table.Name == TableName {
+			found = append(found, chain)
+		}
+	}
+	slices.SortFunc(found, func(a, b *nftables.Chain) int { return cmp.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+func readRules(conn *nftables.Conn, chain *nftables.Chain) ([][]expr.Any, error) {
+	found, err := conn.GetRules(chain.Table, chain)
+	if errors.Is(err, unix.ENOENT) { // gone since it was listed
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the chain %s of the table %s: %w", chain.Name, TableName, explain(err))
+	}
+	var out [][]expr.Any
+	for _, rule := range found {
+		out = append(out, rule.Exprs)
+	}
+	return out, nil
+}
