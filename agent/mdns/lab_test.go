@@ -1,0 +1,204 @@
+package mdns
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// patience is how long anything may take that takes a few seconds on an idle
+// machine.
+const patience = 2 * time.Minute
+
+func addrs(all ...string) (out []netip.Addr) {
+	for _, a := range all {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	return out
+}
+
+type lab struct {
+	t       *testing.T
+	network *netns.Network
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	network, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &lab{t, network}
+}
+
+func (l *lab) add(name string, prefixes ...string) *netns.Node {
+	l.t.Helper()
+	node, err := l.network.AddNode(name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, prefix := range prefixes {
+		if err := node.AddAddress(node.Link, netip.MustParsePrefix(prefix)); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return node
+}
+
+// ip runs iproute2 in the node.
+func (l *lab) ip(node *netns.Node, args ...string) {
+	l.t.Helper()
+	if out, err := node.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
+		l.t.Fatalf("ip %v: %v: %s", args, err, out)
+	}
+}
+
+// withoutIPv6 switches IPv6 off in the node.
+func (l *lab) withoutIPv6(node *netns.Node) {
+	l.t.Helper()
+	err := node.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// proc is a process with a Publisher or a Resolver, without any capability.
+type proc struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	in   io.Writer
+	done chan struct{}
+
+	mu    sync.Mutex
+	state stateReport
+	hosts []Host
+	log   bytes.Buffer
+}
+
+func (l *lab) publish(node *netns.Node, host string, addresses []netip.Addr) *proc {
+	l.t.Helper()
+	return l.start(node, addresses, roleEnv+"=publisher", hostEnv+"="+host)
+}
+
+func (l *lab) resolve(node *netns.Node, addresses []netip.Addr) *proc {
+	l.t.Helper()
+	return l.start(node, addresses, roleEnv+"=resolver")
+}
+
+func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *proc {
+	l.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	p := &proc{t: l.t, done: make(chan struct{})}
+	args := slices.Concat([]string{"--bounding-set=-all", "--no-new-privs", "--pdeathsig=KILL", "env"}, env, []string{self})
+	p.cmd = node.Command(context.Background(), "setpriv", args...)
+	p.cmd.Stderr = os.Stderr
+	out, err1 := p.cmd.StdoutPipe()
+	in, err2 := p.cmd.StdinPipe()
+	if err1 != nil || err2 != nil {
+		l.t.Fatal(err1, err2)
+	}
+	p.in = in
+	if err := p.cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	go p.follow(out)
+	l.t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.done
+		if l.t.Failed() {
+			l.t.Logf("%s in %s said:\n%s", env[0], node.Name, &p.log)
+		}
+	})
+	p.tell(addresses)
+	return p
+}
+
+func (p *proc) follow(out io.Reader) {
+	defer close(p.done)
+	for decoder := json.NewDecoder(out); ; {
+		var r report
+		if decoder.Decode(&r) != nil {
+			break
+		}
+		p.mu.Lock()
+		if r.State != nil {
+			p.state = *r.State
+		} else if r.Complain == "" {
+			p.hosts = r.Hosts
+		}
+		json.NewEncoder(&p.log).Encode(r)
+		p.mu.Unlock()
+	}
+	p.cmd.Wait()
+}
+
+// tell says what the node's addresses are.
+func (p *proc) tell(addresses []netip.Addr) {
+	p.t.Helper()
+	if err := json.NewEncoder(p.in).Encode(addresses); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *proc) published() bool { return p.now().Published }
+
+func (p *proc) now() stateReport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// knows reports whether the host is known with exactly these addresses.
+func (p *proc) knows(host string, addresses ...netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.hosts {
+		if h.Name == host {
+			return slices.Equal(h.Addresses, addresses)
+		}
+	}
+	return len(addresses) == 0
+}
+
+// end sends the signal and waits for the end of the process.
+func (p *proc) end(signal syscall.Signal) {
+	p.t.Helper()
+	p.cmd.Process.Signal(signal)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.t.Fatalf("the process outlived %v", signal)
+	}
+}
+
+// until polls a condition until it holds, and returns how long that took.
+func until(t *testing.T, what string, condition func() bool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for !condition() {
+		if time.Since(start) > patience {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(start)
+}

@@ -1,0 +1,81 @@
+package mdns
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+// roleEnv makes the test binary a process that is nothing but a Publisher, of
+// the host named in hostEnv, or a Resolver.
+const (
+	roleEnv = "VIPGEN_TEST_MDNS_ROLE"
+	hostEnv = "VIPGEN_TEST_MDNS_HOST"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		if err := run(role); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// report is a line of such a process's standard output.
+type report struct {
+	State    *stateReport
+	Hosts    []Host
+	Complain string
+}
+
+// stateReport is a State.
+type stateReport struct {
+	Link      string
+	Addresses []netip.Addr
+	Published bool
+	Conflict  *ConflictError
+	Err       string
+}
+
+// run plays the role until SIGTERM. Lines of standard input are addresses.
+func run(role string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	addresses := make(chan []netip.Addr)
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			var addrs []netip.Addr
+			if err := json.Unmarshal(lines.Bytes(), &addrs); err != nil {
+				panic(err)
+			}
+			addresses <- addrs
+		}
+	}()
+	out := json.NewEncoder(os.Stdout)
+	if role == "resolver" {
+		(&Resolver{
+			Addresses: addresses,
+			Notify:    func(hosts []Host) { out.Encode(report{Hosts: hosts}) },
+			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
+		}).Run(ctx)
+		return nil
+	}
+	publisher := &Publisher{Host: os.Getenv(hostEnv), Addresses: addresses, Notify: func(s State) {
+		r := &stateReport{Link: s.Link, Addresses: s.Addresses, Published: s.Published}
+		if s.Err != nil {
+			r.Err = s.Err.Error()
+			r.Conflict, _ = s.Err.(*ConflictError)
+		}
+		out.Encode(report{State: r})
+	}}
+	return publisher.Run(ctx)
+}

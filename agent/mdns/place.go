@@ -1,0 +1,158 @@
+package mdns
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// place is where a node's addresses are.
+type place struct {
+	link      int    // its index; 0 where there is none
+	name      string // of the link
+	addresses []netip.Addr
+	linkLocal bool // whether the link has such an IPv6 address
+}
+
+// equal reports whether nothing changed.
+func (p place) equal(other place) bool {
+	return p.link == other.link && p.name == other.name && p.linkLocal == other.linkLocal &&
+		slices.Equal(p.addresses, other.addresses)
+}
+
+// source4 returns the IPv4 address to send from, if there is one.
+func (p place) source4() (addr netip.Addr, ok bool) {
+	if len(p.addresses) > 0 && p.addresses[0].Is4() {
+		return p.addresses[0], true
+	}
+	return netip.Addr{}, false
+}
+
+// hasIPv6 reports whether there is an address to send IPv6 packets from.
+func (p place) hasIPv6() bool {
+	return p.linkLocal || slices.ContainsFunc(p.addresses, netip.Addr.Is6)
+}
+
+// locate finds the link that is up and has the first of the wanted addresses
+// that any has, and which of the addresses are usable on it. There may be none:
+// then the place has no link.
+func locate(wanted []netip.Addr) (place, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return place{}, fmt.Errorf("listing links: %w", err)
+	}
+	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return place{}, fmt.Errorf("listing addresses: %w", err)
+	}
+	on := map[netip.Addr]int{}
+	local := map[int]bool{}
+	for _, a := range addrs {
+		addr, ok := netip.AddrFromSlice(a.IP)
+		if !ok || a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0 {
+			continue
+		}
+		addr = addr.Unmap()
+		on[addr] = a.LinkIndex
+		if addr.Is6() && addr.IsLinkLocalUnicast() {
+			local[a.LinkIndex] = true
+		}
+	}
+	for _, want := range wanted {
+		i := slices.IndexFunc(links, func(link netlink.Link) bool {
+			attrs := link.Attrs()
+			return attrs.Index == on[want] && attrs.RawFlags&unix.IFF_RUNNING != 0
+		})
+		if i < 0 {
+			continue
+		}
+		attrs := links[i].Attrs()
+		usable := slices.DeleteFunc(slices.Clone(wanted), func(a netip.Addr) bool { return on[a] != attrs.Index })
+		return place{attrs.Index, attrs.Name, sortAddrs(usable), local[attrs.Index]}, nil
+	}
+	return place{}, nil
+}
+
+// watchPlaces sends whenever links or addresses may have changed, until ctx
+// ends. It opens its sockets before it returns.
+func watchPlaces(ctx context.Context) (<-chan struct{}, error) {
+	links := make(chan netlink.LinkUpdate)
+	addrs := make(chan netlink.AddrUpdate)
+	if err := netlink.LinkSubscribe(links, ctx.Done()); err != nil {
+		return nil, fmt.Errorf("watching links: %w", err)
+	}
+	if err := netlink.AddrSubscribe(addrs, ctx.Done()); err != nil {
+		go func() {
+			for range links {
+			}
+		}()
+		return nil, fmt.Errorf("watching addresses: %w", err)
+	}
+	changed := make(chan struct{}, 1)
+	go func() {
+		defer close(changed)
+		for links != nil || addrs != nil {
+			select {
+			case _, ok := <-links:
+				if !ok {
+					links = nil
+				}
+			case _, ok := <-addrs:
+				if !ok {
+					addrs = nil
+				}
+			}
+			select {
+			case changed <- struct{}{}:
+			default: // one is waiting already
+			}
+		}
+	}()
+	return changed, nil
+}
+
+// attachment is membership in the groups at the place of a node's addresses. It
+// follows them.
+type attachment struct {
+	wanted []netip.Addr
+	place  place
+	*group
+}
+
+// update goes to where the wanted addresses are now, and reports whether that
+// changed. With an error, or without a link, there is no group.
+func (a *attachment) update() (changed bool, err error) {
+	now, err := locate(a.wanted)
+	if err == nil && now.equal(a.place) && (a.group != nil || now.link == 0) {
+		return false, nil
+	}
+	a.detach()
+	if err != nil || now.link == 0 {
+		return true, err
+	}
+	a.group, err = join(now)
+	if err != nil {
+		return true, fmt.Errorf("link %s: %w", now.name, err)
+	}
+	a.place = now
+	return true, nil
+}
+
+func (a *attachment) detach() {
+	if a.group != nil {
+		a.leave()
+	}
+	a.group, a.place = nil, place{}
+}
+
+// incoming returns the channel of messages; nil where there is no group.
+func (a *attachment) incoming() <-chan packet {
+	if a.group == nil {
+		return nil
+	}
+	return a.packets
+}

@@ -1,0 +1,116 @@
+package mdns
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// ConflictError says that somebody else on the link has the host's name.
+type ConflictError struct {
+	// Name is the name, such as master-0.local.
+	Name string
+	// Theirs is the other's record, as zone files write it.
+	Theirs string
+	// From is the address that it came from.
+	From netip.Addr
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("the name %s is taken on this link: %v says %q", e.Name, e.From, e.Theirs)
+}
+
+// probe returns the query that asks whether anybody has the names of the
+// records (RFC 6762 section 8.1). It asks for multicast responses: where several
+// responders share the port, a unicast one may reach another.
+func (r records) probe() *dns.Msg {
+	msg := new(dns.Msg)
+	for _, name := range r.names() {
+		msg.Question = append(msg.Question, dns.Question{Name: name, Qtype: dns.TypeANY, Qclass: dns.ClassINET})
+	}
+	msg.Ns = r.unique()
+	return msg
+}
+
+// conflict looks for a record of another in a response. While probing any
+// record of the names is one; later, one of a type that the host has. What the
+// host itself published before is none: its own packets come back to it.
+func (r records) conflict(p packet, former records, probing bool) *ConflictError {
+	for _, theirs := range slices.Concat(p.msg.Answer, p.msg.Extra) {
+		header := theirs.Header()
+		named := r.unique().named(header.Name)
+		if len(named) == 0 || header.Ttl == 0 || header.Rrtype == dns.TypeNSEC || r.has(theirs) || former.has(theirs) {
+			continue
+		}
+		typed := slices.ContainsFunc(named, func(rr dns.RR) bool { return rr.Header().Rrtype == header.Rrtype })
+		if probing || typed {
+			return conflictWith(theirs, p.from.Addr())
+		}
+	}
+	return nil
+}
+
+func conflictWith(theirs dns.RR, from netip.Addr) *ConflictError {
+	plain := dns.Copy(theirs)
+	plain.Header().Class &^= flush
+	return &ConflictError{
+		Name:   strings.TrimSuffix(theirs.Header().Name, "."),
+		Theirs: strings.ReplaceAll(plain.String(), "\t", " "),
+		From:   from,
+	}
+}
+
+// loses reports whether another's simultaneous probe for one of the names wins:
+// its records come later (RFC 6762 section 8.2).
+func (r records) loses(probe *dns.Msg, former records) bool {
+	for _, name := range r.names() {
+		theirs := records(probe.Ns).named(name)
+		if len(theirs) == 0 || len(theirs.without(former)) == 0 {
+			continue
+		}
+		if slices.CompareFunc(raw(r.unique().named(name)), raw(theirs), compareRaw) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// rawRecord is a record as it is compared.
+type rawRecord struct {
+	class, kind uint16
+	data        []byte // uncompressed
+}
+
+// raw returns the records in the order in which they are compared.
+func raw(rrs records) []rawRecord {
+	var out []rawRecord
+	buf := make([]byte, maxMessage)
+	for _, rr := range rrs {
+		start, err := dns.PackDomainName(rr.Header().Name, buf, 0, nil, false)
+		if err != nil {
+			continue
+		}
+		end, err := dns.PackRR(rr, buf, 0, nil, false)
+		if err != nil {
+			continue
+		}
+		// After the name come type, class, TTL and length (RFC 1035 section 4.1.3).
+		fixed := buf[start : start+10]
+		out = append(out, rawRecord{
+			class: binary.BigEndian.Uint16(fixed[2:]) &^ flush,
+			kind:  binary.BigEndian.Uint16(fixed),
+			data:  slices.Clone(buf[start+10 : end]),
+		})
+	}
+	slices.SortFunc(out, compareRaw)
+	return out
+}
+
+func compareRaw(a, b rawRecord) int {
+	return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.kind, b.kind), slices.Compare(a.data, b.data))
+}
