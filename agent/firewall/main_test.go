@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // keeperEnv makes the test binary a process that is nothing but a Keeper.
@@ -41,7 +44,7 @@ type report struct {
 	Err      string
 }
 
-// keeperProcess runs a Keeper until SIGTERM.
+// keeperProcess runs a Keeper until SIGTERM. It fails if goroutines are left.
 func keeperProcess() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -64,5 +67,6 @@ func keeperProcess() error {
 	keeper := &Keeper{Redirects: redirects, Serving: serving, Notify: func(s State) {
 		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Restored, text(s.Err)})
 	}}
-	return keeper.Run(ctx)
+	before := goleak.IgnoreCurrent()
+	return errors.Join(keeper.Run(ctx), goleak.Find(before))
 }

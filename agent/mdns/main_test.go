@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // roleEnv makes the test binary a process that is nothing but a Publisher, of
@@ -47,6 +50,7 @@ type stateReport struct {
 }
 
 // run plays the role until SIGTERM. Lines of standard input are addresses.
+// It fails if goroutines are left.
 func run(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -61,13 +65,14 @@ func run(role string) error {
 		}
 	}()
 	out := json.NewEncoder(os.Stdout)
+	before := goleak.IgnoreCurrent()
 	if role == "resolver" {
 		(&Resolver{
 			Addresses: addresses,
 			Notify:    func(hosts []Host) { out.Encode(report{Hosts: hosts}) },
 			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
 		}).Run(ctx)
-		return nil
+		return goleak.Find(before)
 	}
 	publisher := &Publisher{Host: os.Getenv(hostEnv), Addresses: addresses, Notify: func(s State) {
 		r := &stateReport{Link: s.Link, Addresses: s.Addresses, Published: s.Published}
@@ -77,5 +82,5 @@ func run(role string) error {
 		}
 		out.Encode(report{State: r})
 	}}
-	return publisher.Run(ctx)
+	return errors.Join(publisher.Run(ctx), goleak.Find(before))
 }

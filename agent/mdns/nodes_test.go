@@ -36,6 +36,14 @@ func TestNodesFindEachOther(t *testing.T) {
 			t.Error("one's goodbye took the other along")
 		}
 	}
+	for _, p := range []*proc{second, early, late} {
+		p.end(syscall.SIGTERM)
+	}
+	for _, p := range []*proc{first, second, early, late} {
+		if !p.cmd.ProcessState.Success() {
+			t.Errorf("%v ended with %v", p.cmd.Args, p.cmd.ProcessState)
+		}
+	}
 }
 
 func TestIPv6Alone(t *testing.T) {
