@@ -80,9 +80,15 @@ func (s *sandbox) share(t testing.TB, dir string) {
 func (s *sandbox) addProgram(t testing.TB, program string) string {
 	t.Helper()
 	inside := filepath.Join("/programs", filepath.Base(program))
-	s.write(t, inside, nil)
-	s.binds = append(s.binds, program, inside)
+	s.bind(t, program, inside)
 	return inside
+}
+
+// bind makes a file of the host visible at a path inside.
+func (s *sandbox) bind(t testing.TB, file, inside string) {
+	t.Helper()
+	s.write(t, inside, nil)
+	s.binds = append(s.binds, file, inside)
 }
 
 // path returns where a path of the sandbox is on the host.

@@ -1,0 +1,137 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/vipgen/vipgen/agent/supervise"
+)
+
+// Process ID files, and what keepalived writes them for at SIGUSR1: its state.
+const (
+	pidDir   = "/run/keepalived"
+	mainPID  = pidDir + "/keepalived.pid"
+	vrrpPID  = pidDir + "/vrrp.pid"
+	dumpFile = "/tmp/keepalived.data"
+)
+
+// child is keepalived, supervised while it is wanted.
+type child struct {
+	command supervise.Command
+	before  func(context.Context) error
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	closed bool
+	run    *run // nil while it is not wanted
+}
+
+// run is one time of being wanted.
+type run struct {
+	*supervise.Supervisor
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// newDaemon prepares keepalived, with all that it reads and writes below root.
+// before runs before each of its starts.
+func newChild(program, root, conf string, before func(context.Context) error, log *slog.Logger) *child {
+	below := func(path string) string { return filepath.Join(root, path) }
+	d := &child{log: log}
+	// Without respawning: it would start its worker again behind the agent's
+	// back, with the VIPs of the one that died still on the interfaces.
+	d.command = supervise.Command{Path: program, Args: []string{
+		"--dont-fork", "--dont-respawn", "--vrrp", "--log-console", "--no-syslog", "--log-detail",
+		"--use-file", conf, "--pid", below(mainPID), "--vrrp_pid", below(vrrpPID),
+	}}
+	d.before = func(ctx context.Context) error {
+		// It would take the process IDs of an earlier run for others of its kind.
+		return errors.Join(os.MkdirAll(below(pidDir), 0o755), remove(below(mainPID)), remove(below(vrrpPID)), before(ctx))
+	}
+	return d
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// start sees to it that keepalived runs from now on, and says whether it was not
+// wanted before.
+func (d *child) start() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run != nil || d.closed {
+		return false
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &run{cancel: cancel, done: make(chan struct{}), Supervisor: &supervise.Supervisor{
+		Command: d.command, Before: d.before, Log: d.log,
+	}}
+	go func() {
+		defer close(r.done)
+		r.Run(ctx)
+	}()
+	d.run = r
+	return true
+}
+
+// stop ends keepalived, such that a peer takes over at once: it sends priority 0
+// (RFC 9568 section 6.4.3). It says whether keepalived was wanted before.
+func (d *child) stop() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.end()
+}
+
+// close is stop, after which there is no start.
+func (d *child) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.end()
+}
+
+func (d *child) end() bool {
+	if d.run == nil {
+		return false
+	}
+	d.run.cancel()
+	<-d.run.done
+	d.run = nil
+	return true
+}
+
+// reload makes keepalived read its configuration, if it runs; else it does so
+// when it starts.
+func (d *child) reload(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run == nil {
+		return nil
+	}
+	err := d.run.Signal(syscall.SIGHUP)
+	if errors.Is(err, supervise.ErrNotRunning) {
+		return nil
+	}
+	return err
+}
+
+// status says whether keepalived is wanted, its process ID (0 while it does not
+// run) and how often it had to be started again.
+func (d *child) status() (wanted bool, pid, restarts int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run == nil {
+		return false, 0, 0
+	}
+	return true, d.run.PID(), d.run.Restarts()
+}

@@ -1,0 +1,308 @@
+package keepalived
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// rendered is a golden case: what vipgen renders for the cluster of these tests.
+const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
+
+var apiVIP = netip.MustParseAddr("192.168.111.5")
+
+// patience is how long anything may take that takes seconds on an idle machine.
+const patience = 20 * time.Second
+
+// settled is how long nothing may change before an election counts as over.
+const settled = time.Second
+
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// cluster is a set of nodes on one network.
+type cluster struct {
+	t     *testing.T
+	list  *list
+	nodes map[string]*node
+	net   *netns.Network
+}
+
+// node runs the agent as its pod does.
+type node struct {
+	*daemon.Host
+	t       *testing.T
+	name    string
+	role    string
+	address netip.Prefix
+	api     *apiServer // nil without one
+	agent   *daemon.Process
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	return &cluster{t: t, list: newList(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
+}
+
+// add makes a node with an address that ends in n, with the files that vipgen
+// rendered for its role, and an API server. It is not registered and runs no
+// agent yet.
+func (c *cluster) add(name, role string, n int) *node {
+	c.t.Helper()
+	address := netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", n))
+	ns, err := c.net.AddNode(name, address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	host := daemon.NewHost(c.t, ns)
+	host.Bind(agentProgram, "/vipgen/vipgen-agent")
+	host.Write(v1alpha1.ClusterConfigPath, read(c.t, "every-pool"+v1alpha1.ClusterConfigPath))
+	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
+	host.Write(v1alpha1.ModeFile, read(c.t, "every-pool"+v1alpha1.ModeFile))
+	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
+	for _, path := range []string{"/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubeconfig"} {
+		host.Write(path, []byte(kubeconfig))
+	}
+	node := &node{Host: host, t: c.t, name: name, role: role, address: address, api: serveAPI(c.t, ns, c.list)}
+	c.nodes[name] = node
+	return node
+}
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://api-int.demo.example.com:6443", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`
+
+// controlPlane adds and starts registered control-plane nodes cp-1 to cp-n.
+func (c *cluster) controlPlane(n int) {
+	c.t.Helper()
+	for i := range n {
+		c.register(c.add(fmt.Sprintf("cp-%d", i+1), "master", 11+i))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		c.nodes[name].start()
+	}
+}
+
+func (c *cluster) register(n *node) { c.list.set(n.name, n.role, n.address.Addr().String()) }
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(rendered + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// commandOf is a command line of the rendered keepalived pod.
+func commandOf(t *testing.T, role string, probe bool) []string {
+	t.Helper()
+	var pod struct {
+		Spec struct {
+			Containers []struct {
+				Command       []string `json:"command"`
+				LivenessProbe struct {
+					Exec struct {
+						Command []string `json:"command"`
+					} `json:"exec"`
+				} `json:"livenessProbe"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(read(t, role+"/etc/kubernetes/manifests/keepalived.yaml"), &pod); err != nil {
+		t.Fatal(err)
+	}
+	if probe {
+		return pod.Spec.Containers[0].LivenessProbe.Exec.Command
+	}
+	return pod.Spec.Containers[0].Command
+}
+
+// start starts the agent.
+func (n *node) start() {
+	n.t.Helper()
+	n.agent = n.Start([]string{"NODE_NAME=" + n.name}, commandOf(n.t, n.role, false)...)
+}
+
+// probe runs the pod's liveness probe.
+func (n *node) probe() (string, error) { return n.Run(nil, commandOf(n.t, n.role, true)...) }
+
+// dir is the directory that the node's jobs share.
+func (n *node) dir() *state.Dir {
+	n.t.Helper()
+	d, err := state.Open(n.Path(v1alpha1.RunDir))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return d
+}
+
+// state is what the job makes known; alive is false while it does not run.
+func (n *node) state() (s State, alive bool) {
+	n.t.Helper()
+	alive, err := n.dir().Read(StateName, &s)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return s, alive
+}
+
+// awaitState waits until the job says something.
+func (n *node) awaitState(what string, ok func(State) bool) (s State) {
+	n.t.Helper()
+	await(n.t, n.name+" to say: "+what, func() bool {
+		var alive bool
+		s, alive = n.state()
+		return alive && ok(s)
+	})
+	return s
+}
+
+func running(s State) bool { return s.Wanted && s.PID != 0 && s.Config.Applied > 0 }
+
+func idle(why string) func(State) bool {
+	return func(s State) bool {
+		return !s.Wanted && slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, why) })
+	}
+}
+
+// linksWith are the node's links that have an address, with its prefix.
+func (n *node) linksWith(a netip.Addr) (found []string) {
+	n.t.Helper()
+	err := n.Do(func() error {
+		list, err := addresses()
+		for _, x := range list {
+			if ipOf(x) == a {
+				found = append(found, nameOf(x.LinkIndex))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return found
+}
+
+// removeAddress takes the node's address from a link.
+func (n *node) removeAddress(link string, p netip.Prefix) {
+	n.t.Helper()
+	err := n.Do(func() error {
+		l, err := netlink.LinkByName(link)
+		if err != nil {
+			return err
+		}
+		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}})
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// serve answers every request to a port of loopback with 200.
+func (n *node) serve(port int) {
+	n.t.Helper()
+	l := listen(n.t, n.Node, port)
+	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	go s.Serve(l)
+	n.t.Cleanup(func() { s.Close() })
+}
+
+// processes are those in the node's network.
+func (n *node) processes() []string {
+	n.t.Helper()
+	out, err := exec.Command("ip", "netns", "pids", n.Namespace()).Output()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	// This process enters for a moment.
+	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
+}
+
+// workers are the children of a process.
+func workers(t *testing.T, pid int) (out []int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lists {
+		data, _ := os.ReadFile(l)
+		for _, f := range strings.Fields(string(data)) {
+			child, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// holders are the nodes with the API VIP, sorted.
+func (c *cluster) holders() (out []string) {
+	c.t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		if len(c.nodes[name].linksWith(apiVIP)) > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// holder waits until one of the nodes holds the VIP alone, and goes on doing so.
+func (c *cluster) holder(among ...string) string {
+	c.t.Helper()
+	last, since := "", time.Now()
+	deadline := since.Add(patience)
+	for {
+		now := strings.Join(c.holders(), ",")
+		if now != last {
+			last, since = now, time.Now()
+		}
+		if slices.Contains(among, last) && time.Since(since) >= settled {
+			return last
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", apiVIP, among, patience, last)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// others are the nodes but one.
+func (c *cluster) others(name string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.nodes)), func(n string) bool { return n == name })
+}
+
+// all are the nodes.
+func (c *cluster) all() []string { return c.others("") }

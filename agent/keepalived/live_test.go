@@ -1,0 +1,52 @@
+package keepalived
+
+import (
+	"testing"
+)
+
+// TestElection: one holder, whichever node has the load balancer path gets the
+// VIP, and a stop hands it on.
+func TestElection(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(3)
+	first := c.holder(c.all()...)
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it runs", running)
+		if out, err := c.nodes[name].probe(); err != nil {
+			t.Errorf("probe on %s: %v: %s", name, err, out)
+		}
+	}
+
+	best := c.nodes[c.others(first)[0]]
+	best.serve(9444)
+	firewall := best.dir()
+	if err := firewall.Publish(FirewallState, Firewall{InPlace: true}); err != nil {
+		t.Fatal(err)
+	}
+	c.holder(best.name)
+	s := best.awaitState("the load balancer path counts", func(s State) bool {
+		return len(s.Instances) == 1 && s.Instances[0].Holds && s.Instances[0].Terms[0].On
+	})
+	if got := s.Instances[0].Priority; got != 65 {
+		t.Errorf("priority %d of %+v, want 40+20+5", got, s.Instances[0])
+	}
+	if err := firewall.Close(); err != nil { // the redirect is part of the path (hard case 6)
+		t.Fatal(err)
+	}
+	best.awaitState("the load balancer path does not count", func(s State) bool { return !s.Instances[0].Terms[0].On })
+	c.holder(best.name) // HAProxy still counts, and that is more than the others have
+
+	if code := best.agent.Stop(); code != 0 {
+		t.Errorf("the agent ends with %d", code)
+	}
+	c.holder(c.others(best.name)...)
+	if left := best.processes(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, alive := best.state(); alive {
+		t.Error("the state of an agent that is gone counts")
+	}
+	if out, err := best.probe(); err == nil {
+		t.Errorf("the probe succeeds without an agent: %s", out)
+	}
+}

@@ -1,0 +1,67 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/state"
+)
+
+// Probe returns nil if the job is alive and keepalived is as it should be: it
+// answers, or it is not wanted. An answer is a fresh file with its state, which
+// its VRRP process writes from its main loop at SIGUSR1. Probe runs in the
+// container of the job, whose process IDs it shares, and returns soon after ctx
+// has ended.
+func Probe(ctx context.Context, dir *state.Dir, root string) error {
+	var s State
+	alive, err := dir.Read(StateName, &s)
+	switch {
+	case err != nil:
+		return err
+	case !alive:
+		return errors.New("the agent's keepalived job does not run")
+	case !s.Wanted:
+		return nil
+	case s.PID == 0:
+		return errors.New("keepalived does not run")
+	}
+	dump := filepath.Join(root, dumpFile)
+	before, err := writtenAt(dump)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(s.PID, syscall.SIGUSR1); err != nil {
+		return fmt.Errorf("keepalived cannot be asked: %w", err)
+	}
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("keepalived does not answer: %w", context.Cause(ctx))
+		case <-look.C:
+		}
+		if now, err := writtenAt(dump); err == nil && now != before {
+			return nil
+		}
+	}
+}
+
+// writtenAt tells one version of a file from another. The zero value is that of
+// no file.
+func writtenAt(path string) (t syscall.Timespec, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	return info.Sys().(*syscall.Stat_t).Mtim, nil
+}

@@ -1,0 +1,57 @@
+package keepalived
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// inForce says which settings of VRRP the node runs now: kept are those that it
+// ran last, nil if it never did. A node that differs from the others forms a
+// group of its own and holds the VIP beside them, so that only the coordinated
+// switch changes how a running cluster elects. Timing alone is no such thing
+// with VRRPv3, where backups take the interval from the holder's adverts (RFC
+// 9568 section 6.1).
+func inForce(v v1alpha1.ClusterVRRP, kept *v1alpha1.VRRPSettings) v1alpha1.VRRPSettings {
+	switch {
+	case kept == nil:
+		return v.Initial()
+	case understands(*kept, v.Target):
+		return v.Target
+	}
+	return *kept
+}
+
+func understands(a, b v1alpha1.VRRPSettings) bool {
+	classic := func(v v1alpha1.VRRPSettings) bool { return v.Profile == v1alpha1.ProfileClassic }
+	return a.Version == 3 && b.Version == 3 && a.Mode == b.Mode && classic(a) == classic(b)
+}
+
+// readSettings returns what writeSettings wrote, nil for a file that is missing
+// or worth nothing.
+func readSettings(path string) *v1alpha1.VRRPSettings {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var v v1alpha1.VRRPSettings
+	if json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	n := v1alpha1.Node{Name: "node", Role: v1alpha1.RoleMaster, VRRP: &v}
+	if n.Validate().Err() != nil {
+		return nil
+	}
+	return &v
+}
+
+func writeSettings(path string, v v1alpha1.VRRPSettings) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(path, append(data, '\n'), 0o644)
+	return err
+}

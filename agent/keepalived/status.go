@@ -1,0 +1,96 @@
+package keepalived
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// StateName is the name under which the job publishes State.
+const StateName = "keepalived"
+
+// State is what the job makes known to the agent's other commands.
+type State struct {
+	// Wanted says whether keepalived is to run. PID is its process ID, in the
+	// job's own container; 0 while it does not run.
+	Wanted bool `json:"wanted"`
+	PID    int  `json:"pid,omitempty"`
+	// Restarts counts how often it ended although it was wanted.
+	Restarts int `json:"restarts"`
+	// Idle says, a line each, why VIPs of this node's role are left out.
+	Idle []string `json:"idle,omitempty"`
+	// VRRP are the settings in force.
+	VRRP      *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
+	Instances []Instance             `json:"instances,omitempty"`
+	Facts     []health.Fact          `json:"facts,omitempty"`
+	// Config is what was applied, and what was refused.
+	Config apply.Status `json:"config"`
+	// ClusterProblem says why cluster.yaml on disk is not used.
+	ClusterProblem string `json:"clusterProblem,omitempty"`
+}
+
+// Instance is one VIP.
+type Instance struct {
+	Name      string       `json:"name"`
+	VIP       netip.Addr   `json:"vip"`
+	Interface string       `json:"interface"`
+	Peers     []netip.Addr `json:"peers,omitempty"`
+	// Holds says that the VIP is on an interface of this node.
+	Holds bool `json:"holds"`
+	// Priority is Base with the points of all terms that are on. Fault says that
+	// a veto is on, so that the node cannot hold the VIP.
+	Priority int    `json:"priority"`
+	Base     int    `json:"base"`
+	Fault    bool   `json:"fault,omitempty"`
+	Terms    []Term `json:"terms,omitempty"`
+}
+
+// Term is one part of a priority; one without points is a veto.
+type Term struct {
+	Name    string `json:"name"`
+	Points  int    `json:"points"`
+	On      bool   `json:"on"`
+	Meaning string `json:"meaning"`
+}
+
+// instances says how the VIPs of a configuration stand.
+func instances(conf *keepalived.Conf, values []track.Value, held []netip.Addr) []Instance {
+	on := map[string]bool{}
+	for _, v := range values {
+		on[v.Name] = v.Value == 1
+	}
+	var out []Instance
+	for _, i := range conf.Instances {
+		s := Instance{
+			Name: i.Name, VIP: i.VIP.Addr(), Interface: i.Interface, Peers: i.Peers,
+			Holds: slices.Contains(held, i.VIP.Addr()), Priority: i.Priority, Base: i.Priority,
+		}
+		for _, t := range termsOf(conf, i) {
+			s.Terms = append(s.Terms, Term{Name: t.Name, Points: t.Points, On: on[t.Name], Meaning: t.Meaning})
+			switch {
+			case !on[t.Name]:
+			case t.Points == 0:
+				s.Fault = true
+			default:
+				s.Priority += t.Points
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// termsOf are the instance's own or those of its sync group.
+func termsOf(conf *keepalived.Conf, i keepalived.Instance) []keepalived.Term {
+	for _, g := range conf.SyncGroups {
+		if slices.Contains(g.Members, i.Name) {
+			return g.Terms
+		}
+	}
+	return i.Terms
+}

@@ -1,0 +1,91 @@
+package keepalived
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// removeVIPs takes VIPs from every interface, whatever their prefix length
+// (hard case 1). It must not be called while keepalived runs.
+func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
+	before, err := addresses()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	removed := false
+	for _, a := range before {
+		if !slices.Contains(vips, ipOf(a)) {
+			continue
+		}
+		// One that went away meanwhile is as good as removed.
+		if err := netlink.AddrDel(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: a.LinkIndex}}, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			errs = append(errs, fmt.Errorf("removing VIP %s: %w", a.IPNet, err))
+			continue
+		}
+		removed = true
+		log.Warn("removed a VIP that was left on an interface", "vip", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
+	}
+	if removed {
+		errs = append(errs, restore(before, vips, log))
+	}
+	return errors.Join(errs...)
+}
+
+// restore puts back what went with a VIP: the kernel removes the other IPv4
+// addresses of a network with the first one of that network, unless
+// promote_secondaries is set.
+func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
+	after, err := addresses()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, a := range before {
+		same := func(b netlink.Addr) bool { return a.LinkIndex == b.LinkIndex && ipOf(a) == ipOf(b) }
+		if ipOf(a).Is6() || slices.Contains(vips, ipOf(a)) || slices.ContainsFunc(after, same) {
+			continue
+		}
+		a.Flags &^= unix.IFA_F_SECONDARY
+		if err := netlink.AddrReplace(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: a.LinkIndex}}, &a); err != nil {
+			errs = append(errs, fmt.Errorf("restoring address %s: %w", a.IPNet, err))
+			continue
+		}
+		log.Info("restored an address that went with a VIP", "address", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
+	}
+	return errors.Join(errs...)
+}
+
+// reads is how often a list that changed while it was read is read again.
+const reads = 10
+
+func addresses() (list []netlink.Addr, err error) {
+	for range reads {
+		if list, err = netlink.AddrList(nil, netlink.FAMILY_ALL); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses: %w", err)
+	}
+	return slices.DeleteFunc(list, func(a netlink.Addr) bool { return a.IPNet == nil }), nil
+}
+
+func ipOf(a netlink.Addr) netip.Addr {
+	ip, _ := netip.AddrFromSlice(a.IP)
+	return ip.Unmap()
+}
+
+func nameOf(index int) string {
+	l, err := netlink.LinkByIndex(index)
+	if err != nil {
+		return fmt.Sprint(index)
+	}
+	return l.Attrs().Name
+}

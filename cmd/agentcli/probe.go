@@ -1,0 +1,49 @@
+package agentcli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func (a *app) probeCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:     "probe",
+		Short:   "Find out whether a daemon of this container works, for a liveness probe",
+		Example: "  vipgen-agent probe keepalived",
+	}, a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe))
+}
+
+// probeTime is less than what kubelet gives a probe of the pods, so that it is
+// the probe that says what is wrong.
+const probeTime = 4 * time.Second
+
+// probe makes the command that asks one daemon.
+func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Long:    short + ". It runs in the container of the job.\n\nExit code 1: it does not work.",
+		Example: "  vipgen-agent probe " + name,
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := state.Open(a.below(v1alpha1.RunDir))
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(c.Context(), probeTime, errors.New("waited for "+probeTime.String()))
+			defer cancel()
+			if err := ask(ctx, dir, a.root); err != nil {
+				a.log.Error("not alive", "daemon", name, "error", err)
+				return errFinding
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,103 @@
+package daemon
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// Host is a node with a file system of its own, on which a test runs command
+// lines as they stand in pod manifests.
+type Host struct {
+	*netns.Node
+	t       testing.TB
+	sandbox *sandbox
+}
+
+// NewNetwork makes a network that goes away with the test.
+func NewNetwork(t testing.TB) *netns.Network {
+	t.Helper()
+	return newNetwork(t)
+}
+
+// NewHost gives a node a file system: the programs of this machine, and else
+// nothing.
+func NewHost(t testing.TB, node *netns.Node) *Host {
+	t.Helper()
+	return &Host{Node: node, t: t, sandbox: newSandbox(t)}
+}
+
+// Bind makes a file of this machine visible at a path of the host.
+func (h *Host) Bind(file, inside string) {
+	h.t.Helper()
+	h.sandbox.bind(h.t, file, inside)
+}
+
+// Write puts a file there or replaces it in one step.
+func (h *Host) Write(path string, data []byte) {
+	h.t.Helper()
+	h.sandbox.write(h.t, path, data)
+}
+
+// Mkdir makes a directory.
+func (h *Host) Mkdir(path string) {
+	h.t.Helper()
+	h.sandbox.mkdir(h.t, path)
+}
+
+// Path returns where a path of the host is on this machine.
+func (h *Host) Path(path string) string { return h.sandbox.path(path) }
+
+// Start starts a program that is killed when the test ends; its output is shown
+// then if the test failed. It runs at nice -20, so that other work on the test
+// machine does not hold up what has to be on time.
+func (h *Host) Start(env []string, command ...string) *Process {
+	h.t.Helper()
+	cmd := h.command(context.Background(), env, append([]string{"nice", "-n", "-20"}, command...))
+	return &Process{start(h.t, command[0]+" on "+h.Name, cmd), h.t}
+}
+
+// Run runs a program to its end and returns what it printed.
+func (h *Host) Run(env []string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := h.command(ctx, env, command).CombinedOutput()
+	return string(out), err
+}
+
+func (h *Host) command(ctx context.Context, env, command []string) *exec.Cmd {
+	cmd := h.sandbox.command(ctx, h.Node, command[0], command[1:]...)
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+// Process is a program that a Host runs.
+type Process struct {
+	*process
+	t testing.TB
+}
+
+// PID is its process ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends it with SIGKILL and returns when it is gone.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop ends it with SIGTERM and returns its exit code, -1 if a signal ended it.
+func (p *Process) Stop() int {
+	p.t.Helper()
+	p.stop(p.t)
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Ended says whether it has ended.
+func (p *Process) Ended() bool { return p.ended() }
+
+// Output returns what it has printed so far.
+func (p *Process) Output() string { return p.output() }
