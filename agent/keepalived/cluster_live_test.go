@@ -81,7 +81,7 @@ func (c *cluster) add(name, role string, n int) *node {
 	}
 	host := daemon.NewHost(c.t, ns)
 	host.Bind(agentProgram, "/vipgen/vipgen-agent")
-	host.Write(v1alpha1.ClusterConfigPath, read(c.t, "every-pool"+v1alpha1.ClusterConfigPath))
+	host.Write(v1alpha1.ClusterConfigPath, clusterConfig(c.t))
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
 	host.Write(v1alpha1.ModeFile, read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
@@ -101,18 +101,30 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `
 
-// controlPlane adds and starts registered control-plane nodes cp-1 to cp-n.
+// controlPlane adds and starts registered control-plane nodes cp-1 to cp-n, which
+// took part before: they need not wait for the others to get to know them.
 func (c *cluster) controlPlane(n int) {
 	c.t.Helper()
+	var added []*node
 	for i := range n {
-		c.register(c.add(fmt.Sprintf("cp-%d", i+1), "master", 11+i))
+		added = append(added, c.add(fmt.Sprintf("cp-%d", i+1), "master", 11+i))
+		c.register(added[i])
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		c.nodes[name].start()
+	for _, n := range added {
+		n.Write(keptSettings, []byte(`{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`))
+		n.start()
 	}
 }
 
 func (c *cluster) register(n *node) { c.list.set(n.name, n.role, n.address.Addr().String()) }
+
+// clusterConfig is the rendered cluster.yaml, with the address that a test's
+// bootstrap has.
+func clusterConfig(t *testing.T) []byte {
+	t.Helper()
+	return append(read(t, "every-pool"+v1alpha1.ClusterConfigPath),
+		"  peers:\n  - {name: bootstrap, role: bootstrap, addresses: [192.168.111.10]}\n"...)
+}
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()

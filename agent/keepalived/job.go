@@ -58,6 +58,7 @@ type Job struct {
 	// Of the loop's goroutine alone.
 	cluster *v1alpha1.ClusterConfig // that the Nodes were told of
 	said    map[string]string       // what was complained about, and how
+	arrival arrival
 
 	mu   sync.Mutex
 	now  *decision // nil before the first
@@ -118,6 +119,7 @@ func (j *Job) prepare() (err error) {
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
 	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
+	j.arrival.known = readSettings(j.below(keptSettings)) != nil
 	if j.Role == v1alpha1.RoleBootstrap {
 		j.tenure = newTenure(j.below(keptEnd))
 		j.over = j.tenure.over
@@ -268,6 +270,10 @@ func (j *Job) decide() (*decision, error) {
 	d, err := decide(c, n, nodeip.Choose(snapshot, &c.Spec), over)
 	if err != nil {
 		return nil, fmt.Errorf("facts of this node: %w", err)
+	}
+	if wait := j.arrival.wait(time.Now(), n.Unregistered); wait > 0 && d.takesPart() && j.tenure == nil {
+		d.sit("the other nodes are still getting to know this one")
+		time.AfterFunc(wait, j.loop.Trigger)
 	}
 	routers(j.board, &c.Spec, j.Nodes)
 	j.mu.Lock()

@@ -1,0 +1,38 @@
+package keepalived
+
+import "time"
+
+// arrivalTime is how long the other nodes take, at most, to make a node a peer
+// that the cluster lists from now on: the watch hands changes on every 3 s, and
+// configurations are applied every 3 s.
+const arrivalTime = 7 * time.Second
+
+// arrival keeps a node out until the others know it. In unicast mode the holder
+// sends its adverts to its peers alone, so that a node which came sooner would
+// hear nothing and hold the VIP beside it.
+type arrival struct {
+	known  bool      // the others know it; also from before a restart
+	listed bool      // the cluster listed it when it was looked at last
+	since  time.Time // it is listed since then, while it is not known
+}
+
+// wait says for how much longer the node is to stay out. A node that is not
+// listed is out for another reason, and arrives when it is. An agent that just
+// started has not read the list yet, which is no reason to forget that the others
+// know this node; one that was listed and is not any more has to arrive again.
+func (a *arrival) wait(now time.Time, unregistered bool) time.Duration {
+	before := a.listed
+	a.listed = !unregistered
+	switch {
+	case unregistered && before:
+		a.known = false
+		return 0
+	case unregistered || a.known:
+		return 0
+	case !before:
+		a.since = now
+	}
+	left := max(arrivalTime-now.Sub(a.since), 0)
+	a.known = left == 0
+	return left
+}

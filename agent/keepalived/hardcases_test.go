@@ -1,0 +1,270 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// A VIP that an unclean exit left is removed before keepalived starts: from
+// every interface, whatever its prefix length, and without the node's own
+// address, which the kernel removes along with the first one of its network.
+func TestHardCase01StaleVIP(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(2)
+	holder := c.holder(c.all()...)
+
+	stale := c.add("cp-3", "master", 13)
+	c.register(stale)
+	stale.removeAddress("eth0", stale.address)
+	if err := stale.AddLink("eth1", netip.PrefixFrom(apiVIP, 32)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []netip.Prefix{netip.PrefixFrom(apiVIP, 24), stale.address} {
+		if err := stale.AddAddress("eth0", p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := stale.linksWith(apiVIP); len(got) != 2 {
+		t.Fatalf("the VIP is on %v", got)
+	}
+	stale.start()
+	stale.awaitState("it runs", running)
+	c.holder(holder)
+	if got := stale.linksWith(stale.address.Addr()); !slices.Equal(got, []string{"eth0"}) {
+		t.Errorf("the node's own address is on %v", got)
+	}
+	if !strings.Contains(stale.agent.Output(), "restored an address that went with a VIP") {
+		t.Error("the node's own address did not go with the VIP: this proves nothing")
+	}
+}
+
+// A control-plane node without peers takes no part, until there is one; the
+// bootstrap may be alone.
+func TestHardCase02NoPeers(t *testing.T) {
+	c := newCluster(t)
+	lone := c.add("cp-1", "master", 11)
+	lone.Write(v1alpha1.ClusterConfigPath, read(t, "every-pool"+v1alpha1.ClusterConfigPath)) // which names no peer
+	c.register(lone)
+	c.list.set("worker-1", "worker", "192.168.111.31")
+	if err := lone.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)); err != nil {
+		t.Fatal(err)
+	}
+	lone.start()
+	lone.awaitState("no peers", idle("no other control-plane node"))
+	await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
+	if left := lone.processes(); len(left) != 1 {
+		t.Errorf("processes %v, want the agent alone", left)
+	}
+	if out, err := lone.probe(); err != nil {
+		t.Errorf("the probe of a keepalived that is not wanted: %v: %s", err, out)
+	}
+
+	c.list.set("cp-2", "master", "192.168.111.12")
+	c.holder("cp-1")
+	c.list.remove("cp-2")
+	lone.awaitState("no peers", idle("no other control-plane node"))
+	await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
+
+	boot := c.add("bootstrap", "bootstrap", 10)
+	boot.start()
+	c.holder("bootstrap")
+}
+
+// A node that is not in the list of nodes takes no part.
+func TestHardCase03NotRegistered(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(2)
+	holder := c.holder(c.all()...)
+	late := c.add("cp-3", "master", 13)
+	late.start()
+	late.awaitState("not registered", idle("not registered"))
+	if left := late.processes(); len(left) != 1 {
+		t.Errorf("processes %v, want the agent alone", left)
+	}
+	c.register(late)
+	late.awaitState("it runs", running)
+	c.holder(holder)
+
+	c.list.remove(holder)
+	c.nodes[holder].awaitState("not registered", idle("not registered"))
+	c.holder(c.others(holder)...)
+}
+
+// The node's address moves to a bridge while all runs, and the VIP with it.
+func TestHardCase04InterfaceChanges(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(3)
+	moved := c.nodes[c.holder(c.all()...)]
+	before := moved.awaitState("it runs", running)
+	moved.removeAddress("eth0", moved.address)
+	if err := moved.AddLink("br-ex", moved.address); err != nil {
+		t.Fatal(err)
+	}
+	moved.awaitState("the instance is on br-ex", func(s State) bool {
+		return len(s.Instances) == 1 && s.Instances[0].Interface == "br-ex" && s.Config.Problem == "" && s.PID != 0
+	})
+	await(t, "the new configuration to be on disk", func() bool {
+		conf, err := os.ReadFile(moved.Path(v1alpha1.KeepalivedConf))
+		return err == nil && strings.Contains(string(conf), "interface br-ex") && !strings.Contains(string(conf), "eth0")
+	})
+	c.holder(c.all()...)
+	for _, other := range c.others(moved.name) {
+		c.nodes[other].agent.Stop()
+	}
+	c.holder(moved.name)
+	if got := moved.linksWith(apiVIP); !slices.Equal(got, []string{"br-ex"}) {
+		t.Errorf("the VIP is on %v (before: %+v)", got, before.Instances)
+	}
+}
+
+// The bootstrap holds the VIP until its API server was ready and then is not,
+// and never again, also when the agent starts anew.
+func TestHardCase08Bootstrap(t *testing.T) {
+	c := newCluster(t)
+	boot := c.add("bootstrap", "bootstrap", 10)
+	boot.api.unready.Store(true)
+	boot.start()
+	c.holder("bootstrap") // the API server was never ready, so it is not gone either
+	c.controlPlane(2)
+	boot.api.unready.Store(false)
+	boot.awaitState("the API server is ready", func(s State) bool {
+		return slices.ContainsFunc(s.Facts, func(f factOf) bool { return f.Name == "api" && f.OK })
+	})
+	c.holder("bootstrap")
+
+	boot.api.unready.Store(true) // and lists go on working
+	boot.awaitState("it is over", idle("has gone"))
+	c.holder("cp-1", "cp-2")
+	if left := boot.processes(); len(left) != 1 {
+		t.Errorf("processes %v, want the agent alone", left)
+	}
+	if out, err := boot.probe(); err != nil {
+		t.Errorf("the probe of a keepalived that stopped for good: %v: %s", err, out)
+	}
+	boot.api.unready.Store(false)
+	boot.agent.Kill()
+	boot.start()
+	boot.awaitState("it is still over", idle("has gone"))
+	c.holder("cp-1", "cp-2")
+}
+
+// A node whose address shares no network with a VIP runs no keepalived.
+func TestHardCase09RemoteWorker(t *testing.T) {
+	c := newCluster(t)
+	far := c.add("worker-1", "worker", 31)
+	far.removeAddress("eth0", far.address)
+	far.address = netip.MustParsePrefix("198.51.100.31/24")
+	if err := far.AddAddress("eth0", far.address); err != nil {
+		t.Fatal(err)
+	}
+	cluster := strings.Replace(string(clusterConfig(t)),
+		"  - 192.168.111.0/24", "  - 192.168.111.0/24\n  - 198.51.100.0/24", 1)
+	far.Write(v1alpha1.ClusterConfigPath, []byte(cluster))
+	c.register(far)
+	c.list.set("worker-2", "worker", "192.168.111.32")
+	far.start()
+	far.awaitState("it is remote", idle("no network with a VIP"))
+	if left := far.processes(); len(left) != 1 {
+		t.Errorf("processes %v, want the agent alone", left)
+	}
+}
+
+// Hundreds of nodes that register at once cost a bounded number of reloads: none
+// where they change nothing, few where they are peers.
+func TestHardCase20NodesInABurst(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(2)
+	holder := c.holder(c.all()...)
+	n := c.nodes[holder]
+	before := n.awaitState("it runs", running)
+	for i := range 250 {
+		c.list.set(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
+	}
+	began := time.Now()
+	for i := range 50 {
+		c.list.set(fmt.Sprintf("cp-x%d", i), "master", fmt.Sprintf("192.168.111.%d", i+100))
+		c.holders() // takes its time, so that they come one after another
+	}
+	// The other node, the bootstrap and those 50.
+	n.awaitState("all are peers", func(s State) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 52 })
+	after := n.awaitState("they are applied", func(s State) bool {
+		conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
+		return err == nil && strings.Count(string(conf), "min_ttl") == 52
+	})
+	// One each MinInterval, and one for what was on its way.
+	most := 2 + int(time.Since(began)/(3*time.Second))
+	if reloads := after.Config.Applied - before.Config.Applied; reloads > most {
+		t.Errorf("%d reloads, want at most %d", reloads, most)
+	}
+	if after.Restarts != before.Restarts || after.PID != before.PID {
+		t.Errorf("keepalived was started again: %+v, %+v", before, after)
+	}
+	c.holder(holder)
+}
+
+// Whatever is killed, one node holds the VIP and nothing is left behind.
+func TestHardCase24Kills(t *testing.T) {
+	agent := func(n *node, _ State) { n.agent.Kill() }
+	main := func(_ *node, s State) { syscall.Kill(s.PID, syscall.SIGKILL) }
+	worker := func(n *node, s State) {
+		for _, pid := range workers(n.t, s.PID) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	tests := []struct {
+		name  string
+		kill  []func(*node, State)
+		moves bool // at once to another node, since the agent is gone
+	}{
+		{"agent", []func(*node, State){agent}, true},
+		{"keepalived", []func(*node, State){main}, false},
+		{"the worker of keepalived", []func(*node, State){worker}, false},
+		{"keepalived and its worker", []func(*node, State){worker, main}, false},
+		{"agent and keepalived", []func(*node, State){agent, main}, true},
+	}
+	c := newCluster(t)
+	c.controlPlane(3)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := c.nodes[c.holder(c.all()...)]
+			before := n.awaitState("it runs", running)
+			for _, kill := range tt.kill {
+				kill(n, before)
+			}
+			if tt.moves {
+				c.holder(c.others(n.name)...)
+				await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
+				n.start()
+			}
+			n.awaitState("a new keepalived runs", func(s State) bool { return running(s) && s.PID != before.PID })
+			c.holder(c.all()...)
+			await(t, "one keepalived with its worker", func() bool { return len(n.processes()) == 3 })
+		})
+	}
+	t.Run("all at once, so that the VIP stays on the interface", func(t *testing.T) {
+		n := c.nodes[c.holder(c.all()...)]
+		// Stopped, none of them has the time to do anything about it.
+		s := n.awaitState("it runs", running)
+		for _, pid := range append(workers(t, s.PID), s.PID) {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if len(n.linksWith(apiVIP)) == 0 {
+			t.Fatal("the VIP went: this proves nothing")
+		}
+		n.start()
+		c.holder(c.all()...)
+	})
+}
