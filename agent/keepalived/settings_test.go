@@ -1,0 +1,63 @@
+package keepalived
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func TestInForce(t *testing.T) {
+	fast := v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 100}
+	slower, multicast := fast, fast
+	slower.AdvertIntervalMS, multicast.Mode = 200, "multicast"
+	classic := v1alpha1.ClassicSettings("unicast")
+	tests := []struct {
+		name        string
+		target      v1alpha1.VRRPSettings
+		start, kept *v1alpha1.VRRPSettings
+		want        v1alpha1.VRRPSettings
+	}{
+		{"a new node", fast, nil, nil, fast},
+		{"a new node beside the operator's bootstrap", fast, &classic, nil, classic},
+		{"until the switch", fast, &classic, &classic, classic},
+		{"after the switch", fast, &classic, &fast, fast},
+		{"timing changes at once", slower, nil, &fast, slower},
+		{"timing changes at once, after the switch", slower, &classic, &fast, slower},
+		{"the mode waits for the switch", multicast, nil, &fast, fast},
+		{"the version waits for the switch", classic, nil, &fast, fast},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := inForce(v1alpha1.ClusterVRRP{Target: tt.target, Start: tt.start}, tt.kept)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSettingsOnDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings")
+	if readSettings(path) != nil {
+		t.Error("settings without a file")
+	}
+	want := v1alpha1.ClassicSettings("multicast")
+	if err := writeSettings(path, want); err != nil {
+		t.Fatal(err)
+	}
+	if got := readSettings(path); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"", "{", "{}", `{"profile":"fast","mode":"unicast","version":4,"advertIntervalMS":100}`} {
+		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := readSettings(path); got != nil {
+			t.Errorf("%q is taken for %+v", bad, got)
+		}
+	}
+}
