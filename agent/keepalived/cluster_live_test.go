@@ -31,7 +31,7 @@ const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
 var apiVIP = netip.MustParseAddr("192.168.111.5")
 
 // patience is how long anything may take that takes seconds on an idle machine.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // settled is how long nothing may change before an election counts as over.
 const settled = time.Second

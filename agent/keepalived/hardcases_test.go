@@ -185,14 +185,21 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	before := n.awaitState("it runs", running)
+	// All are alive: adverts that wait for the link address of dead neighbours
+	// take up the buffer of keepalived's socket.
+	var crowd []netip.Prefix
+	for i := range 50 {
+		crowd = append(crowd, netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", i+100)))
+	}
+	if _, err := c.net.AddNode("crowd", crowd...); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 250 {
 		c.list.set(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
 	}
 	began := time.Now()
-	for i := range 50 {
-		// Not on the link: adverts that wait for a dead neighbour's link address
-		// take up the buffer of the socket, and nobody gets any.
-		c.list.set(fmt.Sprintf("cp-x%d", i), "master", fmt.Sprintf("192.168.113.%d", i+100))
+	for i, address := range crowd {
+		c.list.set(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
 		c.holders() // takes its time, so that they come one after another
 	}
 	// The other node, the bootstrap and those 50.
