@@ -6,12 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
-
-type factOf = health.Fact
 
 // A file that is not right keeps the last good configuration, also over a start
 // of the agent; one that is right again is applied.

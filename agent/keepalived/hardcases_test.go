@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -136,7 +137,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	c.controlPlane(2)
 	boot.api.unready.Store(false)
 	boot.awaitState("the API server is ready", func(s State) bool {
-		return slices.ContainsFunc(s.Facts, func(f factOf) bool { return f.Name == "api" && f.OK })
+		return slices.ContainsFunc(s.Facts, func(f health.Fact) bool { return f.Name == "api" && f.OK })
 	})
 	c.holder("bootstrap")
 

@@ -41,6 +41,7 @@ func TestExitCodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("NODE_NAME", "")
 	bad := rootWith(t, strings.Replace(string(good), "replicas: 3", "replicas: 0", 1))
 	tests := []struct {
 		name string
@@ -61,6 +62,10 @@ func TestExitCodes(t *testing.T) {
 		{"install without a destination", []string{"install"}, exitInput, "accepts 1 arg"},
 		{"install onto a directory", []string{"install", t.TempDir()}, exitFailed, "is a directory"},
 		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, exitFailed, "no such file"},
+		{"keepalived without a role", []string{"keepalived"}, exitInput, "--role"},
+		{"keepalived without a name", []string{"keepalived", "--role", "master"}, exitInput, "NODE_NAME"},
+		{"probe of nothing", []string{"probe"}, exitInput, "expected a command"},
+		{"probe without the job", []string{"probe", "keepalived", "--root", t.TempDir()}, exitFinding, "does not run"},
 		{"no cluster.yaml", []string{"node-ip", "show", "--root", t.TempDir()}, exitFailed, "cluster.yaml: no such file"},
 		{"cluster.yaml that is none", []string{"node-ip", "set", "--root", rootWith(t, "a: [")}, exitInput, "yaml"},
 		{"cluster.yaml with a mistake", []string{"node-ip", "set", "--root", bad}, exitInput, "spec.controlPlane.replicas"},
