@@ -64,6 +64,8 @@ func TestExitCodes(t *testing.T) {
 		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, exitFailed, "no such file"},
 		{"keepalived without a role", []string{"keepalived"}, exitInput, "--role"},
 		{"keepalived without a name", []string{"keepalived", "--role", "master"}, exitInput, "NODE_NAME"},
+		{"render without facts", []string{"render", "hosts"}, exitInput, "--facts or --role"},
+		{"render of nothing known", []string{"render", "x"}, exitInput, "invalid argument"},
 		{"probe of nothing", []string{"probe"}, exitInput, "expected a command"},
 		{"probe without the job", []string{"probe", "keepalived", "--root", t.TempDir()}, exitFinding, "does not run"},
 		{"no cluster.yaml", []string{"node-ip", "show", "--root", t.TempDir()}, exitFailed, "cluster.yaml: no such file"},

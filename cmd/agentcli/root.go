@@ -71,7 +71,7 @@ input or usage; 3 could not read, write or run.`,
 	flags.StringVar(&a.root, "root", "/", "where the host's file system is, when running in a container")
 	flags.TextVar(&a.level, "log-level", &a.level, "least level to log: DEBUG, INFO, WARN, ERROR")
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(a.installCommand(), a.keepalivedCommand(), a.nodeIPCommand(), a.probeCommand(), a.resolvConfCommand(), a.versionCommand())
+	root.AddCommand(a.installCommand(), a.keepalivedCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.versionCommand())
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.DisableDefaultCmd = true // nodes have no shell to complete in
 	return root
@@ -79,6 +79,15 @@ input or usage; 3 could not read, write or run.`,
 
 // cluster reads the facts of the cluster.
 func (a *app) cluster() (*v1alpha1.ClusterConfigSpec, error) {
+	c, err := a.clusterFile()
+	if err != nil {
+		return nil, err
+	}
+	return &c.Spec, nil
+}
+
+// clusterFile reads the facts of the cluster with its name.
+func (a *app) clusterFile() (*v1alpha1.ClusterConfig, error) {
 	path := filepath.Join(a.root, a.clusterConfig)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -88,7 +97,7 @@ func (a *app) cluster() (*v1alpha1.ClusterConfigSpec, error) {
 	if err != nil {
 		return nil, &inputError{err}
 	}
-	return &c.Spec, nil
+	return c, nil
 }
 
 // usageError is a mistake on the command line.

@@ -1,0 +1,110 @@
+package agentcli
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// rendering is a file that a node's daemon reads, and the template for it.
+type rendering struct {
+	name, template string
+	render         func(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error)
+}
+
+var renderings = []rendering{
+	{"keepalived.conf", v1alpha1.KeepalivedTemplate, keepalived.Render},
+	{"haproxy.cfg", v1alpha1.HAProxyTemplate, haproxy.Render},
+	{"Corefile", v1alpha1.CorefileTemplate, coredns.Render},
+	{"hosts", v1alpha1.HostsTemplate, coredns.RenderHosts},
+}
+
+func (a *app) renderCommand() *cobra.Command {
+	var role, facts string
+	var names []string
+	for _, r := range renderings {
+		names = append(names, r.name)
+	}
+	c := &cobra.Command{
+		Use:   "render " + strings.Join(names, "|"),
+		Short: "Print one file as it would be on this node",
+		Long: `Print one file from the template and the cluster's facts on this node. The facts of
+the node are those of a file, or what it finds out itself without asking the API:
+its addresses, and the peers that the cluster's facts name.`,
+		Example: `  vipgen-agent render keepalived.conf --facts node.yaml
+  NODE_NAME=master-0 vipgen-agent render haproxy.cfg --role master`,
+		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs: names,
+		RunE: func(c *cobra.Command, args []string) error {
+			if (role == "") == (facts == "") {
+				return usage(c, errors.New("expected --facts or --role"))
+			}
+			cluster, err := a.clusterFile()
+			if err != nil {
+				return err
+			}
+			node, err := a.facts(facts, role, cluster)
+			if err != nil {
+				return err
+			}
+			for _, r := range renderings {
+				if r.name == args[0] {
+					return a.render(r, cluster, node)
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&role, "role", "", "`pool` of this node, without --facts")
+	c.Flags().StringVar(&facts, "facts", "", "`file` with all facts of the node as YAML")
+	return c
+}
+
+func (a *app) render(r rendering, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) error {
+	text, err := os.ReadFile(a.below(r.template))
+	if err != nil {
+		return err
+	}
+	out, err := r.render(string(text), c, n)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(out)
+	return err
+}
+
+// facts reads the facts of the node, or finds them out.
+func (a *app) facts(file, role string, c *v1alpha1.ClusterConfig) (*v1alpha1.Node, error) {
+	if file == "" {
+		name, err := nodeName()
+		if err != nil {
+			return nil, err
+		}
+		s, err := nodeip.Read()
+		if err != nil {
+			return nil, err
+		}
+		return &v1alpha1.Node{Name: name, Role: role, Peers: c.Spec.Peers, Interfaces: nodeip.Choose(s, &c.Spec).Interfaces}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	n := &v1alpha1.Node{}
+	if err := yaml.UnmarshalStrict(data, n); err != nil {
+		return nil, &inputError{err}
+	}
+	if err := n.Validate().Err(); err != nil {
+		return nil, &inputError{err}
+	}
+	return n, nil
+}
