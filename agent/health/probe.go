@@ -3,14 +3,13 @@ package health
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/loopback"
 )
 
 // maxBody is how much of an answer is read, in bytes: readyz lists its checks.
@@ -35,7 +34,7 @@ type HTTP struct {
 func NewHTTP(url string) *HTTP {
 	return &HTTP{url: url, client: &http.Client{
 		Transport: &http.Transport{
-			DialContext:         new(loopback).dial,
+			DialContext:         (&loopback.Dialer{Dialer: net.Dialer{Timeout: dialTimeout}}).DialContext,
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
 			TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},
 			MaxIdleConnsPerHost: 1,
@@ -75,9 +74,9 @@ func (h *HTTP) Probe(ctx context.Context) error {
 // Connect returns a probe that succeeds when a TCP connection to a port of
 // loopback is accepted.
 func Connect(port int) func(context.Context) error {
-	var l loopback
+	l := loopback.Dialer{Dialer: net.Dialer{Timeout: dialTimeout}}
 	return func(ctx context.Context) error {
-		conn, err := l.dial(ctx, "tcp", fmt.Sprintf("localhost:%d", port))
+		conn, err := l.DialContext(ctx, "tcp", fmt.Sprintf("localhost:%d", port))
 		if err != nil {
 			return err
 		}
@@ -87,43 +86,3 @@ func Connect(port int) func(context.Context) error {
 
 // dialTimeout ends attempts that nobody waits for any more.
 const dialTimeout = 2 * time.Second
-
-// loopback dials "localhost" by both families, the one that worked last first.
-type loopback struct{ six atomic.Bool }
-
-func (l *loopback) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || host != "localhost" {
-		return dialer.DialContext(ctx, network, address)
-	}
-	six := l.six.Load()
-	conn, first := dialer.DialContext(ctx, network, net.JoinHostPort(address46(six), port))
-	if first == nil {
-		return conn, nil
-	}
-	conn, second := dialer.DialContext(ctx, network, net.JoinHostPort(address46(!six), port))
-	if second == nil {
-		l.six.Store(!six)
-		return conn, nil
-	}
-	return nil, worthSaying(first, second)
-}
-
-func address46(six bool) string {
-	if six {
-		return "::1"
-	}
-	return "127.0.0.1"
-}
-
-// worthSaying leaves out that IPv6 is switched off, or that nobody listens
-// there either.
-func worthSaying(first, second error) error {
-	for _, dull := range []error{syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, syscall.ENETUNREACH, syscall.ECONNREFUSED} {
-		if errors.Is(second, dull) {
-			return first
-		}
-	}
-	return second
-}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
+
+	"github.com/vipgen/vipgen/agent/loopback"
 )
 
 // credentials are those of a kubeconfig, with the contents of the files that it
@@ -107,7 +109,7 @@ func newConnection(c *credentials) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: idleTimeout}).DialContext)
+	dialer := connrotation.NewDialer((&loopback.Dialer{Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: idleTimeout}}).DialContext)
 	var rt http.RoundTripper = &http.Transport{
 		// No proxy: API servers are on the machine network.
 		DialContext:           dialer.DialContext,

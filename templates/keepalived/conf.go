@@ -58,11 +58,11 @@ type Instance struct {
 	// Source and Peers are set in unicast mode with at least one peer.
 	Source netip.Addr
 	Peers  []netip.Addr
-	// OnLink sends adverts with TTL 255 and takes no others, so that they come
-	// from this link (as RFC 9568 section 5.1.1.3 wants of multicast), and from a
-	// peer. The operator's own keepalived sends 64, from a bootstrap host that
-	// may not be known yet, so the classic profile does without.
-	OnLink bool
+	// FullTTL sends adverts with TTL 255, and OnLink takes none that have less, so
+	// that they come from this link (as RFC 9568 section 5.1.1.3 wants of
+	// multicast), and from a peer. The operator's own keepalived sends 64, so the
+	// classic profile does without.
+	FullTTL, OnLink bool
 	// QuietGroup is a multicast address that no other cluster listens to. It is
 	// set in unicast mode without peers, where keepalived would send its adverts
 	// to the VRRP multicast group that everybody shares.
@@ -128,7 +128,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
-		inst.speak(settings, g, bind, peers)
+		inst.speak(settings, g, bind, peers, allKnown(n, g, peers))
 		instances = append(instances, inst)
 	}
 	if len(instances) == 0 {
@@ -154,8 +154,9 @@ func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup 
 	return out
 }
 
-// speak fills in the way of electing.
-func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) {
+// speak fills in the way of electing. known says that everybody who may send
+// adverts is a peer.
+func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer, known bool) {
 	i.Version = v.Version
 	if i.VIP.Addr().Is6() {
 		i.Version = 3
@@ -166,7 +167,8 @@ func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alph
 	interval := v.AdvertIntervalMS
 	if v.Mode != v1alpha1.ModeMulticast {
 		i.unicast(bind, peers)
-		i.OnLink = v.Profile != v1alpha1.ProfileClassic
+		i.FullTTL = v.Profile != v1alpha1.ProfileClassic
+		i.OnLink = i.FullTTL && known
 		interval = PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
 	}
 	i.AdvertInterval = seconds(interval)
@@ -189,6 +191,14 @@ func (i *Instance) unicast(bind v1alpha1.Binding, peers []v1alpha1.Peer) {
 	default:
 		i.QuietGroup = quietGroup6
 	}
+}
+
+// allKnown says whether everybody who may send adverts is among the peers. The
+// bootstrap knows the control plane, but the control plane may not know the
+// address of the bootstrap, and must hear it all the same.
+func allKnown(n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) bool {
+	return g.Role == v1alpha1.GroupIngress || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
+		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap })
 }
 
 // peersOf are the other nodes that can hold the group's VIPs.

@@ -287,9 +287,9 @@ func TestInstances(t *testing.T) {
 		node     *v1alpha1.Node
 		want     []Instance // of the API, without what is the same everywhere
 	}{
-		{"fast", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11", "192.0.2.12"), OnLink: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), OnLink: true},
+		{"the bootstrap may be unknown, and is heard all the same", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
 		}},
 		{"classic: IPv6 has version 3 and no password", classic, node("master", 10, "master:11"), []Instance{
 			{Version: 2, AdvertInterval: "1", Password: "demo_api", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11")},
@@ -299,11 +299,11 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.05"}, {Version: 3, AdvertInterval: "0.05"},
 		}},
 		{"a lone holder is quiet", fast, node("bootstrap", 10), []Instance{
-			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", OnLink: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", FullTTL: true, OnLink: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", FullTTL: true, OnLink: true},
 		}},
 		{"the host that bootstraps is a peer once, and never of itself", fast, node("master", 10, "bootstrap:11", "master:11", "bootstrap:10"), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), OnLink: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), FullTTL: true, OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true, OnLink: true},
 		}},
 	}
 	for _, tt := range tests {
