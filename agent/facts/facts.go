@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -86,8 +87,11 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.cluster, s.problem = cluster, ""
-		return cluster, nil
+		// The same value for the same content, so that a change is seen.
+		if s.problem = ""; !reflect.DeepEqual(cluster, s.cluster) {
+			s.cluster = cluster
+		}
+		return s.cluster, nil
 	}
 	if text := err.Error(); text != s.problem {
 		s.problem = text
@@ -97,6 +101,13 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 		return nil, err
 	}
 	return s.cluster, nil
+}
+
+// lastCluster is the last good one, nil before the first.
+func (s *Source) lastCluster() *v1alpha1.ClusterConfig {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cluster
 }
 
 func readCluster(path string) (*v1alpha1.ClusterConfig, error) {
