@@ -28,7 +28,7 @@ import (
 // waitTime is how long anything may take that takes seconds on an idle machine.
 const waitTime = 2 * time.Minute
 
-// service is a node on which a pod's first container runs, from its manifest,
+// service is a node on which a container of a pod runs, from its manifest,
 // with the capabilities and volumes that it has there.
 type service struct {
 	t       *testing.T
@@ -37,6 +37,7 @@ type service struct {
 	host    host
 	root    string // the container's
 	spec    corev1.Container
+	flags   []string // besides those of the manifest
 	cmd     *exec.Cmd
 	ended   chan struct{}
 	log     string
@@ -45,7 +46,17 @@ type service struct {
 // nodesFile is where the list of nodes is, for the agent and on the host.
 const nodesFile = "/run/vipgen/nodes.yaml"
 
+// newService starts the container that is named after its pod.
 func newService(t *testing.T, name string, addresses ...string) *service {
+	t.Helper()
+	s := newContainer(t, name, name, addresses...)
+	s.flags = []string{"--nodes=" + nodesFile}
+	s.start()
+	return s
+}
+
+// newContainer prepares a container of a pod.
+func newContainer(t *testing.T, name, container string, addresses ...string) *service {
 	t.Helper()
 	h := newHost(t)
 	h.address(addresses...)
@@ -62,7 +73,8 @@ func newService(t *testing.T, name string, addresses ...string) *service {
 	if err := yaml.UnmarshalStrict(text, &manifest); err != nil {
 		t.Fatal(err)
 	}
-	s.spec = manifest.Spec.Containers[0]
+	i := slices.IndexFunc(manifest.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	s.spec = manifest.Spec.Containers[i]
 	s.root = h.container(s.volumes(manifest.Spec.Volumes)...)
 	for _, dir := range []string{"/usr", "/lib", "/lib64", "/bin", "/sbin", "/dev"} {
 		s.share(dir)
@@ -82,7 +94,6 @@ func newService(t *testing.T, name string, addresses ...string) *service {
 			}
 		}
 	}
-	s.start()
 	return s
 }
 
@@ -135,7 +146,7 @@ func (s *service) start() {
 		caps += ",+" + strings.ToLower(string(c))
 	}
 	args := append([]string{"setpriv", "--bounding-set=" + caps, "--inh-caps=-all", "--no-new-privs", "--"}, s.spec.Command...)
-	s.cmd = s.host.command(context.Background(), s.root, append(args, "--nodes="+nodesFile)...)
+	s.cmd = s.host.command(context.Background(), s.root, append(args, s.flags...)...)
 	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NODE_NAME=master-0"}
 	if s.log == "" {
 		s.log = filepath.Join(s.t.TempDir(), "log")
