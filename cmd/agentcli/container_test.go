@@ -41,8 +41,9 @@ func withProgram(m *testing.M) int {
 // host is a node: a network namespace and a file system.
 type host struct {
 	*netns.Node
-	t    *testing.T
-	root string
+	network *netns.Network
+	t       *testing.T
+	root    string
 }
 
 func newHost(t *testing.T) host {
@@ -64,7 +65,7 @@ func newHost(t *testing.T) host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host{node, t, rootWith(t, string(cluster))}
+	return host{node, n, t, rootWith(t, string(cluster))}
 }
 
 // put writes a file of the host.

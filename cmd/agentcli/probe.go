@@ -17,7 +17,10 @@ func (a *app) probeCommand() *cobra.Command {
 		Use:     "probe",
 		Short:   "Find out whether a daemon of this container works, for a liveness probe",
 		Example: "  vipgen-agent probe keepalived",
-	}, a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe))
+	}, a.probe("coredns", "Find out whether CoreDNS answers for the API's name", probeCoreDNS),
+		a.probe("firewall", "Find out whether the firewall job runs", probeFirewall),
+		a.probe("haproxy", "Find out whether HAProxy answers", probeHAProxy),
+		a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe))
 }
 
 // probeTime is less than what kubelet gives a probe of the pods, so that it is

@@ -1,0 +1,223 @@
+// Package coredns runs CoreDNS on a node: its Corefile follows cluster.yaml, the
+// node's addresses and the network's name servers, its hosts file the nodes.
+package coredns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/resolvconf"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	template "github.com/vipgen/vipgen/templates/coredns"
+)
+
+// StateName is the name that State is published under.
+const StateName = "coredns"
+
+// State is what the agent's other jobs may know.
+type State struct {
+	// Serving says that CoreDNS answers for Name; Why says why it does not.
+	Serving bool   `json:"serving"`
+	Why     string `json:"why,omitempty"`
+	// Name is that of the API, in the cluster's domain; empty until it is known.
+	Name string `json:"name,omitempty"`
+	// Upstreams are those that other names are asked of.
+	Upstreams []string `json:"upstreams"`
+	daemon.Status
+}
+
+// server is where the job asks CoreDNS, which listens on loopback on every node.
+const server = "127.0.0.1:53"
+
+// reloadTimeout is many times what a reload takes on a busy node.
+const reloadTimeout = 30 * time.Second
+
+// Job runs CoreDNS.
+type Job struct {
+	Source *facts.Source
+	State  *state.Dir
+	// Program is the path of CoreDNS, looked up in PATH if it has no slash.
+	Program string
+	Log     *slog.Logger
+
+	daemon daemon.Daemon
+	output *output
+
+	mu     sync.Mutex
+	shown  State  // all but Status
+	failed string // to publish, said already
+}
+
+// Run runs CoreDNS until ctx ends.
+func (j *Job) Run(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(v1alpha1.Corefile), 0o755); err != nil {
+		return err
+	}
+	var err error
+	if j.output, err = newOutput(); err != nil {
+		return err
+	}
+	j.shown.Why = "CoreDNS is not started yet"
+	j.Source.Templates = []string{v1alpha1.CorefileTemplate, v1alpha1.HostsTemplate}
+	j.Source.ResolvConf = resolvconf.Source
+	j.daemon = daemon.Daemon{
+		Command: supervise.Command{
+			Path: j.Program, Args: []string{"-conf", v1alpha1.Corefile},
+			Stdout: j.output.write, Stderr: j.output.write,
+		},
+		Conf: v1alpha1.Corefile, Render: j.render, Check: apply.CorefileCheck(j.Program),
+		Reload: j.reload, Starting: j.output.starting, Applied: j.publish, Log: j.Log,
+	}
+	j.publish()
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var all, reading sync.WaitGroup
+	reading.Go(func() { j.output.run(os.Stderr) })
+	all.Go(func() { supervise.Reap(watching) })
+	all.Go(func() { j.check().Run(watching, j.report) })
+	var failed error
+	all.Go(func() {
+		defer stop() // without eyes it is better to be started again
+		failed = j.Source.Watch(watching, j.daemon.Trigger)
+	})
+	j.daemon.Run(watching)
+	all.Wait()
+	j.output.close()
+	reading.Wait()
+	return failed
+}
+
+// render writes the hosts file, which CoreDNS reads again by itself within a
+// second, and gives the Corefile. The names of nodes are all that changes when
+// nodes come and go, so that this takes no reload (hard case 20).
+func (j *Job) render() ([]byte, error) {
+	cluster, node, err := j.Source.Current()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(v1alpha1.HostsTemplate)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := template.RenderHosts(string(text), cluster, node)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := atomicfile.Write(v1alpha1.HostsFile, hosts, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		j.Log.Info("names of nodes written", "file", v1alpha1.HostsFile, "peers", len(node.Peers))
+	}
+	j.mu.Lock()
+	j.shown.Name = "api." + cluster.Spec.Domain
+	j.shown.Upstreams = nil
+	for _, a := range template.New(cluster, node).Upstreams {
+		j.shown.Upstreams = append(j.shown.Upstreams, a.String())
+	}
+	j.mu.Unlock()
+	if text, err = os.ReadFile(v1alpha1.CorefileTemplate); err != nil {
+		return nil, err
+	}
+	return template.Render(string(text), cluster, node)
+}
+
+// reload asks by signal, which acts at once and says what became of it.
+func (j *Job) reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	return j.output.reload(ctx, func() error { return j.daemon.Signal(syscall.SIGUSR1) })
+}
+
+func (j *Job) check() health.Check {
+	return health.Check{
+		Name: health.FactDNS, Rise: 1, Fall: 2, Timeout: time.Second,
+		Interval: time.Second, Confirm: 50 * time.Millisecond,
+		Probe: func(ctx context.Context) error { return ask(ctx, j.name()) },
+	}
+}
+
+func (j *Job) name() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.shown.Name
+}
+
+func (j *Job) report(r health.Result) {
+	j.mu.Lock()
+	j.shown.Serving, j.shown.Why = r.Healthy, ""
+	if r.Err != nil {
+		j.shown.Why = r.Err.Error()
+	}
+	j.Log.Info("CoreDNS", "serving", r.Healthy, "why", j.shown.Why)
+	j.mu.Unlock()
+	j.publish()
+}
+
+// publish tells the other jobs.
+func (j *Job) publish() {
+	status := j.daemon.Status()
+	if problem := j.Source.Problem(); problem != "" {
+		status.Problem = problem
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.shown
+	s.Upstreams, s.Status = slices.Clone(s.Upstreams), status
+	failed := ""
+	if err := j.State.Publish(StateName, s); err != nil {
+		failed = err.Error()
+	}
+	if failed != j.failed && failed != "" {
+		j.Log.Error("the other jobs cannot be told", "error", failed)
+	}
+	j.failed = failed
+}
+
+// ask wants the address of the API, of either family: CoreDNS answers without an
+// error also for the family that there is none of.
+func ask(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New("the cluster's domain is not known yet")
+	}
+	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA)
+	answer, err := dns.ExchangeContext(ctx, question, server)
+	if err != nil {
+		return err
+	}
+	if answer.Rcode != dns.RcodeSuccess {
+		return fmt.Errorf("%s: %s", name, dns.RcodeToString[answer.Rcode])
+	}
+	return nil
+}
+
+// Probe asks CoreDNS for the API's name, for a liveness probe.
+func Probe(ctx context.Context, dir *state.Dir) error {
+	var s State
+	alive, err := dir.Read(StateName, &s)
+	if err != nil {
+		return err
+	}
+	if !alive {
+		return errors.New("the coredns job does not run")
+	}
+	return ask(ctx, s.Name)
+}

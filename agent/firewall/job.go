@@ -1,0 +1,143 @@
+package firewall
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// StateName is the name that Published is published under.
+const StateName = "firewall"
+
+// Published is what the agent's other jobs may know.
+type Published struct {
+	// InPlace says that every API VIP is redirected to HAProxy, in both families
+	// and both hooks; Why says what keeps it from that.
+	InPlace  bool      `json:"inPlace"`
+	Serving  bool      `json:"serving"`
+	Since    time.Time `json:"since,omitzero"`
+	Restored int       `json:"restored"`
+	Why      string    `json:"why,omitempty"`
+}
+
+// settle is how long a job that starts leaves what it finds in place while
+// nobody says whether HAProxy serves: it may be starting as well.
+const settle = 10 * time.Second
+
+// Job keeps the redirect of a node in step with cluster.yaml and with what the
+// haproxy job publishes.
+type Job struct {
+	Source *facts.Source
+	State  *state.Dir
+	Log    *slog.Logger
+}
+
+// Run keeps the redirect until ctx ends, and then removes it.
+func (j *Job) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	haproxyChanged, err := j.State.Watch(ctx, haproxy.StateName)
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	redirects, serving := make(chan Redirect), make(chan bool)
+	watched, fed := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer stop()
+		watched <- j.Source.Watch(ctx, func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	go func() {
+		defer close(fed)
+		j.feed(ctx, changed, haproxyChanged, redirects, serving)
+	}()
+	j.publish(State{})
+	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish}
+	err = keeper.Run(ctx)
+	stop()
+	<-fed
+	for range haproxyChanged { // until its watch has ended
+	}
+	return errors.Join(err, <-watched)
+}
+
+// feed tells the Keeper what to do.
+func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{}, redirects chan<- Redirect, serving chan<- bool) {
+	settled := time.NewTimer(settle)
+	defer settled.Stop()
+	known := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			if r, ok := j.redirect(); ok {
+				send(ctx, redirects, r)
+			}
+			continue
+		case <-settled.C:
+			known = true
+		case <-haproxyChanged:
+		}
+		var s haproxy.State
+		alive, err := j.State.Read(haproxy.StateName, &s)
+		if err != nil {
+			j.Log.Error("what the haproxy job says cannot be read", "error", err)
+		}
+		if known = known || alive; known {
+			send(ctx, serving, alive && s.Serving)
+		}
+	}
+}
+
+// redirect is what cluster.yaml asks for.
+func (j *Job) redirect() (r Redirect, ok bool) {
+	cluster, _, err := j.Source.Current()
+	if err != nil {
+		return r, false // the source says why
+	}
+	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
+	for _, g := range cluster.Spec.Groups {
+		if g.Role == v1alpha1.GroupAPI {
+			r.VIPs = append(r.VIPs, g.VIPs...)
+		}
+	}
+	return r, true
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) {
+	select {
+	case <-ctx.Done():
+	case to <- v:
+	}
+}
+
+func (j *Job) publish(s State) {
+	p := Published{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	j.Log.Info("redirect", "inPlace", p.InPlace, "haproxyServes", p.Serving, "restored", p.Restored, "why", p.Why)
+	if err := j.State.Publish(StateName, p); err != nil {
+		j.Log.Error("the other jobs cannot be told", "error", err)
+	}
+}
+
+// Probe says whether the job runs, for a liveness probe. What keeps it from
+// placing the redirect is not mended by starting it again.
+func Probe(_ context.Context, dir *state.Dir) error {
+	var p Published
+	alive, err := dir.Read(StateName, &p)
+	if err == nil && !alive {
+		err = errors.New("the firewall job does not run")
+	}
+	return err
+}

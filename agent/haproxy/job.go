@@ -1,0 +1,261 @@
+// Package haproxy runs HAProxy on a control-plane node: in front of all API
+// servers that are known, reloaded without a refused or reset connection (hard
+// case 18), and says to the agent's other jobs whether it serves.
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	template "github.com/vipgen/vipgen/templates/haproxy"
+)
+
+// StateName is the name that State is published under.
+const StateName = "haproxy"
+
+// State is what the agent's other jobs may know.
+type State struct {
+	// Serving says that HAProxy is ready with at least one backend up; Why says
+	// why it is not.
+	Serving  bool      `json:"serving"`
+	Why      string    `json:"why,omitempty"`
+	Backends []Backend `json:"backends"`
+	daemon.Status
+}
+
+// masterSocket is where the master process listens.
+var masterSocket = filepath.Join(filepath.Dir(v1alpha1.HAProxySocket), "master.sock")
+
+const (
+	// reloadTimeout is many times what a reload takes on a busy node.
+	reloadTimeout = time.Minute
+	// leave is how long connections are still taken after HAProxy was declared
+	// not to serve: the redirect and the VIP go elsewhere meanwhile.
+	leave = time.Second
+	// drain is how long connections that there are may go on. With leave and the
+	// supervisor's grace it stays well below the 60 seconds that the pod has.
+	drain = 20 * time.Second
+)
+
+// Job runs HAProxy.
+type Job struct {
+	Source *facts.Source
+	State  *state.Dir
+	Log    *slog.Logger
+
+	daemon daemon.Daemon
+	master master
+
+	mu       sync.Mutex
+	rendered int // ready port of the configuration rendered last
+	port     int // that of the one that runs
+	addrs    []v1alpha1.Interface
+	serving  bool
+	why      string
+	backends []Backend
+	failed   string // to publish, said already
+}
+
+// Run runs HAProxy until ctx ends, and then lets it finish.
+func (j *Job) Run(ctx context.Context) error {
+	for _, dir := range []string{filepath.Dir(v1alpha1.HAProxySocket), filepath.Dir(v1alpha1.HAProxyConf)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	j.port, j.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
+	j.master = master{masterSocket}
+	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
+	j.daemon = daemon.Daemon{
+		Command: supervise.Command{
+			Path:   "haproxy",
+			Args:   []string{"-W", "-S", masterSocket + ",mode,600", "-f", v1alpha1.HAProxyConf},
+			NoFile: supervise.HAProxyNoFile,
+		},
+		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck("haproxy"),
+		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
+	}
+	j.publish()
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var all sync.WaitGroup
+	all.Go(func() { supervise.Reap(watching) })
+	all.Go(func() { j.watch(watching) })
+	var failed error
+	all.Go(func() {
+		defer stop() // without eyes it is better to be started again
+		failed = j.Source.Watch(watching, j.daemon.Trigger)
+	})
+	j.daemon.Run(watching)
+	all.Wait()
+	return failed
+}
+
+func (j *Job) render() ([]byte, error) {
+	text, err := os.ReadFile(v1alpha1.HAProxyTemplate)
+	if err != nil {
+		return nil, err
+	}
+	cluster, node, err := j.Source.Current()
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rendered = cluster.Spec.Ports.HAProxyReady
+	// A node that loses its address for a moment, as when the interface is
+	// replaced by a bridge, does not lose its backends.
+	if len(node.Interfaces) == 0 {
+		node.Interfaces = j.addrs
+	}
+	j.addrs = node.Interfaces
+	return template.Render(string(text), cluster, node)
+}
+
+func (j *Job) reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	began := time.Now()
+	worker, err := j.master.reload(ctx)
+	if err != nil {
+		return err
+	}
+	j.Log.Info("HAProxy serves with a new worker", "pid", worker, "after", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func (j *Job) applied() {
+	if j.daemon.Status().Problem == "" {
+		j.mu.Lock()
+		j.port = j.rendered
+		j.mu.Unlock()
+	}
+	j.publish()
+}
+
+// drain stops taking connections and waits for those that there are.
+func (j *Job) drain() {
+	j.set(false, "it is being stopped")
+	time.Sleep(leave)
+	pid := j.daemon.PID()
+	if err := j.daemon.Signal(syscall.SIGUSR1); err != nil {
+		return
+	}
+	j.Log.Info("HAProxy takes no more connections", "wait", drain)
+	for end := time.Now().Add(drain); j.daemon.PID() == pid && time.Now().Before(end); {
+		time.Sleep(poll)
+	}
+}
+
+// watch finds out whether HAProxy serves.
+func (j *Job) watch(ctx context.Context) {
+	var checks sync.WaitGroup
+	defer checks.Wait()
+	var probe *health.HTTP
+	port := 0
+	check := health.Check{
+		Name: health.FactHAProxy, Rise: 1, Fall: 2, Timeout: time.Second,
+		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
+		Probe: func(ctx context.Context) error {
+			if now := j.readyPort(); now != port {
+				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))
+			}
+			return probe.Probe(ctx)
+		},
+	}
+	checks.Go(func() {
+		check.Run(ctx, func(r health.Result) {
+			if r.Healthy {
+				j.set(true, "")
+			} else {
+				j.set(false, r.Err.Error())
+			}
+		})
+	})
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		j.look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (j *Job) readyPort() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.port
+}
+
+func (j *Job) set(serving bool, why string) {
+	j.mu.Lock()
+	if serving != j.serving {
+		j.Log.Info("HAProxy", "serving", serving, "why", why)
+	}
+	j.serving, j.why = serving, why
+	j.mu.Unlock()
+	j.publish()
+}
+
+// look asks HAProxy about its backends.
+func (j *Job) look(ctx context.Context) {
+	text, err := Ask(ctx, v1alpha1.HAProxySocket, "show stat")
+	if err != nil {
+		return // the check says what is to be said
+	}
+	backends, err := parseBackends(text)
+	if err != nil {
+		j.Log.Debug("HAProxy", "error", err)
+		return
+	}
+	j.mu.Lock()
+	j.backends = backends
+	j.mu.Unlock()
+	j.publish()
+}
+
+// publish tells the other jobs.
+func (j *Job) publish() {
+	s := State{Status: j.daemon.Status()}
+	if problem := j.Source.Problem(); problem != "" {
+		s.Problem = problem
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.Serving, s.Why, s.Backends = j.serving, j.why, j.backends
+	failed := ""
+	if err := j.State.Publish(StateName, s); err != nil {
+		failed = err.Error()
+	}
+	if failed != j.failed && failed != "" {
+		j.Log.Error("the other jobs cannot be told", "error", failed)
+	}
+	j.failed = failed
+}
+
+// Probe says whether HAProxy answers, for a liveness probe: not whether it has a
+// backend, which starting it again would not change.
+func Probe(ctx context.Context) error {
+	answer, err := Ask(ctx, v1alpha1.HAProxySocket, "show info")
+	if err == nil && answer == "" {
+		err = errors.New("no answer")
+	}
+	return err
+}

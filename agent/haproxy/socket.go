@@ -1,0 +1,199 @@
+package haproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// socketTimeout bounds one question.
+const socketTimeout = 5 * time.Second
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 4 << 20
+
+// Ask puts a command to one of HAProxy's sockets and returns the answer. The
+// master closes its socket without a word when it reloads.
+func Ask(ctx context.Context, socket, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, socketTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if _, err := fmt.Fprintln(conn, command); err != nil {
+		return "", err
+	}
+	// Or the master would wait for another command.
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
+	return string(answer), err
+}
+
+// processes is what the master says about itself and its current worker.
+type processes struct {
+	reloads, failed int
+	worker          int // process ID, 0 while there is none
+}
+
+var (
+	masterLine = regexp.MustCompile(`(?m)^\d+ +master +(\d+)(?: \[failed: (\d+)\])?`)
+	workerLine = regexp.MustCompile(`(?m)^# workers\n(\d+) +worker `)
+)
+
+func parseProcesses(text string) (p processes, err error) {
+	master := masterLine.FindStringSubmatch(text)
+	if master == nil {
+		return p, fmt.Errorf("the master says %q", text)
+	}
+	p.reloads, _ = strconv.Atoi(master[1])
+	p.failed, _ = strconv.Atoi(master[2])
+	if worker := workerLine.FindStringSubmatch(text); worker != nil {
+		p.worker, _ = strconv.Atoi(worker[1])
+	}
+	return p, nil
+}
+
+// master is HAProxy's master process, at its socket.
+type master struct{ socket string }
+
+func (m master) processes(ctx context.Context) (processes, error) {
+	text, err := Ask(ctx, m.socket, "show proc")
+	if err != nil {
+		return processes{}, err
+	}
+	return parseProcesses(text)
+}
+
+// errRefused says that HAProxy went on with the configuration from before.
+var errRefused = errors.New("HAProxy does not start a worker with it")
+
+const (
+	poll = 20 * time.Millisecond
+	// lost is when a request to reload is taken for lost: one that comes while
+	// the master executes itself once more, as it does after every reload.
+	lost = 5 * time.Second
+)
+
+// reload has a new worker take the listening sockets over and returns its
+// process ID once it serves. It stands above signals, which the master loses
+// while it executes itself once more.
+func (m master) reload(ctx context.Context) (worker int, err error) {
+	before, err := m.await(ctx, func(p processes) bool { return p.worker != 0 })
+	if err != nil {
+		return 0, err
+	}
+	for {
+		if err := m.request(ctx); err != nil {
+			return 0, err
+		}
+		wait, cancel := context.WithTimeout(ctx, lost)
+		after, err := m.await(wait, func(p processes) bool { return p.reloads != before.reloads })
+		cancel()
+		switch {
+		case err == nil && after.failed > before.failed:
+			return 0, errRefused
+		case err == nil:
+			return m.serves(ctx, before.worker)
+		case ctx.Err() != nil:
+			return 0, err
+		}
+	}
+}
+
+// request asks for a reload, for as long as nobody listens.
+func (m master) request(ctx context.Context) error {
+	for {
+		answer, err := Ask(ctx, m.socket, "reload")
+		var op *net.OpError
+		switch {
+		case strings.HasPrefix(answer, "Success=0"): // HAProxy 2.7 and later
+			return fmt.Errorf("%w: %.500s", errRefused, answer)
+		case err == nil, errors.As(err, &op) && op.Op != "dial":
+			return nil
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// serves waits until a worker that is not the old one answers.
+func (m master) serves(ctx context.Context, old int) (worker int, err error) {
+	_, err = m.await(ctx, func(p processes) bool {
+		if p.worker == 0 || p.worker == old {
+			return false
+		}
+		info, err := Ask(ctx, m.socket, fmt.Sprintf("@!%d show info", p.worker))
+		worker = p.worker
+		return err == nil && strings.Contains(info, fmt.Sprintf("\nPid: %d\n", p.worker))
+	})
+	return worker, err
+}
+
+// await asks for the processes until they are as they should be.
+func (m master) await(ctx context.Context, ok func(processes) bool) (processes, error) {
+	for {
+		p, err := m.processes(ctx)
+		if err == nil && ok(p) {
+			return p, nil
+		}
+		if late := pause(ctx); late != nil {
+			return p, errors.Join(late, err)
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for HAProxy's master: %w", context.Cause(ctx))
+	case <-time.After(poll):
+		return nil
+	}
+}
+
+// Backend is an API server as HAProxy sees it.
+type Backend struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Up      bool   `json:"up"`
+}
+
+// parseBackends reads the answer to "show stat".
+func parseBackends(text string) ([]Backend, error) {
+	rows, err := csv.NewReader(bytes.NewReader([]byte(strings.TrimPrefix(text, "# ")))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil, fmt.Errorf("HAProxy's statistics: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	for _, name := range []string{"pxname", "svname", "status", "addr"} {
+		if _, ok := column[name]; !ok {
+			return nil, fmt.Errorf("HAProxy's statistics have no %q", name)
+		}
+	}
+	var out []Backend
+	for _, row := range rows[1:] {
+		// Of frontends and sums there is no address.
+		if address := row[column["addr"]]; row[column["pxname"]] == "api-servers" && address != "" {
+			out = append(out, Backend{Name: row[column["svname"]], Address: address, Up: strings.HasPrefix(row[column["status"]], "UP")})
+		}
+	}
+	return out, nil
+}

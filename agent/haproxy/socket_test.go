@@ -1,0 +1,52 @@
+package haproxy
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestParseProcesses(t *testing.T) {
+	const head = "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
+	tests := []struct {
+		name, text string
+		want       processes
+		ok         bool
+	}{
+		{"2.6", head + "25954           master          2 [failed: 1]   0d00h00m02s     2.6.12\n# workers\n26046           worker          1               0d00h00m01s     2.6.12\n# old workers\n26000           worker          2               0d00h00m01s     2.6.12\n# programs\n\n", processes{reloads: 2, failed: 1, worker: 26046}, true},
+		{"before 2.5", head + "7               master          3               0d00h00m02s     2.4\n# workers\n9               worker          0               0d00h00m01s     2.4\n", processes{reloads: 3, worker: 9}, true},
+		{"no worker", head + "7               master          1 [failed: 1]   0d00h00m02s     2.6\n# workers\n# programs\n", processes{reloads: 1, failed: 1}, true},
+		{"not the master", "Unknown command\n", processes{}, false},
+		{"nothing", "", processes{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseProcesses(tt.text)
+			if got != tt.want || (err == nil) != tt.ok {
+				t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseBackends(t *testing.T) {
+	const head = "# pxname,svname,status,addr,\n"
+	tests := []struct {
+		name, text string
+		want       []Backend
+		ok         bool
+	}{
+		{"servers alone", head + "api,FRONTEND,OPEN,,\napi-servers,m0,UP,192.0.2.10:6443,\napi-servers,m1,DOWN,[2001:db8::1]:6443,\napi-servers,m2,UP 1/2,192.0.2.12:6443,\napi-servers,BACKEND,UP,,\n",
+			[]Backend{{"m0", "192.0.2.10:6443", true}, {"m1", "[2001:db8::1]:6443", false}, {"m2", "192.0.2.12:6443", true}}, true},
+		{"none", head, nil, true},
+		{"other columns", "# a,b\n", nil, false},
+		{"nothing", "", nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseBackends(tt.text)
+			if !slices.Equal(got, tt.want) || (err == nil) != tt.ok {
+				t.Errorf("got %v, %v; want %v", got, err, tt.want)
+			}
+		})
+	}
+}

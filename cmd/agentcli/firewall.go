@@ -1,0 +1,43 @@
+package agentcli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func (a *app) firewallCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "firewall",
+		Short: "Redirect the API VIPs to HAProxy while it serves",
+		Long: `Keep the nftables rules in place that send connections to an API VIP on to this
+node's HAProxy, for as long as the haproxy job says that it serves. They are put back
+when something removes them, and removed at the end. The environment variable
+NODE_NAME holds the name of this node.`,
+		Example: "  NODE_NAME=master-0 vipgen-agent firewall",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			name, err := nodeName()
+			if err != nil {
+				return err
+			}
+			dir, err := state.Open(a.below(v1alpha1.RunDir))
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			source := &facts.Source{Name: name, Role: v1alpha1.RoleMaster, ClusterConfig: a.below(a.clusterConfig), Log: a.log}
+			job := firewall.Job{Source: source, State: dir, Log: a.log}
+			return job.Run(c.Context())
+		},
+	}
+}
+
+func probeFirewall(ctx context.Context, dir *state.Dir, _ string) error {
+	return firewall.Probe(ctx, dir)
+}

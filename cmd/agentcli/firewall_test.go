@@ -1,0 +1,68 @@
+package agentcli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// Hard case 6: the redirect is there while the haproxy job says that it serves,
+// comes back when it is flushed, and goes with the job that says so or with this.
+func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
+	s := newContainer(t, pod.HAProxy, "firewall", "192.0.2.10/24")
+	s.start()
+	rules := func() string {
+		out, _ := s.node.Command(context.Background(), "nft", "list", "ruleset").CombinedOutput()
+		return string(out)
+	}
+	inPlace := func(want bool) {
+		t.Helper()
+		s.await("the redirect", func() bool {
+			var p firewall.Published
+			return s.state(firewall.StateName, &p) && p.InPlace == want && strings.Contains(rules(), "192.0.2.5") == want
+		})
+	}
+	dir, err := state.Open(filepath.Join(s.host.root, v1alpha1.RunDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	publish := func(serving bool) {
+		t.Helper()
+		if err := dir.Publish(haproxy.StateName, haproxy.State{Serving: serving}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(true)
+	inPlace(true)
+	if errOut, code := s.probe(); code != exitOK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	if out, err := s.node.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
+		t.Fatal(string(out))
+	}
+	inPlace(true)
+	publish(false)
+	inPlace(false)
+	publish(true)
+	inPlace(true)
+	if err := dir.Close(); err != nil { // the haproxy job ends
+		t.Fatal(err)
+	}
+	inPlace(false)
+	publish(true)
+	inPlace(true)
+	if code := s.stop(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(rules(), "vipgen") {
+		t.Errorf("left behind:\n%s", rules())
+	}
+}

@@ -1,0 +1,276 @@
+package agentcli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	template "github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// plainChecks is the shipped template with health checks that need no API
+// server behind the port.
+var plainChecks = strings.NewReplacer("    option httpchk GET /readyz\n", "", "    http-check expect status 200\n", "", " check-ssl verify none", "").Replace(template.Template)
+
+// balancer is a node with HAProxy under the agent, two more nodes and a client.
+type balancer struct {
+	*service
+}
+
+func newBalancer(t *testing.T) balancer {
+	t.Helper()
+	b := balancer{newService(t, pod.HAProxy, "192.0.2.10/24")}
+	b.replace(v1alpha1.HAProxyTemplate, plainChecks)
+	for i, a := range []string{"192.0.2.10", "192.0.2.11", "192.0.2.12"} {
+		node := b.node
+		if i > 0 {
+			var err error
+			if node, err = b.network.AddNode("master-"+strconv.Itoa(i), netip.MustParsePrefix(a+"/24")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		echo(t, node, a+":6443", copyAll)
+	}
+	return b
+}
+
+func (b balancer) awaitState(what string, ok func(haproxy.State) bool) haproxy.State {
+	b.t.Helper()
+	var s haproxy.State
+	b.await(what, func() bool {
+		s = haproxy.State{}
+		return b.state(haproxy.StateName, &s) && ok(s)
+	})
+	return s
+}
+
+// up waits until exactly these backends are up.
+func (b balancer) up(backends ...string) haproxy.State {
+	b.t.Helper()
+	return b.awaitState(fmt.Sprintf("backends %v", backends), func(s haproxy.State) bool {
+		var got []string
+		for _, x := range s.Backends {
+			if x.Up {
+				got = append(got, x.Name+"="+x.Address)
+			}
+		}
+		return s.Serving && len(s.Backends) == len(got) && strings.Join(got, " ") == strings.Join(backends, " ")
+	})
+}
+
+func (b balancer) dial() (c net.Conn, err error) {
+	err = b.node.Do(func() (err error) {
+		c, err = net.DialTimeout("tcp", "192.0.2.10:9445", waitTime)
+		return err
+	})
+	return c, err
+}
+
+// alive says what is wrong with a connection; nil if bytes come back.
+func alive(c net.Conn) error {
+	c.SetDeadline(time.Now().Add(waitTime))
+	if _, err := c.Write([]byte("ping")); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(c, make([]byte, 4))
+	return err
+}
+
+const m0, m1, m2 = "master-0=192.0.2.10:6443", "master-1=192.0.2.11:6443", "master-2=192.0.2.12:6443"
+
+// TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and
+// none that is made meanwhile is refused.
+func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	first := b.up(m0, m1)
+	if errOut, code := b.probe(); code != exitOK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	var open []net.Conn
+	for i := range 2000 {
+		c, err := b.dial()
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer c.Close()
+		open = append(open, c)
+		if err := alive(c); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+	}
+	stop := make(chan struct{})
+	var made, failed atomic.Int64
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c, err := b.dial()
+				if err == nil {
+					err = alive(c)
+					c.Close()
+				}
+				if err != nil {
+					failed.Add(1)
+					t.Errorf("a connection during the reloads: %v", err)
+					return
+				}
+				made.Add(1)
+			}
+		})
+	}
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
+	b.up(m0, m1, m2)
+	// Hard case 15: one keeps its name and has another address.
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.12")
+	last := b.up(m0, "master-1=192.0.2.12:6443")
+	close(stop)
+	clients.Wait()
+	for i, c := range open {
+		if err := alive(c); err != nil {
+			t.Fatalf("connection %d from before the reloads: %v", i, err)
+		}
+	}
+	if last.Reloads < first.Reloads+2 || last.Restarts != 0 || made.Load() == 0 {
+		t.Errorf("%d reloads, then %d; %d restarts; %d connections made", first.Reloads, last.Reloads, last.Restarts, made.Load())
+	}
+	t.Logf("%d connections kept, %d made during %d reloads, %d failed", len(open), made.Load(), last.Reloads-first.Reloads, failed.Load())
+}
+
+// What HAProxy would refuse, and what does not load, leaves the last good
+// configuration in place, and the state says why.
+func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	b.up(m0, m1)
+	conf := b.host.root + v1alpha1.HAProxyConf
+	good, err := os.ReadFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := strings.Join(b.pids("haproxy"), " ")
+	cluster, err := os.ReadFile("testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct{ path, data, right, want string }{
+		{v1alpha1.HAProxyTemplate, plainChecks + "\nnonsense\n", plainChecks, "unknown keyword 'nonsense'"},
+		{v1alpha1.HAProxyTemplate, "{{ .Nope }}", plainChecks, "can't evaluate field Nope"},
+		{v1alpha1.ClusterConfigPath, "a: [", string(cluster), "yaml"},
+	} {
+		b.replace(bad.path, bad.data)
+		s := b.awaitState("the refusal", func(s haproxy.State) bool { return strings.Contains(s.Problem, bad.want) })
+		if !s.Serving {
+			t.Errorf("%s: does not serve", bad.want)
+		}
+		if now, _ := os.ReadFile(conf); string(now) != string(good) {
+			t.Errorf("%s: the configuration is\n%s", bad.want, now)
+		}
+		b.replace(bad.path, bad.right)
+		b.awaitState("no problem", func(s haproxy.State) bool { return s.Problem == "" && s.Serving })
+	}
+	if now := strings.Join(b.pids("haproxy"), " "); now != pids {
+		t.Errorf("processes were %s, are %s", pids, now)
+	}
+	// An agent that starts with a bad file goes on with what there is.
+	b.kill()
+	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
+	b.replace(v1alpha1.ClusterConfigPath, "a: [")
+	b.start()
+	b.awaitState("HAProxy with the last good configuration", func(s haproxy.State) bool { return s.Serving && s.Problem != "" })
+}
+
+func TestHAProxyIsStartedAgain(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10")
+	s := b.up(m0)
+	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState("HAProxy to serve again", func(now haproxy.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
+	b.await("one master and one worker", func() bool { return len(b.pids("haproxy")) == 2 })
+}
+
+func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10")
+	b.up(m0)
+	b.kill()
+	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
+	b.start()
+	b.up(m0)
+}
+
+// A stop lets connections end, and says first that it comes.
+func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10")
+	b.up(m0)
+	c, err := b.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := alive(c); err != nil {
+		t.Fatal(err)
+	}
+	b.cmd.Process.Signal(syscall.SIGTERM)
+	b.awaitState("not serving", func(s haproxy.State) bool { return !s.Serving })
+	if err := alive(c); err != nil {
+		t.Errorf("cut while it is being stopped: %v", err)
+	}
+	c.Close()
+	b.awaitEnd()
+	if code := b.cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if left := b.pids("haproxy"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10")
+	b.up(m0)
+	conf := func() string {
+		data, _ := os.ReadFile(b.host.root + v1alpha1.HAProxyConf)
+		return string(data)
+	}
+	if !strings.Contains(conf(), "bind [::]:9445") {
+		t.Errorf("with IPv6:\n%s", conf())
+	}
+	b.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
+	b.await("a configuration without IPv6", func() bool { return conf() != "" && !strings.Contains(conf(), "[::") })
+	b.up(m0)
+	b.kill()
+	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
+	b.start()
+	b.up(m0)
+}
+
+// sysctl sets a value in the node's namespace.
+func (s *service) sysctl(name, value string) {
+	s.t.Helper()
+	err := s.node.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}

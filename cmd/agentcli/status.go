@@ -1,0 +1,154 @@
+package agentcli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// nodeStatus is what the jobs of this node say; nil for one that does not run.
+type nodeStatus struct {
+	Keepalived *keepalived.State   `json:"keepalived,omitempty"`
+	HAProxy    *haproxy.State      `json:"haproxy,omitempty"`
+	Firewall   *firewall.Published `json:"firewall,omitempty"`
+	CoreDNS    *coredns.State      `json:"coredns,omitempty"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var o formatFlag
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Print what the agent's jobs on this node say",
+		Long: `Print which VIPs this node holds and why (its priority, term by term), the peers, the
+backends, the redirect and the last reloads and refusals. A job that does not run says
+nothing.`,
+		Example: `  vipgen-agent status
+  vipgen-agent status -o json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			s, err := a.readStatus()
+			if err != nil {
+				return err
+			}
+			if o.value == "json" {
+				return a.printJSON(s)
+			}
+			return a.printStatus(s)
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func (a *app) readStatus() (s nodeStatus, err error) {
+	dir, err := state.Open(a.below(v1alpha1.RunDir))
+	if err != nil {
+		return s, err
+	}
+	defer dir.Close()
+	if s.Keepalived, err = stateOf[keepalived.State](dir, keepalived.StateName); err != nil {
+		return s, err
+	}
+	if s.HAProxy, err = stateOf[haproxy.State](dir, haproxy.StateName); err != nil {
+		return s, err
+	}
+	if s.Firewall, err = stateOf[firewall.Published](dir, firewall.StateName); err != nil {
+		return s, err
+	}
+	s.CoreDNS, err = stateOf[coredns.State](dir, coredns.StateName)
+	return s, err
+}
+
+func stateOf[T any](dir *state.Dir, name string) (*T, error) {
+	v := new(T)
+	alive, err := dir.Read(name, v)
+	if !alive || err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// printStatus prints a line for every fact, a job after the other.
+func (a *app) printStatus(s nodeStatus) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(words ...string) { fmt.Fprintln(w, strings.Join(words, "\t")) }
+	if k := s.Keepalived; k == nil {
+		line("keepalived", "does not run")
+	} else {
+		line("keepalived", yesNo(k.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", k.Restarts))
+		for _, why := range k.Idle {
+			line("", why)
+		}
+		for _, i := range k.Instances {
+			line("  "+i.VIP.String(), yesNo(i.Holds, "held here", "not held here"), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
+		}
+		line(lastOf(k.Config.AppliedAt, cmp.Or(k.ClusterProblem, k.Config.Problem))...)
+	}
+	if h := s.HAProxy; h == nil {
+		line("haproxy", "does not run")
+	} else {
+		line("haproxy", yesNo(h.Serving, "serves", "does not serve: "+h.Why), fmt.Sprintf("restarts %d, reloads %d", h.Restarts, h.Reloads))
+		for _, b := range h.Backends {
+			line("  "+b.Name, yesNo(b.Up, "up", "down"), b.Address)
+		}
+		line(lastOf(h.LastReload, h.Problem)...)
+	}
+	if f := s.Firewall; f == nil {
+		line("firewall", "does not run")
+	} else {
+		line("firewall", yesNo(f.InPlace, "redirect in place", "no redirect"), fmt.Sprintf("restored %d", f.Restored), f.Why)
+	}
+	if d := s.CoreDNS; d == nil {
+		line("coredns", "does not run")
+	} else {
+		line("coredns", yesNo(d.Serving, "serves", "does not serve: "+d.Why), fmt.Sprintf("restarts %d, reloads %d", d.Restarts, d.Reloads))
+		line("  upstreams", cmp.Or(strings.Join(d.Upstreams, " "), "none"))
+		line(lastOf(d.LastReload, d.Problem)...)
+	}
+	return w.Flush()
+}
+
+// priority says how an instance's priority comes about.
+func priority(i keepalived.Instance) string {
+	text := fmt.Sprintf("priority %d = %d", i.Priority, i.Base)
+	for _, t := range i.Terms {
+		if t.On {
+			text += fmt.Sprintf(" %+d %s", t.Points, t.Name)
+		}
+	}
+	if i.Fault {
+		text += ", in fault"
+	}
+	return text
+}
+
+// lastOf is the line with the last reload and what is wrong now.
+func lastOf(reload time.Time, problem string) []string {
+	last := "never"
+	if !reload.IsZero() {
+		last = reload.UTC().Format(time.RFC3339)
+	}
+	first, _, _ := strings.Cut(problem, "\n")
+	if first != "" {
+		first = "problem: " + first
+	}
+	return []string{"  last reload", last, first}
+}
+
+func yesNo(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
