@@ -266,11 +266,7 @@ func (r *resolver) checkHosts(v place) {
 
 // hostWith says which host has an address, or nothing.
 func (r *resolver) hostWith(addr netip.Addr) string {
-	hosts := slices.Clone(r.in.Install.Hosts)
-	if r.in.Agent != nil {
-		hosts = append(hosts, r.in.Agent.Hosts...)
-	}
-	for _, h := range hosts {
+	for _, h := range r.hosts() {
 		for _, a := range h.Addresses {
 			if a.Addr() == addr {
 				return cmp.Or(h.Name, h.Field)

@@ -174,12 +174,17 @@ func (r *resolver) operatorsKeepalived() bool {
 	return vips && r.in.Install.LoadBalancer != "UserManaged"
 }
 
+// hosts are those of the install-config and of the agent-config.
+func (r *resolver) hosts() []installconfig.Host {
+	if r.in.Agent == nil {
+		return r.in.Install.Hosts
+	}
+	return slices.Concat(r.in.Install.Hosts, r.in.Agent.Hosts)
+}
+
 // peers are the nodes whose addresses stand in the input.
 func (r *resolver) peers() []v1alpha1.Peer {
-	hosts := slices.Clone(r.in.Install.Hosts)
-	if r.in.Agent != nil {
-		hosts = append(hosts, r.in.Agent.Hosts...)
-	}
+	hosts := r.hosts()
 	usual := v1alpha1.RoleWorker // of a host whose role is left to the installer
 	if r.schedulable() {
 		usual = v1alpha1.RoleMaster
@@ -263,6 +268,3 @@ func (r *resolver) roles(c *Cluster) []string {
 	}
 	return roles
 }
-
-// instance names a VRRP instance.
-func instance(cluster, suffix string) string { return fmt.Sprintf("%s_%s", cluster, suffix) }

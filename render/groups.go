@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -98,8 +99,7 @@ func (r *resolver) elect(groups []v1alpha1.Group) {
 	ids := r.routerIDs(groups)
 	for i := range groups {
 		g := &groups[i]
-		word := map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupDNS: "DNS", v1alpha1.GroupIngress: "INGRESS"}[g.Role]
-		g.Instance = instance(name, word)
+		g.Instance = name + "_" + strings.ToUpper(string(g.Role))
 		if g.Role == v1alpha1.GroupIngress && g.Controller != v1alpha1.DefaultIngress {
 			g.Instance += "_" + g.Controller
 		}
@@ -112,8 +112,7 @@ func (r *resolver) elect(groups []v1alpha1.Group) {
 // password is the one of the operator's own keepalived, as much of it as goes
 // into an advert (RFC 2338 section 5.3.10: 8 bytes).
 func password(cluster string, g *v1alpha1.Group) string {
-	word := map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "_api_vip", v1alpha1.GroupDNS: "_dns_vip", v1alpha1.GroupIngress: "_ingress_vip"}[g.Role]
-	p := cluster + word
+	p := cluster + "_" + strings.ToLower(string(g.Role)) + "_vip"
 	return p[:min(8, len(p))]
 }
 

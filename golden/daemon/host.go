@@ -42,12 +42,6 @@ func (h *Host) Write(path string, data []byte) {
 	h.sandbox.write(h.t, path, data)
 }
 
-// Mkdir makes a directory.
-func (h *Host) Mkdir(path string) {
-	h.t.Helper()
-	h.sandbox.mkdir(h.t, path)
-}
-
 // Path returns where a path of the host is on this machine.
 func (h *Host) Path(path string) string { return h.sandbox.path(path) }
 
@@ -80,9 +74,6 @@ type Process struct {
 	t testing.TB
 }
 
-// PID is its process ID.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
 // Kill ends it with SIGKILL and returns when it is gone.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
@@ -95,9 +86,6 @@ func (p *Process) Stop() int {
 	p.stop(p.t)
 	return p.cmd.ProcessState.ExitCode()
 }
-
-// Ended says whether it has ended.
-func (p *Process) Ended() bool { return p.ended() }
 
 // Output returns what it has printed so far.
 func (p *Process) Output() string { return p.output() }
