@@ -21,7 +21,7 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test lint gofmt vet staticcheck govulncheck fuzz bench-render
+.PHONY: help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,10 +40,16 @@ $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 $(BIN)/ignition: | setup
 
 build: ## Build bin/vipgen and bin/vipgen-agent, static
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
 
 test: setup tools ## Set up what is missing and run every test (needs root)
 	go test -timeout 30m $(TESTFLAGS) ./...
+
+test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
+	VIPGEN_STEP_CLOCK=1 go test -count=1 -run ClockSteps ./agent/keepalived
+
+show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
+	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
@@ -70,3 +76,6 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 bench-render: ## Measure one render as a process, and many through the library on one core
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render
+
+bench-agent: tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
+	go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent

@@ -100,6 +100,12 @@ func TestHardCasesAreListed(t *testing.T) {
 			t.Errorf("hard-cases.md: no such test: %s", m[1])
 		}
 	}
+	steps := read(t, "../lab/steps_test.go")
+	for _, m := range regexp.MustCompile("`(\\w+)` of `lab`").FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(steps, `{"`+m[1]+`", `) {
+			t.Errorf("hard-cases.md: TestCluster in lab has no part %s", m[1])
+		}
+	}
 	for _, list := range regexp.MustCompile("cases? (`[^;|(]*)").FindAllStringSubmatch(page, -1) {
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(list[1], -1) {
 			if _, err := os.Stat("../golden/cases/" + m[1]); err != nil {

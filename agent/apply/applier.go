@@ -67,6 +67,8 @@ type Status struct {
 	Failed  int `json:"failed"`
 	// AppliedAt is when the last one was applied.
 	AppliedAt time.Time `json:"appliedAt,omitzero"`
+	// RefusedAt is when one was refused, or failed otherwise, for the last time.
+	RefusedAt time.Time `json:"refusedAt,omitzero"`
 	// Problem says why the latest configuration is not the one that runs.
 	Problem string `json:"problem,omitempty"`
 }
@@ -161,12 +163,14 @@ func (a *Applier) report(want []byte, changed bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err == nil {
-		a.last, a.status.Problem = "", ""
 		if changed {
 			a.status.Applied++
 			a.status.AppliedAt = time.Now()
 			a.Log.Info("configuration applied", "file", a.Path)
+		} else if a.last != "" {
+			a.Log.Info("the configuration that runs is right again", "file", a.Path)
 		}
+		a.last, a.status.Problem = "", ""
 		return
 	}
 	a.status.Problem = err.Error()
@@ -174,7 +178,7 @@ func (a *Applier) report(want []byte, changed bool, err error) {
 	if problem == a.last {
 		return
 	}
-	a.last = problem
+	a.last, a.status.RefusedAt = problem, time.Now()
 	if errors.Is(err, ErrRefused) {
 		a.status.Refused++
 	} else {

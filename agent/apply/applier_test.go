@@ -69,14 +69,14 @@ func TestApply(t *testing.T) {
 		{name: "bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: Status{Applied: 1, Refused: 1}},
 		{name: "still bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: Status{Applied: 1, Refused: 1}},
 		{name: "another bad one", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 3, status: Status{Applied: 1, Refused: 2}},
-		{name: "as it was", text: "one", want: "one", reloads: 1, lines: 3, status: Status{Applied: 1, Refused: 2}},
-		{name: "bad again", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 4, status: Status{Applied: 1, Refused: 3}},
-		{name: "good", text: "two", changed: true, want: "two", reloads: 2, lines: 5, status: Status{Applied: 2, Refused: 3}},
-		{name: "template fails", renders: broken, err: ErrRender, want: "two", reloads: 2, lines: 6, status: Status{Applied: 2, Refused: 3, Failed: 1}},
-		{name: "reload fails", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 3, lines: 7, status: Status{Applied: 2, Refused: 3, Failed: 2}},
-		{name: "reload fails again", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 4, lines: 7, status: Status{Applied: 2, Refused: 3, Failed: 2}},
-		{name: "reload works", text: "three", changed: true, want: "three", reloads: 5, lines: 8, status: Status{Applied: 3, Refused: 3, Failed: 2}},
-		{name: "somebody wrote", text: "three", disk: "mine", changed: true, want: "three", reloads: 6, lines: 9, status: Status{Applied: 4, Refused: 3, Failed: 2}},
+		{name: "as it was", text: "one", want: "one", reloads: 1, lines: 4, status: Status{Applied: 1, Refused: 2}},
+		{name: "bad again", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 5, status: Status{Applied: 1, Refused: 3}},
+		{name: "good", text: "two", changed: true, want: "two", reloads: 2, lines: 6, status: Status{Applied: 2, Refused: 3}},
+		{name: "template fails", renders: broken, err: ErrRender, want: "two", reloads: 2, lines: 7, status: Status{Applied: 2, Refused: 3, Failed: 1}},
+		{name: "reload fails", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 3, lines: 8, status: Status{Applied: 2, Refused: 3, Failed: 2}},
+		{name: "reload fails again", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 4, lines: 8, status: Status{Applied: 2, Refused: 3, Failed: 2}},
+		{name: "reload works", text: "three", changed: true, want: "three", reloads: 5, lines: 9, status: Status{Applied: 3, Refused: 3, Failed: 2}},
+		{name: "somebody wrote", text: "three", disk: "mine", changed: true, want: "three", reloads: 6, lines: 10, status: Status{Applied: 4, Refused: 3, Failed: 2}},
 	} {
 		b.text, b.renders, b.stuck = step.text, step.renders, step.stuck
 		if step.disk != "" {
@@ -98,7 +98,10 @@ func TestApply(t *testing.T) {
 		if (got.Problem != "") != (step.err != nil) {
 			t.Errorf("%s: problem %q", step.name, got.Problem)
 		}
-		got.Problem, got.AppliedAt = "", time.Time{}
+		if (got.RefusedAt.IsZero()) != (got.Refused+got.Failed == 0) {
+			t.Errorf("%s: refused at %v", step.name, got.RefusedAt)
+		}
+		got.Problem, got.AppliedAt, got.RefusedAt = "", time.Time{}, time.Time{}
 		if got != step.status {
 			t.Errorf("%s: status %+v, want %+v", step.name, got, step.status)
 		}

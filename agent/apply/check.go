@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/vipgen/vipgen/agent/supervise"
@@ -36,9 +37,13 @@ func KeepalivedCheck(bin string) Checker {
 func HAProxyCheck(bin string) Checker {
 	return func(ctx context.Context, candidate string) error {
 		out, err := supervise.Output(ctx, bin, "-c", "-f", candidate)
-		return complaint(candidate, out, err)
+		return complaint(candidate, haproxyPID.ReplaceAll(out, []byte("$1 ")), err)
 	}
 }
+
+// haproxyPID is what a line of HAProxy begins with: the process ID of the check,
+// which would make the same complaint another one every time.
+var haproxyPID = regexp.MustCompile(`(?m)^(\[[A-Z]+\]) +(?:\S+ )?\(\d+\) :(?: |$)`)
 
 // complaint adds a parser's words to its error, without the candidate's path,
 // which says nothing to the reader.

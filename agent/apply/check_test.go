@@ -116,6 +116,9 @@ func TestCheckers(t *testing.T) {
 			case err != nil && strings.Contains(err.Error(), candidate):
 				t.Errorf("names the candidate: %v", err)
 			}
+			if again := tt.check(context.Background(), candidate); err != nil && (again == nil || again.Error() != err.Error()) {
+				t.Errorf("%v, and then %v: the same complaint is to read the same", err, again)
+			}
 			if left, _ := filepath.Glob(candidate + "?*"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}

@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/pulse"
 )
 
 // Loop turns triggers, however many, into a bounded number of applies (hard
@@ -13,6 +15,7 @@ type Loop struct {
 	Timing
 
 	triggered chan struct{}
+	pulse     pulse.Pulse
 }
 
 // Timing of a Loop. All of it is measured by the monotonic clock, so that steps
@@ -53,6 +56,7 @@ func (l *Loop) Trigger() {
 // Run applies when it was triggered, until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	var p pending
+	l.pulse.Beat()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	timer.Stop()
@@ -65,6 +69,7 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-timer.C:
 			p.first = time.Time{}
 			changed, err := l.Apply(ctx)
+			l.pulse.Beat()
 			p.applied(time.Now(), changed, err, l.Timing)
 		}
 		if due := p.due(l.Timing); due.IsZero() {
@@ -73,6 +78,16 @@ func (l *Loop) Run(ctx context.Context) {
 			timer.Reset(time.Until(due))
 		}
 	}
+}
+
+// stuckAfter is longer than the slowest apply, a check and a reload of HAProxy of
+// 70 seconds together, and the 30 seconds between two of them.
+const stuckAfter = 2 * time.Minute
+
+// Stuck returns an error when the loop, or whoever was to trigger it, does not go
+// on: a job triggers it every 30 seconds although nothing was said to have changed.
+func (l *Loop) Stuck() error {
+	return l.pulse.Stuck("the loop that applies configurations", stuckAfter)
 }
 
 // pending is what a loop has to remember; zero times mean "none".

@@ -90,3 +90,42 @@ func TestHardCase20Storm(t *testing.T) {
 		t.Errorf("the last trigger came at %d ms, the last reload at %d ms", triggers[999], last)
 	}
 }
+
+// A loop in an apply that does not end is stuck, one that nobody triggers too,
+// one that turns is not.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		l := NewLoop(timing, func(context.Context) (bool, error) {
+			<-hang
+			return false, nil
+		})
+		expect := func(after time.Duration, stuck bool) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if err := l.Stuck(); (err != nil) != stuck {
+				t.Errorf("stuck: %v, want %v", err, stuck)
+			}
+		}
+		expect(time.Hour, false) // it has not begun
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			l.Run(ctx)
+		}()
+		expect(time.Second, false)
+		l.Trigger()
+		expect(stuckAfter/2, false) // it may take so long
+		expect(stuckAfter/2, true)
+		hang <- struct{}{}
+		expect(0, false)
+		expect(stuckAfter+time.Second, true) // nobody triggers it
+		close(hang)
+		l.Trigger()
+		expect(time.Second, false)
+		stop()
+		<-ended
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,9 +22,11 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
@@ -40,6 +43,9 @@ type State struct {
 	Name string `json:"name,omitempty"`
 	// Upstreams are those that other names are asked of.
 	Upstreams []string `json:"upstreams"`
+	// MDNS are the names of nodes that are known from mDNS alone, since the API
+	// has not told of any yet.
+	MDNS []string `json:"mdns,omitempty"`
 	daemon.Status
 }
 
@@ -56,13 +62,18 @@ type Job struct {
 	// Program is the path of CoreDNS, looked up in PATH if it has no slash.
 	Program string
 	Log     *slog.Logger
+	// Checks measures the job's own check; it may be nil.
+	Checks *health.Metrics
 
 	daemon daemon.Daemon
 	output *output
 
-	mu     sync.Mutex
-	shown  State  // all but Status
-	failed string // to publish, said already
+	reading trouble.Trouble // the state of the mdns job
+
+	mu      sync.Mutex
+	shown   State // all but Status
+	told    atomic.Pointer[State]
+	telling trouble.Trouble
 }
 
 // Run runs CoreDNS until ctx ends.
@@ -88,10 +99,19 @@ func (j *Job) Run(ctx context.Context) error {
 	j.publish()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
+	neighbours, err := j.State.Watch(watching, mdns.StateName)
+	if err != nil {
+		return err
+	}
 	var all, reading sync.WaitGroup
 	reading.Go(func() { j.output.run(os.Stderr) })
 	all.Go(func() { supervise.Reap(watching) })
 	all.Go(func() { j.check().Run(watching, j.report) })
+	all.Go(func() {
+		for range neighbours {
+			j.daemon.Trigger()
+		}
+	})
 	var failed error
 	all.Go(func() {
 		defer stop() // without eyes it is better to be started again
@@ -112,6 +132,8 @@ func (j *Job) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	found := j.neighbours(cluster, node)
+	node.Peers = append(node.Peers, found...)
 	text, err := os.ReadFile(v1alpha1.HostsTemplate)
 	if err != nil {
 		return nil, err
@@ -125,11 +147,14 @@ func (j *Job) render() ([]byte, error) {
 		return nil, err
 	}
 	if changed {
-		j.Log.Info("names of nodes written", "file", v1alpha1.HostsFile, "peers", len(node.Peers))
+		j.Log.Info("names of nodes written", "file", v1alpha1.HostsFile, "peers", len(node.Peers), "ofMDNS", len(found))
 	}
 	j.mu.Lock()
 	j.shown.Name = "api." + cluster.Spec.Domain
-	j.shown.Upstreams = nil
+	j.shown.Upstreams, j.shown.MDNS = nil, nil
+	for _, p := range found {
+		j.shown.MDNS = append(j.shown.MDNS, p.Name)
+	}
 	for _, a := range template.New(cluster, node).Upstreams {
 		j.shown.Upstreams = append(j.shown.Upstreams, a.String())
 	}
@@ -150,7 +175,7 @@ func (j *Job) reload(ctx context.Context) error {
 func (j *Job) check() health.Check {
 	return health.Check{
 		Name: health.FactDNS, Rise: 1, Fall: 2, Timeout: time.Second,
-		Interval: time.Second, Confirm: 50 * time.Millisecond,
+		Interval: time.Second, Confirm: 50 * time.Millisecond, Metrics: j.Checks,
 		Probe: func(ctx context.Context) error { return ask(ctx, j.name()) },
 	}
 }
@@ -167,7 +192,11 @@ func (j *Job) report(r health.Result) {
 	if r.Err != nil {
 		j.shown.Why = r.Err.Error()
 	}
-	j.Log.Info("CoreDNS", "serving", r.Healthy, "why", j.shown.Why)
+	if r.Healthy {
+		j.Log.Info("CoreDNS answers", "name", j.shown.Name)
+	} else {
+		j.Log.Warn("CoreDNS does not answer", "error", j.shown.Why)
+	}
 	j.mu.Unlock()
 	j.publish()
 }
@@ -181,15 +210,9 @@ func (j *Job) publish() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.shown
-	s.Upstreams, s.Status = slices.Clone(s.Upstreams), status
-	failed := ""
-	if err := j.State.Publish(StateName, s); err != nil {
-		failed = err.Error()
-	}
-	if failed != j.failed && failed != "" {
-		j.Log.Error("the other jobs cannot be told", "error", failed)
-	}
-	j.failed = failed
+	s.Upstreams, s.MDNS, s.Status = slices.Clone(s.Upstreams), slices.Clone(s.MDNS), status
+	j.told.Store(&s)
+	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how CoreDNS is", "the other jobs can be told again")
 }
 
 // ask wants the address of the API, of either family: CoreDNS answers without an

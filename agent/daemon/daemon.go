@@ -5,12 +5,15 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/monitor"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
@@ -60,6 +63,10 @@ type Status struct {
 	Restarts   int       `json:"restarts"`
 	Reloads    int       `json:"reloads"`
 	LastReload time.Time `json:"lastReload,omitzero"`
+	// Refused counts configurations that the daemon's parser refused, Failed those
+	// that failed otherwise, each once however often it was tried.
+	Refused int `json:"refused"`
+	Failed  int `json:"failed"`
 	// Problem says why the latest configuration is not the one that runs.
 	Problem string `json:"problem,omitempty"`
 	// LastRefusal is the last configuration that was not applied.
@@ -95,7 +102,10 @@ func (d *Daemon) PID() int { d.init(); return d.sup.PID() }
 func (d *Daemon) Status() Status {
 	d.init()
 	a := d.applier.Status()
-	s := Status{PID: d.sup.PID(), Restarts: d.sup.Restarts(), Reloads: a.Applied, LastReload: a.AppliedAt, Problem: a.Problem}
+	s := Status{
+		PID: d.sup.PID(), Restarts: d.sup.Restarts(), Reloads: a.Applied, LastReload: a.AppliedAt,
+		Refused: a.Refused, Failed: a.Failed, Problem: a.Problem,
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.refusal.Why != "" {
@@ -103,6 +113,33 @@ func (d *Daemon) Status() Status {
 		s.LastRefusal = &last
 	}
 	return s
+}
+
+// Health says what is wrong: the daemon does not run, or the loop that applies
+// configurations does not turn. A configuration that was refused is nothing
+// wrong: the last good one runs.
+func (d *Daemon) Health() error {
+	d.init()
+	if err := d.loop.Stuck(); err != nil {
+		return err
+	}
+	if d.sup.PID() == 0 {
+		return fmt.Errorf("%s does not run", filepath.Base(d.Command.Path))
+	}
+	return nil
+}
+
+// Metrics is what is shown of a Status of the daemon of that name.
+func (s Status) Metrics(name string) monitor.Daemon {
+	m := monitor.Daemon{
+		Name: name, Wanted: true, Up: s.PID != 0, Restarts: s.Restarts,
+		Applied: s.Reloads, AppliedAt: s.LastReload, Refused: s.Refused, Failed: s.Failed,
+		Current: s.Problem == "",
+	}
+	if s.LastRefusal != nil {
+		m.RefusedAt = s.LastRefusal.Time
+	}
+	return m
 }
 
 // Run keeps the daemon running until ctx ends, drains and stops it, and returns

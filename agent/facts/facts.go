@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,21 +9,27 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/resolvconf"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // Nodes is the list of the cluster's nodes, as far as it is known.
 type Nodes interface {
-	// Current returns all other nodes, whether this one is in the cluster's list,
-	// and its labels; nil labels are not known.
-	Current() (peers []v1alpha1.Peer, registered bool, labels map[string]string)
-	// Changed says that Current may have changed. It has one reader.
+	// Run keeps the list current until ctx ends.
+	Run(ctx context.Context) error
+	// SetCluster tells what the VIPs and networks of the cluster are from now on.
+	SetCluster(*v1alpha1.ClusterConfig)
+	// Current is what is known now; the zero value while nothing is.
+	Current() nodes.Snapshot
+	// Router says whether a ready router of the ingress controller runs on this
+	// node; known is false while nobody can say.
+	Router(controller string) (here, known bool)
+	// Changed has a word in it after any of that changed. It has one reader.
 	Changed() <-chan struct{}
 }
 
@@ -32,7 +39,11 @@ type Source struct {
 	Name, Role string
 	// ClusterConfig is the path of cluster.yaml.
 	ClusterConfig string
-	// Templates are paths of node templates, for Watch.
+	// Kept is the path of a copy of the last good cluster.yaml, which counts over
+	// restarts; empty for none.
+	Kept string
+	// Templates are paths of node templates, and of other files that Watch is to
+	// watch.
 	Templates []string
 	// ResolvConf is the path of the file that names the network's name servers;
 	// empty where nobody asks for them.
@@ -43,79 +54,56 @@ type Source struct {
 
 	mu      sync.Mutex
 	cluster *v1alpha1.ClusterConfig // the last good one
-	problem string
+	data    []byte                  // that it was read from, nil for the copy
+	kept    bool                    // data is in the copy
+	problem string                  // with cluster.yaml
+	reading trouble.Trouble         // cluster.yaml
+	keeping trouble.Trouble         // the copy
 }
 
-// Current returns the facts as they are now. While cluster.yaml is not right the
-// last good one counts, if there was any since the start, and Problem says why.
-func (s *Source) Current() (*v1alpha1.ClusterConfig, *v1alpha1.Node, error) {
-	cluster, err := s.loadCluster()
+// Facts are those of a node.
+type Facts struct {
+	Cluster *v1alpha1.ClusterConfig
+	Node    *v1alpha1.Node
+	// Listed are the addresses that the cluster lists the node at.
+	Listed []netip.Addr
+	// RemoteWorker says that the node is in no network with a VIP (hard case 9).
+	RemoteWorker bool
+}
+
+// Facts returns the facts as they are now. While cluster.yaml is not right the
+// last good one counts, if there ever was any, and Problem says why.
+func (s *Source) Facts() (*Facts, error) {
+	cluster, choice, err := s.choose()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	snapshot, err := nodeip.Read()
-	if err != nil {
-		return nil, nil, err
-	}
-	choice := nodeip.Choose(snapshot, &cluster.Spec)
 	node := &v1alpha1.Node{Name: s.Name, Role: s.Role, Interfaces: choice.Interfaces, NoIPv6: noIPv6()}
-	var peers []v1alpha1.Peer
+	var list nodes.Snapshot
 	if s.Nodes != nil {
-		var registered bool
-		peers, registered, node.Labels = s.Nodes.Current()
-		node.Unregistered = !registered && s.Role != v1alpha1.RoleBootstrap
+		list = s.Nodes.Current()
+		node.Labels = list.Self.Labels
+		node.Unregistered = !list.Registered && s.Role != v1alpha1.RoleBootstrap
+		node.BootstrapGone = list.Bootstrap.Gone
 	}
-	node.Peers = merge(cluster.Spec.Peers, peers, choice.Own())
+	known := bootstraps(cluster.Spec.Peers, list.Bootstrap)
+	node.Peers = merge(s.Name, choice.Own(), list.Peers, known)
 	if node.Upstreams, err = s.upstreams(choice.Own(), nodeip.VIPs(&cluster.Spec)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := node.Validate().Err(); err != nil {
-		return nil, nil, fmt.Errorf("facts of the node: %w", err)
+		return nil, fmt.Errorf("facts of the node: %w", err)
 	}
-	return cluster, node, nil
+	return &Facts{Cluster: cluster, Node: node, Listed: list.Self.Addresses, RemoteWorker: choice.RemoteWorker}, nil
 }
 
-// Problem says what is wrong with cluster.yaml; nothing if it is right.
-func (s *Source) Problem() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.problem
-}
-
-func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
-	cluster, err := readCluster(s.ClusterConfig)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		// The same value for the same content, so that a change is seen.
-		if s.problem = ""; !reflect.DeepEqual(cluster, s.cluster) {
-			s.cluster = cluster
-		}
-		return s.cluster, nil
-	}
-	if text := err.Error(); text != s.problem {
-		s.problem = text
-		s.Log.Error("cluster.yaml is not right, the last good one stays", "error", err)
-	}
-	if s.cluster == nil {
-		return nil, err
-	}
-	return s.cluster, nil
-}
-
-// lastCluster is the last good one, nil before the first.
-func (s *Source) lastCluster() *v1alpha1.ClusterConfig {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cluster
-}
-
-func readCluster(path string) (*v1alpha1.ClusterConfig, error) {
-	data, err := os.ReadFile(path)
+// Current returns those of the Facts that a template is executed with.
+func (s *Source) Current() (*v1alpha1.ClusterConfig, *v1alpha1.Node, error) {
+	f, err := s.Facts()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return v1alpha1.LoadClusterConfig(path, data)
+	return f.Cluster, f.Node, nil
 }
 
 // upstreams are the network's name servers that are somebody else (hard case
@@ -129,25 +117,6 @@ func (s *Source) upstreams(own, vips []netip.Addr) ([]netip.Addr, error) {
 		return nil, err
 	}
 	return resolvconf.Parse(data).Upstreams(own, vips), nil
-}
-
-// merge adds the peers that were known when cluster.yaml was rendered to those
-// that the API knows, which are right where both know one: by its name, or by an
-// address, which the node may have taken over (hard case 15).
-func merge(known, live []v1alpha1.Peer, own []netip.Addr) []v1alpha1.Peer {
-	out := slices.Clone(live)
-	taken := slices.Clone(own)
-	for _, p := range live {
-		taken = append(taken, p.Addresses...)
-	}
-	for _, p := range known {
-		same := slices.ContainsFunc(live, func(l v1alpha1.Peer) bool { return l.Name == p.Name })
-		moved := slices.ContainsFunc(p.Addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) })
-		if !same && !moved {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // noIPv6 says whether the kernel has IPv6 switched off (hard case 25), which may

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -23,6 +24,7 @@ type File struct {
 	path, self string
 	log        *slog.Logger
 	changed    chan struct{}
+	reading    trouble.Trouble
 
 	mu    sync.Mutex
 	nodes []v1alpha1.Peer
@@ -66,8 +68,8 @@ func (f *File) read() {
 	if err == nil {
 		err = yaml.UnmarshalStrict(data, &nodes)
 	}
+	f.reading.Warn(f.log, err, "the list of nodes cannot be read, the last one stays", "the list of nodes can be read again", "path", f.path)
 	if err != nil {
-		f.log.Warn("the list of nodes cannot be read", "path", f.path, "error", err)
 		return
 	}
 	f.mu.Lock()
@@ -80,15 +82,25 @@ func (f *File) read() {
 }
 
 // Current implements Nodes.
-func (f *File) Current() (peers []v1alpha1.Peer, registered bool, labels map[string]string) {
+func (f *File) Current() nodes.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	peers = slices.Clone(f.nodes)
-	if i := slices.IndexFunc(peers, func(p v1alpha1.Peer) bool { return p.Name == f.self }); i >= 0 {
-		return slices.Delete(peers, i, i+1), true, f.nodes[i].Labels
+	var s nodes.Snapshot
+	for _, p := range f.nodes {
+		if p.Name == f.self {
+			s.Registered, s.Self = true, p
+		} else {
+			s.Peers = append(s.Peers, p)
+		}
 	}
-	return peers, false, nil
+	return s
 }
+
+// SetCluster implements Nodes: the file says what it says.
+func (f *File) SetCluster(*v1alpha1.ClusterConfig) {}
+
+// Router implements Nodes: a list of nodes knows of no routers.
+func (f *File) Router(string) (here, known bool) { return false, false }
 
 // Changed implements Nodes.
 func (f *File) Changed() <-chan struct{} { return f.changed }

@@ -17,13 +17,13 @@ import (
 const lookAgain = 30 * time.Second
 
 // Watch calls changed, at once and whenever the facts or the templates may have
-// changed, until ctx ends. It reports many that change nothing.
+// changed, until ctx ends. It reports some that change nothing.
 func (s *Source) Watch(ctx context.Context, changed func()) error {
-	files, err := fsnotify.NewWatcher()
+	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching files: %w", err)
 	}
-	defer files.Close()
+	defer w.Close()
 	network, err := nodeip.Watch(ctx)
 	if err != nil {
 		return err
@@ -34,27 +34,45 @@ func (s *Source) Watch(ctx context.Context, changed func()) error {
 	}
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
+	paths := s.paths()
 	for {
-		s.watchDirs(files)
+		watchDirs(w, paths)
 		changed()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-network:
-		case <-nodes:
-		case <-files.Events:
-		case <-files.Errors: // such as too many events: some are lost
-		case <-tick.C:
+		for quiet := true; quiet; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case e := <-w.Events:
+				quiet = !slices.Contains(paths, e.Name) && !slices.Contains(w.WatchList(), e.Name)
+			case <-w.Errors: // such as too many events: some are lost
+				quiet = false
+			case <-network:
+				quiet = false
+			case <-nodes:
+				quiet = false
+			case <-tick.C:
+				quiet = false
+			}
 		}
 	}
 }
 
+// paths are those of the files that matter.
+func (s *Source) paths() (out []string) {
+	for _, path := range append([]string{s.ClusterConfig, s.ResolvConf}, s.Templates...) {
+		if path != "" {
+			out = append(out, filepath.Clean(path))
+		}
+	}
+	return out
+}
+
 // watchDirs watches directories, since files are replaced by others of the same
 // name. Those that are watched already stay so; those that are missing may come.
-func (s *Source) watchDirs(w *fsnotify.Watcher) {
+func watchDirs(w *fsnotify.Watcher, paths []string) {
 	watched := w.WatchList()
-	for _, path := range append([]string{s.ClusterConfig, s.ResolvConf}, s.Templates...) {
-		if dir := filepath.Dir(path); path != "" && !slices.Contains(watched, dir) {
+	for _, path := range paths {
+		if dir := filepath.Dir(path); !slices.Contains(watched, dir) {
 			_ = w.Add(dir)
 		}
 	}

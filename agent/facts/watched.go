@@ -2,100 +2,93 @@ package facts
 
 import (
 	"context"
-	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Watched are the Nodes that an API server lists. The watch begins when there is
-// a cluster.yaml that says where to find one.
+// Watched are the Nodes that an API server lists. The watch begins when it is
+// told of the cluster, with what was known last (hard case 19).
 type Watched struct {
-	source                *Source
-	kubeconfig, stateFile string
-	log                   *slog.Logger
-	changed               chan struct{}
+	options nodes.Options
+	begun   chan struct{} // closed when there is a watcher
+	changed chan struct{}
 
 	mu      sync.Mutex
-	watcher *nodes.Watcher
+	watcher *nodes.Watcher // nil before that
+	routers nodes.Routers
 }
 
-// NewWatched prepares a watch for the node of s. stateFile keeps what was known
-// last (hard case 19).
-func NewWatched(s *Source, kubeconfig, stateFile string, log *slog.Logger) *Watched {
-	return &Watched{source: s, kubeconfig: kubeconfig, stateFile: stateFile, log: log, changed: make(chan struct{}, 1)}
+// NewWatched prepares a watch; o.Cluster comes by SetCluster.
+func NewWatched(o nodes.Options) *Watched {
+	return &Watched{
+		options: o, begun: make(chan struct{}), changed: make(chan struct{}, 1),
+		routers: nodes.Routers{Stale: true},
+	}
 }
 
 // Run watches until ctx ends.
-func (w *Watched) Run(ctx context.Context) {
-	cluster := w.await(ctx)
-	if cluster == nil {
-		return
+func (w *Watched) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-w.begun:
 	}
-	watcher, err := nodes.New(nodes.Options{
-		Node: w.source.Name, Role: w.source.Role, Cluster: cluster,
-		Kubeconfig: w.kubeconfig, StateFile: w.stateFile, Log: w.log,
-	})
-	if err != nil {
-		w.log.Error("the nodes cannot be watched", "error", err)
-		return
-	}
-	w.mu.Lock()
-	w.watcher = watcher
-	w.mu.Unlock()
 	var all sync.WaitGroup
 	defer all.Wait()
-	snapshots := watcher.Subscribe(ctx)
-	all.Go(func() { watcher.Run(ctx) })
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
+	snapshots, routers := w.watcher.Subscribe(ctx), w.watcher.Routers(ctx)
+	all.Go(func() { w.watcher.Run(ctx) })
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
-			if now := w.source.lastCluster(); now != cluster {
-				cluster = now
-				watcher.SetCluster(now)
-			}
-			continue
-		case <-snapshots:
-		}
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// await waits for a cluster.yaml that is right; the job loads it.
-func (w *Watched) await(ctx context.Context) *v1alpha1.ClusterConfig {
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if c := w.source.lastCluster(); c != nil {
-			return c
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-again.C:
+		case <-snapshots:
+		case r := <-routers:
+			w.mu.Lock()
+			w.routers = r
+			w.mu.Unlock()
+		}
+		select {
+		case w.changed <- struct{}{}:
+		default: // there is a word in it
 		}
 	}
 }
 
-// Current implements Nodes.
-func (w *Watched) Current() (peers []v1alpha1.Peer, registered bool, labels map[string]string) {
+// SetCluster implements Nodes.
+func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 	w.mu.Lock()
-	watcher := w.watcher
-	w.mu.Unlock()
-	if watcher == nil {
-		return nil, false, nil
+	defer w.mu.Unlock()
+	if w.watcher != nil {
+		w.watcher.SetCluster(c)
+		return
 	}
-	s, _ := watcher.Current()
-	return s.Peers, s.Registered, s.Self.Labels
+	w.options.Cluster = c
+	watcher, err := nodes.New(w.options)
+	if err != nil {
+		w.options.Log.Error("the nodes cannot be watched", "error", err)
+		return
+	}
+	w.watcher = watcher
+	close(w.begun)
+}
+
+// Current implements Nodes.
+func (w *Watched) Current() (s nodes.Snapshot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watcher != nil {
+		s, _ = w.watcher.Current()
+	}
+	return s
+}
+
+// Router implements Nodes.
+func (w *Watched) Router(controller string) (here, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.routers.Has(controller), !w.routers.Stale
 }
 
 // Changed implements Nodes.

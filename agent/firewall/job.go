@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/pulse"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -36,6 +39,11 @@ type Job struct {
 	Source *facts.Source
 	State  *state.Dir
 	Log    *slog.Logger
+
+	pulse   pulse.Pulse
+	told    atomic.Pointer[Published]
+	telling trouble.Trouble
+	reading trouble.Trouble
 }
 
 // Run keeps the redirect until ctx ends, and then removes it.
@@ -63,7 +71,7 @@ func (j *Job) Run(ctx context.Context) error {
 		j.feed(ctx, changed, haproxyChanged, redirects, serving)
 	}()
 	j.publish(State{})
-	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish}
+	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn}
 	err = keeper.Run(ctx)
 	stop()
 	<-fed
@@ -92,9 +100,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		}
 		var s haproxy.State
 		alive, err := j.State.Read(haproxy.StateName, &s)
-		if err != nil {
-			j.Log.Error("what the haproxy job says cannot be read", "error", err)
-		}
+		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
 		if known = known || alive; known {
 			send(ctx, serving, alive && s.Serving)
 		}
@@ -125,10 +131,43 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 
 func (j *Job) publish(s State) {
 	p := Published{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
-	j.Log.Info("redirect", "inPlace", p.InPlace, "haproxyServes", p.Serving, "restored", p.Restored, "why", p.Why)
-	if err := j.State.Publish(StateName, p); err != nil {
-		j.Log.Error("the other jobs cannot be told", "error", err)
+	before := j.told.Swap(&p)
+	j.say(before, p)
+	j.tell()
+}
+
+// turn is called several times a second.
+func (j *Job) turn() {
+	j.pulse.Beat()
+	j.tell() // again what could not be said before
+}
+
+// tell makes known what was published last.
+func (j *Job) tell() {
+	p := j.told.Load()
+	j.telling.Error(j.Log, j.State.Publish(StateName, p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
+}
+
+// say logs what changed since before, which is nil at the start.
+func (j *Job) say(before *Published, now Published) {
+	level, what := slog.LevelInfo, ""
+	switch {
+	case before == nil:
+		return
+	case now.Why != "" && now.Why != before.Why:
+		level, what = slog.LevelError, "the redirect cannot be kept; trying again"
+	case now.Restored > before.Restored:
+		level, what = slog.LevelWarn, "something else removed or changed the redirect; it was put back"
+	case now.InPlace && !before.InPlace:
+		what = "redirect placed"
+	case !now.InPlace && before.InPlace:
+		what = "redirect withdrawn"
+	case now.Why == "" && before.Why != "":
+		what = "the redirect can be kept again"
+	default:
+		return
 	}
+	j.Log.Log(context.Background(), level, what, "haproxyServes", now.Serving, "restored", now.Restored, "error", now.Why)
 }
 
 // Probe says whether the job runs, for a liveness probe. What keeps it from

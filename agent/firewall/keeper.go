@@ -40,6 +40,8 @@ type Keeper struct {
 	// Notify is called with every change of the state, by Run's goroutine. May
 	// be nil.
 	Notify func(State)
+	// Turn is called at every turn of the loop, changes or not. May be nil.
+	Turn func()
 	// Interval is how often to look without an event; 0 is DefaultInterval.
 	Interval time.Duration
 }
@@ -83,6 +85,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-ticks.C:
 		}
 		run.step()
+		if k.Turn != nil {
+			k.Turn()
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -41,26 +42,9 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	add := func(name string, addrs ...string) *netns.Node {
-		node, err := network.AddNode(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, addr := range addrs {
-			if err := node.AddAddress(node.Link, netip.MustParsePrefix(addr)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return node
+	network := daemon.NewNetwork(t)
+	add := func(name string, addresses ...string) *netns.Node {
+		return daemon.AddNode(t, network, name, addresses...)
 	}
 	l := &lab{t: t,
 		node:   add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128"),

@@ -11,15 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/beat"
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
@@ -49,6 +52,8 @@ const (
 	// drain is how long connections that there are may go on. With leave and the
 	// supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
+	// lookEvery is how often HAProxy is asked about its backends.
+	lookEvery = time.Second
 )
 
 // Job runs HAProxy.
@@ -56,6 +61,8 @@ type Job struct {
 	Source *facts.Source
 	State  *state.Dir
 	Log    *slog.Logger
+	// Checks measures the job's own check; it may be nil.
+	Checks *health.Metrics
 
 	daemon daemon.Daemon
 	master master
@@ -67,7 +74,9 @@ type Job struct {
 	serving  bool
 	why      string
 	backends []Backend
-	failed   string // to publish, said already
+
+	told    atomic.Pointer[State]
+	telling trouble.Trouble
 }
 
 // Run runs HAProxy until ctx ends, and then lets it finish.
@@ -169,7 +178,7 @@ func (j *Job) watch(ctx context.Context) {
 	port := 0
 	check := health.Check{
 		Name: health.FactHAProxy, Rise: 1, Fall: 2, Timeout: time.Second,
-		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
+		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Metrics: j.Checks,
 		Probe: func(ctx context.Context) error {
 			if now := j.readyPort(); now != port {
 				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))
@@ -186,15 +195,16 @@ func (j *Job) watch(ctx context.Context) {
 			}
 		})
 	})
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
-		j.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		j.look(ctx)
+		tick.Reset(beat.Next(lookEvery))
 	}
 }
 
@@ -206,8 +216,12 @@ func (j *Job) readyPort() int {
 
 func (j *Job) set(serving bool, why string) {
 	j.mu.Lock()
-	if serving != j.serving {
-		j.Log.Info("HAProxy", "serving", serving, "why", why)
+	switch {
+	case serving == j.serving:
+	case serving:
+		j.Log.Info("HAProxy serves")
+	default:
+		j.Log.Warn("HAProxy does not serve", "why", why)
 	}
 	j.serving, j.why = serving, why
 	j.mu.Unlock()
@@ -240,14 +254,8 @@ func (j *Job) publish() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.Serving, s.Why, s.Backends = j.serving, j.why, j.backends
-	failed := ""
-	if err := j.State.Publish(StateName, s); err != nil {
-		failed = err.Error()
-	}
-	if failed != j.failed && failed != "" {
-		j.Log.Error("the other jobs cannot be told", "error", failed)
-	}
-	j.failed = failed
+	j.told.Store(&s)
+	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }
 
 // Probe says whether HAProxy answers, for a liveness probe: not whether it has a

@@ -3,6 +3,8 @@ package health
 import (
 	"context"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/beat"
 )
 
 // Check is one thing that is looked at again and again.
@@ -10,8 +12,9 @@ type Check struct {
 	// Name is that of the fact that it finds out.
 	Name string
 	// Interval is the time between the starts of two probes; Confirm is that
-	// while a change waits for its confirmation. A probe that takes longer than
-	// that delays the next one: there are never two at once.
+	// while a change waits for its confirmation. Probes start on the beat of the
+	// process, with those of other checks; one that takes longer than that is
+	// followed by the next one at once: there are never two at the same time.
 	Interval, Confirm time.Duration
 	// Timeout bounds a probe.
 	Timeout time.Duration
@@ -22,6 +25,8 @@ type Check struct {
 	Probe func(ctx context.Context) error
 	// Close lets go of what Probe keeps open, when Run ends. It may be nil.
 	Close func()
+	// Metrics measures the check; it may be nil.
+	Metrics *Metrics
 }
 
 // Result is what a check has come to.
@@ -39,28 +44,32 @@ func (c Check) Run(ctx context.Context, report func(Result)) {
 	if c.Close != nil {
 		defer c.Close()
 	}
+	defer c.Metrics.ended(c.Name)
 	var s streak
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	next := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
+		first, began := !s.known, time.Now()
 		err := c.probe(ctx)
 		if ctx.Err() != nil {
 			return // it was cut short
 		}
+		c.Metrics.probed(c.Name, time.Since(began), err)
 		if s.add(err == nil, c.Rise, c.Fall) {
+			c.Metrics.result(c.Name, s.healthy, first)
 			report(Result{Name: c.Name, Healthy: s.healthy, Err: err})
 		}
-		// From the planned start, not from the end: the pace is even.
-		if next = next.Add(c.pause(s)); next.Before(time.Now()) {
-			next = time.Now()
+		pause := c.pause(s)
+		if time.Since(began) >= pause {
+			timer.Reset(0)
+		} else {
+			timer.Reset(beat.Next(pause))
 		}
-		timer.Reset(time.Until(next))
 	}
 }
 

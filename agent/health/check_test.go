@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/agent/beat"
 )
 
 func TestMain(m *testing.M) {
@@ -20,11 +22,12 @@ func TestMain(m *testing.M) {
 }
 
 // runCheck runs a check on a clock of its own, against a service that answers
-// in the given way at a time in milliseconds, and returns when probes started
+// in the given way at a time in milliseconds after a beat, and returns when probes started
 // and what was reported.
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
+		time.Sleep(beat.Next(250 * time.Millisecond))
 		began := time.Now()
 		now := func() int { return int(time.Since(began).Milliseconds()) }
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
@@ -73,9 +76,9 @@ func TestCheck(t *testing.T) {
 	}{
 		"up from the start":   {between(-1, -1), never, []int{0, 250, 500, 750, 1000}, []string{"0 true"}},
 		"down from the start": {between(0, 9999), never, []int{0, 250, 500, 750, 1000}, []string{"0 false"}},
-		"one bad answer":      {between(500, 501), never, []int{0, 250, 500, 550, 800, 1050}, []string{"0 true"}},
-		"goes down":           {between(300, 9999), never, []int{0, 250, 500, 550, 600, 850}, []string{"0 true", "600 false"}},
-		"comes back":          {between(300, 1200), never, []int{0, 250, 500, 550, 600, 850, 1100, 1350, 1400, 1650}, []string{"0 true", "600 false", "1400 true"}},
+		"one bad answer":      {between(500, 501), never, []int{0, 250, 500, 550, 750, 1000}, []string{"0 true"}},
+		"goes down":           {between(300, 9999), never, []int{0, 250, 500, 550, 600, 750}, []string{"0 true", "600 false"}},
+		"comes back":          {between(300, 1200), never, []int{0, 250, 500, 550, 600, 750, 1000, 1250, 1300, 1500}, []string{"0 true", "600 false", "1300 true"}},
 		"slow but alive": {
 			between(-1, -1), func(int) time.Duration { return 400 * time.Millisecond },
 			[]int{0, 400, 800, 1200}, []string{"400 true"},

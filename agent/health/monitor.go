@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -25,7 +26,9 @@ type Monitor struct {
 	// Groups are those whose VIPs the node can hold, Role is the node's.
 	Groups []v1alpha1.Group
 	Role   string
-	Log    *slog.Logger
+	// Metrics measures the checks; it may be nil.
+	Metrics *Metrics
+	Log     *slog.Logger
 }
 
 // writeAgain is when to try again to write what could not be written.
@@ -37,11 +40,12 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, c := range checks {
+		c.Metrics = m.Metrics
 		running.Go(func() { c.Run(ctx, m.report) })
 	}
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	failed := false
+	var writing trouble.Trouble
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,10 +54,8 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 		case <-retry.C:
 		}
 		err := m.write()
-		if err != nil && !failed {
-			m.Log.Error("track files cannot be written", "error", err)
-		}
-		if failed = err != nil; failed {
+		writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
+		if err != nil {
 			retry.Reset(writeAgain)
 		}
 	}

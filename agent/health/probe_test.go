@@ -117,7 +117,7 @@ func TestWhatIsNotReady(t *testing.T) {
 		"elsewhere":     {s.local(), 302, "status 302"},
 		"forbidden":     {s.local(), 403, "status 403"},
 		"not listening": {gone.local(), 0, "connection refused"},
-		"no service":    {"https://" + s.Listener.Addr().String(), 200, "HTTP response to HTTPS client"},
+		"no service":    {"https://" + s.Listener.Addr().String(), 200, "does not look like a TLS handshake"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.status.Store(int32(tt.status))

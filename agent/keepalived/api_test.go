@@ -9,50 +9,102 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// list is the cluster's list of nodes, which the API servers of all nodes serve.
-type list struct {
+// collection is one kind of objects in the API.
+type collection struct {
 	mu      sync.Mutex
-	nodes   map[string]json.RawMessage
+	kind    string
+	objects map[string]json.RawMessage
 	events  []string // the n-th has resource version n+1
 	changed chan struct{}
 }
 
+func newCollection(kind string) *collection {
+	return &collection{kind: kind, objects: map[string]json.RawMessage{}, changed: make(chan struct{})}
+}
+
+// set makes an object or changes it. more are its members in JSON, and those of
+// its metadata but for the name.
+func (c *collection) set(name, metadata, more string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	event := "ADDED"
+	if c.objects[name] != nil {
+		event = "MODIFIED"
+	}
+	c.objects[name] = fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"resourceVersion":"%d",%s}%s}`,
+		c.kind, name, len(c.events)+1, metadata, more)
+	c.event(event, name)
+}
+
+// remove takes an object from the list.
+func (c *collection) remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.event("DELETED", name)
+	delete(c.objects, name)
+}
+
+func (c *collection) event(kind, name string) {
+	c.events = append(c.events, fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, c.objects[name]))
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// list is what the API servers of all nodes serve: the nodes, where the bootstrap
+// is, and of each node its router of the default ingress controller.
+type list struct {
+	nodes, endpoints *collection
+
+	mu      sync.Mutex
+	routers map[string]*collection // by node
+}
+
 func newList() *list {
-	return &list{nodes: map[string]json.RawMessage{}, changed: make(chan struct{})}
+	return &list{nodes: newCollection("Node"), endpoints: newCollection("ConfigMap"), routers: map[string]*collection{}}
+}
+
+// routersOf are the router pods of a node.
+func (l *list) routersOf(node string) *collection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.routers[node] == nil {
+		l.routers[node] = newCollection("Pod")
+	}
+	return l.routers[node]
+}
+
+// route says whether a ready router runs on the node.
+func (l *list) route(node string, here bool) {
+	pods, name := l.routersOf(node), "router-default-"+node
+	if !here {
+		pods.remove(name)
+		return
+	}
+	pods.set(name, `"labels":{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller":"default"}`,
+		`,"status":{"conditions":[{"type":"Ready","status":"True"}]}`)
 }
 
 // set registers a node or changes it.
 func (l *list) set(name, role, address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := "ADDED"
-	if l.nodes[name] != nil {
-		kind = "MODIFIED"
-	}
-	l.nodes[name] = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"resourceVersion":"%d","labels":{"node-role.kubernetes.io/%s":""}},"status":{"addresses":[{"type":"InternalIP","address":%q}]}}`,
-		name, len(l.events)+1, role, address)
-	l.event(kind, name)
+	l.nodes.set(name, fmt.Sprintf(`"labels":{"node-role.kubernetes.io/%s":""}`, role),
+		fmt.Sprintf(`,"status":{"addresses":[{"type":"InternalIP","address":%q}]}`, address))
 }
 
 // remove takes a node from the list.
-func (l *list) remove(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.event("DELETED", name)
-	delete(l.nodes, name)
-}
+func (l *list) remove(name string) { l.nodes.remove(name) }
 
-func (l *list) event(kind, name string) {
-	l.events = append(l.events, fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, l.nodes[name]))
-	close(l.changed)
-	l.changed = make(chan struct{})
+// bootstrap says where the bootstrap is, or with nothing that it is gone.
+func (l *list) bootstrap(address string) {
+	l.endpoints.set("etcd-endpoints", fmt.Sprintf(`"annotations":{"alpha.installer.openshift.io/etcd-bootstrap":%q}`, address), "")
 }
 
 // apiServer is that of one node.
@@ -62,26 +114,24 @@ type apiServer struct {
 	unready atomic.Bool // readyz says 500, as from the start of a shutdown
 }
 
-// serveAPI starts the API server of a node, on loopback, until the test ends.
+// serveAPI starts the API server of a node, on all of its addresses, until the
+// test ends.
 func serveAPI(t *testing.T, node *netns.Node, l *list) *apiServer {
 	t.Helper()
 	s := &apiServer{list: l}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.Listener.Close()
-	s.Listener = listen(t, node, 6443)
+	s.Listener = listen(t, node, ":6443")
 	s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
 	s.StartTLS()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	t.Cleanup(func() { daemon.CloseServer(s.Server) })
 	return s
 }
 
-func listen(t *testing.T, node *netns.Node, port int) (l net.Listener) {
+func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 	t.Helper()
 	err := node.Do(func() (err error) {
-		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		l, err = net.Listen("tcp", address)
 		return err
 	})
 	if err != nil {
@@ -91,42 +141,47 @@ func listen(t *testing.T, node *netns.Node, port int) (l net.Listener) {
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	watch := r.URL.Query().Get("watch") != ""
 	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.URL.Path == "/readyz":
+	switch r.URL.Path {
+	case "/readyz":
 		if s.unready.Load() {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 		io.WriteString(w, "ok")
-	case r.URL.Path == "/api/v1/nodes" && watch:
-		s.watch(w, r)
-	case r.URL.Path == "/api/v1/nodes":
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		var items []json.RawMessage
-		for _, n := range s.nodes {
-			items = append(items, n)
-		}
-		all, _ := json.Marshal(items)
-		fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`, len(s.events), all)
-	case r.URL.Path == "/api/v1/namespaces/openshift-ingress/pods" && watch:
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	case r.URL.Path == "/api/v1/namespaces/openshift-ingress/pods":
-		io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+	case "/api/v1/nodes":
+		s.nodes.serve(w, r)
+	case "/api/v1/namespaces/openshift-etcd/configmaps":
+		s.endpoints.serve(w, r)
+	case "/api/v1/namespaces/openshift-ingress/pods":
+		// A node may ask for its own alone.
+		s.routersOf(strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName=")).serve(w, r)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
 
-func (s *apiServer) watch(w http.ResponseWriter, r *http.Request) {
+func (c *collection) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") != "" {
+		c.watch(w, r)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items := []json.RawMessage{}
+	for _, o := range c.objects {
+		items = append(items, o)
+	}
+	all, _ := json.Marshal(items)
+	fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`, c.kind, len(c.events), all)
+}
+
+func (c *collection) watch(w http.ResponseWriter, r *http.Request) {
 	next, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	w.(http.Flusher).Flush()
 	for {
-		s.mu.Lock()
-		events, changed := s.events[next:], s.changed
-		s.mu.Unlock()
+		c.mu.Lock()
+		events, changed := c.events[next:], c.changed
+		c.mu.Unlock()
 		for _, e := range events {
 			io.WriteString(w, e)
 		}

@@ -16,6 +16,9 @@ type arrival struct {
 	since  time.Time // it is listed since then, while it is not known
 }
 
+// again has the node arrive once more, when the others know it no longer.
+func (a *arrival) again() { a.known, a.listed = false, false }
+
 // wait says for how much longer the node is to stay out. A node that is not
 // listed is out for another reason, and arrives when it is. An agent that just
 // started has not read the list yet, which is no reason to forget that the others

@@ -39,7 +39,7 @@ type run struct {
 	done   chan struct{}
 }
 
-// newDaemon prepares keepalived, with all that it reads and writes below root.
+// newChild prepares keepalived, with all that it reads and writes below root.
 // before runs before each of its starts.
 func newChild(program, root, conf string, before func(context.Context) error, log *slog.Logger) *child {
 	below := func(path string) string { return filepath.Join(root, path) }
@@ -51,8 +51,9 @@ func newChild(program, root, conf string, before func(context.Context) error, lo
 		"--use-file", conf, "--pid", below(mainPID), "--vrrp_pid", below(vrrpPID),
 	}}
 	d.before = func(ctx context.Context) error {
-		// It would take the process IDs of an earlier run for others of its kind.
-		return errors.Join(os.MkdirAll(below(pidDir), 0o755), remove(below(mainPID)), remove(below(vrrpPID)), before(ctx))
+		// It would take the process IDs of an earlier run for others of its kind,
+		// and others would take what that saw for what this one sees.
+		return errors.Join(os.MkdirAll(below(pidDir), 0o755), remove(below(mainPID)), remove(below(vrrpPID)), remove(below(dumpFile)), before(ctx))
 	}
 	return d
 }

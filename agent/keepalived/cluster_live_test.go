@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -25,10 +26,42 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// rendered is a golden case: what vipgen renders for the cluster of these tests.
-const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
+// layout is the network of a cluster and the golden case with what vipgen renders
+// for it.
+type layout struct {
+	golden          string
+	hosts           string // with a number in it
+	apiVIP, ingress netip.Addr
+}
 
-var apiVIP = netip.MustParseAddr("192.168.111.5")
+var (
+	ipv4 = layout{"baremetal-usermanaged", "192.168.111.%d/24", netip.MustParseAddr("192.168.111.5"), netip.MustParseAddr("192.168.111.4")}
+	ipv6 = layout{"ipv6", "2001:db8:1::%d/64", netip.MustParseAddr("2001:db8:1::5"), netip.MustParseAddr("2001:db8:1::4")}
+)
+
+// apiVIP is that of most clusters here.
+var apiVIP = ipv4.apiVIP
+
+// host gives the address of a host.
+func (l layout) host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf(l.hosts, n)) }
+
+// read gives a file that vipgen rendered.
+func (l layout) read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("../../golden/cases/" + l.golden + "/expected/files/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// clusterConfig is the rendered cluster.yaml, with the address that a test's
+// bootstrap has.
+func (l layout) clusterConfig(t *testing.T) []byte {
+	t.Helper()
+	return append(l.read(t, "every-pool"+v1alpha1.ClusterConfigPath),
+		fmt.Sprintf("  peers:\n  - {name: bootstrap, role: bootstrap, addresses: [%q]}\n", l.host(10).Addr())...)
+}
 
 // patience is how long anything may take that takes seconds on an idle machine.
 const patience = 2 * time.Minute
@@ -47,7 +80,9 @@ func await(t *testing.T, what string, condition func() bool) {
 
 // cluster is a set of nodes on one network.
 type cluster struct {
+	layout
 	t     *testing.T
+	vip   netip.Addr // whose holders are looked for
 	list  *list
 	nodes map[string]*node
 	net   *netns.Network
@@ -64,9 +99,11 @@ type node struct {
 	agent   *daemon.Process
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
+
+func newClusterOf(t *testing.T, l layout) *cluster {
 	t.Helper()
-	return &cluster{t: t, list: newList(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
+	return &cluster{layout: l, t: t, vip: l.apiVIP, list: newList(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
 }
 
 // add makes a node with an address that ends in n, with the files that vipgen
@@ -74,16 +111,16 @@ func newCluster(t *testing.T) *cluster {
 // agent yet.
 func (c *cluster) add(name, role string, n int) *node {
 	c.t.Helper()
-	address := netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", n))
+	address := c.host(n)
 	ns, err := c.net.AddNode(name, address)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	host := daemon.NewHost(c.t, ns)
 	host.Bind(agentProgram, "/vipgen/vipgen-agent")
-	host.Write(v1alpha1.ClusterConfigPath, clusterConfig(c.t))
+	host.Write(v1alpha1.ClusterConfigPath, c.clusterConfig(c.t))
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
-	host.Write(v1alpha1.ModeFile, read(c.t, "every-pool"+v1alpha1.ModeFile))
+	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 	for _, path := range []string{"/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubeconfig"} {
 		host.Write(path, []byte(kubeconfig))
@@ -101,6 +138,9 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `
 
+// fastUnicast are the settings that a node ran last.
+const fastUnicast = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`
+
 // controlPlane adds and starts registered control-plane nodes cp-1 to cp-n, which
 // took part before: they need not wait for the others to get to know them.
 func (c *cluster) controlPlane(n int) {
@@ -111,28 +151,21 @@ func (c *cluster) controlPlane(n int) {
 		c.register(added[i])
 	}
 	for _, n := range added {
-		n.Write(keptSettings, []byte(`{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`))
+		n.Write(keptSettings, []byte(fastUnicast))
 		n.start()
 	}
 }
 
 func (c *cluster) register(n *node) { c.list.set(n.name, n.role, n.address.Addr().String()) }
 
-// clusterConfig is the rendered cluster.yaml, with the address that a test's
-// bootstrap has.
 func clusterConfig(t *testing.T) []byte {
 	t.Helper()
-	return append(read(t, "every-pool"+v1alpha1.ClusterConfigPath),
-		"  peers:\n  - {name: bootstrap, role: bootstrap, addresses: [192.168.111.10]}\n"...)
+	return ipv4.clusterConfig(t)
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(rendered + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return ipv4.read(t, path)
 }
 
 // commandOf is a command line of the rendered keepalived pod.
@@ -240,13 +273,19 @@ func (n *node) removeAddress(link string, p netip.Prefix) {
 	}
 }
 
-// serve answers every request to a port of loopback with 200.
-func (n *node) serve(port int) {
+// clear removes an address from wherever it is.
+func (n *node) clear(a netip.Addr) error {
+	return n.Do(func() error { return removeVIPs([]netip.Addr{a}, slog.New(slog.DiscardHandler)) })
+}
+
+// serve answers every request to a port of loopback with 200, until it is stopped.
+func (n *node) serve(port int) (stop func()) {
 	n.t.Helper()
-	l := listen(n.t, n.Node, port)
+	l := listen(n.t, n.Node, fmt.Sprintf("127.0.0.1:%d", port))
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	go s.Serve(l)
 	n.t.Cleanup(func() { s.Close() })
+	return func() { s.Close() }
 }
 
 // processes are those in the node's network.
@@ -280,11 +319,11 @@ func workers(t *testing.T, pid int) (out []int) {
 	return out
 }
 
-// holders are the nodes with the API VIP, sorted.
+// holders are the nodes with the VIP, sorted.
 func (c *cluster) holders() (out []string) {
 	c.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		if len(c.nodes[name].linksWith(apiVIP)) > 0 {
+		if len(c.nodes[name].linksWith(c.vip)) > 0 {
 			out = append(out, name)
 		}
 	}
@@ -305,7 +344,7 @@ func (c *cluster) holder(among ...string) string {
 			return last
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", apiVIP, among, patience, last)
+			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", c.vip, among, patience, last)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -1,10 +1,9 @@
 package keepalived
 
 import (
-	"errors"
 	"net/netip"
-	"slices"
 
+	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -38,47 +37,14 @@ func (d *decision) sit(why string) {
 	d.conf.Idle = []string{why}
 }
 
-// errNoRole is for a pod that was not rendered by vipgen.
-var errNoRole = errors.New("a node has a name and a role")
-
-// decide puts together what is known.
-func decide(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, choice nodeip.Choice, tenureOver bool) (*decision, error) {
-	if n.Name == "" || n.Role == "" {
-		return nil, errNoRole
-	}
-	n.Interfaces = choice.Interfaces
-	n.Peers = merge(n.Name, n.Peers, c.Spec.Peers)
-	if err := n.Validate().Err(); err != nil {
-		return nil, err
-	}
-	d := &decision{cluster: c, node: n, conf: keepalived.New(c, n)}
+// decide puts together what is known. f.Node has the settings of VRRP in force.
+func decide(f *facts.Facts, tenureOver bool) *decision {
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: keepalived.New(f.Cluster, f.Node)}
 	switch {
-	case choice.RemoteWorker && n.Role != v1alpha1.RoleBootstrap:
+	case f.RemoteWorker && f.Node.Role != v1alpha1.RoleBootstrap:
 		d.sit("this node is in no network with a VIP") // hard case 9
 	case tenureOver:
 		d.sit("the API server of this bootstrap host has gone") // hard case 8
 	}
-	return d, nil
-}
-
-// merge adds the nodes that were known beforehand to those that the cluster
-// lists. One that the cluster lists under another name, with the same address, is
-// there already. The host that bootstraps is a peer beside the node that it
-// becomes.
-func merge(self string, listed, known []v1alpha1.Peer) []v1alpha1.Peer {
-	out := slices.Clone(listed)
-	for _, k := range known {
-		there := func(p v1alpha1.Peer) bool { return p.Name == k.Name || sameHost(p, k) }
-		if k.Name != self && !slices.ContainsFunc(listed, there) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-func sameHost(a, b v1alpha1.Peer) bool {
-	if (a.Role == v1alpha1.RoleBootstrap) != (b.Role == v1alpha1.RoleBootstrap) {
-		return false
-	}
-	return slices.ContainsFunc(a.Addresses, func(x netip.Addr) bool { return slices.Contains(b.Addresses, x) })
+	return d
 }

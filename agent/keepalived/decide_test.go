@@ -2,7 +2,6 @@ package keepalived
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,41 +10,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
-
-func peer(name, role, address string) v1alpha1.Peer {
-	return v1alpha1.Peer{Name: name, Role: role, Addresses: []netip.Addr{netip.MustParseAddr(address)}}
-}
-
-func TestMerge(t *testing.T) {
-	listed := []v1alpha1.Peer{peer("cp-1", "master", "192.0.2.1"), peer("cp-2", "master", "192.0.2.2")}
-	tests := []struct {
-		name  string
-		known v1alpha1.Peer
-		added bool
-	}{
-		{"not listed yet", peer("cp-3", "master", "192.0.2.3"), true},
-		{"this node itself", peer("self", "master", "192.0.2.9"), false},
-		{"listed, with another address by now", peer("cp-1", "master", "192.0.2.8"), false},
-		{"listed under another name", peer("host-2", "master", "192.0.2.2"), false},
-		{"the bootstrap", peer("bootstrap", "bootstrap", "192.0.2.5"), true},
-		{"the bootstrap, which is a node too", peer("bootstrap", "bootstrap", "192.0.2.1"), true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var names []string
-			for _, p := range merge("self", listed, []v1alpha1.Peer{tt.known}) {
-				names = append(names, p.Name)
-			}
-			want := []string{"cp-1", "cp-2"}
-			if tt.added {
-				want = append(want, tt.known.Name)
-			}
-			if !slices.Equal(names, want) {
-				t.Errorf("%v, want %v", names, want)
-			}
-		})
-	}
-}
 
 func TestInstances(t *testing.T) {
 	vip := netip.MustParsePrefix("192.0.2.2/32")

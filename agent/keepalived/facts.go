@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/track"
@@ -24,9 +25,10 @@ type Firewall struct {
 
 // checks keeps the health checks of the node running that its groups need.
 type checks struct {
-	board *health.Board
-	files *track.Files
-	log   *slog.Logger
+	board   *health.Board
+	files   *track.Files
+	metrics *health.Metrics
+	log     *slog.Logger
 
 	key    string // of what is running
 	cancel context.CancelFunc
@@ -36,7 +38,7 @@ type checks struct {
 // follow makes the checks those of a node of that role and with those labels. It
 // returns with track files for all of their terms.
 func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
-	m := &health.Monitor{Board: c.board, Files: c.files, Role: role, Log: c.log}
+	m := &health.Monitor{Board: c.board, Files: c.files, Role: role, Metrics: c.metrics, Log: c.log}
 	for i := range s.Groups {
 		if g := s.Groups[i]; s.Hosts(&g, role, labels) {
 			m.Groups = append(m.Groups, g)
@@ -82,7 +84,7 @@ func (c *checks) stop() {
 
 // routers makes known which groups have a router of their own here (hard case
 // 21).
-func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, n Nodes) {
+func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, n facts.Nodes) {
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Role != v1alpha1.GroupIngress || g.Controller == "" {

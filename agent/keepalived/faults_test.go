@@ -83,7 +83,8 @@ func TestClusterConfigChanges(t *testing.T) {
 	for _, name := range c.all() {
 		s := c.nodes[name].awaitState("the new interval", func(s State) bool {
 			conf, err := os.ReadFile(c.nodes[name].Path(v1alpha1.KeepalivedConf))
-			return err == nil && strings.Contains(string(conf), "advert_int 0.2") && s.VRRP.AdvertIntervalMS == 200 && s.Config.Applied > 1
+			return err == nil && strings.Contains(string(conf), "advert_int 0.2") && s.VRRP.AdvertIntervalMS == 200 &&
+				(name != holder || s.Config.Applied > before.Config.Applied)
 		})
 		if name == holder {
 			after = s

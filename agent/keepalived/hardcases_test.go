@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -261,13 +262,27 @@ func TestHardCase24Kills(t *testing.T) {
 	}
 	t.Run("all at once, so that the VIP stays on the interface", func(t *testing.T) {
 		n := c.nodes[c.holder(c.all()...)]
-		// Stopped, none of them has the time to do anything about it.
+		// Stopped, none of them has the time to do anything about it. The worker
+		// goes first: the kernel lets it go on when it loses its session.
 		s := n.awaitState("it runs", running)
-		for _, pid := range append(workers(t, s.PID), s.PID) {
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
+		signal := func(pids []int, s syscall.Signal) {
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, s); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
+		var all []int
+		for _, text := range n.processes() {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, pid)
+		}
+		worker := workers(t, s.PID)
+		signal(all, syscall.SIGSTOP)
+		signal(worker, syscall.SIGKILL)
 		if err := n.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -277,4 +292,41 @@ func TestHardCase24Kills(t *testing.T) {
 		n.start()
 		c.holder(c.all()...)
 	})
+}
+
+// A node keeps its name and changes its address while all runs: it speaks from
+// the new one, and the others speak to that.
+func TestHardCase15PeersFollowAddresses(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(3)
+	c.holder(c.all()...)
+	moved := c.nodes["cp-3"]
+	was := moved.address
+	defer c.neverTwo()()
+	moved.removeAddress("eth0", was)
+	moved.address = netip.MustParsePrefix("192.168.111.33/24")
+	if err := moved.AddAddress("eth0", moved.address); err != nil {
+		t.Fatal(err)
+	}
+	moved.awaitState("it is listed elsewhere", idle("lists this node at an address"))
+	c.holder(c.others("cp-3")...)
+	c.register(moved)
+	says := func(n *node, what, not string) {
+		t.Helper()
+		await(t, n.name+" to say "+what, func() bool {
+			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
+			s, alive := n.state()
+			return err == nil && alive && s.Config.Problem == "" && s.PID != 0 &&
+				strings.Contains(string(conf), what) && !strings.Contains(string(conf), not)
+		})
+	}
+	says(moved, "unicast_src_ip 192.168.111.33", was.Addr().String())
+	for _, other := range c.others("cp-3") {
+		says(c.nodes[other], "192.168.111.33 min_ttl 255", was.Addr().String()+" ")
+	}
+	c.holder(c.all()...)
+	for _, other := range c.others("cp-3") {
+		c.nodes[other].agent.Stop()
+	}
+	c.holder("cp-3")
 }

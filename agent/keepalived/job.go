@@ -3,22 +3,27 @@ package keepalived
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/agent/pulse"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // What the job keeps over restarts and reboots, in the one directory on the disk
@@ -27,38 +32,49 @@ const (
 	keepDir      = "/etc/keepalived"
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
-	// KeptCluster is the last good cluster.yaml, KeptNodes the last known nodes.
-	KeptCluster = keepDir + "/.vipgen-cluster.yaml"
-	KeptNodes   = keepDir + "/.vipgen-nodes.json"
+	// keptQueues goes with a reboot, as what it is about does.
+	keptQueues = v1alpha1.RunDir + "/keepalived-queues.json"
 )
 
 // Job runs keepalived on a node.
 type Job struct {
-	// Node is the name of the node, Role its pool.
-	Node, Role string
 	// Root is where the host's file system is.
 	Root string
-	// Source has the facts of the cluster.
-	Source *Source
-	Nodes  Nodes
+	// Source has the facts of the node, the other nodes among them.
+	Source *facts.Source
 	// State is where the job says what it does, and reads what others do.
 	State *state.Dir
 	// Program is keepalived, looked up in PATH.
 	Program string
 	Log     *slog.Logger
+	// Checks measures the checks of the node; it may be nil.
+	Checks *health.Metrics
 
 	files   *track.Files
 	board   *health.Board
 	checks  *checks
 	daemon  *child
+	queues  queues
 	applier *apply.Applier
 	loop    *apply.Loop
 	tenure  *tenure // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
-	cluster *v1alpha1.ClusterConfig // that the Nodes were told of
-	said    map[string]string       // what was complained about, and how
-	arrival arrival
+	idle         []string // why VIPs are left out, as it was logged
+	arrival      arrival
+	displacement displacement
+
+	// Of the watch's goroutine alone.
+	dump dump
+
+	pulse    pulse.Pulse
+	told     atomic.Pointer[State]
+	telling  trouble.Trouble
+	deciding trouble.Trouble
+	checking trouble.Trouble
+	keeping  trouble.Trouble
+	cleaning trouble.Trouble
+	bounding trouble.Trouble
 
 	mu   sync.Mutex
 	now  *decision // nil before the first
@@ -66,13 +82,12 @@ type Job struct {
 	over bool
 }
 
-// Times.
 const (
-	// lookEvery is how often facts are looked at that nobody announces.
+	// lookEvery is how often it is looked at what nobody announces, on the
+	// bootstrap.
 	lookEvery = 250 * time.Millisecond
-	// resync is how often everything is looked at although nothing was said to
-	// have changed, such as after a directory was replaced.
-	resync = 30 * time.Second
+	// sayEvery is how often the job says how things stand, if that is new.
+	sayEvery = time.Second
 )
 
 func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }
@@ -85,18 +100,27 @@ func (j *Job) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var all sync.WaitGroup
-	if err := j.listen(ctx, &all); err != nil {
+	if err := followFirewall(ctx, j.State, j.board); err != nil {
 		return err
 	}
+	var all sync.WaitGroup
+	all.Go(func() { supervise.Reap(ctx) })
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
-	j.loop.Trigger()
+	var failed error
+	all.Go(func() {
+		defer cancel() // without eyes it is better to be started again
+		failed = j.Source.Watch(ctx, func() {
+			j.see()
+			j.loop.Trigger()
+		})
+	})
 	<-ctx.Done()
 	j.daemon.close() // before all else: a peer waits to take over
 	all.Wait()
 	j.checks.stop()
-	return j.clean(context.Background())
+	j.bound(nil)
+	return errors.Join(failed, j.clean(context.Background()))
 }
 
 // prepare makes the parts that belong together.
@@ -109,60 +133,33 @@ func (j *Job) prepare() (err error) {
 	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
-	j.board, j.said = health.NewBoard(), map[string]string{}
-	j.see()
-	j.checks = &checks{board: j.board, files: j.files, log: j.Log}
+	j.board = health.NewBoard()
+	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile)}
+	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log}
+	j.queues = queues{j.below(keptQueues)}
+	j.dump.path = j.below(dumpFile)
 	conf := j.below(v1alpha1.KeepalivedConf)
-	j.daemon = newChild(j.Program, j.Root, conf, j.clean, j.Log)
+	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.Log)
 	j.applier = &apply.Applier{
 		Path: conf, Check: apply.KeepalivedCheck(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
 	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
 	j.arrival.known = readSettings(j.below(keptSettings)) != nil
-	if j.Role == v1alpha1.RoleBootstrap {
+	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.tenure = newTenure(j.below(keptEnd))
 		j.over = j.tenure.over
 	}
 	return nil
 }
 
-// listen subscribes to all that makes the job think again.
-func (j *Job) listen(ctx context.Context, all *sync.WaitGroup) error {
-	files := make(chan struct{}, 1)
-	watched := []string{j.Source.Path, j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile)}
-	if err := watchFiles(ctx, watched, files, j.Log); err != nil {
-		return err
-	}
-	network, err := nodeip.Watch(ctx)
-	if err != nil {
-		return err
-	}
-	if err := followFirewall(ctx, j.State, j.board); err != nil {
-		return err
-	}
-	all.Go(func() {
-		again := time.NewTicker(resync)
-		defer again.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-files:
-			case <-network:
-				j.see()
-			case <-j.Nodes.Changed():
-			case <-again.C:
-			}
-			j.loop.Trigger()
-		}
-	})
-	return nil
-}
-
 // watch looks at what is known of the node, and says how things stand.
 func (j *Job) watch(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	every := sayEvery
+	if j.tenure != nil {
+		every = lookEvery
+	}
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
 		select {
@@ -170,6 +167,7 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		tick.Reset(beat.Next(every))
 		if j.tenure != nil && j.tenure.look(time.Now(), j.board.Get) {
 			j.Log.Info("the API server of this bootstrap host has gone: keepalived stops for good")
 			if err := j.tenure.remember(); err != nil {
@@ -181,6 +179,7 @@ func (j *Job) watch(ctx context.Context) {
 			j.loop.Trigger()
 		}
 		j.publish()
+		j.pulse.Beat()
 	}
 }
 
@@ -203,90 +202,96 @@ func (j *Job) see() {
 // keepalived was started, stopped or told to read its configuration.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	d, err := j.decide()
-	j.complain("the node stays as it is", err)
+	j.deciding.Error(j.Log, err, "the node stays as it is", "it is known again what the node is to run")
 	if err != nil {
 		return false, err
 	}
-	if err := j.checks.follow(&d.cluster.Spec, j.Role, d.node.Labels); err != nil && d.takesPart() {
+	err = j.checks.follow(&d.cluster.Spec, d.node.Role, d.node.Labels)
+	j.checking.Error(j.Log, err, "this node is not checked anew", "this node is checked again")
+	if err != nil && d.takesPart() {
 		return false, err
 	}
+	j.leaveOut(d.conf.Idle)
 	if !d.takesPart() {
 		if changed = j.daemon.stop(); changed {
-			j.Log.Info("keepalived stopped", "why", d.conf.Idle)
+			j.Log.Info("keepalived stopped")
 		}
 		// Also when it did not run: what an earlier run left is still there.
+		j.bound(nil)
 		_, err := j.applier.Apply(ctx)
-		return changed, errors.Join(err, removeVIPs(d.vips(), j.Log))
+		return changed, errors.Join(err, j.clean(ctx))
 	}
+	j.bound(d.conf.Instances)
 	changed, err = j.applier.Apply(ctx)
 	if err != nil && !j.lastGood(ctx) {
 		return changed, err
 	}
 	if j.daemon.start() {
-		j.Log.Info("keepalived starts", "vips", len(d.conf.Instances), "left out", d.conf.Idle)
+		j.Log.Info("keepalived starts", "vips", len(d.conf.Instances))
 		changed = true
 	}
 	if err != nil {
 		return changed, err
 	}
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
-	j.complain("the settings of VRRP in force will not be remembered", err)
+	j.keeping.Error(j.Log, err, "the settings of VRRP in force will not be remembered", "the settings of VRRP in force are remembered again")
 	return changed, err
 }
 
-// complain logs an error unless it is the one that was logged last.
-func (j *Job) complain(what string, err error) {
-	if err == nil {
-		delete(j.said, what)
-	} else if text := err.Error(); j.said[what] != text {
-		j.said[what] = text
-		j.Log.Error(what, "error", err)
+// leaveOut logs which VIPs are left out, and why, when that changed.
+func (j *Job) leaveOut(why []string) {
+	if !slices.Equal(why, j.idle) {
+		j.idle = slices.Clone(why)
+		j.Log.Info("VIPs that this node leaves out", "why", why)
 	}
+}
+
+// bound bounds what waits for peers that are dead.
+func (j *Job) bound(instances []keepalived.Instance) {
+	buffer, err := sendBuffer()
+	if err == nil {
+		err = j.queues.bound(bounds(instances, buffer))
+	}
+	j.bounding.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "dead peers keep nobody from hearing this node again")
 }
 
 // decide looks at everything.
 func (j *Job) decide() (*decision, error) {
-	c, err := j.Source.Load()
+	f, err := j.Source.Facts()
 	if err != nil {
 		return nil, err
 	}
-	j.tell(c)
-	snapshot, err := nodeip.Read()
-	if err != nil {
-		return nil, err
-	}
-	peers, registered, labels := j.Nodes.Current()
-	n := &v1alpha1.Node{
-		Name: j.Node, Role: j.Role, Labels: labels, Peers: peers,
-		Unregistered: !registered && j.Role != v1alpha1.RoleBootstrap,
-	}
-	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
-		v := inForce(c.Spec.VRRP, readSettings(j.below(keptSettings)))
-		n.VRRP = &v
+	spec := &f.Cluster.Spec
+	if spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
+		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
+		f.Node.VRRP = &v
 	}
 	j.mu.Lock()
 	over := j.over
 	j.mu.Unlock()
-	d, err := decide(c, n, nodeip.Choose(snapshot, &c.Spec), over)
-	if err != nil {
-		return nil, fmt.Errorf("facts of this node: %w", err)
+	d := decide(f, over)
+	if j.tenure == nil {
+		j.keepOut(d, f)
 	}
-	if wait := j.arrival.wait(time.Now(), n.Unregistered); wait > 0 && d.takesPart() && j.tenure == nil {
-		d.sit("the other nodes are still getting to know this one")
-		time.AfterFunc(wait, j.loop.Trigger)
-	}
-	routers(j.board, &c.Spec, j.Nodes)
+	routers(j.board, spec, j.Source.Nodes)
 	j.mu.Lock()
 	j.now = d
 	j.mu.Unlock()
 	return d, nil
 }
 
-// tell passes the facts of the cluster on when they are new.
-func (j *Job) tell(c *v1alpha1.ClusterConfig) {
-	if !reflect.DeepEqual(c, j.cluster) {
-		j.cluster = c
-		j.Nodes.SetCluster(c)
+// keepOut leaves all of it out while the other nodes do not know this one at its
+// address.
+func (j *Job) keepOut(d *decision, f *facts.Facts) {
+	now := time.Now()
+	wait, why := j.arrival.wait(now, f.Node.Unregistered), "the other nodes are still getting to know this one"
+	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
+		wait, why = w, "the cluster lists this node at an address that it does not have"
+		j.arrival.again()
+	}
+	if wait > 0 && d.takesPart() {
+		d.sit(why)
+		time.AfterFunc(wait, j.loop.Trigger)
 	}
 }
 
@@ -311,6 +316,19 @@ func (j *Job) lastGood(ctx context.Context) bool {
 	return apply.KeepalivedCheck(j.Program)(ctx, conf) == nil
 }
 
+// starting prepares a start of keepalived.
+func (j *Job) starting(ctx context.Context) error {
+	j.mu.Lock()
+	d := j.now
+	j.mu.Unlock()
+	if d != nil {
+		for _, i := range d.conf.Instances {
+			greet(i.Peers)
+		}
+	}
+	return j.clean(ctx)
+}
+
 // clean removes VIPs that keepalived, which does not run now, did not (hard case
 // 1).
 func (j *Job) clean(context.Context) error {
@@ -320,20 +338,30 @@ func (j *Job) clean(context.Context) error {
 	if d == nil {
 		return nil
 	}
-	return removeVIPs(d.vips(), j.Log)
+	err := removeVIPs(d.vips(), j.Log)
+	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
+	return err
 }
 
 // publish says how things stand.
 func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
+	holders := j.dump.look()
 	j.mu.Lock()
 	if d := j.now; d != nil {
 		s.Idle, s.VRRP = d.conf.Idle, d.node.VRRP
 		s.Instances = instances(d.conf, j.files.Values(), j.held)
+		for i := range s.Instances {
+			s.Instances[i].heldBy(holders, d.node.Peers)
+		}
 	}
 	j.mu.Unlock()
-	if err := j.State.Publish(StateName, s); err != nil {
-		j.Log.Warn("the state of this job is not known to others", "error", err)
+	before := j.told.Swap(&s)
+	for _, i := range s.Instances {
+		if i.Holds != before.holds(i.VIP) {
+			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
+		}
 	}
+	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
 }

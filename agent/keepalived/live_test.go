@@ -17,6 +17,13 @@ func TestElection(t *testing.T) {
 		}
 	}
 
+	for _, name := range c.others(first) { // which were probed just now
+		c.nodes[name].awaitState("who holds the VIP", func(s State) bool {
+			h := s.Instances[0].Holder
+			return h != nil && *h == Holder{Node: first, Address: c.nodes[first].address.Addr(), Priority: 45}
+		})
+	}
+
 	best := c.nodes[c.others(first)[0]]
 	best.serve(9444)
 	firewall := best.dir()

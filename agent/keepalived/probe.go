@@ -26,10 +26,19 @@ func Probe(ctx context.Context, dir *state.Dir, root string) error {
 		return err
 	case !alive:
 		return errors.New("the agent's keepalived job does not run")
+	}
+	return ask(ctx, &s, root)
+}
+
+// ask returns nil if keepalived answers, or is not wanted.
+func ask(ctx context.Context, s *State, root string) error {
+	switch _, err := os.Stat(filepath.Join(root, vrrpPID)); {
 	case !s.Wanted:
 		return nil
 	case s.PID == 0:
 		return errors.New("keepalived does not run")
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("keepalived is still starting") // a signal now would end it
 	}
 	dump := filepath.Join(root, dumpFile)
 	before, err := writtenAt(dump)

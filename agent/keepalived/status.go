@@ -42,6 +42,9 @@ type Instance struct {
 	Peers     []netip.Addr `json:"peers,omitempty"`
 	// Holds says that the VIP is on an interface of this node.
 	Holds bool `json:"holds"`
+	// Holder is who holds it where this node does not, as keepalived knew when it
+	// was probed last; nil if it knew of nobody.
+	Holder *Holder `json:"holder,omitempty"`
 	// Priority is Base with the points of all terms that are on. Fault says that
 	// a veto is on, so that the node cannot hold the VIP.
 	Priority int    `json:"priority"`
@@ -56,6 +59,26 @@ type Term struct {
 	Points  int    `json:"points"`
 	On      bool   `json:"on"`
 	Meaning string `json:"meaning"`
+}
+
+// heldBy fills in the holder, who is one of the peers if it is a node.
+func (i *Instance) heldBy(holders map[string]Holder, peers []v1alpha1.Peer) {
+	h, known := holders[i.Name]
+	if !known || i.Holds {
+		return
+	}
+	for _, p := range peers {
+		if slices.Contains(p.Addresses, h.Address) {
+			h.Node = p.Name
+		}
+	}
+	i.Holder = &h
+}
+
+// holds says whether a VIP is on this node; nothing is known before the first
+// State.
+func (s *State) holds(vip netip.Addr) bool {
+	return s != nil && slices.ContainsFunc(s.Instances, func(i Instance) bool { return i.VIP == vip && i.Holds })
 }
 
 // instances says how the VIPs of a configuration stand.

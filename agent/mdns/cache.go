@@ -15,9 +15,9 @@ import (
 // Host is a machine that publishes the workstation service.
 type Host struct {
 	// Name is the host of <host>.local.
-	Name string
+	Name string `json:"name"`
 	// Addresses are all that it publishes but link-local ones, IPv4 first.
-	Addresses []netip.Addr
+	Addresses []netip.Addr `json:"addresses"`
 }
 
 const (
@@ -174,19 +174,8 @@ func (c *cache) hosts(now time.Time) []Host {
 }
 
 func (c *cache) addresses(target string, now time.Time) []netip.Addr {
-	var out []netip.Addr
-	add := func(ip []byte) {
-		if addr, ok := netip.AddrFromSlice(ip); ok && addr.Unmap().IsGlobalUnicast() {
-			out = append(out, addr.Unmap())
-		}
-	}
-	for _, rr := range c.find(target, dns.TypeA, now) {
-		add(rr.(*dns.A).A)
-	}
-	for _, rr := range c.find(target, dns.TypeAAAA, now) {
-		add(rr.(*dns.AAAA).AAAA)
-	}
-	return sortAddrs(out)
+	found := addressesOf(slices.Concat(c.find(target, dns.TypeA, now), c.find(target, dns.TypeAAAA, now)))
+	return sortAddrs(slices.DeleteFunc(found, func(a netip.Addr) bool { return !a.IsGlobalUnicast() }))
 }
 
 // missing returns the questions for what is not known: where an instance is,

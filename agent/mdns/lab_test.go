@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -35,30 +36,12 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &lab{t, network}
+	return &lab{t, daemon.NewNetwork(t)}
 }
 
 func (l *lab) add(name string, prefixes ...string) *netns.Node {
 	l.t.Helper()
-	node, err := l.network.AddNode(name)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, prefix := range prefixes {
-		if err := node.AddAddress(node.Link, netip.MustParsePrefix(prefix)); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-	return node
+	return daemon.AddNode(l.t, l.network, name, prefixes...)
 }
 
 // ip runs iproute2 in the node.
@@ -69,13 +52,18 @@ func (l *lab) ip(node *netns.Node, args ...string) {
 	}
 }
 
+// do calls f inside the node's namespace.
+func (l *lab) do(node *netns.Node, f func() error) {
+	l.t.Helper()
+	if err := node.Do(f); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 // withoutIPv6 switches IPv6 off in the node.
 func (l *lab) withoutIPv6(node *netns.Node) {
 	l.t.Helper()
-	err := node.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	l.do(node, func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
 }
 
 // proc is a process with a Publisher or a Resolver, without any capability.
@@ -84,6 +72,8 @@ type proc struct {
 	cmd  *exec.Cmd
 	in   io.Writer
 	done chan struct{}
+	// begun is closed at the first report.
+	begun chan struct{}
 
 	mu    sync.Mutex
 	state stateReport
@@ -120,6 +110,7 @@ func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *pr
 	if err := p.cmd.Start(); err != nil {
 		l.t.Fatal(err)
 	}
+	p.begun = make(chan struct{})
 	go p.follow(out)
 	l.t.Cleanup(func() {
 		p.cmd.Process.Kill()
@@ -134,11 +125,13 @@ func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *pr
 
 func (p *proc) follow(out io.Reader) {
 	defer close(p.done)
+	begun := sync.OnceFunc(func() { close(p.begun) })
 	for decoder := json.NewDecoder(out); ; {
 		var r report
 		if decoder.Decode(&r) != nil {
 			break
 		}
+		begun()
 		p.mu.Lock()
 		if r.State != nil {
 			p.state = *r.State

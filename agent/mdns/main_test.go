@@ -6,20 +6,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // roleEnv makes the test binary a process that is nothing but a Publisher, of
-// the host named in hostEnv, or a Resolver.
+// the host named in hostEnv, a Resolver, or a Job of that host, with a directory
+// for all its files.
 const (
 	roleEnv = "VIPGEN_TEST_MDNS_ROLE"
 	hostEnv = "VIPGEN_TEST_MDNS_HOST"
+	dirEnv  = "VIPGEN_TEST_MDNS_DIR"
 )
 
 func TestMain(m *testing.M) {
@@ -66,6 +74,10 @@ func run(role string) error {
 	}()
 	out := json.NewEncoder(os.Stdout)
 	before := goleak.IgnoreCurrent()
+	if role == "job" {
+		out.Encode(report{})
+		return errors.Join(job(ctx), goleak.Find(before))
+	}
 	if role == "resolver" {
 		(&Resolver{
 			Addresses: addresses,
@@ -83,4 +95,19 @@ func run(role string) error {
 		out.Encode(report{State: r})
 	}}
 	return errors.Join(publisher.Run(ctx), goleak.Find(before))
+}
+
+func job(ctx context.Context) error {
+	at := os.Getenv(dirEnv)
+	dir, err := state.Open(at)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	source := &facts.Source{
+		Name: os.Getenv(hostEnv), Role: v1alpha1.RoleMaster, Log: log,
+		ClusterConfig: filepath.Join(at, filepath.Base(v1alpha1.ClusterConfigPath)),
+	}
+	job := Job{Source: source, State: dir, Log: log}
+	return errors.Join(job.Run(ctx), dir.Close())
 }

@@ -14,11 +14,11 @@ import (
 // ConflictError says that somebody else on the link has the host's name.
 type ConflictError struct {
 	// Name is the name, such as master-0.local.
-	Name string
+	Name string `json:"name"`
 	// Theirs is the other's record, as zone files write it.
-	Theirs string
+	Theirs string `json:"theirs"`
 	// From is the address that it came from.
-	From netip.Addr
+	From netip.Addr `json:"from"`
 }
 
 func (e *ConflictError) Error() string {

@@ -46,8 +46,6 @@ const (
 	// formerFor is how long a host's own earlier records are not taken for those
 	// of another.
 	formerFor = 10 * time.Second
-	// lookInterval is how often to look for the addresses without an event.
-	lookInterval = 10 * time.Second
 )
 
 // Run publishes until ctx ends, and then says goodbye. The only error is that of
@@ -56,44 +54,11 @@ func (p *Publisher) Run(ctx context.Context) error {
 	if err := ValidateHost(p.Host); err != nil {
 		return err
 	}
-	run := &publishing{Publisher: p, timer: time.NewTimer(time.Hour), last: map[string]time.Time{}}
-	defer run.timer.Stop()
+	run := &publishing{Publisher: p, at: station{addresses: p.Addresses}, last: map[string]time.Time{}}
 	defer run.at.detach()
-	ticks := time.NewTicker(lookInterval)
-	defer ticks.Stop()
-
-	addresses := p.Addresses
-	var places <-chan struct{}
-	for {
-		if places == nil {
-			// Where it fails, the ticks are left, and try again.
-			places, _ = watchPlaces(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			run.goodbye()
-			return nil
-		case wanted, ok := <-addresses:
-			if !ok {
-				addresses = nil // the last ones stand
-				continue
-			}
-			run.at.wanted = wanted
-			run.look()
-		case _, ok := <-places:
-			if !ok {
-				places = nil
-			}
-			run.look()
-		case <-ticks.C:
-			run.look()
-		case packet := <-run.at.incoming():
-			run.receive(packet)
-		case <-run.timer.C:
-			run.act()
-		}
-		run.arm()
-	}
+	run.at.run(ctx, run)
+	run.goodbye()
+	return nil
 }
 
 // phase is how far a name has come.
@@ -110,10 +75,9 @@ const (
 // publishing is one run of a Publisher.
 type publishing struct {
 	*Publisher
-	at      attachment
+	at      station
 	records records
 	state   State
-	timer   *time.Timer
 
 	phase phase
 	step  int           // probes or announcements that were sent
@@ -134,13 +98,8 @@ type delayed struct {
 	reply reply
 }
 
-// look follows the node's addresses to where they are.
-func (p *publishing) look() {
-	before := p.at.place
-	changed, err := p.at.update()
-	if !changed {
-		return
-	}
+// moved publishes at the place where the addresses are now.
+func (p *publishing) moved(before place, err error) {
 	old := p.records
 	p.records = newRecords(p.Host, p.at.place.addresses)
 	if len(old) > 0 {
@@ -221,8 +180,8 @@ func (p *publishing) failed(err error) {
 	p.tell(err)
 }
 
-// arm sets the timer to when the next thing is due.
-func (p *publishing) arm() {
+// settle says when the next thing is due.
+func (p *publishing) settle() time.Time {
 	due := time.Now().Add(time.Hour)
 	if p.phase != away && p.phase != settled {
 		due = p.next
@@ -232,7 +191,7 @@ func (p *publishing) arm() {
 			due = d.at
 		}
 	}
-	p.timer.Reset(time.Until(due))
+	return due
 }
 
 // tell makes the state known if it changed.

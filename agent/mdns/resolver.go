@@ -37,71 +37,35 @@ const (
 
 // Run collects until ctx ends.
 func (r *Resolver) Run(ctx context.Context) {
-	run := &resolving{Resolver: r, cache: newCache(), timer: time.NewTimer(time.Hour)}
-	defer run.timer.Stop()
+	run := &resolving{Resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
 	defer run.at.detach()
-	ticks := time.NewTicker(lookInterval)
-	defer ticks.Stop()
-
-	addresses := r.Addresses
-	var places <-chan struct{}
-	for {
-		if places == nil {
-			places, _ = watchPlaces(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case wanted, ok := <-addresses:
-			if !ok {
-				addresses = nil // the last ones stand
-				continue
-			}
-			run.at.wanted = wanted
-			run.look()
-		case _, ok := <-places:
-			if !ok {
-				places = nil
-			}
-			run.look()
-		case <-ticks.C:
-			run.look()
-		case in := <-run.at.incoming():
-			if in.msg.Response {
-				run.learn(in.msg, time.Now())
-			}
-		case <-run.timer.C:
-			run.ask(time.Now())
-		}
-		run.tell(time.Now())
-	}
+	run.at.run(ctx, run)
 }
 
 // resolving is one run of a Resolver.
 type resolving struct {
 	*Resolver
-	at    attachment
+	at    station
 	cache *cache
-	timer *time.Timer
 	next  time.Time     // when to ask for the service again
 	pause time.Duration // until the time after that
 	hosts []Host
 	err   string
 }
 
-// look follows the node to where its addresses are. What is known stands until
-// its time is over.
-func (r *resolving) look() {
-	changed, err := r.at.update()
-	if changed {
-		r.complain(err)
-		r.soon()
-	}
+// moved asks at the new place. What is known stands until its time is over.
+func (r *resolving) moved(_ place, err error) {
+	r.complain(err)
+	r.soon()
 }
 
-// learn takes what a response says, and asks for what it leaves open.
-func (r *resolving) learn(msg *dns.Msg, now time.Time) {
-	if news := r.cache.learn(msg, now); news && len(r.cache.missing(now)) > 0 {
+// receive takes what a response says, and asks for what it leaves open.
+func (r *resolving) receive(in packet) {
+	if !in.msg.Response {
+		return
+	}
+	now := time.Now()
+	if news := r.cache.learn(in.msg, now); news && len(r.cache.missing(now)) > 0 {
 		r.soon()
 	}
 }
@@ -112,8 +76,9 @@ func (r *resolving) soon() {
 	r.next = time.Now().Add(firstQuestion + rand.N(sharedSpread))
 }
 
-// ask sends the questions that are due.
-func (r *resolving) ask(now time.Time) {
+// act sends the questions that are due.
+func (r *resolving) act() {
+	now := time.Now()
 	r.cache.expire(now)
 	questions := r.cache.due(now)
 	if r.at.group == nil {
@@ -132,9 +97,10 @@ func (r *resolving) ask(now time.Time) {
 	}
 }
 
-// tell makes the hosts known if they changed, and sets the timer to when they
-// may change or there is something to ask.
-func (r *resolving) tell(now time.Time) {
+// settle makes the hosts known if they changed, and says when they may change
+// again or there is something to ask.
+func (r *resolving) settle() time.Time {
+	now := time.Now()
 	if hosts := r.cache.hosts(now); !reflect.DeepEqual(hosts, r.hosts) {
 		r.hosts = hosts
 		r.Notify(hosts)
@@ -143,7 +109,7 @@ func (r *resolving) tell(now time.Time) {
 	if r.at.group != nil {
 		next = r.next
 	}
-	r.timer.Reset(max(0, r.cache.next(next).Sub(now)))
+	return r.cache.next(next)
 }
 
 func (r *resolving) complain(err error) {

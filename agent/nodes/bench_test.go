@@ -54,7 +54,7 @@ func BenchmarkList2000(b *testing.B) {
 		s.Replace(items, "9")
 		l, items = nil, nil
 		records, stale, _ := s.get()
-		snapshot := newSnapshot(records, "worker-0000.demo.example.com", testSpec(6443), stale)
+		snapshot := newSnapshot(records, "worker-0000.demo.example.com", testSpec(6443), stale, Bootstrap{})
 		kept = heap() - before
 		runtime.KeepAlive(snapshot)
 		runtime.KeepAlive(s)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -38,7 +39,10 @@ type client struct {
 	failed  failures
 	watches map[*openWatch]struct{}
 	inUse   string // the server that answered last; empty if none did
-	loadErr string // last said about the kubeconfig
+	contact time.Time
+	silent  bool // no server answered, which was said
+
+	loading trouble.Trouble // with the kubeconfig
 }
 
 // openWatch is a watch that goes on.
@@ -51,6 +55,9 @@ type openWatch struct {
 // Stop ends the watch.
 func (w *openWatch) Stop() {
 	w.client.mu.Lock()
+	if _, open := w.client.watches[w]; open {
+		w.client.contact = time.Now()
+	}
 	delete(w.client.watches, w)
 	w.client.mu.Unlock()
 	w.Interface.Stop()
@@ -97,7 +104,7 @@ func (c *client) connection() (*connection, error) {
 	if err == nil && (old == nil || !creds.equal(old.credentials)) {
 		fresh, err = newConnection(creds)
 	}
-	c.sayLoad(err)
+	c.loading.Warn(c.log, err, "cannot use the kubeconfig", "can use the kubeconfig again", "have", c.conn != nil)
 	if fresh != nil {
 		c.conn, c.failed = fresh, failures{}
 	}
@@ -113,18 +120,6 @@ func (c *client) connection() (*connection, error) {
 		return nil, err
 	}
 	return conn, nil
-}
-
-// sayLoad logs what is wrong with the kubeconfig, once.
-func (c *client) sayLoad(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != c.loadErr {
-		c.log.Warn("cannot use the kubeconfig", "error", text, "have", c.conn != nil)
-	}
-	c.loadErr = text
 }
 
 // setSpec replaces the cluster's configuration.
@@ -207,10 +202,22 @@ func (c *client) succeeded(server string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failed, server)
+	c.contact, c.silent = time.Now(), false
 	if c.inUse != server {
 		c.log.Info("reading from API server", "server", server, "before", c.inUse)
 		c.inUse = server
 	}
+}
+
+// contacted says whether an API server is read from, and when one last was: a
+// watch that goes on is contact for all of its time.
+func (c *client) contacted() (reachable bool, last time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.watches) > 0 {
+		return true, time.Now()
+	}
+	return c.inUse != "", c.contact
 }
 
 func (c *client) fail(server string, err error) {
@@ -224,10 +231,10 @@ func (c *client) fail(server string, err error) {
 func (c *client) nobody() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inUse != "" {
-		c.log.Warn("no API server answers; going on with what was known last", "last", c.inUse)
-		c.inUse = ""
+	if !c.silent {
+		c.log.Warn("no API server answers; going on with what was known last", "before", c.inUse)
 	}
+	c.inUse, c.silent = "", true
 }
 
 // watching adds a watch to those that a change of credentials or server ends.

@@ -182,8 +182,7 @@ func (s *fakeServer) stop() {
 	if s.server == nil {
 		return
 	}
-	s.server.CloseClientConnections()
-	s.server.Close()
+	daemon.CloseServer(s.server)
 	s.server = nil
 }
 

@@ -16,7 +16,7 @@ import (
 // with 2,000 nodes that each carry the list of their images, and the binary goes
 // without the types of the whole API.
 
-// coreV1 is the API's group and version of Nodes and Pods.
+// coreV1 is the API's group and version of all that is read.
 var coreV1 = schema.GroupVersion{Version: "v1"}
 
 // codecs decode what watches send.
@@ -26,18 +26,19 @@ func newCodecs() runtime.NegotiatedSerializer {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(coreV1.WithKind("Node"), &nodeObject{})
 	s.AddKnownTypeWithName(coreV1.WithKind("Pod"), &podObject{})
+	s.AddKnownTypeWithName(coreV1.WithKind("ConfigMap"), &configMapObject{})
 	metav1.AddToGroupVersion(s, coreV1)
 	return serializer.NewCodecFactory(s).WithoutConversion()
 }
 
 // meta is the part of an object's metadata that is needed.
 type meta struct {
-	Name            string            `json:"name"`
-	Namespace       string            `json:"namespace"`
-	ResourceVersion string            `json:"resourceVersion"`
-	Deleted         *metav1.Time      `json:"deletionTimestamp"`
-	Labels          map[string]string `json:"labels"`
-	Annotations     annotations       `json:"annotations"`
+	Name            string       `json:"name"`
+	Namespace       string       `json:"namespace"`
+	ResourceVersion string       `json:"resourceVersion"`
+	Deleted         *metav1.Time `json:"deletionTimestamp"`
+	Labels          labels       `json:"labels"`
+	Annotations     annotations  `json:"annotations"`
 }
 
 // annotations are those that are needed.
@@ -53,6 +54,8 @@ type annotations struct {
 	CurrentConfig string `json:"machineconfiguration.openshift.io/currentConfig"`
 	DesiredConfig string `json:"machineconfiguration.openshift.io/desiredConfig"`
 	State         string `json:"machineconfiguration.openshift.io/state"`
+	// Of the installer, on the ConfigMap etcd-endpoints.
+	EtcdBootstrap string `json:"alpha.installer.openshift.io/etcd-bootstrap"`
 }
 
 // GetObjectMeta makes the objects known to client-go.
@@ -97,6 +100,15 @@ type podCondition struct {
 
 // DeepCopyObject is part of runtime.Object, as nodeObject's.
 func (p *podObject) DeepCopyObject() runtime.Object { c := *p; return &c }
+
+// configMapObject is a ConfigMap.
+type configMapObject struct {
+	metav1.TypeMeta `json:",inline"`
+	meta            `json:"metadata"`
+}
+
+// DeepCopyObject is part of runtime.Object, as nodeObject's.
+func (c *configMapObject) DeepCopyObject() runtime.Object { o := *c; return &o }
 
 // list is a list of objects.
 type list[T any] struct {

@@ -38,19 +38,21 @@ func (r real) move(name, addr string) {
 	r.api.Patch("/api/v1/nodes/"+name+"/status", []byte(`{"status":{"addresses":[`+internal(addr)+`]}}`))
 }
 
-// grant applies the manifests with the agent's rights.
+// grant applies the manifests with the agent's rights to read nodes.
 func (r real) grant() {
 	r.t.Helper()
-	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
-	for _, m := range []struct{ name, collection string }{
-		{manifest.ClusterRole, "clusterroles"}, {manifest.ClusterRoleBinding, "clusterrolebindings"},
-	} {
-		data, err := manifest.Render(m.name, manifest.Params{})
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		r.api.Create(rbac+m.collection, data)
+	r.apply(manifest.ClusterRole, "clusterroles")
+	r.apply(manifest.ClusterRoleBinding, "clusterrolebindings")
+}
+
+// apply makes an object of RBAC from a rendered manifest.
+func (r real) apply(name, collection string) {
+	r.t.Helper()
+	data, err := manifest.Render(name, manifest.Params{})
+	if err != nil {
+		r.t.Fatal(err)
 	}
+	r.api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, data)
 }
 
 // TestRealAPIServer goes through what happens to a node of a real API server, in
@@ -129,6 +131,70 @@ func TestRealAPIServer(t *testing.T) {
 	stop()
 
 	t.Run("HardCase21", func(t *testing.T) { testRouters(t, r) })
+	r.api.Start()
+	t.Run("HardCase13", func(t *testing.T) { testBootstrap(t, r) })
+}
+
+// testBootstrap begins without the rights for the one ConfigMap, which keeps
+// nobody from watching the nodes.
+func testBootstrap(t *testing.T, r real) {
+	const (
+		configMaps = "/api/v1/namespaces/openshift-etcd/configmaps"
+		role       = "namespaces/openshift-etcd/role"
+	)
+	r.api.Create("/api/v1/namespaces", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: openshift-etcd}}"))
+	annotate := func(value string) {
+		t.Helper()
+		r.api.Patch(configMaps+"/etcd-endpoints", fmt.Appendf(nil,
+			"{metadata: {annotations: {alpha.installer.openshift.io/etcd-bootstrap: %s}}}", value))
+	}
+	r.opts.Bootstrap = true
+	w, stop := r.run()
+	want := func(b Bootstrap) {
+		t.Helper()
+		await(t, r.log, fmt.Sprintf("bootstrap %+v", b), func() bool { s, _ := w.Current(); return s.Bootstrap == b })
+	}
+	await(t, r.log, "the refusal", func() bool { return r.log.lines("refuses to list configmaps") == 1 })
+	r.set("worker-2", "192.0.2.32", "")
+	r.awaitPeers(w, false, "worker-1=192.0.2.31", "worker-2=192.0.2.32")
+	r.apply(manifest.Role, role+"s")
+	r.apply(manifest.RoleBinding, role+"bindings")
+	await(t, r.log, "the permission", func() bool { return r.log.lines("list and watch configmaps again") == 1 })
+	for _, words := range []string{"manifests/rolebinding.yaml", "resourceNames [etcd-endpoints]"} {
+		if n := r.log.lines(words); n != 1 {
+			t.Errorf("%d lines with %q, want 1:\n%s", n, words, r.log)
+		}
+	}
+
+	want(Bootstrap{}) // no ConfigMap says nothing
+	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`))
+	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, data: {a: 192.0.2.10},
+		metadata: {name: etcd-endpoints, annotations: {alpha.installer.openshift.io/etcd-bootstrap: 192.0.2.9}}}`))
+	there, gone := Bootstrap{Address: addrs("192.0.2.9")[0]}, Bootstrap{Address: addrs("192.0.2.9")[0], Gone: true}
+	want(there)
+	annotate("somewhere")
+	await(t, r.log, "the warning", func() bool { return r.log.lines("annotation=somewhere") == 1 })
+	want(there)
+
+	r.api.Kill() // and the agent starts anew meanwhile
+	stop()
+	w, stop = r.run()
+	if s, _ := w.Current(); s.Bootstrap != there {
+		t.Errorf("from disk: %+v", s.Bootstrap)
+	}
+	r.api.Start()
+	r.awaitPeers(w, false, "worker-1=192.0.2.31", "worker-2=192.0.2.32")
+	annotate("null")
+	want(gone)
+	await(t, r.log, "it to be kept", func() bool {
+		known, err := readState(r.saved, "demo")
+		return err == nil && known.Bootstrap == gone
+	})
+	r.api.Delete(configMaps + "/etcd-endpoints")
+	stop()
+	w, _ = r.run()
+	r.awaitPeers(w, false, "worker-1=192.0.2.31", "worker-2=192.0.2.32")
+	want(gone)
 }
 
 // testRouters needs no rights of the agent's own: a node may read its own pods.
@@ -147,7 +213,8 @@ func testRouters(t *testing.T, r real) {
 	router("default", "master-0", "default", false)
 
 	r.opts.RouterPods = true
-	w, _ := r.run()
+	w, stop := r.run()
+	defer stop() // the state on disk is one Watcher's alone
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	routers := w.Routers(ctx)

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"encoding/json"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,9 +17,9 @@ type record struct {
 	// Addresses are those of the Node's status, in its order.
 	Addresses []netip.Addr `json:"addresses"`
 	// Host are those of OVN-Kubernetes' annotations, sorted.
-	Host   []netip.Addr      `json:"host,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Update Update            `json:"update,omitzero"`
+	Host   []netip.Addr `json:"host,omitempty"`
+	Labels labels       `json:"labels,omitempty"`
+	Update Update       `json:"update,omitzero"`
 }
 
 // Update is how far a node's update is.
@@ -37,7 +36,7 @@ type Update struct {
 
 func (r *record) equal(o *record) bool {
 	return r.Name == o.Name && r.Update == o.Update && slices.Equal(r.Addresses, o.Addresses) &&
-		slices.Equal(r.Host, o.Host) && maps.Equal(r.Labels, o.Labels)
+		slices.Equal(r.Host, o.Host) && slices.Equal(r.Labels, o.Labels)
 }
 
 // newRecord takes from a Node what is kept of it.
@@ -109,7 +108,7 @@ func usable(a netip.Addr) bool {
 // there is any, for the annotations list storage networks and the like too. A
 // VIP never is a node's address.
 func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
-	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels}
+	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels.only(selecting(spec))}
 	for _, a := range r.Addresses {
 		if !isVIP(spec, a) {
 			p.Addresses = append(p.Addresses, a)
@@ -139,14 +138,25 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 	return p
 }
 
+// selecting says which labels decide what a node does: roles, and those that
+// groups select their nodes by.
+func selecting(spec *v1alpha1.ClusterConfigSpec) func(key string) bool {
+	return func(key string) bool {
+		return strings.HasPrefix(key, v1alpha1.RoleLabel("")) ||
+			slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { _, ok := g.NodeSelector[key]; return ok })
+	}
+}
+
 func isVIP(spec *v1alpha1.ClusterConfigSpec, a netip.Addr) bool {
 	return slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, a) })
 }
 
 // role is the pool that the labels say. Nodes of a custom pool have the
 // worker's label too; nodes with no such label are taken for workers.
-func role(labels map[string]string) string {
-	has := func(role string) bool { _, ok := labels[v1alpha1.RoleLabel(role)]; return ok }
+func role(l labels) string {
+	has := func(role string) bool {
+		return slices.ContainsFunc(l, func(l label) bool { return l.Key == v1alpha1.RoleLabel(role) })
+	}
 	switch {
 	case has(v1alpha1.RoleMaster), has("control-plane"):
 		return v1alpha1.RoleMaster
@@ -154,8 +164,8 @@ func role(labels map[string]string) string {
 		return v1alpha1.RoleArbiter
 	}
 	custom := ""
-	for label := range labels {
-		name, ok := strings.CutPrefix(label, v1alpha1.RoleLabel(""))
+	for _, x := range l {
+		name, ok := strings.CutPrefix(x.Key, v1alpha1.RoleLabel(""))
 		if ok && name != "" && name != v1alpha1.RoleWorker && (custom == "" || name < custom) {
 			custom = name
 		}

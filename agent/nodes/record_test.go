@@ -157,7 +157,7 @@ func TestRecordKeepsUpdate(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		t.Fatal(err)
 	}
-	want := &record{Name: "n", Labels: map[string]string{"a": "b"}, Update: Update{
+	want := &record{Name: "n", Labels: labels{{"a", "b"}}, Update: Update{
 		CurrentConfig: "rendered-1", DesiredConfig: "rendered-2", State: "Working", KubeletVersion: "v1.34.2",
 	}}
 	if d := cmp.Diff(want, newRecord(&n), compareAddrs); d != "" {

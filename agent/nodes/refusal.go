@@ -1,24 +1,42 @@
 package nodes
 
 import (
-	"fmt"
 	"log/slog"
 	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Files and name of the rights that the renderer emits. templates/manifest has
-// them; a test compares.
-const (
-	rightsName  = "vipgen-agent"
-	rightsFiles = "manifests/clusterrole.yaml and manifests/clusterrolebinding.yaml"
+// rightsName is the name of the rights that the renderer emits. templates/manifest
+// has them; a test compares.
+const rightsName = "vipgen-agent"
+
+// rights are what it takes to read a resource: the rule that lets it, and what to
+// do where it is missing.
+type rights struct{ rule, remedy string }
+
+var (
+	nodesRights = rights{
+		`a rule with apiGroups [""], resources [nodes], verbs [get list watch]`,
+		"manifests/clusterrole.yaml and manifests/clusterrolebinding.yaml (ClusterRole " + rightsName + ", bound to the group system:nodes)",
+	}
+	// Pods of its own node are what the Node authorizer lets every node read, so
+	// there is no manifest for them.
+	podsRights = rights{
+		`a rule with apiGroups [""], resources [pods], verbs [get list watch]`,
+		"nothing of vipgen: the Node authorizer lets a node read its own pods; check that it is on",
+	}
+	endpointsRights = rights{
+		`a rule with apiGroups [""], resources [configmaps], resourceNames [` + endpointsName + `], verbs [get list watch]`,
+		"manifests/role.yaml and manifests/rolebinding.yaml (Role " + rightsName + " in " + endpointsNamespace + ", bound to the group system:nodes)",
+	}
 )
 
 // refusals says once that RBAC refuses to show a resource, and once that it no
 // longer does (hard case 22).
 type refusals struct {
 	log     *slog.Logger
+	rights  rights
 	refused bool
 }
 
@@ -32,7 +50,7 @@ func (r *refusals) note(verb, resource string, err error) {
 	case apierrors.IsForbidden(err) && !r.refused:
 		r.refused = true
 		r.log.Error("the API server refuses to "+verb+" "+resource+"; going on with what was known last",
-			"user", user(err), "missing", rule(resource), "apply", remedy(resource), "answer", err.Error())
+			"user", user(err), "missing", r.rights.rule, "apply", r.rights.remedy, "answer", err.Error())
 	case err == nil && verb == "watch" && r.refused:
 		r.refused = false
 		r.log.Info("the API server lets this node list and watch " + resource + " again")
@@ -44,17 +62,4 @@ func user(err error) string {
 		return m[1]
 	}
 	return "unknown"
-}
-
-func rule(resource string) string {
-	return fmt.Sprintf(`a rule with apiGroups [""], resources [%s], verbs [get list watch]`, resource)
-}
-
-// remedy says what to do. Pods of its own node are what the Node authorizer
-// lets every node read, so there is no manifest for them.
-func remedy(resource string) string {
-	if resource != "nodes" {
-		return "nothing of vipgen: the Node authorizer lets a node read its own " + resource + "; check that it is on"
-	}
-	return rightsFiles + " (ClusterRole " + rightsName + ", bound to the group system:nodes)"
 }

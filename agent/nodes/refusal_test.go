@@ -9,23 +9,28 @@ import (
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
-// TestRightsNamed checks that the message about missing rights names what the
+// TestRightsNamed checks that the messages about missing rights name what the
 // renderer emits.
 func TestRightsNamed(t *testing.T) {
-	for _, file := range []string{manifest.ClusterRole, manifest.ClusterRoleBinding} {
-		if !strings.Contains(rightsFiles, "manifests/"+file+".yaml") {
-			t.Errorf("%q does not name %s", rightsFiles, file)
+	for file, said := range map[string]rights{
+		manifest.ClusterRole: nodesRights, manifest.ClusterRoleBinding: nodesRights,
+		manifest.Role: endpointsRights, manifest.RoleBinding: endpointsRights,
+	} {
+		if !strings.Contains(said.remedy, "manifests/"+file+".yaml") {
+			t.Errorf("%q does not name %s", said.remedy, file)
 		}
 		data, err := manifest.Render(file, manifest.Params{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var object struct{ Metadata struct{ Name string } }
+		var object struct {
+			Metadata struct{ Name, Namespace string }
+		}
 		if err := yaml.Unmarshal(data, &object); err != nil {
 			t.Fatal(err)
 		}
-		if object.Metadata.Name != rightsName {
-			t.Errorf("%s is called %q, not %q", file, object.Metadata.Name, rightsName)
+		if object.Metadata.Name != rightsName || !strings.Contains(said.remedy, object.Metadata.Namespace) {
+			t.Errorf("%s is %+v, not as in %q", file, object.Metadata, said.remedy)
 		}
 	}
 }

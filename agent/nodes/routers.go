@@ -58,7 +58,7 @@ func newRouters(c *client, node string, log *slog.Logger) *routers {
 			LabelSelector: routerLabel,
 			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 		},
-		refusals: refusals{log: log}, reached: r.store.setReached,
+		refusals: refusals{log: log, rights: podsRights}, reached: r.store.setReached,
 	}
 	return r
 }
@@ -67,7 +67,7 @@ func newRouters(c *client, node string, log *slog.Logger) *routers {
 // still answer, but is on its way out.
 func newRouter(p *podObject) router {
 	ready := slices.Contains(p.Status.Conditions, podCondition{Type: "Ready", Status: "True"})
-	return router{controller: p.Labels[routerLabel], ready: ready && p.Deleted == nil}
+	return router{controller: p.Labels.get(routerLabel), ready: ready && p.Deleted == nil}
 }
 
 func (r *routers) run(ctx context.Context) { r.watch.reflect(ctx, r.store, &podObject{}) }

@@ -3,6 +3,7 @@ package nodes
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ type Snapshot struct {
 	// Updates say how far each node's update is, this one's included, sorted by
 	// name.
 	Updates []NodeUpdate
+	// Bootstrap is the host that bootstraps the cluster, if it is watched.
+	Bootstrap Bootstrap
 	// Stale says that no API server vouches for this now: it is what was known
 	// when one last did, perhaps before the agent started.
 	Stale bool
@@ -33,8 +36,11 @@ type NodeUpdate struct {
 }
 
 // newSnapshot is for the node called self. The records are sorted by name.
-func newSnapshot(records []*record, self string, spec *v1alpha1.ClusterConfigSpec, stale bool) *Snapshot {
-	s := &Snapshot{Stale: stale}
+func newSnapshot(records []*record, self string, spec *v1alpha1.ClusterConfigSpec, stale bool, b Bootstrap) *Snapshot {
+	s := &Snapshot{Stale: stale, Bootstrap: b}
+	if isVIP(spec, b.Address) {
+		s.Bootstrap.Address = netip.Addr{}
+	}
 	for _, r := range records {
 		p := r.peer(spec)
 		if r.Name == self {
@@ -48,7 +54,7 @@ func newSnapshot(records []*record, self string, spec *v1alpha1.ClusterConfigSpe
 }
 
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return s.Stale == o.Stale && s.Registered == o.Registered && samePeer(s.Self, o.Self) &&
+	return s.Stale == o.Stale && s.Registered == o.Registered && samePeer(s.Self, o.Self) && s.Bootstrap == o.Bootstrap &&
 		slices.EqualFunc(s.Peers, o.Peers, samePeer) && slices.Equal(s.Updates, o.Updates)
 }
 

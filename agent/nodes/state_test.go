@@ -14,20 +14,20 @@ import (
 func testRecords() []*record {
 	return []*record{
 		{Name: "master-0", Addresses: addrs("192.0.2.10"), Host: addrs("192.0.2.10", "2001:db8::10"),
-			Labels: map[string]string{"node-role.kubernetes.io/master": "", "example.com/rack": "r1"},
+			Labels: labels{{"example.com/rack", "r1"}, {"node-role.kubernetes.io/master", ""}},
 			Update: Update{CurrentConfig: "rendered-master-1", DesiredConfig: "rendered-master-1", State: "Done", KubeletVersion: "v1.34.2"}},
 		{Name: "worker-0.example.com", Addresses: addrs("2001:db8::20")},
 	}
 }
 
 func TestState(t *testing.T) {
-	want := testRecords()
-	data, err := encodeState("demo", want)
+	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: addrs("192.0.2.9")[0]}}
+	data, err := want.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "nodes.json")
-	if got, err := readState(path, "demo"); got != nil || err != nil {
+	if got, err := readState(path, "demo"); got.Nodes != nil || err != nil {
 		t.Errorf("no file: %v, %v", got, err)
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -62,6 +62,7 @@ func TestStateRefused(t *testing.T) {
 		"host order":     fmt.Sprintf(good, `{"name":"a","addresses":[],"host":["192.0.2.2","192.0.2.1"]}`),
 		"label":          fmt.Sprintf(good, `{"name":"a","addresses":[],"labels":{"a b":""}}`),
 		"label's value":  fmt.Sprintf(good, `{"name":"a","addresses":[],"labels":{"a":"}\n"}}`),
+		"bootstrap":      `{"version":1,"cluster":"demo","bootstrap":{"address":"127.0.0.1"},"nodes":[]}`,
 		"update's value": fmt.Sprintf(good, `{"name":"a","addresses":[],"update":{"state":"a\nb"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,18 +85,19 @@ func TestStateRefused(t *testing.T) {
 // FuzzDecodeState checks that what is accepted is valid and comes out again as
 // it went in.
 func FuzzDecodeState(f *testing.F) {
-	data, err := encodeState("demo", testRecords())
+	data, err := state{Cluster: "demo", Nodes: testRecords()}.encode()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
 	f.Add([]byte(`{"version":1,"cluster":"demo","nodes":[{"name":"a","addresses":null,"labels":{}}]}`))
+	f.Add([]byte(`{"version":1,"cluster":"demo","bootstrap":{"gone":true},"nodes":[]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		records, err := decodeState(in, "demo")
+		known, err := decodeState(in, "demo")
 		if err != nil {
 			return
 		}
-		out, err := encodeState("demo", records)
+		out, err := known.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,11 +105,14 @@ func FuzzDecodeState(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
-		for i := range records {
-			if !records[i].equal(again[i]) {
-				t.Errorf("node %d: %+v, then %+v", i, records[i], again[i])
+		if again.Bootstrap != known.Bootstrap {
+			t.Errorf("bootstrap %+v, then %+v", known.Bootstrap, again.Bootstrap)
+		}
+		for i := range known.Nodes {
+			if !known.Nodes[i].equal(again.Nodes[i]) {
+				t.Errorf("node %d: %+v, then %+v", i, known.Nodes[i], again.Nodes[i])
 			}
 		}
-		newSnapshot(records, "a", testSpec(6443), true)
+		newSnapshot(known.Nodes, "a", testSpec(6443), true, known.Bootstrap)
 	})
 }

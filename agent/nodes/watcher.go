@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -35,6 +37,8 @@ type Options struct {
 	Quiet, MaxDelay time.Duration
 	// RouterPods says to watch the router pods of this node too.
 	RouterPods bool
+	// Bootstrap says to watch too where the host is that bootstraps the cluster.
+	Bootstrap bool
 	// Log is where it is said what changed and why.
 	Log *slog.Logger
 }
@@ -47,7 +51,8 @@ type Watcher struct {
 	log       *slog.Logger
 	client    *client
 	nodes     *store[nodeObject, *record]
-	routers   *routers // nil if not watched
+	routers   *routers        // nil if not watched
+	bootstrap *bootstrapWatch // nil if not watched
 	feed      feed[Snapshot]
 
 	change chan bool // something changed; true: hand it on at once
@@ -55,10 +60,11 @@ type Watcher struct {
 	mu      sync.Mutex
 	cluster *v1alpha1.ClusterConfig
 
-	saveErr string // last said about the state; of the goroutine of Run alone
+	saving trouble.Trouble // of the last known state
 }
 
-// New returns a Watcher that does nothing until Run.
+// New returns a Watcher that has the last known state, if there is one on disk,
+// and does nothing until Run.
 func New(o Options) (*Watcher, error) {
 	switch {
 	case o.Node == "" || o.Role == "":
@@ -92,6 +98,11 @@ func New(o Options) (*Watcher, error) {
 	if o.RouterPods {
 		w.routers = newRouters(w.client, o.Node, o.Log)
 	}
+	known := w.readState()
+	if o.Bootstrap {
+		w.bootstrap = newBootstrapWatch(w.client, known.Bootstrap, func() { w.changed(false) }, o.Log)
+	}
+	w.restore(known.Nodes)
 	return w, nil
 }
 
@@ -125,44 +136,51 @@ func (w *Watcher) SetCluster(c *v1alpha1.ClusterConfig) {
 // Run watches until ctx ends. It is called once; nothing is left when it
 // returns.
 func (w *Watcher) Run(ctx context.Context) {
-	w.restore()
 	var all sync.WaitGroup
 	all.Go(func() { w.client.run(ctx) })
 	all.Go(func() {
 		r := &resource[nodeObject]{
-			client: w.client, name: "nodes", refusals: refusals{log: w.log}, reached: w.nodes.setReached,
+			client: w.client, name: "nodes", refusals: refusals{log: w.log, rights: nodesRights}, reached: w.nodes.setReached,
 		}
 		r.reflect(ctx, w.nodes, &nodeObject{})
 	})
 	if w.routers != nil {
 		all.Go(func() { w.routers.run(ctx) })
 	}
+	if w.bootstrap != nil {
+		all.Go(func() { w.bootstrap.run(ctx) })
+	}
 	w.deliver(ctx)
 	all.Wait()
 }
 
-// restore begins with the state on disk, if there is one (hard case 19).
-func (w *Watcher) restore() {
+// readState gives the state on disk, an empty one if that is worth nothing.
+func (w *Watcher) readState() state {
 	if w.stateFile == "" {
-		return
+		return state{}
 	}
-	w.mu.Lock()
-	cluster := w.cluster.Metadata.Name
-	w.mu.Unlock()
-	records, err := readState(w.stateFile, cluster)
+	known, err := readState(w.stateFile, w.cluster.Metadata.Name)
 	if err != nil {
 		w.log.Warn("ignoring the last known state on disk", "file", w.stateFile, "error", err.Error())
 	}
+	return known
+}
+
+// restore begins with what was known last (hard case 19).
+func (w *Watcher) restore(records []*record) {
 	if len(records) == 0 {
 		return
 	}
-	w.nodes.mu.Lock()
 	for _, r := range records {
 		w.nodes.items[r.Name] = r
 	}
-	w.nodes.mu.Unlock()
 	w.publish("the last known state on disk")
 }
+
+// giveBackAfter is how long after a change the memory that was taken to read and
+// apply it goes back to the system: a list of thousands of nodes takes several
+// times what is kept of it, and Go would keep most of that for minutes.
+const giveBackAfter = 5 * time.Second
 
 // changed wakes deliver up.
 func (w *Watcher) changed(now bool) {
@@ -183,6 +201,8 @@ func (w *Watcher) deliver(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
+	used := time.NewTimer(giveBackAfter) // by restore
+	defer used.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -201,7 +221,10 @@ func (w *Watcher) deliver(ctx context.Context) {
 			first, urgent = time.Time{}, false
 			if w.publish("the API") {
 				handed = time.Now()
+				used.Reset(giveBackAfter)
 			}
+		case <-used.C:
+			debug.FreeOSMemory()
 		}
 	}
 }
@@ -213,11 +236,15 @@ func (w *Watcher) publish(source string) bool {
 	w.mu.Lock()
 	cluster := w.cluster
 	w.mu.Unlock()
+	var bootstrap Bootstrap
+	if w.bootstrap != nil {
+		bootstrap = w.bootstrap.current()
+	}
 	records, stale, synced := w.nodes.get()
 	if !synced && len(records) == 0 {
 		return false
 	}
-	s := newSnapshot(records, w.node, &cluster.Spec, stale)
+	s := newSnapshot(records, w.node, &cluster.Spec, stale, bootstrap)
 	old, ok := w.feed.current()
 	if !ok || !s.equal(&old) {
 		w.client.setNodes(s.all())
@@ -227,7 +254,8 @@ func (w *Watcher) publish(source string) bool {
 		ok = false
 	}
 	if synced {
-		w.save(cluster.Metadata.Name, records)
+		kept := selected(records, selecting(&cluster.Spec))
+		w.save(state{Cluster: cluster.Metadata.Name, Bootstrap: bootstrap, Nodes: kept})
 	}
 	return ok
 }
@@ -248,20 +276,13 @@ func (w *Watcher) say(source string, old, s *Snapshot, first bool) {
 }
 
 // save keeps the state for the next start, if it changed.
-func (w *Watcher) save(cluster string, records []*record) {
+func (w *Watcher) save(s state) {
 	if w.stateFile == "" {
 		return
 	}
-	data, err := encodeState(cluster, records)
+	data, err := s.encode()
 	if err == nil {
 		_, err = atomicfile.Write(w.stateFile, data, 0o600)
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != w.saveErr {
-		w.log.Warn("cannot keep the last known state on disk", "file", w.stateFile, "error", text)
-	}
-	w.saveErr = text
+	w.saving.Warn(w.log, err, "cannot keep the last known state on disk", "can keep the last known state on disk again", "file", w.stateFile)
 }

@@ -128,7 +128,7 @@ func TestWatch(t *testing.T) {
 	c.set("master-0", masterLabels+`,"example.com/rack":"r1"`, "192.0.2.10")
 	await(t, h.log, "registration", func() bool { s, _ := w.Current(); return s.Registered })
 	s, _ := w.Current()
-	if s.Self.Role != "master" || s.Self.Labels["example.com/rack"] != "r1" {
+	if s.Self.Role != "master" || s.Self.Labels["node-role.kubernetes.io/master"] != "" {
 		t.Errorf("self: %+v", s.Self)
 	}
 
@@ -265,6 +265,9 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	server.stop()
 
 	w, stop = h.run()
+	if _, ok := w.Current(); !ok { // before anything was decided without it
+		t.Error("nothing is known at once")
+	}
 	h.awaitPeers(w, true, "master-1=192.0.2.11")
 	if s, _ := w.Current(); !s.Registered || s.Self.Role != "master" {
 		t.Errorf("from disk: %+v", s)

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +27,11 @@ type Dir struct {
 	path string
 	mu   sync.Mutex
 	held map[string]published
+	late map[string]*time.Timer // writes that are tried again
 }
+
+// writeAgain is when to try again what could not be written.
+const writeAgain = time.Second
 
 // published is a file that this process wrote, open for the sake of its lock.
 type published struct {
@@ -38,7 +44,7 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("shared state: %w", err)
 	}
-	return &Dir{path: path, held: map[string]published{}}, nil
+	return &Dir{path: path, held: map[string]published{}, late: map[string]*time.Timer{}}, nil
 }
 
 func (d *Dir) file(name string) string { return filepath.Join(d.path, name+".json") }
@@ -46,6 +52,10 @@ func (d *Dir) file(name string) string { return filepath.Join(d.path, name+".jso
 // Publish makes v, as JSON, what readers of name see from now on, until this
 // process ends or publishes anew. A name has one writer; where a pod is replaced
 // and two of them meet, the later one counts.
+//
+// When v cannot be written, as on a full disk, what was published before does not
+// count any more, since it is not so: readers find no writer. It is tried again
+// until it is there or replaced; the error is for the log.
 func (d *Dir) Publish(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -53,44 +63,73 @@ func (d *Dir) Publish(name string, v any) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.publish(name, data)
+}
+
+func (d *Dir) publish(name string, data []byte) error {
+	if late := d.late[name]; late != nil {
+		late.Stop()
+		delete(d.late, name)
+	}
 	before, again := d.held[name]
 	if again && bytes.Equal(before.data, data) && owns(before.file, d.file(name)) {
 		return nil
 	}
 	f, err := d.write(name, data)
-	if err != nil {
-		return fmt.Errorf("shared state %s: %w", name, err)
-	}
-	d.held[name] = published{file: f, data: data}
 	if again {
 		before.file.Close()
+		delete(d.held, name)
 	}
+	if err != nil {
+		d.later(name, data)
+		// The temporary file has another name at every attempt, whereas the same
+		// trouble is to read the same.
+		if number := syscall.Errno(0); errors.As(err, &number) {
+			err = number
+		}
+		return fmt.Errorf("shared state %s: %w", d.file(name), err)
+	}
+	d.held[name] = published{file: f, data: data}
 	return nil
+}
+
+// later tries again unless something else was published meanwhile.
+func (d *Dir) later(name string, data []byte) {
+	var timer *time.Timer
+	timer = time.AfterFunc(writeAgain, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.late[name] == timer {
+			d.publish(name, data) // the error was returned the first time
+		}
+	})
+	d.late[name] = timer
 }
 
 // write puts a file in place that is locked already, so that there is no moment
 // at which a reader takes it for one of a writer that is gone.
-func (d *Dir) write(name string, data []byte) (f *os.File, err error) {
-	f, err = os.CreateTemp(d.path, "."+name+".*")
+func (d *Dir) write(name string, data []byte) (*os.File, error) {
+	f, err := os.CreateTemp(d.path, "."+name+".*")
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
+	if err := place(f, data, d.file(name)); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+func place(f *os.File, data []byte, path string) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, err
+		return err
 	}
 	if err := f.Chmod(0o644); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := f.Write(data); err != nil {
-		return nil, err
+		return err
 	}
-	return f, os.Rename(f.Name(), d.file(name))
+	return os.Rename(f.Name(), path)
 }
 
 // owns says whether the open file is the one that the path names.
@@ -107,6 +146,10 @@ func owns(f *os.File, path string) bool {
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for name, late := range d.late {
+		late.Stop()
+		delete(d.late, name)
+	}
 	var errs []error
 	for name, p := range d.held {
 		if owns(p.file, d.file(name)) {

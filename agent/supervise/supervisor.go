@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/trouble"
 )
 
 // Supervisor keeps a daemon running.
@@ -23,20 +26,25 @@ type Supervisor struct {
 	mu       sync.Mutex
 	process  *Process
 	restarts int
+
+	failing trouble.Trouble // of Run's goroutine
+	quiet   bool            // it failed like this before
 }
 
 // Run starts the daemon, and again whenever it ends, until ctx ends. Then it
 // stops the daemon, which takes at most the command's grace, and returns. There
-// is nothing that it gives up on.
+// is nothing that it gives up on. A daemon that goes on ending in the same way is
+// logged the first time, and once more when it has run well.
 func (s *Supervisor) Run(ctx context.Context) {
 	for {
 		began := time.Now()
-		s.once(ctx)
+		err := s.once(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		wait := s.Backoff.next(time.Since(began))
-		s.Log.Info("daemon will be started again", "daemon", s.Command.Path, "in", wait)
+		s.quiet = s.failing.Error(s.Log, err, "the daemon does not run; it is started again and again",
+			"the daemon runs well again", "daemon", s.Command.Path)
 		select {
 		case <-ctx.Done():
 			return
@@ -48,30 +56,42 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// once runs the daemon until it or ctx ends.
-func (s *Supervisor) once(ctx context.Context) {
+// errEnded is for a daemon that ended without a complaint.
+var errEnded = errors.New("it ended")
+
+// once runs the daemon until it or ctx ends, and says how it did. It returns nil
+// only if ctx has ended.
+func (s *Supervisor) once(ctx context.Context) error {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
-			s.Log.Error("daemon cannot be started", "daemon", s.Command.Path, "error", err)
-			return
+			return fmt.Errorf("before the start: %w", err)
 		}
 	}
 	p, err := Start(s.Command)
 	if err != nil {
-		s.Log.Error("daemon cannot be started", "daemon", s.Command.Path, "error", err)
-		return
+		return err
 	}
-	s.Log.Info("daemon started", "daemon", s.Command.Path, "pid", p.PID())
+	if !s.quiet {
+		s.Log.Info("daemon started", "daemon", s.Command.Path, "pid", p.PID())
+	}
 	s.set(p)
 	defer s.set(nil)
-	select {
-	case <-ctx.Done():
-		// Within the grace, although ctx has ended: a proper stop is what makes a
-		// peer take over at once.
-		p.Stop(context.WithoutCancel(ctx))
-		s.Log.Info("daemon stopped", "daemon", s.Command.Path)
-	case <-p.Done():
-		s.Log.Error("daemon ended", "daemon", s.Command.Path, "error", p.Err())
+	well := time.NewTimer(s.Backoff.well())
+	defer well.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			// Within the grace, although ctx has ended: a proper stop is what makes a
+			// peer take over at once.
+			p.Stop(context.WithoutCancel(ctx))
+			s.Log.Info("daemon stopped", "daemon", s.Command.Path)
+			return nil
+		case <-p.Done():
+			return cmp.Or(p.Err(), errEnded)
+		case <-well.C:
+			s.failing.Error(s.Log, nil, "", "the daemon runs well again", "daemon", s.Command.Path, "pid", p.PID())
+			s.quiet = false
+		}
 	}
 }
 
@@ -126,11 +146,13 @@ type Backoff struct {
 
 // next returns the wait after a daemon ran for that long.
 func (b *Backoff) next(ran time.Duration) time.Duration {
-	low, high, well := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second), cmp.Or(b.Well, 30*time.Second)
-	if b.last == 0 || ran >= well {
+	low, high := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second)
+	if b.last == 0 || ran >= b.well() {
 		b.last = low
 	} else {
 		b.last = min(2*b.last, high)
 	}
 	return b.last
 }
+
+func (b *Backoff) well() time.Duration { return cmp.Or(b.Well, 30*time.Second) }

@@ -1,9 +1,14 @@
 package supervise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,5 +66,54 @@ func TestSupervisor(t *testing.T) {
 	<-ended
 	if !gone(second) || s.PID() != 0 {
 		t.Error("the daemon is still there")
+	}
+}
+
+// lines are a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A daemon that ends in the same way again and again is logged for that once, and
+// once more when it runs well.
+func TestEndsAreLoggedOnce(t *testing.T) {
+	var out lines
+	var starts atomic.Int32
+	s := &Supervisor{
+		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: 50 * time.Millisecond},
+		Log:     slog.New(slog.NewTextHandler(&out, nil)),
+		Command: Command{Path: "sh", Args: []string{"-c", `test -e "$0" && exec sleep 1000; exit 7`, filepath.Join(t.TempDir(), "well")}},
+	}
+	s.Before = func(context.Context) error {
+		if starts.Add(1) < 20 {
+			return nil
+		}
+		return os.WriteFile(s.Command.Args[2], nil, 0o644)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	await(t, "20 starts", func() bool { return starts.Load() == 20 && s.PID() != 0 })
+	await(t, "it to run well", func() bool { return strings.Contains(out.String(), "runs well again") })
+	cancel()
+	<-ended
+	for words, want := range map[string]int{"does not run": 1, "runs well again": 1, "daemon started": 2} {
+		if got := strings.Count(out.String(), words); got != want {
+			t.Errorf("%q is logged %d times, want %d:\n%s", words, got, want, out.String())
+		}
 	}
 }

@@ -4,7 +4,9 @@
 package track
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,8 +67,8 @@ func (f *Files) Ensure(terms []keepalived.Term) error {
 	return nil
 }
 
-// Set makes the file of a term say 1 or 0, by a rename, and only if it says
-// something else. A value that could not be written is not taken as written:
+// Set makes the file of a term say 1 or 0, in place, so that a full disk does not
+// keep a priority up that the node has lost, and only if it says something else. A value that could not be written is not taken as written:
 // setting it once more tries again. A term without Ensure is an error.
 func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	value := 0
@@ -86,13 +88,29 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	return err == nil, err
 }
 
+// write takes the room of what is there already; a file that is missing is made.
 func (f *Files) write(name string, value int) error {
-	_, err := atomicfile.Write(filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n"), 0o644)
+	path, text := filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n")
+	err := overwrite(path, text)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = atomicfile.Write(path, text, 0o644)
+	}
 	if err != nil {
 		return fmt.Errorf("track file: %w", err)
 	}
 	f.values[name] = value
 	return nil
+}
+
+// overwrite replaces the one digit of a file. keepalived never sees it empty,
+// which would read as 0, and looks when the file is closed.
+func overwrite(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(text, 0)
+	return errors.Join(err, file.Close())
 }
 
 // Values says what the files say, sorted by name.

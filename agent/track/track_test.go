@@ -50,16 +50,8 @@ func TestFiles(t *testing.T) {
 		{"ingress-away", false, true, []Value{{"ingress-away", 0}, {"lb-path", 1}}},
 		{"lb-path", false, true, []Value{{"ingress-away", 0}, {"lb-path", 0}}},
 	} {
-		before, err := os.Stat(filepath.Join(dir, step.name))
-		if err != nil {
-			t.Fatal(err)
-		}
 		if changed, err := f.Set(step.name, step.on); changed != step.changed || err != nil {
 			t.Errorf("%+v: changed %v, error %v", step, changed, err)
-		}
-		after, err := os.Stat(filepath.Join(dir, step.name))
-		if err != nil || os.SameFile(before, after) == step.changed {
-			t.Errorf("%+v: replaced %v, error %v", step, !step.changed, err)
 		}
 		if got := f.Values(); !slices.Equal(got, step.want) {
 			t.Errorf("%+v: values %v", step, got)
@@ -101,12 +93,52 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	}
 }
 
-func TestReadOnly(t *testing.T) {
+// tmpfs mounts a small disk on a directory.
+func tmpfs(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// A disk without room for one more file takes every change of those that are
+// there.
+func TestFullDisk(t *testing.T) {
+	dir := tmpfs(t)
+	f := open(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	for _, on := range []bool{true, false, true} {
+		if changed, err := f.Set("lb-path", on); !changed || err != nil {
+			t.Errorf("%v: changed %v, error %v", on, changed, err)
+		}
+	}
+	if got := read(t, dir, "lb-path"); got != "1\n" {
+		t.Errorf("the file has %q", got)
+	}
+	if err := f.Ensure([]keepalived.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("one more file: %v", err)
+	}
+}
+
+// A file that somebody removed is made again.
+func TestRemoved(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	if err := os.Remove(filepath.Join(dir, "lb-path")); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := tmpfs(t)
 	f := open(t, dir)
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -64,6 +65,9 @@ func TestExitCodes(t *testing.T) {
 		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, exitFailed, "no such file"},
 		{"keepalived without a role", []string{"keepalived"}, exitInput, "--role"},
 		{"keepalived without a name", []string{"keepalived", "--role", "master"}, exitInput, "NODE_NAME"},
+		{"mdns without a role", []string{"mdns"}, exitInput, "--role"},
+		{"mdns without a name", []string{"mdns", "--role", "master"}, exitInput, "NODE_NAME"},
+		{"probe of mdns without the job", []string{"probe", "mdns", "--root", t.TempDir()}, exitFinding, "does not run"},
 		{"render without facts", []string{"render", "hosts"}, exitInput, "--facts or --role"},
 		{"render of nothing known", []string{"render", "x"}, exitInput, "invalid argument"},
 		{"probe of nothing", []string{"probe"}, exitInput, "expected a command"},
@@ -94,6 +98,30 @@ func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 		}
 		if c.Short == "" || !strings.Contains(c.Example, "vipgen-agent") {
 			t.Errorf("%s: short help %q, example %q", c.CommandPath(), c.Short, c.Example)
+		}
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk((&app{}).command())
+}
+
+// TestEveryCommandIsDocumented: commands and flags alike.
+func TestEveryCommandIsDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../docs/agent/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !strings.Contains(page, "`--"+f.Name+" ") && !strings.Contains(page, "`, `--"+f.Name+" ") {
+				t.Errorf("%s: flag --%s is not documented", c.CommandPath(), f.Name)
+			}
+		})
+		if c.Name() != "help" && !c.HasSubCommands() && !strings.Contains(page, "`"+c.CommandPath()+"`") {
+			t.Errorf("%s is not documented", c.CommandPath())
 		}
 		for _, child := range c.Commands() {
 			walk(child)

@@ -1,17 +1,18 @@
 package agentcli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/lab/container"
+	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -38,125 +39,89 @@ func withProgram(m *testing.M) int {
 	return m.Run()
 }
 
-// host is a node: a network namespace and a file system.
-type host struct {
-	*netns.Node
+// node is a node of a network, with a file system.
+type node struct {
+	*host.Host
 	network *netns.Network
 	t       *testing.T
-	root    string
 }
 
-func newHost(t *testing.T) host {
+func newNode(t *testing.T, addresses ...string) node {
 	t.Helper()
-	n, err := netns.New()
+	return nodeIn(t, daemon.NewNetwork(t), "master-0", addresses...)
+}
+
+// nodeIn is one of several nodes of a network.
+func nodeIn(t *testing.T, network *netns.Network, name string, addresses ...string) node {
+	t.Helper()
+	h, err := host.New(daemon.AddNode(t, network, name, addresses...), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
+		if err := h.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	node, err := n.AddNode("node")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cluster, err := os.ReadFile("testdata/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host{node, n, t, rootWith(t, string(cluster))}
+	n := node{h, network, t}
+	n.put(v1alpha1.ClusterConfigPath, string(cluster))
+	return n
 }
 
-// put writes a file of the host.
-func (h host) put(path, data string) {
-	h.t.Helper()
-	path = filepath.Join(h.root, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-// expect compares a file of the host.
-func (h host) expect(path, want string) {
-	h.t.Helper()
-	got, err := os.ReadFile(filepath.Join(h.root, path))
-	if err != nil || string(got) != want {
-		h.t.Errorf("%s holds %q (%v), want %q", path, got, err, want)
-	}
-}
-
-// container is the root of a container that has vipgen-agent alone in it, and
-// volumes of the host. Nothing else of the machine can be seen from there.
-func (h host) container(volumes ...string) string {
-	h.t.Helper()
-	root := h.t.TempDir()
-	h.copyProgram(filepath.Join(root, "usr/bin/vipgen-agent"))
-	h.bind("/proc", filepath.Join(root, "proc"), false)
-	for _, v := range volumes {
-		parts := strings.Split(v, ":")
-		if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" {
-			h.t.Fatalf("what is the volume %q?", v)
+func (n node) address(addrs ...string) {
+	n.t.Helper()
+	for _, a := range addrs {
+		if err := n.AddAddress("eth0", netip.MustParsePrefix(a)); err != nil {
+			n.t.Fatal(err)
 		}
-		from := filepath.Join(h.root, parts[0])
-		if err := os.MkdirAll(from, 0o755); err != nil {
-			h.t.Fatal(err)
-		}
-		h.bind(from, filepath.Join(root, parts[1]), len(parts) == 3)
 	}
-	return root
 }
 
-func (h host) copyProgram(to string) {
-	h.t.Helper()
-	data, err := os.ReadFile(program)
+// put writes a file of the node, or replaces it in one step.
+func (n node) put(path, data string) {
+	n.t.Helper()
+	if err := n.Write(path, []byte(data)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// expect compares a file of the node.
+func (n node) expect(path, want string) {
+	n.t.Helper()
+	if got, err := n.Read(path); err != nil || string(got) != want {
+		n.t.Errorf("%s holds %q (%v), want %q", path, got, err, want)
+	}
+}
+
+// images are made of this machine's programs; the agent's holds the agent alone.
+// Each is named after what is in it.
+func images(t *testing.T) map[string]container.Image {
+	t.Helper()
+	coredns, err := filepath.Abs("../../.cache/bin/coredns")
 	if err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-func (h host) bind(from, to string, readOnly bool) {
-	h.t.Helper()
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
-		h.t.Fatalf("mounting needs root: %v", err)
-	}
-	// Before the temporary directory is removed, and what it would reach.
-	h.t.Cleanup(func() {
-		if err := unix.Unmount(to, unix.MNT_DETACH); err != nil {
-			h.t.Error(err)
-		}
-	})
-	if readOnly {
-		if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-			h.t.Fatal(err)
-		}
+	return map[string]container.Image{
+		agentImage: {Programs: map[string]string{"/usr/bin/vipgen-agent": program}},
+		"haproxy":  {Distribution: true},
+		"coredns":  {Distribution: true, Programs: map[string]string{"/coredns": coredns}}, // by `make tools`
 	}
 }
 
-// run executes a command line in the container, on the host's network.
-func (h host) run(container string, command ...string) (out, errOut string, code int) {
-	h.t.Helper()
-	cmd := h.command(context.Background(), container, command...)
-	var o, e bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &o, &e
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		h.t.Fatal(err)
-	}
-	return o.String(), e.String(), cmd.ProcessState.ExitCode()
-}
+const agentImage = "agent"
 
-func (h host) command(ctx context.Context, container string, command ...string) *exec.Cmd {
-	return h.Command(ctx, "chroot", append([]string{container}, command...)...)
+// run runs a container to its end.
+func (n node) run(cfg container.Config) (out, errOut string, code int) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
+	defer cancel()
+	r, err := container.Run(ctx, n.Host, cfg)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return r.Out, r.Err, r.Code
 }

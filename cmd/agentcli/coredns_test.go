@@ -3,7 +3,7 @@ package agentcli
 import (
 	"net"
 	"net/netip"
-	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +43,7 @@ func (r resolver) ask(server, name string, kind uint16) string {
 	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
 	client := &dns.Client{Timeout: time.Second}
 	var conn *dns.Conn
-	err := r.node.Do(func() (err error) {
+	err := r.Do(func() (err error) {
 		conn, err = client.Dial(net.JoinHostPort(server, "53"))
 		return err
 	})
@@ -131,7 +131,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 		t.Errorf("%d reloads for names of nodes", s.Reloads-before.Reloads)
 	}
 
-	r.host.address("192.0.2.99/24")
+	r.address("192.0.2.99/24")
 	r.answers("192.0.2.99", "api.dual.example.com", dns.TypeA, "192.0.2.5")
 	r.answers("192.0.2.99", "master-0.dual.example.com", dns.TypeA, "192.0.2.10 192.0.2.99")
 	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
@@ -150,9 +150,9 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 		t.Errorf("answers %s without an upstream", got)
 	}
 	self := "nameserver 192.0.2.10\nnameserver 127.0.0.53\nnameserver 192.0.2.5\nnameserver 2001:db8:0:1::10\n"
-	r.replace(resolvconf.Source, self+"nameserver 192.0.2.201\n")
+	r.put(resolvconf.Source, self+"nameserver 192.0.2.201\n")
 	r.answers("127.0.0.1", "www.example.org", dns.TypeA, "198.51.100.1")
-	r.replace(resolvconf.Source, "nameserver 192.0.2.202\n"+self)
+	r.put(resolvconf.Source, "nameserver 192.0.2.202\n"+self)
 	r.answers("127.0.0.1", "other.example.org", dns.TypeA, "198.51.100.2")
 	s := r.awaitState("the upstream", func(s coredns.State) bool { return strings.Join(s.Upstreams, " ") == "192.0.2.202" })
 	if s.Restarts != 0 || s.Problem != "" {
@@ -163,44 +163,44 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
-	r.replace(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
+	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
 	s := r.awaitState("the refusal", func(s coredns.State) bool { return strings.Contains(s.Problem, "nonsense") })
 	if !s.Serving || s.PID != first.PID || s.LastRefusal == nil {
 		t.Errorf("%+v", s)
 	}
 	// What CoreDNS finds out only when it is to serve: the port is another's.
 	var taken net.Listener
-	if err := r.node.Do(func() (err error) {
+	if err := r.Do(func() (err error) {
 		taken, err = net.Listen("tcp", "127.0.0.1:5454")
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	r.replace(v1alpha1.CorefileTemplate, template.Template+"\n.:5454 {\n    bind 127.0.0.1\n    whoami\n}\n")
+	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:5454 {\n    bind 127.0.0.1\n    whoami\n}\n")
 	r.awaitState("the failed reload", func(s coredns.State) bool { return strings.Contains(s.Problem, "address already in use") })
 	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeA, "192.0.2.5")
-	if data, err := os.ReadFile(r.host.root + v1alpha1.Corefile); err != nil || strings.Contains(string(data), "5454") {
+	if data, err := r.Read(v1alpha1.Corefile); err != nil || strings.Contains(string(data), "5454") {
 		t.Errorf("%v:\n%s", err, data)
 	}
-	r.replace(v1alpha1.CorefileTemplate, template.Template)
+	r.put(v1alpha1.CorefileTemplate, template.Template)
 	r.awaitState("no problem", func(s coredns.State) bool { return s.Problem == "" && s.Serving })
 }
 
 func TestCoreDNSIsStartedAgain(t *testing.T) {
 	r := newResolver(t)
 	s := r.awaitState("CoreDNS to serve", func(s coredns.State) bool { return s.Serving && s.PID != 0 })
-	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	r.exec("kill", "-KILL", strconv.Itoa(s.PID))
 	r.awaitState("CoreDNS to serve again", func(now coredns.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 }
 
 func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
 	r := newResolver(t)
+	r.restartBelowShell()
 	r.awaitState("CoreDNS to serve", serving)
-	r.kill()
+	r.signal("vipgen-agent", syscall.SIGKILL)
 	r.await("CoreDNS to end", func() bool { return len(r.pids("coredns")) == 0 })
+	r.kill()
 	r.start()
 	r.awaitState("CoreDNS to serve", serving)
 	if code := r.stop(); code != exitOK {
@@ -219,7 +219,7 @@ func TestHardCase25CoreDNSWithoutIPv6(t *testing.T) {
 	r.answers("::1", "api.dual.example.com", dns.TypeAAAA, "2001:db8:0:1::5")
 	r.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 	r.await("a Corefile without IPv6", func() bool {
-		data, err := os.ReadFile(r.host.root + v1alpha1.Corefile)
+		data, err := r.Read(v1alpha1.Corefile)
 		bind, _, _ := strings.Cut(string(data), "    errors\n")
 		return err == nil && !strings.Contains(bind, "::")
 	})

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,10 +15,10 @@ import (
 // Hard case 6: the redirect is there while the haproxy job says that it serves,
 // comes back when it is flushed, and goes with the job that says so or with this.
 func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
-	s := newContainer(t, pod.HAProxy, "firewall", "192.0.2.10/24")
+	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
 	s.start()
 	rules := func() string {
-		out, _ := s.node.Command(context.Background(), "nft", "list", "ruleset").CombinedOutput()
+		out, _ := s.Command(context.Background(), "nft", "list", "ruleset").CombinedOutput()
 		return string(out)
 	}
 	inPlace := func(want bool) {
@@ -29,7 +28,7 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 			return s.state(firewall.StateName, &p) && p.InPlace == want && strings.Contains(rules(), "192.0.2.5") == want
 		})
 	}
-	dir, err := state.Open(filepath.Join(s.host.root, v1alpha1.RunDir))
+	dir, err := state.Open(s.Path(v1alpha1.RunDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	if errOut, code := s.probe(); code != exitOK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
-	if out, err := s.node.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
+	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
 	inPlace(true)

@@ -32,9 +32,9 @@ type balancer struct {
 func newBalancer(t *testing.T) balancer {
 	t.Helper()
 	b := balancer{newService(t, pod.HAProxy, "192.0.2.10/24")}
-	b.replace(v1alpha1.HAProxyTemplate, plainChecks)
+	b.put(v1alpha1.HAProxyTemplate, plainChecks)
 	for i, a := range []string{"192.0.2.10", "192.0.2.11", "192.0.2.12"} {
-		node := b.node
+		node := b.Node
 		if i > 0 {
 			var err error
 			if node, err = b.network.AddNode("master-"+strconv.Itoa(i), netip.MustParsePrefix(a+"/24")); err != nil {
@@ -71,7 +71,7 @@ func (b balancer) up(backends ...string) haproxy.State {
 }
 
 func (b balancer) dial() (c net.Conn, err error) {
-	err = b.node.Do(func() (err error) {
+	err = b.Do(func() (err error) {
 		c, err = net.DialTimeout("tcp", "192.0.2.10:9445", waitTime)
 		return err
 	})
@@ -160,8 +160,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	b.up(m0, m1)
-	conf := b.host.root + v1alpha1.HAProxyConf
-	good, err := os.ReadFile(conf)
+	good, err := b.Read(v1alpha1.HAProxyConf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,15 +174,15 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 		{v1alpha1.HAProxyTemplate, "{{ .Nope }}", plainChecks, "can't evaluate field Nope"},
 		{v1alpha1.ClusterConfigPath, "a: [", string(cluster), "yaml"},
 	} {
-		b.replace(bad.path, bad.data)
+		b.put(bad.path, bad.data)
 		s := b.awaitState("the refusal", func(s haproxy.State) bool { return strings.Contains(s.Problem, bad.want) })
 		if !s.Serving {
 			t.Errorf("%s: does not serve", bad.want)
 		}
-		if now, _ := os.ReadFile(conf); string(now) != string(good) {
+		if now, _ := b.Read(v1alpha1.HAProxyConf); string(now) != string(good) {
 			t.Errorf("%s: the configuration is\n%s", bad.want, now)
 		}
-		b.replace(bad.path, bad.right)
+		b.put(bad.path, bad.right)
 		b.awaitState("no problem", func(s haproxy.State) bool { return s.Problem == "" && s.Serving })
 	}
 	if now := strings.Join(b.pids("haproxy"), " "); now != pids {
@@ -192,18 +191,18 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	// An agent that starts with a bad file goes on with what there is.
 	b.kill()
 	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
-	b.replace(v1alpha1.ClusterConfigPath, "a: [")
+	b.put(v1alpha1.ClusterConfigPath, "a: [")
 	b.start()
 	b.awaitState("HAProxy with the last good configuration", func(s haproxy.State) bool { return s.Serving && s.Problem != "" })
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12") // which it follows all the same
+	b.up(m0, m1, m2)
 }
 
 func TestHAProxyIsStartedAgain(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
 	s := b.up(m0)
-	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	b.exec("kill", "-KILL", strconv.Itoa(s.PID))
 	b.awaitState("HAProxy to serve again", func(now haproxy.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 	b.await("one master and one worker", func() bool { return len(b.pids("haproxy")) == 2 })
 }
@@ -211,9 +210,11 @@ func TestHAProxyIsStartedAgain(t *testing.T) {
 func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
+	b.restartBelowShell()
 	b.up(m0)
-	b.kill()
+	b.signal("vipgen-agent", syscall.SIGKILL)
 	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
+	b.kill()
 	b.start()
 	b.up(m0)
 }
@@ -231,14 +232,13 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	if err := alive(c); err != nil {
 		t.Fatal(err)
 	}
-	b.cmd.Process.Signal(syscall.SIGTERM)
+	b.tell(syscall.SIGTERM)
 	b.awaitState("not serving", func(s haproxy.State) bool { return !s.Serving })
 	if err := alive(c); err != nil {
 		t.Errorf("cut while it is being stopped: %v", err)
 	}
 	c.Close()
-	b.awaitEnd()
-	if code := b.cmd.ProcessState.ExitCode(); code != exitOK {
+	if code := b.awaitEnd(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if left := b.pids("haproxy"); len(left) > 0 {
@@ -251,7 +251,7 @@ func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
 	b.nodes("master-0 192.0.2.10")
 	b.up(m0)
 	conf := func() string {
-		data, _ := os.ReadFile(b.host.root + v1alpha1.HAProxyConf)
+		data, _ := b.Read(v1alpha1.HAProxyConf)
 		return string(data)
 	}
 	if !strings.Contains(conf(), "bind [::]:9445") {
@@ -269,7 +269,7 @@ func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
 // sysctl sets a value in the node's namespace.
 func (s *service) sysctl(name, value string) {
 	s.t.Helper()
-	err := s.node.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
+	err := s.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -14,12 +15,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/netns"
+	kubelet "github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -28,147 +30,101 @@ import (
 // waitTime is how long anything may take that takes seconds on an idle machine.
 const waitTime = 2 * time.Minute
 
-// service is a node on which a container of a pod runs, from its manifest,
-// with the capabilities and volumes that it has there.
+// service is a container on a node, with all that its pod's manifest, or its
+// unit, gives it. Nothing but the test starts, probes and ends it.
 type service struct {
-	t       *testing.T
-	network *netns.Network
-	node    *netns.Node
-	host    host
-	root    string // the container's
-	spec    corev1.Container
-	flags   []string // besides those of the manifest
-	cmd     *exec.Cmd
-	ended   chan struct{}
-	log     string
+	node
+	cfg      container.Config
+	liveness []string // the command of its probe
+	running  *container.Container
 }
 
 // nodesFile is where the list of nodes is, for the agent and on the host.
 const nodesFile = "/run/vipgen/nodes.yaml"
 
+// readNodes has the agent read that list.
+const readNodes = "--nodes=" + nodesFile
+
 // newService starts the container that is named after its pod.
 func newService(t *testing.T, name string, addresses ...string) *service {
 	t.Helper()
-	s := newContainer(t, name, name, addresses...)
-	s.flags = []string{"--nodes=" + nodesFile}
+	s := newContainer(newNode(t, addresses...), name, name, readNodes)
 	s.start()
 	return s
 }
 
-// newContainer prepares a container of a pod.
-func newContainer(t *testing.T, name, container string, addresses ...string) *service {
-	t.Helper()
-	h := newHost(t)
-	h.address(addresses...)
-	s := &service{t: t, network: h.network, node: h.Node, host: h}
-	h.put(v1alpha1.HAProxyTemplate, haproxy.Template)
-	h.put(v1alpha1.CorefileTemplate, coredns.Template)
-	h.put(v1alpha1.HostsTemplate, coredns.HostsTemplate)
+// newContainer prepares a container of a pod, with flags besides those of the
+// manifest.
+func newContainer(n node, name, containerName string, flags ...string) *service {
+	n.t.Helper()
+	s := &service{node: n}
+	s.put(v1alpha1.HAProxyTemplate, haproxy.Template)
+	s.put(v1alpha1.CorefileTemplate, coredns.Template)
+	s.put(v1alpha1.HostsTemplate, coredns.HostsTemplate)
+	if err := s.MkdirAll("/var/lib/kubelet"); err != nil {
+		s.t.Fatal(err)
+	}
 	s.nodes()
-	text, err := pod.Render(name, pod.Params{Role: v1alpha1.RoleMaster, Namespace: "openshift-kni-infra"})
+	text, err := pod.Render(name, pod.Params{
+		Role: v1alpha1.RoleMaster, Namespace: "openshift-kni-infra",
+		Images: v1alpha1.Images{Agent: agentImage, HAProxy: "haproxy", CoreDNS: "coredns"},
+	})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	var manifest corev1.Pod
-	if err := yaml.UnmarshalStrict(text, &manifest); err != nil {
-		t.Fatal(err)
+	manifest, err := kubelet.Read(text)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	i := slices.IndexFunc(manifest.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
-	s.spec = manifest.Spec.Containers[i]
-	s.root = h.container(s.volumes(manifest.Spec.Volumes)...)
-	for _, dir := range []string{"/usr", "/lib", "/lib64", "/bin", "/sbin", "/dev"} {
-		s.share(dir)
-	}
-	if name == pod.CoreDNS {
-		tool, err := filepath.Abs("../../.cache/bin/coredns")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(tool, filepath.Join(s.root, "coredns")); err != nil {
-			data, err := os.ReadFile(tool)
-			if err != nil {
-				t.Fatalf("run `make tools`: %v", err)
-			}
-			if err := os.WriteFile(filepath.Join(s.root, "coredns"), data, 0o755); err != nil {
-				t.Fatal(err)
-			}
+	for _, c := range manifest.Spec.Containers {
+		if c.Name == containerName {
+			s.liveness = c.LivenessProbe.Exec.Command
 		}
 	}
+	k := kubelet.Kubelet{Host: n.Host, Images: images(n.t), Log: slog.New(slog.NewTextHandler(n.t.Output(), nil))}
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
+	defer cancel()
+	cfg, err := k.Prepare(ctx, text, containerName)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cfg.Args = append(cfg.Args, flags...)
+	s.setConfig(cfg)
 	return s
 }
 
-// volumes are the container's, as host.container takes them. The agent's own is
-// filled as the init container does.
-func (s *service) volumes(volumes []corev1.Volume) []string {
-	var out []string
-	for _, m := range s.spec.VolumeMounts {
-		i := slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
-		from := "/volumes/" + m.Name
-		if volumes[i].HostPath != nil {
-			from = volumes[i].HostPath.Path
-		} else {
-			s.host.copyProgram(filepath.Join(s.host.root, from, "vipgen-agent"))
-		}
-		mount := from + ":" + m.MountPath
-		if m.ReadOnly {
-			mount += ":ro"
-		}
-		out = append(out, mount)
-	}
-	return out
+// setConfig says what to start; all runs have one log.
+func (s *service) setConfig(cfg container.Config) {
+	s.cfg = cfg
+	s.cfg.Log = filepath.Join(s.t.TempDir(), "log")
 }
 
-// share makes the machine's programs and libraries those of the stock image.
-func (s *service) share(dir string) {
-	s.t.Helper()
-	inside := filepath.Join(s.root, dir)
-	if dir == "/usr" { // without what container put there
-		if err := os.RemoveAll(inside); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if target, err := os.Readlink(dir); err == nil {
-		if err := os.Symlink(target, inside); err != nil {
-			s.t.Fatal(err)
-		}
-		return
-	}
-	if _, err := os.Stat(dir); err == nil {
-		s.host.bind(dir, inside, false)
-	}
-}
-
-// start runs the container's command with the capabilities of the manifest.
+// start runs the container's command, in which the agent is the first process.
 func (s *service) start() {
 	s.t.Helper()
-	caps := "-all"
-	for _, c := range s.spec.SecurityContext.Capabilities.Add {
-		caps += ",+" + strings.ToLower(string(c))
-	}
-	args := append([]string{"setpriv", "--bounding-set=" + caps, "--inh-caps=-all", "--no-new-privs", "--"}, s.spec.Command...)
-	s.cmd = s.host.command(context.Background(), s.root, append(args, s.flags...)...)
-	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NODE_NAME=master-0"}
-	if s.log == "" {
-		s.log = filepath.Join(s.t.TempDir(), "log")
-	}
-	log, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	s.startAs(s.cfg.Args...)
+}
+
+// restartBelowShell starts the agent again, as a process that can end alone: with
+// the container's first one the kernel ends all others.
+func (s *service) restartBelowShell() {
+	s.t.Helper()
+	s.kill()
+	s.startAs(append([]string{"sh", "-c", `"$@"; while sleep 1; do :; done`, "sh"}, s.cfg.Args...)...)
+}
+
+func (s *service) startAs(args ...string) {
+	s.t.Helper()
+	cfg := s.cfg
+	cfg.Args = args
+	running, err := container.Start(s.Host, cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer log.Close()
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	cmd, ended := s.cmd, make(chan struct{})
-	s.ended = ended
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
+	s.running = running
 	s.t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-ended
+		running.Signal(syscall.SIGKILL)
+		<-running.Done()
 		if s.t.Failed() {
 			s.t.Logf("log of the agent:\n%s", s.output())
 		}
@@ -176,40 +132,55 @@ func (s *service) start() {
 }
 
 func (s *service) output() string {
-	data, _ := os.ReadFile(s.log)
+	data, _ := os.ReadFile(s.cfg.Log)
 	return string(data)
 }
 
-// kill ends the agent as the kernel would.
+// tell sends a signal to the container's first process.
+func (s *service) tell(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.running.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// kill ends the container as the kernel would.
 func (s *service) kill() {
-	s.cmd.Process.Kill()
-	<-s.ended
+	s.t.Helper()
+	s.tell(syscall.SIGKILL)
+	s.awaitEnd()
 }
 
 // stop ends the agent as kubelet would, and returns its exit code.
 func (s *service) stop() int {
 	s.t.Helper()
-	s.cmd.Process.Signal(syscall.SIGTERM)
-	s.awaitEnd()
-	return s.cmd.ProcessState.ExitCode()
+	s.tell(syscall.SIGTERM)
+	return s.awaitEnd()
 }
 
-func (s *service) awaitEnd() {
+func (s *service) awaitEnd() (exitCode int) {
 	s.t.Helper()
 	select {
-	case <-s.ended:
+	case <-s.running.Done():
 	case <-time.After(waitTime):
 		s.t.Fatal("the agent does not end")
 	}
+	return s.running.ExitCode()
 }
 
-// replace replaces a file of the host in one step.
-func (s *service) replace(path, data string) {
+// run runs a command to its end as the container's, beside it.
+func (s *service) run(command ...string) (out, errOut string, code int) {
 	s.t.Helper()
-	s.host.put(path+".new", data)
-	path = filepath.Join(s.host.root, path)
-	if err := os.Rename(path+".new", path); err != nil {
-		s.t.Fatal(err)
+	cfg := s.cfg
+	cfg.ID, cfg.Args = cfg.ID+"-beside", command
+	return s.node.run(cfg)
+}
+
+// exec runs a command in the container, which has to end well.
+func (s *service) exec(command ...string) {
+	s.t.Helper()
+	if out, code, err := s.running.Exec(s.t.Context(), command...); err != nil || code != 0 {
+		s.t.Fatalf("%v: %d, %v: %s", command, code, err, out)
 	}
 }
 
@@ -229,17 +200,18 @@ func (s *service) nodes(list ...string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.replace(nodesFile, string(text))
+	s.put(nodesFile, string(text))
 }
 
 // state reads what the job published, as another container would; false while
 // there is none or its writer is gone.
 func (s *service) state(name string, v any) bool {
 	s.t.Helper()
-	dir, err := state.Open(filepath.Join(s.host.root, v1alpha1.RunDir))
+	dir, err := state.Open(s.Path(v1alpha1.RunDir))
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	defer dir.Close()
 	alive, err := dir.Read(name, v)
 	if err != nil {
 		s.t.Fatal(err)
@@ -259,14 +231,14 @@ func (s *service) await(what string, ok func() bool) {
 // probe runs the manifest's liveness probe.
 func (s *service) probe() (string, int) {
 	s.t.Helper()
-	_, errOut, code := s.host.run(s.root, s.spec.LivenessProbe.Exec.Command...)
+	_, errOut, code := s.run(s.liveness...)
 	return errOut, code
 }
 
 // pids are the processes of that name on the node.
 func (s *service) pids(name string) []string {
 	s.t.Helper()
-	out, err := exec.Command("ip", "netns", "pids", s.node.Namespace()).Output()
+	out, err := exec.Command("ip", "netns", "pids", s.Namespace()).Output()
 	if err != nil {
 		s.t.Fatal(err)
 	}

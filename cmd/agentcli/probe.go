@@ -20,7 +20,8 @@ func (a *app) probeCommand() *cobra.Command {
 	}, a.probe("coredns", "Find out whether CoreDNS answers for the API's name", probeCoreDNS),
 		a.probe("firewall", "Find out whether the firewall job runs", probeFirewall),
 		a.probe("haproxy", "Find out whether HAProxy answers", probeHAProxy),
-		a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe))
+		a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe),
+		a.probe("mdns", "Find out whether the mdns job answers for this node's name", a.probeMDNS))
 }
 
 // probeTime is less than what kubelet gives a probe of the pods, so that it is

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -23,6 +25,7 @@ type nodeStatus struct {
 	HAProxy    *haproxy.State      `json:"haproxy,omitempty"`
 	Firewall   *firewall.Published `json:"firewall,omitempty"`
 	CoreDNS    *coredns.State      `json:"coredns,omitempty"`
+	MDNS       *mdns.Published     `json:"mdns,omitempty"`
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -31,8 +34,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Print what the agent's jobs on this node say",
 		Long: `Print which VIPs this node holds and why (its priority, term by term), the peers, the
-backends, the redirect and the last reloads and refusals. A job that does not run says
-nothing.`,
+backends, the redirect, the names published and found over mDNS, and the last reloads
+and refusals. A job that does not run says nothing.`,
 		Example: `  vipgen-agent status
   vipgen-agent status -o json`,
 		Args: args(cobra.NoArgs),
@@ -66,7 +69,10 @@ func (a *app) readStatus() (s nodeStatus, err error) {
 	if s.Firewall, err = stateOf[firewall.Published](dir, firewall.StateName); err != nil {
 		return s, err
 	}
-	s.CoreDNS, err = stateOf[coredns.State](dir, coredns.StateName)
+	if s.CoreDNS, err = stateOf[coredns.State](dir, coredns.StateName); err != nil {
+		return s, err
+	}
+	s.MDNS, err = stateOf[mdns.Published](dir, mdns.StateName)
 	return s, err
 }
 
@@ -91,7 +97,7 @@ func (a *app) printStatus(s nodeStatus) error {
 			line("", why)
 		}
 		for _, i := range k.Instances {
-			line("  "+i.VIP.String(), yesNo(i.Holds, "held here", "not held here"), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
+			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
 		}
 		line(lastOf(k.Config.AppliedAt, cmp.Or(k.ClusterProblem, k.Config.Problem))...)
 	}
@@ -114,9 +120,52 @@ func (a *app) printStatus(s nodeStatus) error {
 	} else {
 		line("coredns", yesNo(d.Serving, "serves", "does not serve: "+d.Why), fmt.Sprintf("restarts %d, reloads %d", d.Restarts, d.Reloads))
 		line("  upstreams", cmp.Or(strings.Join(d.Upstreams, " "), "none"))
+		if len(d.MDNS) > 0 {
+			line("  names from mDNS", strings.Join(d.MDNS, " "))
+		}
 		line(lastOf(d.LastReload, d.Problem)...)
 	}
+	if m := s.MDNS; m == nil {
+		line("mdns", "does not run")
+	} else {
+		mdnsStatus(line, m)
+	}
 	return w.Flush()
+}
+
+func mdnsStatus(line func(...string), m *mdns.Published) {
+	if m.Announced {
+		line("mdns", "announced", m.Name, fmt.Sprintf("%s on %s", addresses(m.Addresses), m.Interface))
+	} else {
+		line("mdns", "not announced", m.Name, m.Why)
+	}
+	for _, h := range m.Hosts {
+		line("  "+h.Name, "found", addresses(h.Addresses))
+	}
+	if m.Problem != "" {
+		first, _, _ := strings.Cut(m.Problem, "\n")
+		line("  problem", first)
+	}
+}
+
+func addresses(list []netip.Addr) string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, " ")
+}
+
+// whereHeld says who holds the VIP, as far as this node knows.
+func whereHeld(i keepalived.Instance) string {
+	switch h := i.Holder; {
+	case i.Holds:
+		return "held here"
+	case h == nil:
+		return "not held here"
+	default:
+		return fmt.Sprintf("held by %s, priority %d", cmp.Or(h.Node, h.Address.String()), h.Priority)
+	}
 }
 
 // priority says how an instance's priority comes about.

@@ -1,15 +1,40 @@
 package agentcli
 
 import (
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
+
+func addressList(texts ...string) (out []netip.Addr) {
+	for _, text := range texts {
+		out = append(out, netip.MustParseAddr(text))
+	}
+	return out
+}
+
+func TestWhereHeld(t *testing.T) {
+	at := netip.MustParseAddr("192.0.2.11")
+	for want, i := range map[string]keepalived.Instance{
+		"held here":                       {Holds: true},
+		"not held here":                   {},
+		"held by master-1, priority 68":   {Holder: &keepalived.Holder{Node: "master-1", Address: at, Priority: 68}},
+		"held by 192.0.2.11, priority 68": {Holder: &keepalived.Holder{Address: at, Priority: 68}},
+	} {
+		if got := whereHeld(i); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
 
 func TestStatus(t *testing.T) {
 	root := t.TempDir()
@@ -26,11 +51,22 @@ func TestStatus(t *testing.T) {
 	if err := dir.Publish(firewall.StateName, firewall.Published{InPlace: true, Restored: 2}); err != nil {
 		t.Fatal(err)
 	}
+	m := mdns.Published{
+		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: addressList("192.0.2.10", "2001:db8::10"),
+		Hosts: []mdns.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
+	}
+	if err := dir.Publish(mdns.StateName, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Publish(coredns.StateName, coredns.State{MDNS: []string{"master-7"}}); err != nil {
+		t.Fatal(err)
+	}
 	code, out, errOut := run(t, "status", "--root", root)
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
-	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "restored 2"} {
+	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "restored 2",
+		"master-0.local", "192.0.2.10 2001:db8::10 on br-ex", "found      192.0.2.17", "names from mDNS  master-7", "cluster.yaml: no"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}

@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	frugal()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	code := agentcli.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

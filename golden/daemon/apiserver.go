@@ -2,9 +2,9 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,9 +15,10 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // APIServer is a real kube-apiserver on loopback, with the Node authorizer and
@@ -34,7 +35,9 @@ type APIServer struct {
 
 	t      testing.TB
 	dir    string
-	etcd   string // URL
+	etcd   string      // URL
+	node   *netns.Node // nil for this machine
+	names  []string    // of the certificate that it serves without SNI
 	server *process
 	admin  *http.Client
 }
@@ -48,7 +51,8 @@ func NewAPIServer(t testing.TB, domain string) *APIServer {
 		Addr:         netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)),
 		InternalName: "api-int." + domain,
 		t:            t,
-		etcd:         startEtcd(t),
+		etcd:         startEtcd(t, nil, "127.0.0.1"),
+		names:        serviceNames(),
 	}
 	s.prepare()
 	s.Start()
@@ -65,21 +69,36 @@ func (s *APIServer) Replica(addr string) *APIServer {
 		InternalName: s.InternalName,
 		t:            s.t,
 		etcd:         s.etcd,
+		names:        serviceNames(),
 	}
 	r.prepare()
 	r.Start()
 	return r
 }
 
-func startEtcd(t testing.TB) (url string) {
+// serviceNames are those by which pods reach the API.
+func serviceNames() []string { return []string{"kubernetes.default.svc", "10.0.0.1"} }
+
+// startEtcd starts an etcd on a node, or on this machine, with nothing in it.
+func startEtcd(t testing.TB, node *netns.Node, addr string) (url string) {
 	t.Helper()
-	client := "http://127.0.0.1:" + strconv.Itoa(int(freePort(t)))
-	peer := "http://127.0.0.1:" + strconv.Itoa(int(freePort(t)))
-	start(t, "etcd", exec.Command(tool(t, "etcd"),
+	at := func() string { return "http://" + net.JoinHostPort(addr, strconv.Itoa(int(freePort(t)))) }
+	client, peer := at(), at()
+	start(t, "etcd", command(node, tool(t, "etcd"),
 		"--data-dir", t.TempDir(), "--unsafe-no-fsync", "--log-level", "warn",
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer))
 	return client
+}
+
+// command is for a node, or for this machine. API servers and what they need
+// leave the processor to what has to be on time.
+func command(node *netns.Node, name string, args ...string) *exec.Cmd {
+	args = append([]string{"-n", "5", name}, args...)
+	if node == nil {
+		return exec.Command("nice", args...)
+	}
+	return node.Command(context.Background(), "nice", args...)
 }
 
 // freePort returns a port of 127.0.0.1 that nothing listens on.
@@ -99,7 +118,7 @@ func (s *APIServer) prepare() {
 	s.dir = s.t.TempDir()
 	s.write("ca.crt", s.CA.CertPEM)
 	for name, names := range map[string][]string{
-		"service":   {"kubernetes.default.svc", "10.0.0.1"},
+		"service":   s.names,
 		"localhost": {"localhost", "127.0.0.1"},
 		"internal":  {s.InternalName},
 		"accounts":  {"service-accounts"},
@@ -115,11 +134,19 @@ func (s *APIServer) prepare() {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA.CertPEM)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{
+	transport := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{cert}, ServerName: s.InternalName,
 	}}
 	s.admin = &http.Client{Transport: transport, Timeout: patience}
 	s.t.Cleanup(transport.CloseIdleConnections)
+}
+
+// dial connects from where the server is.
+func (s *APIServer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if s.node == nil {
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	return s.node.DialContext(ctx, network, addr)
 }
 
 func (s *APIServer) write(name string, data []byte) {
@@ -133,9 +160,20 @@ func (s *APIServer) write(name string, data []byte) {
 // has then what it had before.
 func (s *APIServer) Start() {
 	s.t.Helper()
+	s.Launch()
+	s.AwaitReady()
+}
+
+// Launch starts the server and returns at once.
+func (s *APIServer) Launch() {
+	s.t.Helper()
+	bind := s.Addr.Addr().String()
+	if s.node != nil {
+		bind = "::" // a node's API server is at every address
+	}
 	in := func(name string) string { return filepath.Join(s.dir, name) }
-	s.server = start(s.t, "kube-apiserver at "+s.Addr.String(), exec.Command(tool(s.t, "kube-apiserver"),
-		"--bind-address", s.Addr.Addr().String(), "--secure-port", strconv.Itoa(int(s.Addr.Port())),
+	s.server = start(s.t, "kube-apiserver at "+s.Addr.String(), command(s.node, tool(s.t, "kube-apiserver"),
+		"--bind-address", bind, "--secure-port", strconv.Itoa(int(s.Addr.Port())),
 		"--etcd-servers", s.etcd,
 		"--authorization-mode", "Node,RBAC",
 		"--client-ca-file", in("ca.crt"),
@@ -150,6 +188,11 @@ func (s *APIServer) Start() {
 		// Loopback is no address that it may announce.
 		"--endpoint-reconciler-type", "none", "--advertise-address", "192.0.2.1",
 	))
+}
+
+// AwaitReady returns when a server that was launched is ready.
+func (s *APIServer) AwaitReady() {
+	s.t.Helper()
 	await(s.t, "the API server to be ready", func() bool {
 		if s.server.ended() {
 			s.t.Fatalf("the API server does not start:\n%s", s.server.output())
@@ -236,46 +279,4 @@ func (s *APIServer) request(method, path string, body []byte) (status int, answe
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, answer, err
-}
-
-// NodeKubeconfig writes a kubeconfig of a node into a directory, as kubelet has
-// it, and returns its path. A link beside it points to the file with the client
-// certificate, and is moved to another when that rotates: call it again for
-// that. server is the host and port that the kubeconfig names.
-func NodeKubeconfig(t testing.TB, dir string, ca *Authority, node, server string) string {
-	t.Helper()
-	current := filepath.Join(dir, "kubelet-client-current.pem")
-	dated := filepath.Join(dir, fmt.Sprintf("kubelet-client-%d.pem", time.Now().UnixNano()))
-	config := fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- name: local
-  cluster:
-    server: https://%s
-    certificate-authority: ca.crt
-users:
-- name: kubelet
-  user:
-    client-certificate: %s
-    client-key: %[2]s
-contexts:
-- name: kubelet
-  context: {cluster: local, user: kubelet}
-current-context: kubelet
-`, server, current)
-	path := filepath.Join(dir, "kubeconfig")
-	pair := ca.Client("system:node:"+node, "system:nodes")
-	link := current + ".new"
-	for _, step := range []func() error{
-		func() error { return os.WriteFile(filepath.Join(dir, "ca.crt"), ca.CertPEM, 0o600) },
-		func() error { return os.WriteFile(dated, pair.Both(), 0o600) },
-		func() error { return os.Symlink(dated, link) },
-		func() error { return os.Rename(link, current) },
-		func() error { return os.WriteFile(path, []byte(config), 0o600) },
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return path
 }

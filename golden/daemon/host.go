@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/netip"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -21,6 +22,21 @@ type Host struct {
 func NewNetwork(t testing.TB) *netns.Network {
 	t.Helper()
 	return newNetwork(t)
+}
+
+// AddNode adds a node with one link that has the addresses, each with the length
+// of its network.
+func AddNode(t testing.TB, network *netns.Network, name string, addresses ...string) *netns.Node {
+	t.Helper()
+	var prefixes []netip.Prefix
+	for _, a := range addresses {
+		prefixes = append(prefixes, netip.MustParsePrefix(a))
+	}
+	node, err := network.AddNode(name, prefixes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
 }
 
 // NewHost gives a node a file system: the programs of this machine, and else
@@ -89,3 +105,6 @@ func (p *Process) Stop() int {
 
 // Output returns what it has printed so far.
 func (p *Process) Output() string { return p.output() }
+
+// PID returns its process ID, which it keeps after it has ended.
+func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 // patience is how long anything may take that takes well under a second on an
 // idle machine.
 const patience = 2 * time.Minute
+
+// shown is how many lines of its output a test that failed shows.
+const shown = 100
 
 // process is a daemon that runs until the test ends.
 type process struct {
@@ -43,7 +47,8 @@ func start(t testing.TB, name string, cmd *exec.Cmd) *process {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 		if t.Failed() {
-			t.Logf("output of %s:\n%s", name, p.output())
+			lines := strings.Split(p.output(), "\n")
+			t.Logf("output of %s, its end:\n%s", name, strings.Join(lines[max(0, len(lines)-shown):], "\n"))
 		}
 	})
 	return p

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os/exec"
 	"strconv"
@@ -110,6 +111,15 @@ func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.C
 // f itself opens belong to the node, also after Do returned. What f does on
 // other goroutines stays outside.
 func (n *Node) Do(f func() error) error { return inNamespace(n.namespace, f) }
+
+// DialContext connects from inside the node's namespace, as net.Dialer does.
+func (n *Node) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = n.Do(func() (err error) {
+		conn, err = new(net.Dialer).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
 
 // Kill ends every process in the node's namespace at once with SIGKILL, so
 // none has the time to clean up.

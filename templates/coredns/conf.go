@@ -25,8 +25,10 @@ var Template string
 var HostsTemplate string
 
 // TTL of every answer in seconds: about as long as a client may go on asking
-// at an old address after a VIP was changed.
-const TTL = 30
+// at an old address after a VIP was changed or a node has moved. CoreDNS, whose
+// cache comes before all else, does not keep them longer either; it keeps nothing
+// for less.
+const TTL = 5
 
 // MaxUpstreams is what CoreDNS' forward plugin takes (hard case 16).
 const MaxUpstreams = 15

@@ -205,8 +205,7 @@ func allKnown(n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) bool {
 func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	for _, p := range n.Peers {
-		gone := p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone
-		if p.Name != n.Name && !gone && s.Hosts(g, p.Role, p.Labels) {
+		if p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) {
 			out = append(out, p)
 		}
 	}
@@ -225,7 +224,11 @@ func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 	if n.Unregistered {
 		return "this node is not registered with the cluster" // hard case 3
 	}
-	if g.Role == v1alpha1.GroupIngress || len(peers) > 0 || s.ControlPlane.Replicas == 1 {
+	// A bootstrap that is gone still hears this node, as long as it holds the VIP,
+	// and is no company.
+	gone := func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone }
+	lone := !slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return !gone(p) })
+	if g.Role == v1alpha1.GroupIngress || !lone || s.ControlPlane.Replicas == 1 {
 		return ""
 	}
 	// Hard case 13: with two control-plane nodes one may be alone for a while,

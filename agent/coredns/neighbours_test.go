@@ -1,0 +1,165 @@
+package coredns
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func addrs(texts ...string) (out []netip.Addr) {
+	for _, text := range texts {
+		out = append(out, netip.MustParseAddr(text))
+	}
+	return out
+}
+
+func testCluster() *v1alpha1.ClusterConfig {
+	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
+	c.Spec = v1alpha1.ClusterConfigSpec{
+		Domain:          "demo.example.com",
+		MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")},
+		Groups: []v1alpha1.Group{
+			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5")},
+			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.6"), Domains: []string{"apps.demo.example.com"}},
+		},
+		Peers: []v1alpha1.Peer{
+			{Name: "master-1.demo.example.com", Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.11")},
+			{Name: "boot", Role: v1alpha1.RoleBootstrap, Addresses: addrs("192.0.2.9")},
+		},
+		DNS: v1alpha1.ClusterDNS{Records: []v1alpha1.DNSRecord{{Name: "registry.demo.example.com", Addresses: addrs("192.0.2.8")}}},
+	}
+	return c
+}
+
+func testNode(name string) *v1alpha1.Node {
+	return &v1alpha1.Node{Name: name, Role: v1alpha1.RoleMaster, Interfaces: []v1alpha1.Interface{
+		{Name: "eth0", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}},
+	}}
+}
+
+// hosts reads "name address...".
+func hosts(lines ...string) (out []mdns.Host) {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		out = append(out, mdns.Host{Name: words[0], Addresses: addrs(words[1:]...)})
+	}
+	return out
+}
+
+func lines(peers []v1alpha1.Peer) (out []string) {
+	for _, p := range peers {
+		line := p.Name
+		for _, a := range p.Addresses {
+			line += " " + a.String()
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// What anybody on the link may say is not believed more than it has to be.
+func TestNeighbours(t *testing.T) {
+	tests := []struct{ name, host, want string }{
+		{"a node", "master-2 192.0.2.12 2001:db8::12", "master-2 192.0.2.12 2001:db8::12"},
+		{"the bootstrap's machine under the name of its node", "master-3 192.0.2.9", "master-3 192.0.2.9"},
+		{"outside the machine networks", "master-2 198.51.100.12", ""},
+		{"partly outside", "master-2 192.0.2.12 198.51.100.12", "master-2 192.0.2.12"},
+		{"no address", "master-2", ""},
+		{"a VIP", "master-2 192.0.2.5 192.0.2.6 2001:db8::5", ""},
+		{"a VIP besides, as avahi publishes it", "master-2 192.0.2.5 192.0.2.12", "master-2 192.0.2.12"},
+		{"this node's name", "master-0 192.0.2.12", ""},
+		{"this node's address", "master-2 192.0.2.10", ""},
+		{"name of a node in cluster.yaml", "master-1 192.0.2.66", ""},
+		{"name of a node in cluster.yaml with its address", "master-1 192.0.2.11 2001:db8::66", ""},
+		{"address of a node in cluster.yaml", "master-2 192.0.2.11", ""},
+		{"the bootstrap's name", "boot 192.0.2.66", ""},
+		{"the API's name", "api 192.0.2.66", ""},
+		{"the API's other name", "api-int 192.0.2.66", ""},
+		{"the ingress domain", "apps 192.0.2.66", ""},
+		{"a record's name", "registry 192.0.2.66", ""},
+		{"localhost", "localhost 192.0.2.66", ""},
+		{"capitals", "Master-2 192.0.2.12", ""},
+		{"several labels", "a.b 192.0.2.12", ""},
+		{"IPv4 as IPv6", "master-2 ::ffff:192.0.2.12", ""},
+	}
+	for _, tt := range tests {
+		for _, self := range []string{"master-0", "master-0.demo.example.com", "master-0.corp.example.org"} {
+			t.Run(tt.name+" for "+self, func(t *testing.T) {
+				got := strings.Join(lines(neighbours(hosts(tt.host), testCluster(), testNode(self))), ", ")
+				if got != tt.want {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			})
+		}
+	}
+}
+
+func TestNeighboursAreBounded(t *testing.T) {
+	var many []mdns.Host
+	for i := range 1000 {
+		h := mdns.Host{Name: fmt.Sprintf("h%d", i)}
+		for low := range 100 {
+			h.Addresses = append(h.Addresses, netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + low)}))
+		}
+		many = append(many, h)
+	}
+	got := neighbours(many, testCluster(), testNode("master-0"))
+	if len(got) != maxNeighbours || len(got[0].Addresses) != maxAddresses {
+		t.Errorf("%d nodes with %d addresses each", len(got), len(got[0].Addresses))
+	}
+}
+
+func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
+	tests := []struct {
+		name  string
+		list  string // of nodes; empty where nobody can be asked
+		lives bool   // the mdns job
+		want  string
+	}{
+		{"nobody can be asked", "", true, "master-2 192.0.2.12"},
+		{"no node is known", "[]", true, "master-2 192.0.2.12"},
+		{"this node is registered", "[{name: master-0, role: master, addresses: [192.0.2.10]}]", true, ""},
+		{"another is", "[{name: worker-0, role: worker, addresses: [192.0.2.20]}]", true, ""},
+		{"the mdns job ended", "[]", false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := t.TempDir()
+			writer, err := state.Open(path)
+			reader, err2 := state.Open(path)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			defer reader.Close()
+			defer writer.Close()
+			if err := writer.Publish(mdns.StateName, mdns.Published{Hosts: hosts("master-2 192.0.2.12")}); err != nil {
+				t.Fatal(err)
+			}
+			if !tt.lives {
+				writer.Close()
+			}
+			source := &facts.Source{Name: "master-0"}
+			if tt.list != "" {
+				list := filepath.Join(path, "nodes.yaml")
+				if err := os.WriteFile(list, []byte(tt.list), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				source.Nodes = facts.NewFile(list, source.Name, slog.Default())
+			}
+			job := Job{Source: source, State: reader, Log: slog.Default()}
+			got := strings.Join(lines(job.neighbours(testCluster(), testNode("master-0"))), ", ")
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

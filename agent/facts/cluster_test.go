@@ -1,0 +1,89 @@
+package facts
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// source reads a cluster.yaml in a directory of its own.
+func source(t *testing.T, dir string) (s *Source, log *bytes.Buffer) {
+	log = &bytes.Buffer{}
+	return &Source{
+		Name: "m0", Role: v1alpha1.RoleMaster, ClusterConfig: filepath.Join(dir, "cluster.yaml"),
+		Kept: filepath.Join(dir, "kept", "cluster.yaml"), Log: slog.New(slog.NewTextHandler(log, nil)),
+	}, log
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The last good cluster.yaml counts while the file is not right, also over a
+// restart; what is wrong is said once.
+func TestLastGoodCluster(t *testing.T) {
+	good, err := os.ReadFile("../../golden/cases/baremetal-usermanaged/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s, log := source(t, dir)
+	if f, err := s.Facts(); err == nil {
+		t.Fatalf("%+v without a cluster.yaml", f)
+	}
+	write(t, s.ClusterConfig, good)
+	load := func(problem bool) *v1alpha1.ClusterConfig {
+		t.Helper()
+		f, err := s.Facts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (s.Problem() != "") != problem {
+			t.Errorf("problem %q", s.Problem())
+		}
+		return f.Cluster
+	}
+	first := load(false)
+	if n := strings.Count(log.String(), "cannot be kept"); n != 1 {
+		t.Errorf("said %d times that there is no directory for the copy", n)
+	}
+	if err := os.Mkdir(filepath.Dir(s.Kept), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if load(false) != first {
+		t.Error("another value for the same file")
+	}
+	write(t, s.ClusterConfig, []byte("spec: ["))
+	for range 2 {
+		if load(true) != first {
+			t.Error("another value for a file that is not right")
+		}
+	}
+	if n := strings.Count(log.String(), "not right"); n != 2 { // it was missing, then wrong
+		t.Errorf("said %d times what is wrong:\n%s", n, log)
+	}
+
+	s, log = source(t, dir) // started anew
+	if got := load(true); got.Metadata.Name != first.Metadata.Name {
+		t.Errorf("cluster %q", got.Metadata.Name)
+	}
+	changed := bytes.ReplaceAll(good, []byte("192.168.111.5"), []byte("192.168.111.6"))
+	write(t, s.ClusterConfig, changed)
+	if got := load(false).Spec.Groups[0].VIPs[0].String(); got != "192.168.111.6" {
+		t.Errorf("VIP %s", got)
+	}
+	if data, err := os.ReadFile(s.Kept); err != nil || !bytes.Equal(data, changed) {
+		t.Errorf("the copy: %v:\n%s", err, data)
+	}
+	if !strings.Contains(log.String(), "right again") {
+		t.Errorf("the log:\n%s", log)
+	}
+}

@@ -1,0 +1,103 @@
+package facts
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// peers are given as "name address...", control-plane nodes but for the
+// bootstrap.
+func peers(list ...string) []v1alpha1.Peer {
+	var out []v1alpha1.Peer
+	for _, line := range list {
+		words := strings.Fields(line)
+		p := v1alpha1.Peer{Name: words[0], Role: v1alpha1.RoleMaster, Addresses: addresses(words[1:]...)}
+		if p.Name == "bootstrap" {
+			p.Role = v1alpha1.RoleBootstrap
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func addresses(texts ...string) (out []netip.Addr) {
+	for _, t := range texts {
+		out = append(out, netip.MustParseAddr(t))
+	}
+	return out
+}
+
+func describe(peers []v1alpha1.Peer) string {
+	var out []string
+	for _, p := range peers {
+		text := p.Name
+		for _, a := range p.Addresses {
+			text += " " + a.String()
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestMerge(t *testing.T) {
+	tests := []struct {
+		name               string
+		own, listed, known []string
+		want               string
+	}{
+		{"nothing from the API", nil, nil, []string{"m1 192.0.2.11"}, "m1 192.0.2.11"},
+		{"both", nil, []string{"m2 192.0.2.12"}, []string{"m1 192.0.2.11"}, "m2 192.0.2.12, m1 192.0.2.11"},
+		{"this node itself", nil, []string{"m2 192.0.2.12"}, []string{"m0 192.0.2.10"}, "m2 192.0.2.12"},
+		{"hard case 15: it moved", nil, []string{"m1 192.0.2.77"}, []string{"m1 192.0.2.11"}, "m1 192.0.2.77"},
+		{"hard case 15: another name took the address over", nil, []string{"m3 192.0.2.11"}, []string{"m1 192.0.2.11"}, "m3 192.0.2.11"},
+		{"hard case 15: this node took it over", []string{"192.0.2.11"}, nil, []string{"m1 192.0.2.11"}, ""},
+		{"one of two addresses was taken over", nil, []string{"m3 192.0.2.11"}, []string{"m1 192.0.2.12 192.0.2.11"}, "m3 192.0.2.11"},
+		{"the bootstrap", nil, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.9"}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"the bootstrap beside the node that it becomes", nil, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.11"}, "m1 192.0.2.11, bootstrap 192.0.2.11"},
+		{"both known beforehand", nil, nil, []string{"m1 192.0.2.11", "bootstrap 192.0.2.11"}, "m1 192.0.2.11, bootstrap 192.0.2.11"},
+		{"this node was the bootstrap", []string{"192.0.2.10"}, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.10"}, "m1 192.0.2.11"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := merge("m0", addresses(tt.own...), peers(tt.listed...), peers(tt.known...))
+			if describe(got) != tt.want {
+				t.Errorf("got %s, want %s", describe(got), tt.want)
+			}
+		})
+	}
+}
+
+func TestBootstraps(t *testing.T) {
+	at := func(a string) nodes.Bootstrap { return nodes.Bootstrap{Address: netip.MustParseAddr(a)} }
+	tests := []struct {
+		name  string
+		known []string
+		b     nodes.Bootstrap
+		want  string
+	}{
+		{"nothing is known by now", []string{"m1 192.0.2.11", "bootstrap 192.0.2.9"}, nodes.Bootstrap{}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"it was not known beforehand", []string{"m1 192.0.2.11"}, at("192.0.2.9"), "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"it was", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, at("192.0.2.9"), "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"with another address", []string{"bootstrap 192.0.2.8"}, at("192.0.2.9"), "bootstrap 192.0.2.9 192.0.2.8"},
+		{"with both families", []string{"bootstrap 2001:db8::9 192.0.2.9"}, at("192.0.2.9"), "bootstrap 192.0.2.9 2001:db8::9"},
+		{"a node has its address", []string{"m1 192.0.2.9"}, at("192.0.2.9"), "m1 192.0.2.9, bootstrap 192.0.2.9"},
+		{"it is gone", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, nodes.Bootstrap{Gone: true}, "bootstrap 192.0.2.9, m1 192.0.2.11"},
+		{"gone from where it was", []string{"m1 192.0.2.11"}, nodes.Bootstrap{Address: netip.MustParseAddr("192.0.2.9"), Gone: true}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			known := peers(tt.known...)
+			got := bootstraps(known, tt.b)
+			if describe(got) != tt.want {
+				t.Errorf("got %s, want %s", describe(got), tt.want)
+			}
+			if describe(known) != describe(peers(tt.known...)) {
+				t.Error("it changed what it was given")
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package facts
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/nodes"
+)
+
+var clusterCurrent = monitor.Gauge("vipgen_cluster_config_current", "Whether cluster.yaml on disk is the one that counts (1) or the last good one stays (0).")
+
+// Describe is part of prometheus.Collector.
+func (s *Source) Describe(to chan<- *prometheus.Desc) {
+	monitor.Families{clusterCurrent}.Describe(to)
+	if w, ok := s.Nodes.(*Watched); ok {
+		nodes.Metrics{Watcher: w.current}.Describe(to)
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (s *Source) Collect(to chan<- prometheus.Metric) {
+	clusterCurrent.PutBool(to, s.Problem() == "")
+	if w, ok := s.Nodes.(*Watched); ok {
+		nodes.Metrics{Watcher: w.current}.Collect(to)
+	}
+}
+
+// current is the watcher, nil while there is none.
+func (w *Watched) current() *nodes.Watcher {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.watcher
+}

@@ -1,0 +1,49 @@
+package firewall
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vipgen/vipgen/agent/monitor"
+)
+
+var (
+	inPlace  = monitor.Gauge("vipgen_redirect_in_place", "Whether every API VIP is redirected to HAProxy, in both families and both hooks (1) or not (0).")
+	wanted   = monitor.Gauge("vipgen_redirect_wanted", "Whether HAProxy serves, so that the redirect is to be in place (1) or not (0).")
+	since    = monitor.Gauge("vipgen_redirect_changed_timestamp_seconds", "When the redirect was placed or withdrawn last, in seconds since 1970.")
+	restored = monitor.Counter("vipgen_redirect_restored_total", "How often something else had removed or changed the redirect and it was put back.")
+)
+
+// Describe is part of prometheus.Collector.
+func (j *Job) Describe(to chan<- *prometheus.Desc) {
+	monitor.Families{inPlace, wanted, since, restored}.Describe(to)
+}
+
+// Collect is part of prometheus.Collector: of what the job published last.
+func (j *Job) Collect(to chan<- prometheus.Metric) {
+	p := j.told.Load()
+	if p == nil {
+		return
+	}
+	inPlace.PutBool(to, p.InPlace)
+	wanted.PutBool(to, p.Serving)
+	since.PutTime(to, p.Since)
+	restored.Put(to, float64(p.Restored))
+}
+
+// stuckAfter is many times what the Keeper's interval and a transaction take.
+const stuckAfter = time.Minute
+
+// Health says what is wrong with the job, for /healthz.
+func (j *Job) Health(context.Context) error {
+	if err := j.pulse.Stuck("the loop that keeps the redirect", stuckAfter); err != nil {
+		return err
+	}
+	if p := j.told.Load(); p != nil && p.Why != "" {
+		return errors.New("the redirect is not as it should be: " + p.Why)
+	}
+	return nil
+}

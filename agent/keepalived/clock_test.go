@@ -1,0 +1,71 @@
+package keepalived
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stepClock allows TestHardCase27ClockSteps to set this machine's clock, which no
+// namespace has of its own: for machines that do nothing else meanwhile.
+const stepClock = "VIPGEN_STEP_CLOCK"
+
+// step sets the machine's clock forward or back.
+func step(t *testing.T, by time.Duration) {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
+		t.Fatal(err)
+	}
+	then := unix.NsecToTimespec(now.Nano() + by.Nanoseconds())
+	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &then); err != nil {
+		t.Fatalf("stepping the clock by %v: %v", by, err)
+	}
+}
+
+// stepBy is far longer than anything that the agent and keepalived wait for.
+const stepBy = 10 * time.Minute
+
+// The clock steps, forward and back: nobody notices, and the VIP still moves when
+// its holder goes.
+func TestHardCase27ClockSteps(t *testing.T) {
+	if os.Getenv(stepClock) == "" {
+		t.Skipf("it sets this machine's clock by %v for some seconds; `make test-clock` runs it, with %s=1", stepBy, stepClock)
+	}
+	c := newCluster(t)
+	c.controlPlane(3)
+	for _, by := range []time.Duration{stepBy, -stepBy, -stepBy, stepBy} {
+		t.Run(by.String(), func(t *testing.T) {
+			before := map[string]State{}
+			for _, name := range c.all() {
+				before[name] = c.nodes[name].awaitState("it runs", running)
+			}
+			holder := c.holder(c.all()...)
+			step(t, by)
+			t.Cleanup(func() { step(t, -by) })
+			c.holder(holder)
+			for _, name := range c.all() {
+				after, alive := c.nodes[name].state()
+				if b := before[name]; !alive || after.PID != b.PID || after.Restarts != b.Restarts || after.Config.Applied != b.Config.Applied {
+					t.Errorf("%s: before %+v, after %+v", name, b, after)
+				}
+			}
+			n := c.nodes[holder]
+			n.agent.Kill()
+			c.holder(c.others(holder)...)
+			n.start()
+			n.awaitState("it runs", running)
+			c.holder(c.all()...)
+			n.api.unready.Store(true)
+			n.awaitState("the API server counts no more", func(s State) bool { return s.Instances[0].Priority == 40 })
+			n.api.unready.Store(false)
+			n.awaitState("the API server counts", func(s State) bool { return s.Instances[0].Priority == 45 })
+			c.list.set("cp-x", "master", c.host(90).Addr().String())
+			n.awaitState("the new peer", func(s State) bool { return len(s.Instances[0].Peers) == 4 })
+			c.list.remove("cp-x")
+			n.awaitState("no new peer", func(s State) bool { return len(s.Instances[0].Peers) == 3 })
+		})
+	}
+}

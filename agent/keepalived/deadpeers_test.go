@@ -1,0 +1,85 @@
+package keepalived
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// queue is what may wait for a neighbour on the node's link, in bytes.
+func (n *node) queue(ipv6 bool) uint32 {
+	n.t.Helper()
+	var list []queue
+	if err := n.Do(func() (err error) { list, err = readQueues(); return err }); err != nil {
+		n.t.Fatal(err)
+	}
+	q, ok := find(list, queue{Interface: "eth0", IPv6: ipv6})
+	if !ok {
+		n.t.Fatalf("no queues of eth0 in %+v", list)
+	}
+	return q.Bytes
+}
+
+// Peers that are dead are sent adverts all the same: one that is only cut off from
+// the API would take the VIP without them. However many there are, the living
+// ones get theirs. What that takes is put back when the agent ends, and not
+// forgotten when it is killed.
+func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
+	for name, l := range map[string]layout{"IPv4": ipv4, "IPv6": ipv6} {
+		t.Run(name, func(t *testing.T) { testDeadPeers(t, l) })
+	}
+}
+
+func testDeadPeers(t *testing.T, l layout) {
+	const dead = 60
+	c := newClusterOf(t, l)
+	c.controlPlane(2)
+	holder := c.nodes[c.holder(c.all()...)]
+	other := c.nodes[c.others(holder.name)[0]]
+	usual := holder.queue(l.apiVIP.Is6())
+	defer c.neverTwo()()
+	for i := range dead {
+		c.list.set(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())
+	}
+	for _, name := range c.all() {
+		n := c.nodes[name]
+		n.awaitState("all are peers", func(s State) bool {
+			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
+			return err == nil && strings.Count(string(conf), "min_ttl") == dead+2 && s.Config.Problem == ""
+		})
+	}
+	c.holder(holder.name)
+	bound := holder.queue(l.apiVIP.Is6())
+	if bound >= usual {
+		t.Errorf("%d bytes may wait for each neighbour, as before", bound)
+	}
+	holder.agent.Stop()
+	c.holder(other.name)
+	if got := holder.queue(l.apiVIP.Is6()); got != usual {
+		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
+	}
+	holder.start()
+	holder.awaitState("it runs", running)
+	holder.agent.Kill()
+	await(t, "nothing to be left", func() bool { return len(holder.processes()) == 0 })
+	if got := holder.queue(l.apiVIP.Is6()); got != bound {
+		t.Errorf("%d bytes may wait for each neighbour after a kill, want %d", got, bound)
+	}
+	holder.start()
+	holder.awaitState("it runs", running)
+	holder.agent.Stop()
+	if got := holder.queue(l.apiVIP.Is6()); got != usual {
+		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
+	}
+	c.holder(other.name)
+	for _, name := range c.all() {
+		lines := slices.Collect(strings.Lines(c.nodes[name].agent.Output()))
+		if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Cant send advert") }); i >= 0 {
+			t.Errorf("%s: %s", name, lines[i])
+		}
+	}
+}

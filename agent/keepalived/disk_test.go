@@ -1,0 +1,164 @@
+package keepalived
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// disk is a small file system of its own in the place of a node's directory.
+type disk struct {
+	t   *testing.T
+	dir string
+}
+
+func newDisk(n *node, path string) disk {
+	n.t.Helper()
+	d := disk{n.t, n.Path(path)}
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", d.dir, "tmpfs", 0, "size=256k"); err != nil {
+		n.t.Fatalf("mounting needs root: %v", err)
+	}
+	n.t.Cleanup(func() {
+		if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {
+			n.t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d disk) rubbish() string { return filepath.Join(d.dir, "rubbish") }
+
+func (d disk) fill() {
+	d.t.Helper()
+	if err := os.WriteFile(d.rubbish(), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
+		d.t.Fatalf("the disk is not full: %v", err)
+	}
+}
+
+func (d disk) empty() {
+	d.t.Helper()
+	if err := os.Remove(d.rubbish()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d disk) readOnly() { d.reconfigure("ro") }
+func (d disk) writable() { d.reconfigure("rw") }
+
+// reconfigure changes the file system itself, in whatever namespace it is mounted.
+func (d disk) reconfigure(flag string) {
+	d.t.Helper()
+	fs, err := unix.Fspick(unix.AT_FDCWD, d.dir, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer unix.Close(fs)
+	if err := errors.Join(unix.FsconfigSetFlag(fs, flag), unix.FsconfigReconfigure(fs)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// valid lets keepalived read what is on the node's disk.
+func (n *node) valid() {
+	n.t.Helper()
+	if out, err := n.Run(nil, "keepalived", "-t", "-f", v1alpha1.KeepalivedConf); err != nil || out != "" {
+		n.t.Errorf("keepalived does not take the configuration of %s: %v: %s", n.name, err, out)
+	}
+}
+
+// While nothing can be written beside keepalived.conf, the last good one stays
+// in force, also over a start of the agent; then the node catches up.
+func TestDiskOfTheConfiguration(t *testing.T) {
+	tests := []struct {
+		name        string
+		spoil, mend func(disk)
+		want        string
+	}{
+		{"full", disk.fill, disk.empty, "no space left"},
+		{"read-only", disk.readOnly, disk.writable, "read-only"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t)
+			n := c.add("cp-1", "master", 11)
+			c.register(n)
+			disk := newDisk(n, "/etc/keepalived")
+			n.Write(v1alpha1.ModeFile, c.read(t, "every-pool"+v1alpha1.ModeFile))
+			n.Write(keptSettings, []byte(fastUnicast))
+			c.list.set("cp-2", "master", c.host(12).Addr().String())
+			n.start()
+			c.holder("cp-1")
+			other := c.add("cp-2", "master", 12)
+			other.Write(keptSettings, []byte(fastUnicast))
+			other.start()
+			other.awaitState("it runs", running)
+			c.holder("cp-1")
+
+			tt.spoil(disk)
+			c.list.set("cp-3", "master", c.host(13).Addr().String())
+			before := n.awaitState("what is wrong", func(s State) bool { return strings.Contains(s.Config.Problem, tt.want) })
+			c.holder("cp-1")
+			n.valid()
+			n.agent.Kill()
+			c.holder("cp-2")
+			n.start()
+			after := n.awaitState("it runs, and what is wrong", func(s State) bool {
+				return s.PID != 0 && strings.Contains(s.Config.Problem, tt.want)
+			})
+			if after.PID == before.PID {
+				t.Errorf("process %d runs on", before.PID)
+			}
+			n.valid()
+			other.agent.Stop()
+			c.holder("cp-1")
+
+			tt.mend(disk)
+			n.awaitState("the new peer is applied", func(s State) bool {
+				conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
+				return err == nil && s.Config.Problem == "" && strings.Contains(string(conf), c.host(13).Addr().String())
+			})
+			c.holder("cp-1")
+			n.valid()
+			if left, _ := filepath.Glob(n.Path("/etc/keepalived/.*.*.*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A full /run does not keep up the priority of a node that lost its load
+// balancer.
+func TestDiskOfTheTrackFiles(t *testing.T) {
+	c := newCluster(t)
+	n := c.add("cp-1", "master", 11)
+	disk := newDisk(n, v1alpha1.RunDir)
+	other := c.add("cp-2", "master", 12)
+	for _, x := range []*node{n, other} {
+		c.register(x)
+		x.Write(keptSettings, []byte(fastUnicast))
+	}
+	n.start()
+	c.holder("cp-1")
+	stop := n.serve(9444)
+	n.awaitState("HAProxy counts", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
+	other.serve(9444)
+	other.start()
+	other.awaitState("HAProxy counts", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
+	c.holder("cp-1")
+	disk.fill()
+	n.api.unready.Store(true)
+	stop()
+	c.holder("cp-2")
+	disk.empty()
+	n.awaitState("it says so", func(s State) bool { return s.Instances[0].Priority == 40 })
+	c.holder("cp-2")
+}

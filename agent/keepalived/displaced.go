@@ -1,0 +1,62 @@
+package keepalived
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// displacedTime is how long a node stays out, at most, because of where the
+// cluster lists it. kubelet reports another address within seconds, but where all
+// nodes have another one at once it may need the VIP to do so.
+const displacedTime = time.Minute
+
+// displacement keeps a node out whose address is not the listed one (hard case
+// 15): the holder sends its adverts to where the node was, so that it would hear
+// nothing and hold the VIP beside it.
+type displacement struct{ since time.Time }
+
+// wait says for how much longer the node is to stay out.
+func (d *displacement) wait(now time.Time, displaced bool) time.Duration {
+	if !displaced {
+		d.since = time.Time{}
+		return 0
+	}
+	if d.since.IsZero() {
+		d.since = now
+	}
+	return max(displacedTime-now.Sub(d.since), 0)
+}
+
+// displaced says whether adverts to one of the instances, which are unicast, go
+// to an address that is none of the node's.
+func displaced(f *facts.Facts, instances []keepalived.Instance) bool {
+	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
+		listed := false
+		for _, a := range f.Listed {
+			if a.Is6() != i.VIP.Addr().Is6() {
+				continue
+			}
+			if has(f, a) {
+				return false
+			}
+			listed = true
+		}
+		return listed && len(i.Peers) > 0
+	})
+}
+
+// has says whether an address is one of the node's own.
+func has(f *facts.Facts, a netip.Addr) bool {
+	for _, i := range f.Node.Interfaces {
+		for _, p := range i.Addresses {
+			if p.Addr() == a {
+				return true
+			}
+		}
+	}
+	return false
+}

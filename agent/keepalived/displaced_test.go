@@ -1,0 +1,66 @@
+package keepalived
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+func TestDisplaced(t *testing.T) {
+	tests := []struct {
+		name, listed, own, vip string
+		multicast, want        bool
+	}{
+		{"where it is listed", "192.0.2.11", "192.0.2.11", "192.0.2.5", false, false},
+		{"elsewhere", "192.0.2.11", "192.0.2.99", "192.0.2.5", false, true},
+		{"adverts reach everybody", "192.0.2.11", "192.0.2.99", "192.0.2.5", true, false},
+		{"at one of several", "192.0.2.11 192.0.2.12", "192.0.2.12 198.51.100.1", "192.0.2.5", false, false},
+		{"not listed", "", "192.0.2.99", "192.0.2.5", false, false},
+		{"the other family is elsewhere", "192.0.2.11 2001:db8::11", "192.0.2.11 2001:db8::99", "192.0.2.5", false, false},
+		{"the VIP's family is elsewhere", "192.0.2.11 2001:db8::11", "192.0.2.99 2001:db8::11", "192.0.2.5", false, true},
+		{"listed in one family alone", "192.0.2.11", "192.0.2.11 2001:db8::11", "2001:db8::5", false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &facts.Facts{Node: &v1alpha1.Node{Interfaces: []v1alpha1.Interface{{Name: "eth0"}}}}
+			for _, a := range strings.Fields(tt.listed) {
+				f.Listed = append(f.Listed, netip.MustParseAddr(a))
+			}
+			for _, a := range strings.Fields(tt.own) {
+				addr := netip.MustParseAddr(a)
+				f.Node.Interfaces[0].Addresses = append(f.Node.Interfaces[0].Addresses, netip.PrefixFrom(addr, addr.BitLen()-8))
+			}
+			vip := netip.MustParseAddr(tt.vip)
+			i := keepalived.Instance{VIP: netip.PrefixFrom(vip, vip.BitLen())}
+			if !tt.multicast {
+				i.Peers = []netip.Addr{vip}
+			}
+			if got := displaced(f, []keepalived.Instance{i}); got != tt.want {
+				t.Errorf("displaced: %v", got)
+			}
+		})
+	}
+}
+
+func TestDisplacement(t *testing.T) {
+	var d displacement
+	began := time.Now()
+	for _, step := range []struct {
+		at        time.Duration
+		displaced bool
+		want      time.Duration
+	}{
+		{0, false, 0}, {time.Second, true, time.Minute}, {21 * time.Second, true, 40 * time.Second},
+		{22 * time.Second, false, 0}, {23 * time.Second, true, time.Minute},
+		{83 * time.Second, true, 0}, {90 * time.Second, true, 0}, {91 * time.Second, false, 0},
+	} {
+		if got := d.wait(began.Add(step.at), step.displaced); got != step.want {
+			t.Errorf("after %v: %v, want %v", step.at, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package keepalived
+
+import (
+	"bufio"
+	"bytes"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Holder is another node that holds a VIP, as the adverts that come here say.
+type Holder struct {
+	// Node is its name, empty where no peer has the address.
+	Node    string     `json:"node,omitempty"`
+	Address netip.Addr `json:"address"`
+	// Priority is what the adverts carry.
+	Priority int `json:"priority"`
+}
+
+// dump is the file with keepalived's own view, as it was read last. It is as old
+// as the last probe that asked for it.
+type dump struct {
+	path    string
+	at      syscall.Timespec
+	holders map[string]Holder // by instance
+}
+
+// look reads the file if it was written anew, and gives who holds the VIPs of
+// instances whose holder is another node.
+func (d *dump) look() map[string]Holder {
+	at, err := writtenAt(d.path)
+	if err != nil || at == d.at {
+		return d.holders
+	}
+	d.at, d.holders = at, nil
+	if data, err := os.ReadFile(d.path); err == nil {
+		d.holders = parseDump(data)
+	}
+	return d.holders
+}
+
+// parseDump takes from what keepalived writes at SIGUSR1, for people to read, who
+// holds the VIPs of its instances that are backups. What it cannot make out is
+// left out.
+func parseDump(data []byte) map[string]Holder {
+	out := map[string]Holder{}
+	name, backup := "", false
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		key, value, ok := strings.Cut(lines.Text(), " = ")
+		if !ok {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "VRRP Instance":
+			name, backup = value, false
+		case "State":
+			backup = value == "BACKUP"
+		case "Master router":
+			if a, err := netip.ParseAddr(value); err == nil && backup && name != "" && !a.IsUnspecified() {
+				out[name] = Holder{Address: a.WithZone("")}
+			}
+		case "Master priority":
+			h, known := out[name]
+			if n, err := strconv.Atoi(value); err == nil && known && h.Priority == 0 && 0 < n && n < 256 {
+				h.Priority = n
+				out[name] = h
+			}
+		}
+	}
+	return out
+}

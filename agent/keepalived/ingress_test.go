@@ -1,0 +1,44 @@
+package keepalived
+
+import (
+	"slices"
+	"testing"
+)
+
+// The ingress VIP is where a ready router of the default controller is (hard case
+// 21), follows it, and is nowhere while there is none.
+func TestHardCase21RouterMoves(t *testing.T) {
+	c := newCluster(t)
+	c.vip = c.ingress
+	c.add("bootstrap", "bootstrap", 10) // whose API server the workers read
+	for i, name := range []string{"worker-1", "worker-2", "worker-3"} {
+		n := c.add(name, "worker", 31+i)
+		c.register(n)
+		n.Write(keptSettings, []byte(fastUnicast))
+		n.start()
+	}
+	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
+		c.nodes[name].awaitState("it runs", running)
+		c.nodes[name].awaitState("no router", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Fault })
+		c.nodes[name].valid()
+	}
+	c.holder("")
+
+	here := c.nodes["worker-2"]
+	stop := here.serve(1936) // some router answers, of a controller that is not the default
+	s := here.awaitState("a router answers", func(s State) bool { return !s.Instances[0].Fault && s.Instances[0].Priority == 30 })
+	c.holder("worker-2")
+	c.list.route("worker-3", true)
+	other := c.nodes["worker-3"]
+	other.serve(1936)
+	other.awaitState("the default router is here", func(s State) bool { return s.Instances[0].Priority == 80 })
+	c.holder("worker-3")
+	c.list.route("worker-3", false)
+	c.list.route("worker-2", true)
+	c.holder("worker-2")
+	stop()
+	c.holder("worker-3") // which still answers
+	if got := slices.IndexFunc(s.Instances[0].Terms, func(t Term) bool { return t.Name == "ingress-here" && t.Points == 50 }); got < 0 {
+		t.Errorf("terms %+v", s.Instances[0].Terms)
+	}
+}

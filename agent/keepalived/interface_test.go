@@ -1,0 +1,94 @@
+package keepalived
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+)
+
+// rename gives the node's link another name while it is down, as udev does.
+func (n *node) rename(to string) {
+	n.t.Helper()
+	err := n.Do(func() error {
+		l, err := netlink.LinkByName(n.Link)
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetDown(l); err != nil {
+			return err
+		}
+		if err := netlink.LinkSetName(l, to); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(l)
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.Link = to
+}
+
+// setLink takes the node's link down or up.
+func (n *node) setLink(up bool) {
+	n.t.Helper()
+	if err := n.SetLink(up); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// The link of the holder is renamed, goes down and comes back, and flaps: one
+// node holds the VIP each time.
+func TestInterfaceFaults(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(3)
+	t.Run("renamed", func(t *testing.T) {
+		n := c.nodes[c.holder(c.all()...)]
+		n.rename("ens192")
+		n.awaitState("the instance is on ens192", func(s State) bool {
+			return len(s.Instances) == 1 && s.Instances[0].Interface == "ens192" && s.Config.Problem == "" && s.PID != 0
+		})
+		c.holder(c.all()...)
+		n.valid()
+		for _, other := range c.others(n.name) {
+			c.nodes[other].agent.Stop()
+		}
+		c.holder(n.name)
+		if got := n.linksWith(apiVIP); !slices.Equal(got, []string{"ens192"}) {
+			t.Errorf("the VIP is on %v", got)
+		}
+		for _, other := range c.others(n.name) {
+			c.nodes[other].start()
+			c.nodes[other].awaitState("it runs", running)
+		}
+	})
+	t.Run("down", func(t *testing.T) {
+		n := c.nodes[c.holder(c.all()...)]
+		n.setLink(false)
+		n.awaitState("it has no link", idle("no address of the family"))
+		c.holder(c.others(n.name)...)
+		n.setLink(true)
+		n.awaitState("it runs", running)
+		c.holder(c.all()...)
+		n.valid()
+	})
+	t.Run("flapping", func(t *testing.T) {
+		n := c.nodes[c.holder(c.all()...)]
+		before := n.awaitState("it runs", running)
+		for range 20 {
+			n.setLink(false)
+			n.setLink(true)
+		}
+		c.holder(c.all()...)
+		after := n.awaitState("it runs", running)
+		if after.PID != before.PID || after.Config.Applied > before.Config.Applied+2 {
+			t.Errorf("before %+v, after %+v", before, after)
+		}
+		n.valid()
+	})
+	for _, name := range c.all() {
+		if left := c.nodes[name].processes(); len(left) != 3 {
+			t.Errorf("%s: processes %v, want the agent, keepalived and its worker", name, left)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vipgen/vipgen/agent/monitor"
+)
+
+var (
+	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in electing who holds VIPs (1) or not (0).")
+	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
+	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
+	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
+	base       = monitor.Gauge("vipgen_vip_priority_base", "VRRP priority of this node for the VIP before any term.", onVIP...)
+	termOn     = monitor.Gauge("vipgen_vip_term_on", "Whether the term of the VIP's priority is on (1) or off (0).", onTerm...)
+	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which keeps the node from holding the VIP.", onTerm...)
+	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto keeps this node from holding the VIP (1) or none does (0).", onVIP...)
+	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
+)
+
+// Labels. Prometheus has an "instance" of its own, which is the target.
+var (
+	onVIP  = []string{"vrrp_instance", "vip"}
+	onTerm = []string{"vrrp_instance", "vip", "term"}
+)
+
+// Describe is part of prometheus.Collector.
+func (j *Job) Describe(to chan<- *prometheus.Desc) {
+	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf}
+	append(own, monitor.DaemonFamilies...).Describe(to)
+}
+
+// Collect is part of prometheus.Collector: of what the job published last.
+func (j *Job) Collect(to chan<- prometheus.Metric) {
+	s := j.told.Load()
+	if s == nil {
+		return
+	}
+	monitor.Daemon{
+		Name: "keepalived", Wanted: s.Wanted, Up: s.PID != 0, Restarts: s.Restarts,
+		Applied: s.Config.Applied, AppliedAt: s.Config.AppliedAt,
+		Refused: s.Config.Refused, Failed: s.Config.Failed, RefusedAt: s.Config.RefusedAt,
+		Current: s.Config.Problem == "" && s.ClusterProblem == "",
+	}.Collect(to)
+	takesPart.PutBool(to, s.Wanted)
+	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
+		leftOut.Put(to, 1, why)
+	}
+	for _, i := range s.Instances {
+		i.collect(to)
+	}
+}
+
+func (i Instance) collect(to chan<- prometheus.Metric) {
+	vip := i.VIP.String()
+	held.PutBool(to, i.Holds, i.Name, vip)
+	priority.Put(to, float64(i.Priority), i.Name, vip)
+	base.Put(to, float64(i.Base), i.Name, vip)
+	fault.PutBool(to, i.Fault, i.Name, vip)
+	peersOf.Put(to, float64(len(i.Peers)), i.Name, vip)
+	for _, t := range i.Terms {
+		termOn.PutBool(to, t.On, i.Name, vip, t.Name)
+		termPoints.Put(to, float64(t.Points), i.Name, vip, t.Name)
+	}
+}
+
+// stuckAfter is many times what the loop that publishes takes for a turn.
+const stuckAfter = 30 * time.Second
+
+// answerTime is how long keepalived has for an answer.
+const answerTime = 3 * time.Second
+
+// Health says what is wrong with the job, for /healthz: a loop that does not
+// turn, keepalived that is wanted and does not run or does not answer. That this
+// node takes no part is nothing wrong.
+func (j *Job) Health(ctx context.Context) error {
+	s := j.told.Load()
+	if s == nil {
+		return errors.New("the job has not begun")
+	}
+	if err := errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("waited for %v", answerTime))
+	defer cancel()
+	return ask(ctx, s, j.Root)
+}

@@ -1,0 +1,65 @@
+package keepalived
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// Whenever the agent is asked to end or killed, its keepalived and the VIP go
+// with it, what is on the disk is valid, and the next one starts.
+func TestEndAtAnyMoment(t *testing.T) {
+	ends := map[string]func(*testing.T, *daemon.Process){
+		"SIGTERM": func(t *testing.T, p *daemon.Process) {
+			// Before it says its first word it may not have begun.
+			begun := p.Output() != ""
+			if code := p.Stop(); code != 0 && begun {
+				t.Errorf("exit code %d", code)
+			}
+		},
+		"SIGKILL": func(_ *testing.T, p *daemon.Process) { p.Kill() },
+	}
+	for _, name := range []string{"SIGTERM", "SIGKILL"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.controlPlane(2)
+			n, other := c.nodes["cp-1"], c.nodes["cp-2"]
+			n.agent.Stop()
+			c.holder(other.name)
+			// From before its first instruction to after it has settled: it is the
+			// moments that are tried here, none of them is waited for.
+			for moment := range 24 {
+				n.start()
+				time.Sleep(time.Duration(moment) * 15 * time.Millisecond)
+				if moment%3 == 2 { // in the middle of a reload
+					n.Write(v1alpha1.ClusterConfigPath, append(c.clusterConfig(t), byte('\n')))
+					c.list.set("cp-3", "master", c.host(20+moment).Addr().String())
+				}
+				ends[name](t, n.agent)
+				await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
+				if _, err := os.Stat(n.Path(v1alpha1.KeepalivedConf)); !errors.Is(err, fs.ErrNotExist) {
+					n.valid()
+				}
+				if name == "SIGTERM" {
+					if links := n.linksWith(apiVIP); len(links) > 0 {
+						t.Errorf("after %d: the VIP is on %v", moment, links)
+					}
+					if left, _ := filepath.Glob(n.Path("/etc/keepalived/.*.*.*")); len(left) > 0 {
+						t.Errorf("after %d: left behind: %v", moment, left)
+					}
+				}
+			}
+			c.holder(other.name)
+			n.start()
+			n.awaitState("it runs", running)
+			other.agent.Stop()
+			c.holder(n.name)
+		})
+	}
+}

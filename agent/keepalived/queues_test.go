@@ -1,0 +1,124 @@
+package keepalived
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// speaks is an instance on eth0 with that many peers.
+func speaks(vip, interval string, peers int) keepalived.Instance {
+	i := keepalived.Instance{Interface: "eth0", VIP: netip.MustParsePrefix(vip), AdvertInterval: interval}
+	a := netip.MustParseAddr("192.0.2.1")
+	if i.VIP.Addr().Is6() {
+		a = netip.MustParseAddr("2001:db8::1")
+	}
+	for range peers {
+		i.Peers, a = append(i.Peers, a), a.Next()
+	}
+	return i
+}
+
+func TestBounds(t *testing.T) {
+	const buffer, v4, v6 = 212992, "198.51.100.5/32", "2001:db8:1::5/128"
+	type in = []keepalived.Instance
+	elsewhere := speaks(v4, "0.1", 50)
+	elsewhere.Interface = "br-ex"
+	tests := []struct {
+		name      string
+		instances in
+		want      []queue
+	}{
+		{"nothing runs", nil, nil},
+		{"a control plane with its bootstrap", in{speaks(v4, "0.1", 3)}, nil},
+		{"the classic profile", in{speaks(v4, "1", 20)}, nil},
+		{"fifty peers", in{speaks(v4, "0.1", 50)}, []queue{{"eth0", false, 2129}}},
+		{"fifty peers, slower", in{speaks(v4, "1", 50)}, []queue{{"eth0", false, 2129}}},
+		{"the same peers for two VIPs", in{speaks(v4, "0.1", 2), speaks(v4, "0.1", 2)}, []queue{{"eth0", false, 53248}}},
+		{"each family has a socket", in{speaks(v6, "0.1", 10), speaks(v4, "0.1", 20)}, []queue{{"eth0", false, 5324}, {"eth0", true, 10649}}},
+		{"each interface has a socket", in{speaks(v4, "0.1", 50), elsewhere}, []queue{{"br-ex", false, 2129}, {"eth0", false, 2129}}},
+		{"never less than one advert", in{speaks(v4, "1", 1000)}, []queue{{"eth0", false, 1024}}},
+		{"multicast", in{speaks(v4, "0.1", 0)}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, bounds(tt.instances, buffer)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestQueues sets bounds in the kernel and takes them back.
+func TestQueues(t *testing.T) {
+	node, err := daemon.NewNetwork(t).AddNode("node", netip.MustParsePrefix("192.0.2.1/24"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AddLink("eth1"); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "queues.json")
+	are := func() (out []uint32) {
+		t.Helper()
+		var list []queue
+		if err := node.Do(func() (err error) { list, err = readQueues(); return err }); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []queue{{"eth0", false, 0}, {"eth0", true, 0}, {"eth1", false, 0}} {
+			is, ok := find(list, q)
+			if !ok {
+				t.Fatalf("%+v is not among %+v", q, list)
+			}
+			out = append(out, is.Bytes)
+		}
+		return out
+	}
+	const own = 3000 // which somebody chose for eth1
+	if err := node.Do(func() error { return setQueue(queue{"eth1", false, own}) }); err != nil {
+		t.Fatal(err)
+	}
+	before := are()
+	d4, d6 := before[0], before[1]
+	steps := []struct {
+		name   string
+		wanted []queue
+		want   []uint32
+		kept   bool
+	}{
+		{"nothing to do", nil, []uint32{d4, d6, own}, false},
+		{"one family", []queue{{"eth0", false, 2000}}, []uint32{2000, d6, own}, true},
+		{"tighter, and the other", []queue{{"eth0", false, 1024}, {"eth0", true, 1500}}, []uint32{1024, 1500, own}, true},
+		{"not tighter than somebody's own", []queue{{"eth0", false, 1024}, {"eth1", false, 5000}}, []uint32{1024, d6, own}, true},
+		{"another interface", []queue{{"eth1", false, 2500}}, []uint32{d4, d6, 2500}, true},
+		{"an interface that is not there", []queue{{"eth9", false, 2500}}, []uint32{d4, d6, own}, false},
+		{"all of it", []queue{{"eth0", false, 1024}, {"eth1", false, 1024}}, []uint32{1024, d6, 1024}, true},
+		{"nothing", nil, []uint32{d4, d6, own}, false},
+	}
+	for _, tt := range steps {
+		// A new value each time: what was before is known from the file.
+		if err := node.Do(func() error { return (&queues{file}).bound(tt.wanted) }); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if got := are(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: queues %d, want %d", tt.name, got, tt.want)
+		}
+		if _, err := os.Stat(file); (err == nil) != tt.kept {
+			t.Errorf("%s: the file: %v", tt.name, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = node.Do(func() error { return (&queues{file}).bound([]queue{{"eth0", false, 1024}}) })
+	if got := are(); err == nil || got[0] != 1024 {
+		t.Errorf("with a file that is worth nothing: %v, queues %d", err, got)
+	}
+}

@@ -1,0 +1,140 @@
+package keepalived
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// log is written to by many goroutines.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// messages are those that were logged, sorted.
+func (l *log) messages() (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.text.String(), -1) {
+		out = append(out, strings.Trim(m[1], `"`))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestSteadyTroubleIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
+// template that keepalived refuses and a state directory that is gone, for many
+// turns of the loops: each is one line when it begins, and one when it is over.
+func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
+	root := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := filepath.Join(root, v1alpha1.RunDir)
+	dir, err := state.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	// No API server is there, and no other node is known to be asked for one:
+	// nothing leaves loopback, where nobody listens on that port.
+	good := strings.Replace(string(read(t, "every-pool"+v1alpha1.ClusterConfigPath)), "api: 6443", "api: 1", 1)
+	if !strings.Contains(good, "api: 1\n") || strings.Contains(good, "peers:") {
+		t.Fatal("not the ports and peers of this test")
+	}
+	write(v1alpha1.ClusterConfigPath, good)
+	write(v1alpha1.KeepalivedTemplate, "frobnicate\n")
+	write("/var/lib/kubelet/kubeconfig", kubeconfig)
+
+	var out log
+	logger := slog.New(slog.NewTextHandler(&out, nil))
+	source := &facts.Source{Name: "cp-1", Role: v1alpha1.RoleMaster, ClusterConfig: filepath.Join(root, v1alpha1.ClusterConfigPath), Log: logger}
+	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: filepath.Join(root, "/var/lib/kubelet/kubeconfig"), Log: logger})
+	j := &Job{Root: root, Source: source, State: dir, Program: "keepalived", Log: logger}
+	if err := j.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	defer j.checks.stop()
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watching.Go(func() { source.Nodes.Run(ctx) })
+	turn := func(times int) {
+		t.Helper()
+		for range times {
+			j.apply(ctx)
+			j.publish()
+		}
+	}
+	expect := func(when string, want ...string) {
+		t.Helper()
+		slices.Sort(want)
+		await(t, when, func() bool { return len(out.messages()) >= len(want) })
+		turn(20)
+		if got := out.messages(); !slices.Equal(got, want) {
+			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.text.String())
+		}
+	}
+	turn(1)
+	lines := []string{
+		"VIPs that this node leaves out",
+		"configuration not applied, the last good one stays",
+		"check fails", "check fails", "check fails", // HAProxy, API, machine config server
+		"API server does not answer",
+		"no API server answers; going on with what was known last",
+	}
+	expect("at first", lines...)
+
+	write(v1alpha1.ClusterConfigPath, "spec: [")
+	turn(1)
+	lines = append(lines, "cluster.yaml is not right, the last good one stays")
+	expect("with a wrong cluster.yaml", lines...)
+
+	if err := os.RemoveAll(run); err != nil {
+		t.Fatal(err)
+	}
+	s := j.told.Load()
+	turn(1)
+	lines = append(lines, "the other jobs cannot be told how keepalived is")
+	expect("without the state directory", lines...)
+	if now := j.told.Load(); now == s {
+		t.Error("the job does not turn: this proves nothing")
+	}
+
+	if err := os.MkdirAll(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(v1alpha1.ClusterConfigPath, good)
+	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
+	turn(1)
+	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again")
+	expect("when all is well", lines...)
+}

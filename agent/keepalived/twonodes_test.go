@@ -1,0 +1,141 @@
+package keepalived
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// neverTwo fails the test if two nodes hold the VIP at any time until the
+// returned function is called. All nodes are there already.
+func (c *cluster) neverTwo() (stop func()) {
+	end := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		look := time.NewTicker(10 * time.Millisecond)
+		defer look.Stop()
+		before := 0
+		for {
+			select {
+			case <-end:
+				return
+			case <-look.C:
+			}
+			// One look at all nodes takes a moment, in which the VIP may move.
+			now := c.holders()
+			if len(now) > 1 && before > 1 {
+				c.t.Errorf("%v hold the VIP at once", now)
+				return
+			}
+			before = len(now)
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(end)
+		watching.Wait()
+	})
+}
+
+// One of two control-plane nodes is registered: it leaves the VIP to the
+// bootstrap, holds it alone when that is gone, and still when the other comes.
+// Only the annotation of the ConfigMap says where the bootstrap is.
+func TestHardCase13OneOfTwo(t *testing.T) {
+	c := newCluster(t)
+	boot, first, second := c.add("bootstrap", "bootstrap", 10), c.add("cp-1", "master", 11), c.add("cp-2", "master", 12)
+	two := bytes.Replace(read(t, "every-pool"+v1alpha1.ClusterConfigPath), []byte("replicas: 3"), []byte("replicas: 2"), 1)
+	for _, n := range []*node{boot, first, second} {
+		n.Write(v1alpha1.ClusterConfigPath, two)
+	}
+	defer c.neverTwo()()
+	boot.start()
+	c.holder("bootstrap")
+	c.register(first)
+	first.start()
+	first.awaitState("nobody else is known", idle("no other control-plane node"))
+	boot.awaitState("it knows the first", func(s State) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
+
+	c.list.bootstrap("192.168.111.10")
+	first.awaitState("the bootstrap is a peer", func(s State) bool {
+		return running(s) && len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1
+	})
+	c.holder("bootstrap")
+
+	boot.api.unready.Store(true)
+	boot.awaitState("it is over", idle("has gone"))
+	c.holder("cp-1")
+	c.list.bootstrap("")
+	first.awaitGone()
+	alone := first.awaitState("it runs on", running)
+	c.holder("cp-1")
+
+	c.register(second)
+	second.start()
+	second.awaitState("it runs", running)
+	both := first.awaitState("the other is a peer", func(s State) bool {
+		conf, err := os.ReadFile(first.Path(v1alpha1.KeepalivedConf))
+		return err == nil && strings.Contains(string(conf), "192.168.111.12 min_ttl 255") && len(s.Instances) == 1
+	})
+	c.holder("cp-1")
+	if both.PID != alone.PID || both.Restarts != 0 {
+		t.Errorf("keepalived was started again: %+v, %+v", alone, both)
+	}
+	first.agent.Kill()
+	c.holder("cp-2")
+}
+
+// awaitGone waits until the node has noted on its disk that there is no bootstrap.
+func (n *node) awaitGone() {
+	n.t.Helper()
+	await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
+		data, err := os.ReadFile(n.Path(keepDir + "/.vipgen-nodes.json"))
+		return err == nil && strings.Contains(string(data), `"gone":true`)
+	})
+}
+
+// The cluster does without the bootstrap some time before that lets go of the
+// VIP, as while its provisioning service runs: it stays the only holder.
+func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
+	c := newCluster(t)
+	boot := c.add("bootstrap", "bootstrap", 10)
+	c.list.bootstrap("192.168.111.10")
+	boot.start()
+	c.holder("bootstrap")
+	c.controlPlane(2)
+	c.nodes["cp-1"].awaitState("it runs", running)
+	c.nodes["cp-2"].awaitState("it runs", running)
+	c.holder("bootstrap")
+	stop := c.neverTwo()
+	c.list.bootstrap("")
+	c.nodes["cp-1"].awaitGone()
+	c.nodes["cp-2"].awaitGone()
+	c.holder("bootstrap")
+	stop()
+	boot.api.unready.Store(true)
+	boot.awaitState("it is over", idle("has gone"))
+	c.holder("cp-1", "cp-2")
+}
+
+// A lone node whose agent starts anew while no API server answers goes on
+// without the bootstrap, which it knew to be gone.
+func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
+	c := newCluster(t)
+	lone := c.add("cp-1", "master", 11)
+	lone.Write(v1alpha1.ClusterConfigPath,
+		bytes.Replace(clusterConfig(t), []byte("replicas: 3"), []byte("replicas: 2"), 1)) // which names a bootstrap
+	c.register(lone)
+	c.list.bootstrap("")
+	lone.start()
+	c.holder("cp-1")
+	lone.awaitGone()
+	lone.agent.Kill()
+	daemon.CloseServer(lone.api.Server)
+	lone.start()
+	lone.awaitState("it runs", running)
+	c.holder("cp-1")
+}

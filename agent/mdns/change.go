@@ -1,0 +1,76 @@
+package mdns
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// logChange says what is not as it was.
+func logChange(log *slog.Logger, before, now Published) {
+	if now.Announced != before.Announced || now.Why != before.Why || now.Interface != before.Interface || !slices.Equal(now.Addresses, before.Addresses) {
+		level := slog.LevelInfo
+		args := []any{"name", now.Name, "announced", now.Announced}
+		if now.Announced {
+			args = append(args, "interface", now.Interface, "addresses", now.Addresses)
+		} else {
+			args = append(args, "why", now.Why)
+		}
+		if now.Conflict != nil {
+			level = slog.LevelWarn
+		}
+		log.Log(context.Background(), level, "the node's name", args...)
+	}
+	if now.Problem != before.Problem && now.Problem != "" {
+		log.Warn("hosts may not be found", "problem", now.Problem)
+	}
+	if found, lost, moved := compare(before.Hosts, now.Hosts); len(found)+len(lost)+len(moved) > 0 {
+		args := []any{"hosts", len(now.Hosts)}
+		for _, x := range []struct {
+			what  string
+			hosts []string
+		}{{"found", found}, {"lost", lost}, {"moved", moved}} {
+			if len(x.hosts) > 0 {
+				args = append(args, x.what, some(x.hosts))
+			}
+		}
+		log.Info("hosts on the link", args...)
+	}
+}
+
+// compare says which hosts came, went and have other addresses.
+func compare(before, now []Host) (found, lost, moved []string) {
+	old := make(map[string]Host, len(before))
+	for _, h := range before {
+		old[h.Name] = h
+	}
+	for _, h := range now {
+		was, ok := old[h.Name]
+		delete(old, h.Name)
+		switch {
+		case !ok:
+			found = append(found, h.text())
+		case !slices.Equal(was.Addresses, h.Addresses):
+			moved = append(moved, h.text())
+		}
+	}
+	for _, h := range before {
+		if _, ok := old[h.Name]; ok {
+			lost = append(lost, h.Name)
+		}
+	}
+	return found, lost, moved
+}
+
+func (h Host) text() string { return fmt.Sprint(h.Name, h.Addresses) }
+
+// some has the first of many, for a line of a log.
+func some(list []string) string {
+	const enough = 5
+	if len(list) > enough {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:enough], ", "), len(list)-enough)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,212 @@
+package mdns
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trouble"
+)
+
+// StateName is the name that Published is published under.
+const StateName = "mdns"
+
+// Published is what the agent's other jobs may know.
+type Published struct {
+	// Name is the node's, <host>.local.
+	Name string `json:"name"`
+	// Announced says that the name is the node's and stands for Addresses on
+	// Interface; Why says why it is not.
+	Announced bool         `json:"announced"`
+	Why       string       `json:"why,omitempty"`
+	Interface string       `json:"interface,omitempty"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Conflict is who else has the name.
+	Conflict *ConflictError `json:"conflict,omitempty"`
+	// Hosts are the others on the link, by name. Nobody vouches for them.
+	Hosts []Host `json:"hosts,omitempty"`
+	// Problem says what keeps others from being found, or what is wrong with
+	// cluster.yaml.
+	Problem string `json:"problem,omitempty"`
+}
+
+// pause is the least time between two states that are published: whoever is on
+// the link can make the hosts change as often as he likes.
+const pause = 200 * time.Millisecond
+
+// retell is how long to wait after a state could not be published.
+const retell = 5 * time.Second
+
+// Job publishes the node's name for its addresses, and collects the hosts that
+// others publish.
+type Job struct {
+	// Source has the node's name, whose first label is the host.
+	Source *facts.Source
+	State  *state.Dir
+	Log    *slog.Logger
+
+	pulse   pulse.Pulse
+	told    atomic.Pointer[Published]
+	telling trouble.Trouble
+
+	host    string
+	changed chan struct{} // holds one word if there is something to publish
+
+	mu       sync.Mutex
+	unfit    error  // the host is not to be published
+	chosen   error  // why the node has no address
+	name     State  // the Publisher's
+	hosts    []Host // the Resolver's
+	resolver error
+}
+
+// Run does so until ctx ends, and then says goodbye.
+func (j *Job) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	j.changed = make(chan struct{}, 1)
+	j.host, _, _ = strings.Cut(strings.ToLower(j.Source.Name), ".")
+	j.unfit = publishable(j.host)
+	ours, theirs := make(chan []netip.Addr, 1), make(chan []netip.Addr, 1)
+	publisher := Publisher{Host: j.host, Addresses: ours, Notify: func(s State) { j.set(func() { j.name = s }) }}
+	resolver := Resolver{
+		Addresses: theirs,
+		Notify:    func(hosts []Host) { j.set(func() { j.hosts = j.others(hosts) }) },
+		Complain:  func(err error) { j.set(func() { j.resolver = err }) },
+	}
+	var all sync.WaitGroup
+	if j.unfit == nil {
+		all.Go(func() { publisher.Run(ctx) }) // its only error was ruled out
+	}
+	all.Go(func() { resolver.Run(ctx) })
+	all.Go(func() { j.tell(ctx) })
+	var last []netip.Addr
+	err := j.Source.Watch(ctx, func() {
+		j.pulse.Beat()
+		if now, ok := j.addresses(); ok && !slices.Equal(now, last) {
+			last = now
+			replace(ours, now)
+			replace(theirs, now)
+		}
+	})
+	stop() // without eyes it is better to be started again
+	all.Wait()
+	return err
+}
+
+// publishable says why a host is none that others could find the node by.
+func publishable(host string) error {
+	if host == "localhost" { // every machine's name for itself (RFC 6761 section 6.3)
+		return errors.New("the node is called localhost")
+	}
+	return ValidateHost(host)
+}
+
+// addresses are those that the node is to be known by, of which there may be
+// none; not ok where nobody can tell, and what was stands.
+func (j *Job) addresses() (out []netip.Addr, ok bool) {
+	choice, err := j.Source.Choice()
+	for _, a := range choice.Addresses {
+		if a.Found() {
+			out = append(out, a.Address.Addr())
+		}
+	}
+	why := err
+	if err == nil && len(out) == 0 {
+		why = errors.New(choice.Missing()[0].Why)
+	}
+	j.set(func() { j.chosen = why })
+	return out, err == nil
+}
+
+// others leaves out the node's own name.
+func (j *Job) others(hosts []Host) []Host {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h Host) bool { return h.Name == j.host })
+}
+
+// replace leaves v as the value that the channel holds, of whose two sides this
+// is the only sender.
+func replace[T any](to chan T, v T) {
+	select {
+	case <-to:
+	default:
+	}
+	to <- v
+}
+
+// set changes what is known.
+func (j *Job) set(change func()) {
+	j.mu.Lock()
+	change()
+	j.mu.Unlock()
+	select {
+	case j.changed <- struct{}{}:
+	default:
+	}
+}
+
+// state is what is known now.
+func (j *Job) state() Published {
+	problem := j.Source.Problem()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := Published{
+		Name: j.host + ".local", Announced: j.name.Published,
+		Interface: j.name.Link, Addresses: j.name.Addresses, Hosts: j.hosts, Problem: problem,
+	}
+	if p.Problem == "" && j.resolver != nil {
+		p.Problem = j.resolver.Error()
+	}
+	errors.As(j.name.Err, &p.Conflict)
+	switch {
+	case p.Announced:
+	case j.unfit != nil:
+		p.Why = j.unfit.Error()
+	case j.name.Err != nil:
+		p.Why = j.name.Err.Error()
+	case j.name.Link != "":
+		p.Why = "it is being asked whether the name is free"
+	case j.chosen != nil:
+		p.Why = j.chosen.Error()
+	default:
+		p.Why = "no link that is up has the node's address"
+	}
+	return p
+}
+
+// tell tells the other jobs and the log what is known, at a pace.
+func (j *Job) tell(ctx context.Context) {
+	var last Published
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-j.changed:
+		case <-again:
+		}
+		now := j.state()
+		j.told.Store(&now)
+		err := j.State.Publish(StateName, now)
+		j.telling.Error(j.Log, err, "the other jobs cannot be told of mDNS", "the other jobs can be told again")
+		if again = nil; err != nil {
+			again = time.After(retell)
+		}
+		logChange(j.Log, last, now)
+		last = now
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}

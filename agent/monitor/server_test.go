@@ -1,0 +1,238 @@
+package monitor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+)
+
+// patient is how long anything may take that takes milliseconds.
+const patient = time.Minute
+
+// lines gathers a log that a Server writes.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// await returns the next line, which has the words.
+func (l lines) await(t *testing.T, words string) {
+	t.Helper()
+	select {
+	case line := <-l:
+		if !strings.Contains(line, words) {
+			t.Fatalf("logged %q, want %q", line, words)
+		}
+	case <-time.After(patient):
+		t.Fatalf("%q is not logged", words)
+	}
+}
+
+// none checks that nothing more was logged.
+func (l lines) none(t *testing.T) {
+	t.Helper()
+	select {
+	case line := <-l:
+		t.Errorf("logged %q", line)
+	default:
+	}
+}
+
+// running is a Server that runs.
+type running struct {
+	port  atomic.Int64
+	looks atomic.Int64 // at the port
+	log   lines
+}
+
+// server runs a Server until the test ends.
+func server(t *testing.T, s *Server) *running {
+	t.Helper()
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	r := &running{log: make(lines, 100)}
+	s.Look = 5 * time.Millisecond
+	s.Port = func() int {
+		r.looks.Add(1)
+		return int(r.port.Load())
+	}
+	s.Log = slog.New(slog.NewTextHandler(r.log, nil))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return r
+}
+
+// get asks on a new connection.
+func get(t *testing.T, host string, port int, path string) (code int, body string, err error) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patient}
+	resp, err := client.Get(fmt.Sprintf("http://%s%s", net.JoinHostPort(host, fmt.Sprint(port)), path))
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+// freePort is one that nobody listens on.
+func freePort(t *testing.T) (port int, l net.Listener) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().(*net.TCPAddr).Port, l
+}
+
+func TestHealthAndMetrics(t *testing.T) {
+	var wrong atomic.Pointer[string]
+	var asked atomic.Int64
+	r := server(t, &Server{
+		Metrics: []prometheus.Collector{collector{Daemon{Name: "haproxy", Wanted: true, Restarts: 3}}},
+		Health: func(context.Context) error {
+			asked.Add(1)
+			if w := wrong.Load(); w != nil {
+				return errors.New(*w)
+			}
+			return nil
+		},
+	})
+	number, l := freePort(t)
+	l.Close()
+	r.port.Store(int64(number))
+	r.log.await(t, "are served")
+	hosts := []string{"127.0.0.1"}
+	if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // as the kernel has it
+		l.Close()
+		hosts = append(hosts, "::1")
+	}
+	for _, host := range hosts {
+		if code, body, err := get(t, host, number, "/healthz"); code != http.StatusOK || body != "ok\n" {
+			t.Errorf("%s: %d %q %v", host, code, body, err)
+		}
+	}
+	code, body, err := get(t, "127.0.0.1", number, "/metrics")
+	for _, want := range []string{"vipgen_healthy 1", `vipgen_daemon_restarts_total{daemon="haproxy"} 3`, "go_goroutines ", "process_resident_memory_bytes "} {
+		if !strings.Contains(body, want) {
+			t.Errorf("/metrics has no %q: %d %v", want, code, err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the job was asked %d times within a second", n)
+	}
+	why := "haproxy does not run"
+	wrong.Store(&why)
+	for deadline := time.Now().Add(patient); ; time.Sleep(10 * time.Millisecond) {
+		code, body, err := get(t, "127.0.0.1", number, "/healthz")
+		if code == http.StatusServiceUnavailable && body == why+"\n" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d %q %v", code, body, err)
+		}
+	}
+	for path, want := range map[string]int{"/": http.StatusNotFound, "/debug/pprof/": http.StatusNotFound, "/healthz": http.StatusServiceUnavailable} {
+		if code, _, _ := get(t, "127.0.0.1", number, path); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+	r.log.none(t)
+}
+
+// collector is a job with a daemon.
+type collector struct{ Daemon }
+
+func (collector) Describe(to chan<- *prometheus.Desc) { DaemonFamilies.Describe(to) }
+
+// A port that another program has is complained about once, however often it is
+// tried, and taken when it is free; another port is followed.
+func TestPorts(t *testing.T) {
+	s := &Server{Health: func(context.Context) error { return nil }}
+	r := server(t, s)
+	taken, other := freePort(t)
+	r.port.Store(int64(taken))
+	r.log.await(t, "address already in use")
+	for before := r.looks.Load(); r.looks.Load() < before+10; time.Sleep(time.Millisecond) {
+	}
+	r.log.none(t)
+	other.Close()
+	r.log.await(t, "are served")
+	if code, _, err := get(t, "127.0.0.1", taken, "/healthz"); code != http.StatusOK {
+		t.Errorf("%d %v", code, err)
+	}
+	next, l := freePort(t)
+	l.Close()
+	r.port.Store(int64(next))
+	r.log.await(t, "are served")
+	if code, _, err := get(t, "127.0.0.1", next, "/healthz"); code != http.StatusOK {
+		t.Errorf("%d %v", code, err)
+	}
+	if _, _, err := get(t, "127.0.0.1", taken, "/healthz"); err == nil {
+		t.Error("the old port still answers")
+	}
+	r.port.Store(0)
+	for deadline := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
+		if _, _, err := get(t, "127.0.0.1", next, "/healthz"); err != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it still answers without a port")
+		}
+	}
+	r.log.none(t)
+}
+
+// Whoever opens connections and says nothing, or asks on and on over one, does
+// not keep them.
+func TestConnectionsAreNotKept(t *testing.T) {
+	r := server(t, &Server{Health: func(context.Context) error { return nil }})
+	number, l := freePort(t)
+	l.Close()
+	r.port.Store(int64(number))
+	r.log.await(t, "are served")
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patient))
+	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c) // to the end of the connection
+	if err != nil || !bytes.Contains(answer, []byte("Connection: close")) {
+		t.Errorf("%v: %s", err, answer)
+	}
+	silent, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	silent.SetDeadline(time.Now().Add(patient))
+	if _, err := io.ReadAll(silent); err != nil {
+		t.Errorf("a connection that says nothing is kept: %v", err)
+	}
+}

@@ -1,0 +1,40 @@
+package nodes
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vipgen/vipgen/agent/monitor"
+)
+
+var (
+	apiReachable = monitor.Gauge("vipgen_api_reachable", "Whether an API server is read from now (1) or what was known last stands (0).")
+	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch goes on, in seconds since 1970.")
+	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included.")
+	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server vouches for the list of nodes (1) or one does (0).")
+	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
+)
+
+// Metrics are those of a Watcher; Watcher gives it, nil while there is none.
+type Metrics struct {
+	Watcher func() *Watcher
+}
+
+// Describe is part of prometheus.Collector.
+func (m Metrics) Describe(to chan<- *prometheus.Desc) {
+	monitor.Families{apiReachable, apiContact, nodesKnown, nodesStale, registered}.Describe(to)
+}
+
+// Collect is part of prometheus.Collector.
+func (m Metrics) Collect(to chan<- prometheus.Metric) {
+	w := m.Watcher()
+	if w == nil {
+		return
+	}
+	reachable, last := w.client.contacted()
+	apiReachable.PutBool(to, reachable)
+	apiContact.PutTime(to, last)
+	s, known := w.Current()
+	nodesKnown.Put(to, float64(len(s.all())))
+	nodesStale.PutBool(to, !known || s.Stale)
+	registered.PutBool(to, s.Registered)
+}

@@ -1,0 +1,115 @@
+package agentcli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/agent/loglevel"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// jobs are the long-running commands, sorted.
+var jobs = []string{"coredns", "firewall", "haproxy", "keepalived", "mdns"}
+
+// noLevel makes jobs log as their command lines say again.
+const noLevel = "default"
+
+func (a *app) logLevelCommand() *cobra.Command {
+	var o formatFlag
+	var job string
+	c := &cobra.Command{
+		Use:   "log-level [LEVEL]",
+		Short: "Print or change how much the jobs of this node log, while they run",
+		Long: `Make every job on this node log from LEVEL on: DEBUG, INFO, WARN or ERROR. They
+follow at once. What was set for one job with --job counts more than what was set for
+all. The level "default" takes back what was set, so that --log-level of the job's
+command line counts. Nothing of it outlives a reboot. Without LEVEL, print what is set.`,
+		Example: `  vipgen-agent log-level DEBUG
+  vipgen-agent log-level INFO --job haproxy
+  vipgen-agent log-level default
+  vipgen-agent log-level -o json`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, words []string) error {
+			if job != "" && !slices.Contains(jobs, job) {
+				return usage(c, fmt.Errorf("--job: %q is no job, expected one of %s", job, strings.Join(jobs, ", ")))
+			}
+			if len(words) == 0 {
+				return a.printLevels(job, o.value == "json")
+			}
+			dir := a.below(v1alpha1.RunDir)
+			if words[0] == noLevel {
+				return loglevel.Reset(dir, job)
+			}
+			level, err := loglevel.Parse(words[0])
+			if err != nil {
+				return usage(c, err)
+			}
+			return loglevel.Set(dir, job, level)
+		},
+	}
+	c.Flags().StringVar(&job, "job", "", "one `job` alone: "+strings.Join(jobs, ", "))
+	o.add(c)
+	return c
+}
+
+// levels are what is set: for all jobs, and for some of them.
+type levels struct {
+	Level string            `json:"level"`
+	Jobs  map[string]string `json:"jobs,omitempty"`
+}
+
+// printLevels prints what is set for one job, or for all and what differs from
+// that. A file with a wrong word is a finding.
+func (a *app) printLevels(job string, asJSON bool) error {
+	out := levels{Jobs: map[string]string{}}
+	var wrong []error
+	ask := []string{""}
+	if job != "" {
+		ask = append(ask, job)
+	} else {
+		ask = append(ask, jobs...)
+	}
+	out.Level = noLevel
+	for _, name := range ask {
+		level, set, err := loglevel.Get(a.below(v1alpha1.RunDir), name)
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+		case set && name == "":
+			out.Level = level.String()
+		case set:
+			out.Jobs[name] = level.String()
+		}
+	}
+	if job != "" { // what counts for it
+		if own, set := out.Jobs[job]; set {
+			out.Level = own
+		}
+		out.Jobs = nil
+	}
+	if err := a.printLevel(out, asJSON); err != nil {
+		return err
+	}
+	if err := errors.Join(wrong...); err != nil {
+		a.log.Error("a log level is ignored", "error", err)
+		return errFinding
+	}
+	return nil
+}
+
+func (a *app) printLevel(l levels, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(l)
+	}
+	fmt.Fprintln(a.out, l.Level)
+	for _, name := range jobs {
+		if own, set := l.Jobs[name]; set {
+			fmt.Fprintln(a.out, name, own)
+		}
+	}
+	return nil
+}

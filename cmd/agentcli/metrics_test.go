@@ -1,0 +1,112 @@
+package agentcli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/monitor"
+)
+
+// tasks are those of all jobs, which need not run to say what they show.
+func tasks() []task {
+	watched := &facts.Source{Nodes: &facts.Watched{}}
+	return []task{
+		{"coredns", &coredns.Job{}, watched, health.NewMetrics()},
+		{"firewall", &firewall.Job{}, &facts.Source{}, nil},
+		{"haproxy", &haproxy.Job{}, watched, health.NewMetrics()},
+		{"keepalived", &keepalived.Job{}, watched, health.NewMetrics()},
+		{"mdns", &mdns.Job{}, &facts.Source{}, nil},
+	}
+}
+
+var described = regexp.MustCompile(`^Desc{fqName: "(.*)", help: "(.*)", constLabels: {}, variableLabels: {(.*)}}$`)
+
+// metricRows are the rows of the table of all metrics, sorted.
+func metricRows(t *testing.T) []string {
+	t.Helper()
+	type row struct{ labels, help string }
+	rows, jobsOf := map[string]row{}, map[string][]string{}
+	for _, x := range tasks() {
+		to := make(chan *prometheus.Desc, 1000)
+		for _, c := range x.metrics() {
+			c.Describe(to)
+		}
+		monitor.Own.Describe(to)
+		close(to)
+		for d := range to {
+			m := described.FindStringSubmatch(d.String())
+			if m == nil {
+				t.Fatalf("what is %s?", d)
+			}
+			labels := strings.FieldsFunc(m[3], func(c rune) bool { return c == ',' || c == ' ' })
+			for i := range labels {
+				labels[i] = "`" + labels[i] + "`"
+			}
+			r := row{cmp.Or(strings.Join(labels, ", "), "none"), m[2]}
+			if before, known := rows[m[1]]; known && before != r {
+				t.Errorf("%s: %v and %v", m[1], before, r)
+			}
+			rows[m[1]] = r
+			jobsOf[m[1]] = append(jobsOf[m[1]], "`"+x.name+"`")
+		}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		who := strings.Join(jobsOf[name], ", ")
+		if len(jobsOf[name]) == len(tasks()) {
+			who = "all"
+		}
+		out = append(out, fmt.Sprintf("| `%s` | %s | %s | %s |", name, rows[name].labels, who, rows[name].help))
+	}
+	return out
+}
+
+func TestEveryMetricIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/agent/observe.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| `vipgen_") {
+			documented = append(documented, strings.TrimSpace(line))
+		}
+	}
+	rows := metricRows(t)
+	if !slices.Equal(documented, rows) {
+		t.Errorf("the table of metrics in observe.md is to be\n%s", strings.Join(rows, "\n"))
+	}
+	for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(page), -1) {
+		if !slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "`"+m) }) {
+			t.Errorf("observe.md: no such metric: %s", m)
+		}
+	}
+}
+
+func TestEveryJobHasAMonitor(t *testing.T) {
+	root := (&app{}).command()
+	for _, name := range jobs {
+		c, _, err := root.Find([]string{name})
+		if _, served := monitorPorts[name]; !served || err != nil || c.Name() != name {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.ContainsFunc(tasks(), func(x task) bool { return x.name == name }) {
+			t.Errorf("%s shows no metrics", name)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// Sizes of the cluster, in nodes.
+const (
+	small = 10
+	large = 2000
+)
+
+const (
+	starts  = 5                // of each job
+	changes = 5                // of an address
+	window  = 20 * time.Second // over which what is idle is watched
+	settle  = 10 * time.Second // after which it counts as idle
+	// apart is the time between two changes: the jobs leave 3 s.
+	apart = 4 * time.Second
+	// beatEvery is how often a kubelet reports a status that has not changed.
+	beatEvery = 5 * time.Minute
+)
+
+// measurement is a run with what came out of it.
+type measurement struct {
+	*testing.B
+	program   string
+	api       *daemon.APIServer
+	node      *node
+	list      []*job
+	moves     int // of a node to another address
+	rows      []row
+	missed    map[*job]bool // in memory or in time on cores
+	explained []string
+}
+
+// BenchmarkAgent measures the agent's footprint against its aims, on a node of a
+// real API server with ten nodes and then 2,000, and prints one table. It fails
+// when something does not work, never because it takes long.
+func BenchmarkAgent(b *testing.B) {
+	m := &measurement{B: b, missed: map[*job]bool{}, program: build(b)}
+	m.size()
+	m.api = daemon.NewAPIServer(b, domain)
+	m.node = newNode(b, m.program, m.api)
+	m.list = m.node.jobs()
+
+	addNodes(b, m.api, 0, small)
+	m.startAll()
+	m.idle(small, false)
+	m.change(small)
+	m.restart(small)
+
+	addNodes(b, m.api, small, large)
+	m.killAll()
+	m.startAll()
+	m.idle(large, false)
+	m.idle(large, true)
+	m.change(large)
+	m.restart(large)
+
+	m.explain()
+	m.print()
+}
+
+// build builds the agent as it is shipped, but for the flags.
+func build(b *testing.B, flags ...string) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "vipgen-agent")
+	build := exec.Command("go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, flags...), "-o", program, ".")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+func (m *measurement) size() {
+	m.Helper()
+	info, err := os.Stat(m.program)
+	if err != nil {
+		m.Fatal(err)
+	}
+	kib := int(info.Size() / 1024)
+	m.add("static binary", mib(kib), "30 MiB", kib <= 30<<10, "")
+}
+
+func (m *measurement) startAll() {
+	m.Helper()
+	for _, j := range m.list {
+		j.start()
+	}
+	for _, j := range m.list {
+		j.await(j.name+" to have its configuration in place", j.up)
+	}
+}
+
+func (m *measurement) killAll() {
+	m.Helper()
+	for _, j := range m.list {
+		j.kill()
+	}
+}
+
+// idle watches memory and time on cores while nothing changes, but for the
+// heartbeats of kubelets if these are wanted.
+func (m *measurement) idle(nodes int, heartbeats bool) {
+	m.Helper()
+	time.Sleep(settle)
+	before := map[*job]time.Duration{}
+	for _, j := range m.list {
+		before[j] = cpuOf(m.B, j.pid())
+	}
+	began := time.Now()
+	for beats := 0; time.Since(began) < window; time.Sleep(100 * time.Millisecond) {
+		for ; heartbeats && time.Duration(beats)*beatEvery/time.Duration(nodes) < time.Since(began); beats++ {
+			m.patch(controlPlane+beats, map[string]any{"conditions": conditions(time.Now())})
+		}
+	}
+	what := fmt.Sprintf("%d nodes", nodes)
+	if heartbeats {
+		what += " with heartbeats"
+	}
+	for _, j := range m.list {
+		m.core(j, what, cpuOf(m.B, j.pid())-before[j], time.Since(began))
+	}
+	for _, j := range m.list {
+		m.resident(j, what, map[int]int{small: 25, large: 40}[nodes])
+	}
+}
+
+func (m *measurement) core(j *job, what string, used, of time.Duration) {
+	share := 100 * used.Seconds() / of.Seconds()
+	met := share < 0.2
+	m.missed[j] = m.missed[j] || !met
+	m.add(j.name+": of a core, "+what, fmt.Sprintf("%.2f %%", share), "0.20 %", met, fmt.Sprintf("over %v", of.Round(time.Second)))
+}
+
+func (m *measurement) resident(j *job, what string, aim int) {
+	m.Helper()
+	now := memoryOf(m.B, j.pid())
+	met := now.rss <= aim<<10
+	m.missed[j] = m.missed[j] || !met
+	m.add(j.name+": resident, "+what, mib(now.rss), fmt.Sprintf("%d MiB", aim), met,
+		fmt.Sprintf("anonymous %s, of the binary %s; once %s", mib(now.anonymous), mib(now.rss-now.anonymous), mib(now.peak)))
+}
+
+// restart starts every job again and again, with what it knew on disk.
+func (m *measurement) restart(nodes int) {
+	m.Helper()
+	for _, j := range m.list {
+		var took []time.Duration
+		for range starts {
+			j.kill()
+			j.start()
+			j.await(j.name+" to have its configuration in place", j.up)
+			took = append(took, time.Since(j.began))
+		}
+		m.times(fmt.Sprintf("%s: first configuration, %d nodes", j.name, nodes), took, 200*time.Millisecond+j.protocol)
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// change moves a control-plane node to another address again and again, and
+// measures from the API server's answer to that until the jobs' files say so and
+// their daemons were told.
+func (m *measurement) change(nodes int) {
+	m.Helper()
+	const moved = 1
+	took := map[*job][]time.Duration{}
+	for range changes {
+		m.moves++
+		address := fmt.Sprintf("192.168.111.%d", 100+m.moves)
+		time.Sleep(apart)
+		before := map[*job]int{}
+		for _, j := range m.list {
+			before[j] = j.applied()
+		}
+		m.patch(moved, map[string]any{"addresses": addresses(moved, address)})
+		began := time.Now()
+		waiting := slices.DeleteFunc(slices.Clone(m.list), func(j *job) bool { return j.names == "" })
+		m.node.await("every job to follow", func() bool {
+			waiting = slices.DeleteFunc(waiting, func(j *job) bool {
+				// CoreDNS looks at its hosts file by itself.
+				done := j.contains(j.names, address) && (j.names != j.conf || j.applied() > before[j])
+				if done {
+					took[j] = append(took[j], time.Since(began))
+				}
+				return done
+			})
+			return len(waiting) == 0
+		})
+	}
+	for _, j := range m.list {
+		if j.names != "" {
+			m.times(fmt.Sprintf("%s: change of peers, %d nodes", j.name, nodes), took[j], time.Second)
+		}
+	}
+}
+
+// patch changes the status of a node as its kubelet does.
+func (m *measurement) patch(i int, status map[string]any) {
+	m.Helper()
+	data, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.api.Patch("/api/v1/nodes/"+nodeName(i)+"/status", data)
+}
+
+// contains says whether a file of the node has this word in it.
+func (n *node) contains(path, word string) bool {
+	data, _ := os.ReadFile(n.Path(path))
+	return slices.ContainsFunc([]string{" ", ":", "\n"}, func(end string) bool { return bytes.Contains(data, []byte(word+end)) })
+}

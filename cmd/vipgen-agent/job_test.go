@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// job is one of the agent's on a node.
+type job struct {
+	*node
+	name, pod string
+	conf      string        // what it keeps in place; empty if that is no file
+	daemon    string        // the program that it runs on conf
+	names     string        // the file that names the other nodes
+	protocol  time.Duration // that others are given to object
+	process   *daemon.Process
+	began     time.Time // when the agent was executed
+}
+
+func (n *node) jobs() []*job {
+	return []*job{
+		{node: n, name: "keepalived", pod: "keepalived", conf: v1alpha1.KeepalivedConf, daemon: "keepalived", names: v1alpha1.KeepalivedConf},
+		{node: n, name: "haproxy", pod: "haproxy", conf: v1alpha1.HAProxyConf, daemon: "haproxy", names: v1alpha1.HAProxyConf},
+		{node: n, name: "firewall", pod: "haproxy"},
+		{node: n, name: "coredns", pod: "coredns", conf: v1alpha1.Corefile, daemon: "coredns", names: v1alpha1.HostsFile},
+		// RFC 6762 section 8.1: up to 250 ms at random, then three probes.
+		{node: n, name: "mdns", pod: "mdns-publisher", protocol: time.Second},
+	}
+}
+
+// start executes the agent with the job's command line.
+func (j *job) start() {
+	j.b.Helper()
+	j.startAs(commandOf(j.b, j.pod, j.name)[0])
+}
+
+// startAs is start with another build of the agent.
+func (j *job) startAs(program string, env ...string) {
+	j.b.Helper()
+	line := append([]string{program}, commandOf(j.b, j.pod, j.name)[1:]...)
+	j.process = j.Start(append(env, "NODE_NAME="+nodeName(self)), line...)
+	// Namespaces and mounts come first.
+	j.await("the agent to be executed", func() bool { return command(j.pid()) == "vipgen-agent" })
+	j.began = time.Now()
+}
+
+func (j *job) pid() int { return j.process.PID() }
+
+// kill ends the agent, with its daemon, and takes away what it had in place, but
+// not what it knows.
+func (j *job) kill() {
+	j.b.Helper()
+	j.process.Kill()
+	if j.name == "firewall" {
+		if out, err := j.Run(nil, "nft", "delete", "table", "inet", firewall.TableName); err != nil {
+			j.b.Fatalf("%v: %s", err, out)
+		}
+	}
+	if j.conf == "" {
+		return
+	}
+	for _, path := range slices.Compact([]string{j.conf, j.names}) {
+		if err := os.Remove(j.Path(path)); err != nil {
+			j.b.Fatal(err)
+		}
+	}
+}
+
+// up says that what the job keeps is in place, with the other nodes in it, and
+// its daemon started.
+func (j *job) up() bool {
+	switch j.name {
+	case "firewall":
+		var p firewall.Published
+		alive, err := j.state.Read(firewall.StateName, &p)
+		return err == nil && alive && p.InPlace
+	case "mdns":
+		var p mdns.Published
+		alive, err := j.state.Read(mdns.StateName, &p)
+		return err == nil && alive && p.Announced
+	}
+	return j.contains(j.names, nodeAddress(controlPlane-1)) && runs(j.pid(), j.daemon, j.conf)
+}
+
+// applied is how often the job had its daemon read a configuration.
+func (j *job) applied() int { return strings.Count(j.process.Output(), "configuration applied") }

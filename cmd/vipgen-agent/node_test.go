@@ -1,0 +1,201 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/templates/manifest"
+)
+
+// rendered is a golden case: what vipgen renders for the cluster.
+const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
+
+// patience is how long anything may take that takes seconds on an idle machine.
+const patience = 2 * time.Minute
+
+// tick is how often is looked where an instant is measured.
+const tick = time.Millisecond
+
+// self is the node that is measured: the first of the control plane.
+const self = 0
+
+// node is a control-plane node with all that the agent's jobs look at.
+type node struct {
+	*daemon.Host
+	b     *testing.B
+	state *state.Dir
+}
+
+func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
+	b.Helper()
+	ns, err := daemon.NewNetwork(b).AddNode(nodeName(self), netip.MustParsePrefix(nodeAddress(self)+"/24"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := &node{Host: daemon.NewHost(b, ns), b: b}
+	n.Bind(program, "/vipgen/vipgen-agent")
+	resolver, err := filepath.Abs("../../.cache/bin/coredns")
+	if err != nil {
+		b.Fatal(err)
+	}
+	n.Bind(resolver, "/coredns")
+	for path, data := range map[string]string{
+		v1alpha1.ClusterConfigPath:        readFile(b, rendered+"every-pool"+v1alpha1.ClusterConfigPath),
+		v1alpha1.ModeFile:                 readFile(b, rendered+"every-pool"+v1alpha1.ModeFile),
+		v1alpha1.KeepalivedTemplate:       keepalived.Template,
+		v1alpha1.HAProxyTemplate:          haproxy.Template,
+		v1alpha1.CorefileTemplate:         coredns.Template,
+		v1alpha1.HostsTemplate:            coredns.HostsTemplate,
+		"/run/NetworkManager/resolv.conf": "nameserver 192.168.111.1\n",
+		"/etc/hosts":                      "127.0.0.1 localhost\n",
+	} {
+		n.Write(path, []byte(data))
+	}
+	n.credentials(api)
+	n.services(api)
+	if err := os.MkdirAll(n.Path(v1alpha1.RunDir), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if n.state, err = state.Open(n.Path(v1alpha1.RunDir)); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// credentials are kubelet's, and the rights that vipgen's manifests give.
+func (n *node) credentials(api *daemon.APIServer) {
+	n.b.Helper()
+	dir := n.Path("/var/lib/kubelet")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		n.b.Fatal(err)
+	}
+	config := daemon.NodeKubeconfig(n.b, dir, api.CA, nodeName(self), api.InternalName+":6443")
+	// The file names its neighbour by where the node sees it.
+	n.Write("/var/lib/kubelet/kubeconfig", []byte(strings.ReplaceAll(readFile(n.b, config), dir, "/var/lib/kubelet")))
+	link := filepath.Join(dir, "kubelet-client-current.pem")
+	target, err := os.Readlink(link)
+	if err == nil {
+		err = os.Remove(link)
+	}
+	if err == nil {
+		err = os.Symlink(filepath.Base(target), link)
+	}
+	if err != nil {
+		n.b.Fatal(err)
+	}
+	for name, collection := range map[string]string{
+		manifest.ClusterRole: "clusterroles", manifest.ClusterRoleBinding: "clusterrolebindings",
+	} {
+		data, err := manifest.Render(name, manifest.Params{})
+		if err != nil {
+			n.b.Fatal(err)
+		}
+		api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, data)
+	}
+}
+
+// services are those that the node's checks ask: the API server and the machine
+// config server.
+func (n *node) services(api *daemon.APIServer) {
+	n.b.Helper()
+	forward(n.listen(":6443"), api.Addr.String())
+	config := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	config.Listener.Close()
+	config.Listener = n.listen(":22623")
+	config.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
+	config.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // jobs are killed while they connect
+	config.StartTLS()
+	n.b.Cleanup(func() { daemon.CloseServer(config) })
+}
+
+func (n *node) listen(address string) (l net.Listener) {
+	n.b.Helper()
+	err := n.Do(func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		n.b.Fatal(err)
+	}
+	n.b.Cleanup(func() { l.Close() })
+	return l
+}
+
+// forward hands connections on to an address outside of the node's namespace.
+func forward(l net.Listener, to string) {
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer in.Close()
+				out, err := net.Dial("tcp", to)
+				if err != nil {
+					return
+				}
+				defer out.Close()
+				go func() {
+					io.Copy(out, in)
+					out.Close()
+				}()
+				io.Copy(in, out)
+			}()
+		}
+	}()
+}
+
+// await looks often until ok.
+func (n *node) await(what string, ok func() bool) {
+	n.b.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(tick) {
+		if time.Now().After(deadline) {
+			n.b.Fatalf("waited %v in vain for %s", patience, what)
+		}
+	}
+}
+
+// commandOf is the command line of a job in the rendered pods.
+func commandOf(b *testing.B, pod, job string) []string {
+	b.Helper()
+	var p corev1.Pod
+	if err := yaml.Unmarshal([]byte(readFile(b, rendered+"master/etc/kubernetes/manifests/"+pod+".yaml")), &p); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range p.Spec.Containers {
+		if len(c.Command) > 1 && c.Command[1] == job {
+			return c.Command
+		}
+	}
+	b.Fatalf("pod %s has no container that runs %s", pod, job)
+	return nil
+}
+
+func readFile(b *testing.B, path string) string {
+	b.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(data)
+}

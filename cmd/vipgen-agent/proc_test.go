@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// memory is what a process has resident, in KiB. What is not anonymous are pages
+// of files, which all processes of one program share.
+type memory struct{ rss, anonymous, peak int }
+
+func memoryOf(b *testing.B, pid int) (m memory) {
+	b.Helper()
+	fields := map[string]*int{"Rss:": &m.rss, "Anonymous:": &m.anonymous, "VmHWM:": &m.peak}
+	for _, file := range []string{"smaps_rollup", "status"} {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if f := strings.Fields(line); len(f) > 1 && fields[f[0]] != nil {
+				if *fields[f[0]], err = strconv.Atoi(f[1]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	return m
+}
+
+// cpuOf is how long a process with all its threads, without its children, has
+// been on a core since its start: clock_getcpuclockid(3).
+func cpuOf(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	const scheduler = 2 // CPUCLOCK_SCHED, of a process
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// command is the name of the program that a process runs; empty if it ended.
+func command(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return string(bytes.TrimSpace(data))
+}
+
+// runs says whether a process has a child with this word on its command line.
+func runs(pid int, program, word string) bool {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, l := range lists {
+		children, _ := os.ReadFile(l)
+		for _, child := range strings.Fields(string(children)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			id, _ := strconv.Atoi(child)
+			if command(id) == program && bytes.Contains(line, []byte(word)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package container
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// Config says what to run and what it may do.
+type Config struct {
+	// ID is unique on the host.
+	ID    string
+	Image Image
+	// Args are the program and its arguments.
+	Args []string
+	// Env is added to the image's, which has PATH.
+	Env        []string
+	WorkingDir string // empty means "/"
+	Mounts     []Mount
+	UID, GID   uint32
+	// Capabilities are all that it has, as CAP_NET_ADMIN.
+	Capabilities    []string
+	NoNewPrivileges bool
+	ReadOnlyRoot    bool
+	// Privileged lifts what hides parts of /proc and /sys or makes them
+	// read-only. Capabilities are what they are.
+	Privileged bool
+	// Log is a file of this machine that the output is appended to.
+	Log string
+	// ErrorLog is the one for standard error; empty means Log.
+	ErrorLog string
+}
+
+// Mount is a directory or file of this machine in a container.
+type Mount struct {
+	Source, Destination string
+	ReadOnly            bool
+	// Propagation is rprivate, rslave or rshared; empty means rprivate.
+	Propagation string
+}
+
+// DefaultCapabilities are those of a container of CRI-O, or podman, that asks
+// for nothing else.
+func DefaultCapabilities() []string {
+	return []string{
+		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+		"CAP_NET_BIND_SERVICE", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID",
+	}
+}
+
+// searchPath is the PATH of images.
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// What runtimes hide from containers, and let them read only.
+var (
+	masked   = []string{"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/firmware"}
+	readOnly = []string{"/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+)
+
+// spec is the runtime's configuration (OCI runtime specification, config.md).
+// The container has PID, mount and IPC namespaces of its own, and the host's
+// others.
+func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
+	s := &specs.Spec{
+		Version: "1.0.2", // what runc 1.1 knows
+		Root:    &specs.Root{Path: root, Readonly: c.ReadOnlyRoot},
+		Process: &specs.Process{
+			Args:            c.Args,
+			Env:             append([]string{searchPath}, c.Env...),
+			Cwd:             "/",
+			User:            specs.User{UID: c.UID, GID: c.GID},
+			NoNewPrivileges: c.NoNewPrivileges,
+			Capabilities:    &specs.LinuxCapabilities{Bounding: c.Capabilities, Effective: c.Capabilities, Permitted: c.Capabilities},
+		},
+		Mounts: append(systemMounts(c.Privileged), image...),
+		Linux: &specs.Linux{
+			Namespaces:        []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace}},
+			CgroupsPath:       cgroup,
+			RootfsPropagation: "rslave",
+		},
+	}
+	if c.WorkingDir != "" {
+		s.Process.Cwd = c.WorkingDir
+	}
+	if !c.Privileged {
+		s.Linux.MaskedPaths, s.Linux.ReadonlyPaths = masked, readOnly
+	}
+	s.Mounts = append(s.Mounts, c.volumes()...)
+	return s
+}
+
+// volumes are the container's own mounts, those that others are inside of first.
+func (c Config) volumes() []specs.Mount {
+	var out []specs.Mount
+	for _, m := range c.Mounts {
+		mode, propagation := "rw", m.Propagation
+		if m.ReadOnly {
+			mode = "ro"
+		}
+		if propagation == "" {
+			propagation = "rprivate"
+		}
+		out = append(out, bind(m.Source, m.Destination, mode, propagation))
+	}
+	depth := func(m specs.Mount) int { return strings.Count(m.Destination, "/") }
+	slices.SortStableFunc(out, func(a, b specs.Mount) int { return depth(a) - depth(b) })
+	return out
+}
+
+func systemMounts(privileged bool) []specs.Mount {
+	sys := "ro"
+	if privileged {
+		sys = "rw"
+	}
+	return []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
+		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
+		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", sys}},
+	}
+}

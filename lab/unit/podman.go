@@ -1,0 +1,90 @@
+package unit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/vipgen/vipgen/lab/container"
+	"github.com/vipgen/vipgen/lab/host"
+)
+
+// podman is a command line of podman's, taken apart (podman-run(1)).
+type podman struct {
+	volumes []string
+	image   string
+	args    []string
+}
+
+// errNotPodman says that a command is no `podman run` on the host's network.
+var errNotPodman = errors.New("only podman run --rm --net=host is supported")
+
+func parsePodman(words []string) (podman, error) {
+	var p podman
+	if len(words) < 2 || words[0] != "/usr/bin/podman" || words[1] != "run" {
+		return p, fmt.Errorf("%w, not %q", errNotPodman, words)
+	}
+	var entry string
+	var rm, hostNetwork bool
+	for i := 2; i < len(words); i++ {
+		word := words[i]
+		takesValue := word == "--security-opt" || word == "--authfile" || word == "--volume" || word == "--entrypoint"
+		if takesValue {
+			if i++; i == len(words) {
+				return p, fmt.Errorf("podman's %s lacks a value", word)
+			}
+		}
+		switch {
+		case word == "--rm":
+			rm = true
+		case word == "--net=host":
+			hostNetwork = true
+		case word == "--volume":
+			p.volumes = append(p.volumes, words[i])
+		case word == "--entrypoint":
+			entry = words[i]
+		case takesValue: // SELinux, registries: there is neither
+		case strings.HasPrefix(word, "-"):
+			return p, fmt.Errorf("podman's %s is not supported", word)
+		default:
+			p.image, p.args = word, append([]string{entry}, words[i+1:]...)
+			if !rm || !hostNetwork || entry == "" {
+				return p, fmt.Errorf("%w, with an entry point: %q", errNotPodman, words)
+			}
+			return p, nil
+		}
+	}
+	return p, fmt.Errorf("podman runs no image: %q", words)
+}
+
+// config says how podman would run the container.
+func (p podman) config(h *host.Host, images map[string]container.Image, id string) (container.Config, error) {
+	image, ok := images[p.image]
+	if !ok {
+		return container.Config{}, fmt.Errorf("there is no image %q", p.image)
+	}
+	cfg := container.Config{ID: id, Image: image, Args: p.args, Capabilities: container.DefaultCapabilities()}
+	for _, v := range p.volumes {
+		m, err := mount(h, v)
+		if err != nil {
+			return container.Config{}, err
+		}
+		cfg.Mounts = append(cfg.Mounts, m)
+	}
+	return cfg, nil
+}
+
+// mount reads a volume, HOST:CONTAINER or HOST:CONTAINER:ro. Podman makes no
+// directory that is missing on the host.
+func mount(h *host.Host, volume string) (container.Mount, error) {
+	parts := strings.Split(volume, ":")
+	if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" {
+		return container.Mount{}, fmt.Errorf("podman's volume %s is not supported", volume)
+	}
+	source := h.Path(parts[0])
+	if _, err := os.Stat(source); err != nil {
+		return container.Mount{}, err
+	}
+	return container.Mount{Source: source, Destination: parts[1], ReadOnly: len(parts) == 3}, nil
+}

@@ -1,0 +1,101 @@
+// Package unit runs systemd services of a lab's hosts: those that run the agent
+// with podman before there is a kubelet.
+package unit
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/lab/container"
+	"github.com/vipgen/vipgen/lab/host"
+)
+
+// Run runs the commands of a service of type oneshot, one after another, as
+// Containers has them. It returns what the containers printed, with an error for
+// the one that fails.
+func Run(ctx context.Context, h *host.Host, images map[string]container.Image, name string) (string, error) {
+	configs, err := Containers(h, images, name)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, cfg := range configs {
+		r, err := container.Run(ctx, h, cfg)
+		out.WriteString(r.Out + r.Err)
+		if err == nil && r.Code != 0 {
+			err = fmt.Errorf("exit code %d: %s", r.Code, r.Err)
+		}
+		if err != nil {
+			return out.String(), fmt.Errorf("%s on %s: %w", name, h.Name, err)
+		}
+	}
+	return out.String(), nil
+}
+
+// Containers says how to run the commands of a service of type oneshot, as they
+// stand in the host's unit: `podman run` as a container, and systemd's own
+// daemon-reload not at all. Another command is an error. The directories that
+// systemd makes for the service are there afterwards.
+func Containers(h *host.Host, images map[string]container.Image, name string) ([]container.Config, error) {
+	text, err := h.Read(host.UnitDir + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	service, err := parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, dir := range service.runtimeDirectories {
+		if err := h.MkdirAll("/run/" + dir); err != nil {
+			return nil, err
+		}
+	}
+	var out []container.Config
+	for i, command := range service.commands {
+		if slices.Equal(command, []string{"/usr/bin/systemctl", "daemon-reload"}) {
+			continue
+		}
+		p, err := parsePodman(command)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		cfg, err := p.config(h, images, fmt.Sprintf("%s-%d", strings.TrimSuffix(name, filepath.Ext(name)), i))
+		if err != nil {
+			return nil, fmt.Errorf("%s on %s: %w", name, h.Name, err)
+		}
+		out = append(out, cfg)
+	}
+	return out, nil
+}
+
+// service is what of a unit matters here.
+type service struct {
+	commands           [][]string
+	runtimeDirectories []string
+}
+
+// parse reads a unit file (systemd.unit(5)). Its commands hold no quotes,
+// specifiers or variables.
+func parse(text string) (service, error) {
+	var s service
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "ExecStart":
+			if strings.ContainsAny(value, "\"'\\$%") {
+				return s, fmt.Errorf("quotes, specifiers and variables are not supported: %s", value)
+			}
+			s.commands = append(s.commands, strings.Fields(value))
+		case "RuntimeDirectory":
+			s.runtimeDirectories = strings.Fields(value)
+		case "Type":
+			if value != "oneshot" {
+				return s, fmt.Errorf("a service of type %s is not supported", value)
+			}
+		}
+	}
+	return s, nil
+}
