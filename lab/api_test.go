@@ -1,0 +1,215 @@
+package lab
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/pod"
+	manifests "github.com/vipgen/vipgen/templates/pod"
+)
+
+// awaitBackend waits until every HAProxy has a backend in that state.
+func (c *cluster) awaitBackend(t *testing.T, want haproxy.Backend) {
+	t.Helper()
+	for _, n := range c.masters() {
+		await(t, fmt.Sprintf("HAProxy on %s to have %+v", n.Name, want), func() bool {
+			s, alive := published[haproxy.State](n, haproxy.StateName)
+			return alive && slices.Contains(s.Backends, want)
+		})
+	}
+}
+
+func (n *node) backend(up bool) haproxy.Backend {
+	return haproxy.Backend{Name: n.Name, Address: n.addrs[0].Addr().String() + ":6443", Up: up}
+}
+
+func testAPIServerRestarts(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	p := c.startProbe(t, api)
+	n.api.Kill()
+	c.awaitBackend(t, n.backend(false))
+	p.answers(t, 20)
+	n.api.Start()
+	c.awaitBackend(t, n.backend(true))
+	p.answers(t, 5)
+	// The request that it had when it was killed is lost.
+	p.expect(t, inFlight)
+	if h := c.holder(t, api); h != n {
+		t.Errorf("the VIP moved from %s to %s", n.Name, h.Name)
+	}
+}
+
+// connection is one that a client keeps open.
+type connection struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func (c *cluster) connect(t *testing.T) connection {
+	t.Helper()
+	var raw net.Conn
+	err := c.client.Do(func() (err error) {
+		raw, err = net.DialTimeout("tcp", api.String()+":6443", patience)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+	t.Cleanup(func() { raw.Close() })
+	return connection{conn, bufio.NewReader(conn)}
+}
+
+// ask makes a request over the connection.
+func (c connection) ask() error {
+	c.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: api\r\n\r\n"); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// connections is how many a client keeps open.
+const connections = 300
+
+// A node joins the control plane and leaves it: every HAProxy is reloaded twice,
+// which no connection notices, old or new.
+func testBackendComesAndGoes(t *testing.T, c *cluster) {
+	var open []connection
+	for range connections {
+		open = append(open, c.connect(t))
+	}
+	askAll := func(when string) {
+		t.Helper()
+		for i, conn := range open {
+			if err := conn.ask(); err != nil {
+				t.Fatalf("connection %d, %s: %v", i, when, err)
+			}
+		}
+	}
+	askAll("at first")
+	p := c.startProbe(t, api)
+	const joining = "/api/v1/nodes/master-3"
+	c.api().Create("/api/v1/nodes", []byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-3","labels":{"node-role.kubernetes.io/master":""}}}`))
+	c.api().Patch(joining+"/status", []byte(`{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.13"}]}}`))
+	c.awaitBackend(t, haproxy.Backend{Name: "master-3", Address: "192.0.2.13:6443"})
+	askAll("with a backend more")
+	c.api().Delete(joining)
+	for _, n := range c.masters() {
+		await(t, "HAProxy on "+n.Name+" to lose the backend", func() bool {
+			s, alive := published[haproxy.State](n, haproxy.StateName)
+			return alive && len(s.Backends) == 3
+		})
+	}
+	askAll("without it")
+	p.answers(t, 5)
+	show(t, fmt.Sprintf("curl over %d connections that stay open, while a backend comes and goes", connections), "none closed, all answered")
+	p.expect(t, 0)
+}
+
+func testRefused(t *testing.T, c *cluster) {
+	n := c.backup(t)
+	k := n.container(manifests.Keepalived, "keepalived")
+	conf := n.read(v1alpha1.KeepalivedConf)
+	c.api().Delete(rbac + "clusterrolebindings/vipgen-agent")
+	// The watch that there is goes on; another one is not allowed.
+	before := k.Status().Restarts
+	if err := k.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	const refusal = "the API server refuses to list nodes"
+	await(t, "a word about the missing rights", func() bool { return strings.Contains(k.Log(), refusal) })
+	show(t, n.Name+"$ crictl logs keepalived   # without its rights", grep(k.Log(), refusal))
+	if line := grep(k.Log(), refusal); !strings.Contains(line, "user=system:node:"+n.Name) || !strings.Contains(line, "manifests/clusterrolebinding.yaml") {
+		t.Errorf("the log does not say who lacks what: %s", line)
+	}
+	if now := n.read(v1alpha1.KeepalivedConf); now != conf {
+		t.Errorf("keepalived.conf has changed:\n%s", now)
+	}
+	c.holder(t, api)
+	c.apply("clusterrolebinding")
+	const allowed = "the API server lets this node list and watch nodes again"
+	await(t, "the rights to be back", func() bool { return strings.Contains(k.Log(), allowed) })
+	show(t, "oc apply -f manifests/clusterrolebinding.yaml", grep(k.Log(), allowed))
+}
+
+// Every API server is away, and every container is killed: who holds a VIP
+// and what is configured stays.
+func testAPIAway(t *testing.T, c *cluster) {
+	before := c.configurations()
+	for _, n := range c.masters() {
+		n.api.Kill()
+	}
+	restarted := map[*pod.Container]int{}
+	for _, n := range c.nodes {
+		for _, p := range n.kubelet.Pods() {
+			for _, k := range p.Containers {
+				restarted[k] = k.Status().Restarts + 1
+				if err := k.Signal(syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	await(t, "all containers to be started again", func() bool {
+		for k, want := range restarted {
+			if s := k.Status(); !s.Running || s.Restarts < want {
+				return false
+			}
+		}
+		return true
+	})
+	c.check(t)
+	for _, n := range c.nodes {
+		c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", api.String())
+		c.awaitDNS(t, n.addrs[0].Addr(), "worker-0."+domain, "A", "192.0.2.20")
+	}
+	for path, was := range before {
+		if now := c.configurations()[path]; now != was {
+			t.Errorf("%s has changed from\n%s\nto\n%s", path, was, now)
+		}
+	}
+	for _, n := range c.masters() {
+		n.api.Launch()
+	}
+	for _, n := range c.masters() {
+		n.api.AwaitReady()
+	}
+	await(t, "the API at its VIP", func() bool {
+		out, err := c.run("curl", "-sk", "https://192.0.2.5:6443/readyz")
+		return err == nil && out == "ok"
+	})
+}
+
+// configurations are what the daemons of all nodes run.
+func (c *cluster) configurations() map[string]string {
+	out := map[string]string{}
+	for _, n := range c.nodes {
+		paths := []string{v1alpha1.KeepalivedConf, v1alpha1.Corefile, v1alpha1.HostsFile}
+		if n.api != nil {
+			paths = append(paths, v1alpha1.HAProxyConf)
+		}
+		for _, path := range paths {
+			out[n.Name+":"+path] = n.read(path)
+		}
+	}
+	return out
+}

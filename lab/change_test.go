@@ -1,0 +1,110 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/keepalived"
+)
+
+// A control-plane node keeps its name and changes its address.
+func testAddressChanges(t *testing.T, c *cluster) {
+	n := c.backup(t)
+	old, fresh := n.addrs[0], netip.MustParsePrefix("192.0.2.40/24")
+	// In this order: the kernel drops other addresses of a network with its first.
+	n.ip("address", "delete", old.String(), "dev", n.Link)
+	if err := n.AddAddress(n.Link, fresh); err != nil {
+		t.Fatal(err)
+	}
+	n.addrs[0] = fresh
+	n.api.Addr = netip.AddrPortFrom(fresh.Addr(), 6443)
+	n.runUnit("nodeip-configuration.service")
+	n.runUnit("on-prem-resolv-prepender.service")
+	n.report()
+
+	c.awaitBackend(t, n.backend(true))
+	for _, other := range c.nodes {
+		c.awaitDNS(t, other.addrs[0].Addr(), n.Name+"."+domain, "A", fresh.Addr().String())
+	}
+	for _, other := range c.masters() {
+		if other == n {
+			continue
+		}
+		await(t, "keepalived on "+other.Name+" to have the new peer", func() bool {
+			s, alive := published[keepalived.State](other, keepalived.StateName)
+			return alive && len(s.Instances) > 0 && slices.Contains(s.Instances[0].Peers, fresh.Addr()) && !slices.Contains(s.Instances[0].Peers, old.Addr())
+		})
+	}
+}
+
+// NetworkManager's file names the node itself, loopback, a VIP and more servers
+// than CoreDNS takes; then none.
+func testUpstreams(t *testing.T, c *cluster) {
+	n := c.node("worker-0")
+	const file = "/run/NetworkManager/resolv.conf"
+	was := n.read(file)
+	var b strings.Builder
+	b.WriteString("search example.com\nnameserver 192.0.2.20\nnameserver 127.0.0.1\nnameserver ::1\nnameserver 192.0.2.5\nnameserver " + upstream.String() + "\n")
+	for i := range 16 {
+		fmt.Fprintf(&b, "nameserver 203.0.113.%d\n", i+1)
+	}
+	upstreams := func(want int) []string {
+		t.Helper()
+		var s coredns.State
+		await(t, fmt.Sprintf("%d upstreams", want), func() bool {
+			now, alive := published[coredns.State](n, coredns.StateName)
+			s = now
+			return alive && s.Serving && len(s.Upstreams) == want
+		})
+		return s.Upstreams
+	}
+	n.write(file, b.String())
+	n.runUnit("on-prem-resolv-prepender.service")
+	list := upstreams(15)
+	show(t, n.Name+"$ vipgen-agent status | grep upstreams   # of 21 servers", strings.Join(list, " "))
+	for _, not := range []string{"192.0.2.20", "127.0.0.1", "::1", "192.0.2.5"} {
+		if slices.Contains(list, not) {
+			t.Errorf("CoreDNS asks %s", not)
+		}
+	}
+	const want = "search demo.example.com example.com\nnameserver 192.0.2.20\nnameserver 192.0.2.250\nnameserver 203.0.113.1\n"
+	show(t, n.Name+"$ cat /etc/resolv.conf", n.read("/etc/resolv.conf"))
+	if got := n.read("/etc/resolv.conf"); !strings.HasSuffix(got, want) {
+		t.Errorf("resolv.conf:\n%s\nwant\n%s", got, want)
+	}
+	c.awaitDNS(t, n.addrs[0].Addr(), "www.example.org", "A", "203.0.113.80")
+
+	n.write(file, "# nothing yet\n")
+	upstreams(0)
+	c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", "192.0.2.5")
+
+	n.write(file, was)
+	upstreams(1)
+	c.awaitDNS(t, n.addrs[0].Addr(), "www.example.org", "A", "203.0.113.80")
+}
+
+// The default router moves to a worker that joins the cluster. A router of
+// another ingress controller stays, and answers as before.
+func testRouterMoves(t *testing.T, c *cluster) {
+	n := c.add("worker-1", "worker", 21)
+	n.register()
+	n.boot()
+	was := c.holder(t, ingress)
+	c.api().Delete(routerPods + "/router-default-" + was.Name)
+	c.putRouterPod("sharded", was.Name)
+	c.putRouter(n.Name)
+	for _, vip := range []string{"192.0.2.6", "2001:db8::6"} {
+		if h := c.otherHolder(t, netip.MustParseAddr(vip), was); h != n {
+			t.Fatalf("%s is held by %s", vip, h.Name)
+		}
+	}
+	out, err := c.run("curl", "-s", "-H", "Host: console.apps."+domain, "http://192.0.2.6/")
+	show(t, "curl -H 'Host: console.apps."+domain+"' http://192.0.2.6/", out)
+	if err != nil || !strings.HasSuffix(out, "at "+n.Name) {
+		t.Errorf("the router that answers: %q, %v", out, err)
+	}
+}

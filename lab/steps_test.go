@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// TestCluster runs a cluster of three control-plane nodes and a worker, each a
+// network namespace with the files that vipgen rendered for it, its agents and
+// daemons started from the pod manifests, and a real API server on each
+// control-plane node. Machine config servers, routers and the site's name server
+// are stand-ins. What goes wrong in clusters then happens to it, one thing after
+// another.
+func TestCluster(t *testing.T) {
+	c := newCluster(t)
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *cluster)
+	}{
+		{"Starts", testStarts},
+		{"EveryBackendServes", testEveryBackendServes},
+		{"Names", testNames},
+		{"Observed", testObserved},
+		{"HardCase01StaleVIP", testStaleVIP},
+		{"HardCase04InterfaceChanges", testInterfaceChanges},
+		{"HardCase05NobodyHoldsTheVIP", testNobodyHolds},
+		{"HardCase06Flush", testFlush},
+		{"HardCase07APIServerRestarts", testAPIServerRestarts},
+		{"HardCase15AddressChanges", testAddressChanges},
+		{"HardCase16Upstreams", testUpstreams},
+		{"HardCase18BackendComesAndGoes", testBackendComesAndGoes},
+		{"HardCase21RouterMoves", testRouterMoves},
+		{"HardCase22Refused", testRefused},
+		{"HardCase24AgentKilled", testAgentKilled},
+		{"Handover", testHandover},
+		{"ManifestsGo", testManifestsGo},
+		{"PowerLoss", testPowerLoss},
+		{"HardCase19APIAway", testAPIAway},
+		{"VIPChanges", testVIPChanges},
+	} {
+		if !t.Run(step.name, func(t *testing.T) {
+			c.t = t
+			step.run(t, c)
+			if !t.Failed() {
+				c.check(t)
+			}
+		}) {
+			break // what comes next would only say the same
+		}
+	}
+	c.t = t
+}
+
+func testStarts(t *testing.T, c *cluster) {
+	c.check(t)
+	n := c.holder(t, api)
+	show(t, n.Name+"$ vipgen-agent status", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
+	for _, n := range c.nodes {
+		var pods []string
+		for _, p := range n.kubelet.Pods() {
+			for _, k := range p.Containers {
+				s := k.Status()
+				pods = append(pods, fmt.Sprintf("%s/%s running=%t restarts=%d", p.Name, k.Name, s.Running, s.Restarts))
+			}
+		}
+		show(t, n.Name+"$ pods", strings.Join(pods, "\n"))
+	}
+}
+
+// The certificate that a client gets is that of the API server behind HAProxy:
+// its subject names the node.
+func testEveryBackendServes(t *testing.T, c *cluster) {
+	for _, url := range []string{"https://192.0.2.5:6443/readyz", "https://[2001:db8::5]:6443/readyz"} {
+		served := map[string]int{}
+		await(t, "every API server to answer at "+url, func() bool {
+			out, err := c.run("curl", "-sk", "-w", "\n%{certs}", url)
+			body, certs, _ := strings.Cut(out, "\n")
+			if err != nil || body != "ok" {
+				t.Fatalf("curl -k %s: %v\n%s", url, err, out)
+			}
+			for line := range strings.Lines(certs) {
+				if _, name, ok := strings.Cut(line, "Subject:CN = "); ok {
+					served[strings.TrimSpace(name)]++
+				}
+			}
+			return len(served) == 3
+		})
+		show(t, "curl -k -w %{certs} "+url+"   # several times", fmt.Sprintf("ok, from %v", served))
+		for _, n := range c.masters() {
+			if served[n.Name] == 0 {
+				t.Errorf("the API server of %s served no request: %v", n.Name, served)
+			}
+		}
+	}
+}
+
+func testNames(t *testing.T, c *cluster) {
+	for _, n := range c.nodes {
+		at := n.addrs[0].Addr()
+		c.awaitDNS(t, at, "api."+domain, "A", "192.0.2.5")
+		c.awaitDNS(t, at, "api."+domain, "AAAA", "2001:db8::5")
+		c.awaitDNS(t, at, "api-int."+domain, "A", "192.0.2.5")
+		c.awaitDNS(t, at, "console.apps."+domain, "A", "192.0.2.6")
+		c.awaitDNS(t, at, "console.apps."+domain, "AAAA", "2001:db8::6")
+		for _, other := range c.nodes {
+			c.awaitDNS(t, at, other.Name+"."+domain, "A", other.addrs[0].Addr().String())
+		}
+		c.awaitDNS(t, at, "registry.example.com", "A", "192.0.2.99")
+		c.awaitDNS(t, at, "registry.example.com", "AAAA") // NOERROR, and no data (hard case 17)
+		c.awaitDNS(t, at, "www.example.org", "A", "203.0.113.80")
+		c.awaitDNS(t, at, "www.example.org", "AAAA")
+	}
+}

@@ -1,0 +1,272 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+func testStaleVIP(t *testing.T, c *cluster) {
+	n := c.backup(t)
+	restore := n.removePod(pod.Keepalived)
+	n.ip("link", "add", "br-old", "type", "bridge")
+	n.ip("link", "set", "br-old", "up")
+	n.ip("address", "add", api.String()+"/24", "dev", n.Link)
+	n.ip("address", "add", api6.String()+"/64", "dev", "br-old", "nodad")
+	show(t, n.Name+"$ ip -brief address   # after an unclean exit", n.listAddresses())
+	restore()
+	await(t, "the stale VIPs to go", func() bool {
+		left := n.listAddresses()
+		return !strings.Contains(left, api.String()+"/24") && !strings.Contains(left, api6.String())
+	})
+	show(t, n.Name+"$ ip -brief address   # with its keepalived pod", n.listAddresses())
+	n.ip("link", "delete", "br-old")
+}
+
+func (n *node) listAddresses() string {
+	n.cluster.t.Helper()
+	out, err := n.Command(n.cluster.t.Context(), "ip", "-brief", "address").Output()
+	if err != nil {
+		n.cluster.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// The node's address moves to a bridge, as OVN-Kubernetes does it.
+func testInterfaceChanges(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	old := n.Link
+	n.ip("link", "add", "br-ex", "type", "bridge", "forward_delay", "0")
+	n.ip("address", "flush", "dev", old, "scope", "global")
+	n.ip("link", "set", old, "master", "br-ex")
+	n.ip("link", "set", "br-ex", "up")
+	n.Link = "br-ex"
+	for _, a := range n.addrs {
+		if err := n.AddAddress("br-ex", a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "keepalived on "+n.Name+" to use br-ex", func() bool {
+		s, alive := published[keepalived.State](n, keepalived.StateName)
+		return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, func(i keepalived.Instance) bool { return i.Interface != "br-ex" })
+	})
+	show(t, n.Name+"$ grep interface /etc/keepalived/keepalived.conf", grep(n.read(v1alpha1.KeepalivedConf), "interface br-ex"))
+}
+
+// grep returns the lines that contain a string.
+func grep(text, what string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, what) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Nobody holds the API VIP, and a node that has never seen its peers starts: it
+// learns them from its own API server.
+func testNobodyHolds(t *testing.T, c *cluster) {
+	var restore []func()
+	for _, n := range c.masters() {
+		restore = append(restore, n.removePod(pod.Keepalived))
+	}
+	for _, vip := range []netip.Addr{api, api6} {
+		if h := c.holders(vip); len(h) > 0 {
+			t.Fatalf("%v is still on %s", vip, h[0].Name)
+		}
+	}
+	n := c.masters()[0]
+	if err := os.Remove(n.Path("/etc/keepalived/.vipgen-nodes.json")); err != nil {
+		t.Fatal(err)
+	}
+	restore[0]()
+	if h := c.holder(t, api); h != n {
+		t.Fatalf("%s holds the VIP", h.Name)
+	}
+	s, _ := published[keepalived.State](n, keepalived.StateName)
+	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
+	if len(s.Instances) == 0 || len(s.Instances[0].Peers) != 2 {
+		t.Errorf("the peers are %+v, want the two others", s.Instances)
+	}
+	if log := n.container(pod.Keepalived, "keepalived").Log(); !strings.Contains(log, "server=https://localhost:6443") {
+		t.Errorf("the nodes were not read from the node's own API server:\n%s", log)
+	}
+	for _, f := range restore[1:] {
+		f()
+	}
+	for _, other := range c.masters() {
+		await(t, "keepalived on "+other.Name, func() bool {
+			s, alive := published[keepalived.State](other, keepalived.StateName)
+			return alive && s.PID != 0
+		})
+	}
+}
+
+func testFlush(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	before, _ := published[firewall.Published](n, firewall.StateName)
+	p := c.startProbe(t, api)
+	if err := n.Run(nil, "nft", "flush", "ruleset"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the redirect to be restored", func() bool {
+		now, alive := published[firewall.Published](n, firewall.StateName)
+		return alive && now.InPlace && now.Restored > before.Restored
+	})
+	p.answers(t, 20)
+	out, err := n.Command(t.Context(), "nft", "list", "table", "inet", "vipgen").CombinedOutput()
+	show(t, n.Name+"$ nft flush ruleset; nft list table inet vipgen", string(out))
+	if err != nil || strings.Count(string(out), "dnat to :9445") != 4 {
+		t.Errorf("not every VIP is redirected in both hooks: %v", err)
+	}
+	p.expect(t, inFlight)
+	if h := c.holder(t, api); h != n {
+		t.Errorf("the VIP moved from %s to %s", n.Name, h.Name)
+	}
+}
+
+// The kernel ends what is left in the container with its first process, the
+// agent: keepalived cannot give its VIP away, and the agent that is started in
+// its place removes it.
+func testAgentKilled(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	k := n.container(pod.Keepalived, "keepalived")
+	before := k.Status().Restarts
+	run := n.running(pod.Keepalived, "keepalived")
+	list, err := run.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.startProbe(t, api)
+	if err := k.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Done()
+	var names []string
+	for _, process := range list {
+		names = append(names, process.Name)
+		if err := syscall.Kill(process.PID, 0); err != syscall.ESRCH {
+			t.Errorf("%s outlived the agent: %v", process.Name, err)
+		}
+	}
+	if !slices.Contains(names, "keepalived") {
+		t.Errorf("keepalived did not run: %q", names)
+	}
+	next := c.otherHolder(t, api, n)
+	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	p.answers(t, 10)
+	show(t, n.Name+"$ kill -9 "+fmt.Sprintf("%v", names), "the VIP moved from "+n.Name+" to "+next.Name)
+	p.expect(t, inFlight)
+}
+
+// A pod that is asked to end gives its VIPs away.
+func testHandover(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	k := n.container(pod.Keepalived, "keepalived")
+	before := k.Status().Restarts
+	p := c.startProbe(t, api)
+	if err := k.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	next := c.otherHolder(t, api, n)
+	p.answers(t, 10)
+	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	s := k.Status()
+	show(t, n.Name+"$ kill -TERM 1   # in the keepalived container", fmt.Sprintf("exit code %d; the VIP moved from %s to %s", s.LastExit, n.Name, next.Name))
+	if s.LastExit != 0 {
+		t.Errorf("the agent ended with %d", s.LastExit)
+	}
+	p.expect(t, inFlight)
+}
+
+// What takes pods from a node, such as a change of its role, leaves nothing
+// there.
+func testManifestsGo(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	p := c.startProbe(t, api)
+	restoreHAProxy := n.removePod(pod.HAProxy)
+	c.otherHolder(t, api, n) // without its load balancer
+	restoreKeepalived := n.removePod(pod.Keepalived)
+	p.answers(t, 10)
+	for _, vip := range c.vips {
+		if n.holds(vip) {
+			t.Errorf("%v is still on %s", vip, n.Name)
+		}
+	}
+	out, err := n.Command(t.Context(), "nft", "list", "ruleset").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("rules are left: %v\n%s", err, out)
+	}
+	show(t, n.Name+"$ rm /etc/kubernetes/manifests/{haproxy,keepalived}.yaml; ip -brief address; nft list ruleset", n.listAddresses()+"\n"+string(out))
+	p.expect(t, inFlight)
+	restoreHAProxy()
+	restoreKeepalived()
+	n.container(pod.Keepalived, "keepalived")
+	n.container(pod.HAProxy, "firewall")
+}
+
+func testPowerLoss(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	p := c.startProbe(t, api)
+	// The client's kernel keeps what it learned by ARP for a second, whatever it
+	// hears (arp(7), locktime). A client that was there before has it for longer.
+	p.answers(t, int(2*time.Second/probeEvery))
+	n.powerOff()
+	next := c.otherHolder(t, api, n)
+	p.answers(t, 20)
+	show(t, n.Name+"   # loses power", "the VIP moved to "+next.Name)
+	p.expect(t, inFlight)
+	n.powerOn()
+	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+		n.container(name, name)
+	}
+	await(t, n.Name+" to serve again", func() bool {
+		s, alive := published[keepalived.State](n, keepalived.StateName)
+		return alive && s.PID != 0 && len(s.Instances) == 2 && s.Instances[0].Priority == 68
+	})
+	if h := c.holder(t, api); h != next {
+		t.Errorf("the VIP went from %s to %s when %s came back", next.Name, h.Name, n.Name)
+	}
+}
+
+// A change of the API's VIPs changes one file.
+func testVIPChanges(t *testing.T, c *cluster) {
+	before := c.restarts()
+	old := c.vips
+	tree := c.render(strings.Replace(installConfig, `apiVIPs: [192.0.2.5, "2001:db8::5"]`, `apiVIPs: [192.0.2.7, "2001:db8::7"]`, 1))
+	for _, n := range c.nodes {
+		data, err := os.ReadFile(filepath.Join(tree, "files", n.role, v1alpha1.ClusterConfigPath))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.write(v1alpha1.ClusterConfigPath, string(data))
+	}
+	fresh := netip.MustParseAddr("192.0.2.7")
+	n := c.holder(t, fresh)
+	await(t, "the old VIPs to go", func() bool { return len(c.holders(old[0])) == 0 && len(c.holders(old[1])) == 0 })
+	await(t, "the API at its new VIP", func() bool {
+		out, err := c.run("curl", "-sk", "https://192.0.2.7:6443/readyz")
+		return err == nil && out == "ok"
+	})
+	show(t, "curl -k https://192.0.2.7:6443/readyz", "ok   # held by "+n.Name)
+	for _, n := range c.nodes {
+		c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", "192.0.2.7")
+	}
+	for name, count := range c.restarts() {
+		if count != before[name] {
+			t.Errorf("%s was started again", name)
+		}
+	}
+}
