@@ -29,6 +29,8 @@ type Cluster struct {
 	// Roles are the pools in the order of output: bootstrap (where it is
 	// vipgen's), master, arbiter, worker, custom pools by name.
 	Roles []string
+	// Replicas says how many nodes each pool of the install-config is to have.
+	Replicas map[string]int
 	// DisruptionPolicy asks for the node disruption policy.
 	DisruptionPolicy bool
 }
@@ -60,6 +62,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
 	r.checkImages(c.Images)
 	c.Roles = r.roles(c)
+	c.Replicas = r.replicas()
 	r.list.Sort()
 	if r.list.Err() != nil {
 		return nil, r.list
@@ -135,6 +138,18 @@ func (r *resolver) topology() v1alpha1.Topology {
 	default:
 		return v1alpha1.TopologyHighlyAvailable
 	}
+}
+
+func (r *resolver) replicas() map[string]int {
+	i := r.in.Install
+	out := map[string]int{v1alpha1.RoleMaster: i.ControlPlane.Replicas}
+	if i.Arbiter != nil {
+		out[v1alpha1.RoleArbiter] = i.Arbiter.Replicas
+	}
+	for _, p := range i.Compute {
+		out[p.Name] = p.Replicas
+	}
+	return out
 }
 
 // schedulable: without compute nodes the control plane runs the routers, as

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -242,6 +243,39 @@ func TestNetworksAreApart(t *testing.T) {
 	if a.Namespace() == b.Namespace() {
 		t.Errorf("both networks have the namespace %s", a.Namespace())
 	}
+}
+
+func TestPartition(t *testing.T) {
+	n := newNetwork(t)
+	a, b, c := addNode(t, n, "a", "192.0.2.1/24"), addNode(t, n, "b", "192.0.2.2/24"), addNode(t, n, "c", "192.0.2.3/24")
+	// A node that is there refuses at a port where nobody listens.
+	answers := func(from *Node, to string) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := from.DialContext(ctx, "tcp", to+":7")
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	reaches := func(from *Node, to string) {
+		t.Helper()
+		waitFor(t, from.Name+" to reach "+to, func() bool { return answers(from, to) })
+	}
+	reaches(a, "192.0.2.2")
+	for range 2 { // again is the same
+		if err := n.Partition("a", "c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reaches(a, "192.0.2.3")
+	if answers(b, "192.0.2.1") || answers(c, "192.0.2.2") {
+		t.Error("nodes reach each other over the cut")
+	}
+	if err := n.Partition("d"); err == nil || !strings.Contains(err.Error(), `no node "d"`) {
+		t.Errorf("a node that is not there: %v", err)
+	}
+	if err := n.Join(); err != nil {
+		t.Fatal(err)
+	}
+	reaches(b, "192.0.2.1")
 }
 
 func TestDoReturnsTheError(t *testing.T) {

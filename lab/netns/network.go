@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -18,6 +19,8 @@ const (
 	DefaultLink = "eth0"
 
 	bridge = "br0"
+	// island is the bridge of the nodes that a partition cuts off.
+	island = "br1"
 	// maxLinkName is the kernel's IFNAMSIZ without the closing zero byte.
 	maxLinkName = 15
 )
@@ -47,15 +50,48 @@ func New() (*Network, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
 	}
-	err = errors.Join(
-		ip("-n", n.hub, "link", "add", bridge, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
-		ip("-n", n.hub, "link", "set", bridge, "up"),
-	)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
+	for _, b := range []string{bridge, island} {
+		err := errors.Join(
+			ip("-n", n.hub, "link", "add", b, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
+			ip("-n", n.hub, "link", "set", b, "up"),
+		)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
+		}
 	}
 	return n, nil
 }
+
+// Bridges are the names of the network's bridges, which are in the namespace Hub:
+// the one that nodes are attached to, and that of those that are cut off.
+func (n *Network) Bridges() []string { return []string{bridge, island} }
+
+// Hub is the name of the namespace that has the bridges.
+func (n *Network) Hub() string { return n.hub }
+
+// Partition cuts the named nodes off: they reach each other and none of the
+// others. It replaces an earlier partition.
+func (n *Network) Partition(names ...string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(n.nodes, func(node *Node) bool { return node.Name == name }) {
+			return fmt.Errorf("the network has no node %q", name)
+		}
+	}
+	var errs []error
+	for _, node := range n.nodes {
+		to := bridge
+		if slices.Contains(names, node.Name) {
+			to = island
+		}
+		for _, port := range node.ports {
+			errs = append(errs, ip("-n", n.hub, "link", "set", port, "master", to))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Join undoes Partition.
+func (n *Network) Join() error { return n.Partition() }
 
 // newHub makes the first namespace of a network. A name that exists already
 // was left behind by an earlier process with this pid: it is passed over.

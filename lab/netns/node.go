@@ -18,6 +18,7 @@ type Node struct {
 
 	namespace string
 	network   *Network
+	ports     []string // of the bridge, in the order of its links
 }
 
 // Namespace returns the name of the node's network namespace, as ip netns
@@ -32,6 +33,7 @@ func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 	}
 	n.network.ports++
 	port := "p" + strconv.Itoa(n.network.ports)
+	n.ports = append(n.ports, port)
 	hub := n.network.hub
 	err := ip("link", "add", link, "netns", n.namespace, "type", "veth", "peer", "name", port, "netns", hub)
 	if err != nil {

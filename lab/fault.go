@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Kill is a power loss of a node: what runs on it ends at once and nothing of it
+// is heard any more. Kubelet notices that it is dead afterwards.
+func (n *Node) Kill() error {
+	if !n.On() {
+		return fmt.Errorf("%s is off already", n.Name)
+	}
+	errs := []error{n.PowerOff()}
+	if n.API != nil && n.API.Running() {
+		errs = append(errs, n.API.Kill())
+	}
+	for _, s := range n.services() {
+		errs = append(errs, s.Stop())
+	}
+	return errors.Join(append(errs, n.stopKubelet())...)
+}
+
+// Heal switches a node on that was off, brings its link up, starts its services,
+// and returns when its pods were started.
+func (n *Node) Heal(ctx context.Context) error {
+	boots := !n.On()
+	if boots {
+		if err := n.PowerOn(); err != nil {
+			return err
+		}
+	}
+	errs := []error{n.PlugIn()}
+	if n.API != nil {
+		errs = append(errs, n.API.Thaw())
+		if !n.API.Running() && !n.gone() {
+			errs = append(errs, n.API.Launch(), n.API.AwaitReady(ctx))
+		}
+	}
+	for _, s := range n.services() {
+		errs = append(errs, s.Start())
+	}
+	if boots {
+		errs = append(errs, n.boot(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// gone says that the node is a bootstrap whose time is over.
+func (n *Node) gone() bool {
+	_, err := os.Stat(n.Path("/etc/keepalived/.vipgen-bootstrap-gone"))
+	return n.Role == v1alpha1.RoleBootstrap && err == nil
+}
+
+// Unplug takes the node's link down; PlugIn brings it up with the addresses that
+// it had, as the node's network manager would.
+func (n *Node) Unplug() error { return n.SetLink(false) }
+
+// PlugIn undoes Unplug.
+func (n *Node) PlugIn() error {
+	err := n.SetLink(true)
+	for _, a := range n.OwnAddresses() {
+		has, e := n.Has(a.Addr())
+		if err = errors.Join(err, e); !has && e == nil {
+			err = errors.Join(err, n.AddAddress(n.Link, a))
+		}
+	}
+	return err
+}
+
+// RemovePod takes a manifest away, returns when the pod is gone, and what puts it
+// back.
+func (n *Node) RemovePod(ctx context.Context, name string) (restore func() error, err error) {
+	path := v1alpha1.ManifestDir + "/" + name + ".yaml"
+	text, err := n.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := n.Kubelet.Pod(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(n.Path(path)); err != nil {
+		return nil, err
+	}
+	restore = func() error { return n.Write(path, text) }
+	select {
+	case <-p.Gone():
+		return restore, nil
+	case <-ctx.Done():
+		return restore, fmt.Errorf("waiting for pod %s on %s to go: %w", name, n.Name, ctx.Err())
+	}
+}
+
+// Partition cuts the network in two: the named machines on one side, all others
+// on the other. The client and the site are on the side of the others unless they
+// are named ("client", "site").
+func (c *Cluster) Partition(names ...string) error { return c.network.Partition(names...) }
+
+// Join undoes Partition.
+func (c *Cluster) Join() error { return c.network.Join() }
+
+// Apply gives the nodes what is rendered for the cluster now, as the machine
+// config operator does for files that need no reboot: cluster.yaml alone, since a
+// change of VIPs, peers, timing or DNS changes nothing else.
+func (c *Cluster) Apply(fresh *render.Cluster) error {
+	data, err := fresh.Config.Marshal()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.cluster = fresh
+	c.mu.Unlock()
+	var errs []error
+	for _, n := range c.Nodes() {
+		errs = append(errs, n.Write(v1alpha1.ClusterConfigPath, data))
+	}
+	return errors.Join(errs...)
+}

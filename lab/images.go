@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/container"
+)
+
+// Programs are files of this machine that a lab runs besides those of Debian's
+// packages.
+type Programs struct {
+	// Agent is vipgen-agent.
+	Agent string
+	// CoreDNS is coredns; without it nodes have no DNS server.
+	CoreDNS string
+	// Etcd and APIServer are etcd and kube-apiserver, for real API servers.
+	Etcd, APIServer string
+}
+
+// images stand for the images that the manifests name: the agent's holds the
+// agent alone, the others what this machine has.
+func (p Programs) images(names v1alpha1.Images) map[string]container.Image {
+	debian := container.Image{Distribution: true}
+	out := map[string]container.Image{
+		names.Agent:      {Programs: map[string]string{"/usr/bin/vipgen-agent": p.Agent}},
+		names.Keepalived: debian,
+		names.HAProxy:    debian,
+	}
+	if p.CoreDNS != "" {
+		out[names.CoreDNS] = container.Image{Distribution: true, Programs: map[string]string{"/coredns": p.CoreDNS}}
+	}
+	return out
+}
+
+// packages of Debian that have the programs that a lab needs.
+var packages = []struct{ program, name string }{
+	{"haproxy", "haproxy"},
+	{"ip", "iproute2"},
+	{"keepalived", "keepalived"},
+	{"nft", "nftables"},
+	{"nsenter", "util-linux"},
+	{"runc", "runc"},
+	{"unshare", "util-linux"},
+}
+
+// Check says what this machine lacks for a lab, all of it, and how to get it.
+func (p Programs) Check() error {
+	var missing []error
+	if os.Geteuid() != 0 {
+		missing = append(missing, errors.New("a lab makes network namespaces, which needs root: run it with sudo"))
+	}
+	for _, k := range packages {
+		if _, err := exec.LookPath(k.program); err != nil {
+			missing = append(missing, fmt.Errorf("%s is not installed: on Debian, apt-get install %s", k.program, k.name))
+		}
+	}
+	for _, f := range []string{p.Agent, p.CoreDNS, p.Etcd, p.APIServer} {
+		if f == "" {
+			continue
+		}
+		if info, err := os.Stat(f); err != nil {
+			missing = append(missing, err)
+		} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			missing = append(missing, fmt.Errorf("%s is no program", f))
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// FindPrograms looks for the programs that are not named: beside the running
+// program, in its ../.cache/bin, as in a checkout, then in PATH. The agent has to
+// be found, and with real API servers theirs; without CoreDNS there is none.
+func FindPrograms(named Programs, real bool) (Programs, error) {
+	var err error
+	find := func(path *string, name string, needed bool) {
+		if *path != "" {
+			return
+		}
+		if *path = look(name); *path == "" && needed {
+			err = errors.Join(err, fmt.Errorf("%s is not found beside vipgen or in PATH: build it with `make build tools`, or name it with --%s", name, strings.TrimPrefix(name, "vipgen-")))
+		}
+	}
+	find(&named.Agent, "vipgen-agent", true)
+	find(&named.CoreDNS, "coredns", false)
+	if real {
+		find(&named.Etcd, "etcd", true)
+		find(&named.APIServer, "kube-apiserver", true)
+	}
+	return named, err
+}
+
+func look(name string) string {
+	if self, err := os.Executable(); err == nil {
+		dir := filepath.Dir(self)
+		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, "../.cache/bin", name)} {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	return path
+}

@@ -1,0 +1,320 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/container"
+	"github.com/vipgen/vipgen/lab/host"
+	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/lab/pod"
+	"github.com/vipgen/vipgen/lab/standin"
+	"github.com/vipgen/vipgen/lab/unit"
+)
+
+// Node is a node of a lab's cluster.
+type Node struct {
+	*host.Host
+	Role string
+	// API is the API server of a control-plane node and of the bootstrap.
+	API kubeapi.Server
+	// MachineConfig stands in for the machine config server where there is one.
+	MachineConfig *standin.Service
+	Kubelet       *pod.Kubelet
+
+	cluster *Cluster
+
+	mu        sync.Mutex
+	addresses []netip.Prefix
+	routers   map[string]*standin.Service // by ingress controller
+	stop      func() error                // of kubelet; nil before the first boot
+}
+
+// add makes a node with the files that are rendered for its role, and the
+// services of it that are no business of vipgen's.
+func (c *Cluster) add(m Machine) (*Node, error) {
+	ns, err := c.network.AddNode(m.Name, m.Addresses...)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(c.cfg.Dir, "nodes", m.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	h, err := host.New(ns, dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Host: h, Role: m.Role, cluster: c, addresses: m.Addresses, routers: map[string]*standin.Service{}}
+	c.onClose(n.close)
+	c.mu.Lock()
+	c.nodes = append(c.nodes, n)
+	c.mu.Unlock()
+	if err := errors.Join(n.install(), n.credentials()); err != nil {
+		return nil, err
+	}
+	return n, n.serve()
+}
+
+// serve prepares the services of a control-plane node, and of the bootstrap.
+func (n *Node) serve() (err error) {
+	if n.Role != v1alpha1.RoleMaster && n.Role != v1alpha1.RoleBootstrap {
+		return nil
+	}
+	valid := append(n.cluster.VIPs(v1alpha1.GroupAPI), n.Address())
+	if n.API, err = n.cluster.API.Server(n.Node, n.Address(), valid...); err != nil {
+		return err
+	}
+	n.MachineConfig, err = standin.NewMachineConfig(n.Node, n.cluster.Spec().Ports.MachineConfig)
+	return err
+}
+
+func (n *Node) close() error {
+	errs := []error{n.stopKubelet()}
+	for _, s := range n.services() {
+		errs = append(errs, s.Close())
+	}
+	if n.API != nil && n.API.Running() {
+		errs = append(errs, n.API.Kill())
+	}
+	return errors.Join(append(errs, n.Host.Close())...)
+}
+
+// services are the stand-ins on the node.
+func (n *Node) services() (out []*standin.Service) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.MachineConfig != nil {
+		out = append(out, n.MachineConfig)
+	}
+	for _, name := range sortedKeys(n.routers) {
+		out = append(out, n.routers[name])
+	}
+	return out
+}
+
+// install puts the node's files on its host.
+func (n *Node) install() error {
+	if n.cluster.cfg.Install != nil {
+		return n.cluster.cfg.Install(n)
+	}
+	bundles, err := n.cluster.Rendered().Bundles()
+	if err != nil {
+		return err
+	}
+	for _, b := range bundles {
+		if b.Role != n.Role {
+			continue
+		}
+		for _, f := range b.Files {
+			if n.leavesOut(f.Path) {
+				continue
+			}
+			if err := n.Write(f.Path, f.Contents); err != nil {
+				return err
+			}
+		}
+		for _, u := range b.Units {
+			if err := n.Write(host.UnitDir+"/"+u.Name, []byte(u.Contents)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("vipgen renders nothing for the role %q; a bootstrap host is vipgen's own with loadBalancer.type UserManaged alone", n.Role)
+}
+
+// leavesOut says that a file is of a pod whose program this machine lacks.
+func (n *Node) leavesOut(path string) bool {
+	return n.cluster.cfg.Programs.CoreDNS == "" && path == v1alpha1.ManifestDir+"/coredns.yaml"
+}
+
+// credentials are where kubelet has them, in the form that it has them. Those of
+// the bootstrap are a cluster administrator's, and its API server is its own.
+func (n *Node) credentials() error {
+	const dir = "/var/lib/kubelet/"
+	path, server := dir+"kubeconfig", "api-int."+n.cluster.Spec().Domain
+	user, groups := "system:node:"+n.Name, []string{"system:nodes"}
+	if n.Role == v1alpha1.RoleBootstrap {
+		path, server = "/etc/kubernetes/kubeconfig", "localhost"
+		user, groups = "admin", []string{"system:masters"}
+	}
+	pair, err := n.cluster.API.CA().Client(user, groups...)
+	if err != nil {
+		return err
+	}
+	config := `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://` + server + `:6443", certificate-authority-data: ` + base64Of(n.cluster.API.CA().CertPEM) + `}}]
+`
+	const current = dir + "pki/kubelet-client-current.pem"
+	if n.Role == v1alpha1.RoleBootstrap {
+		config += `users: [{name: u, user: {client-certificate-data: ` + base64Of(pair.Cert) + `, client-key-data: ` + base64Of(pair.Key) + `}}]
+`
+	} else {
+		config += `users: [{name: u, user: {client-certificate: ` + current + `, client-key: ` + current + `}}]
+`
+		if err := errors.Join(
+			n.WriteMode(dir+"pki/kubelet-client-1.pem", pair.Both(), 0o600),
+			os.Symlink(dir+"pki/kubelet-client-1.pem", n.Path(current)),
+		); err != nil {
+			return err
+		}
+	}
+	return n.WriteMode(path, []byte(config+`contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`), 0o600)
+}
+
+// boot does what happens on a node from its network to its pods.
+func (n *Node) boot(ctx context.Context) error {
+	resolv := "search " + n.cluster.Spec().Domain + "\nnameserver " + n.cluster.siteAddr().String() + "\n"
+	if err := n.Write("/run/NetworkManager/resolv.conf", []byte(resolv)); err != nil {
+		return err
+	}
+	if err := n.configureAddress(ctx); err != nil {
+		return err
+	}
+	n.Kubelet = &pod.Kubelet{Host: n.Host, Images: n.cluster.images, BackOff: n.cluster.cfg.BackOff, Log: n.cluster.cfg.Log}
+	running, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Kubelet.Run(running) }()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	return nil
+}
+
+// configureAddress runs the units that choose the node's address and write its
+// resolv.conf.
+func (n *Node) configureAddress(ctx context.Context) error {
+	for _, u := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
+		if _, err := os.Stat(n.Path(host.UnitDir + "/" + u)); err != nil {
+			continue // not on the bootstrap, nor where something else is installed
+		}
+		if out, err := unit.Run(ctx, n.Host, n.cluster.images, u); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	return nil
+}
+
+func (n *Node) stopKubelet() error {
+	n.mu.Lock()
+	stop := n.stop
+	n.mu.Unlock()
+	if stop == nil {
+		return nil
+	}
+	return stop()
+}
+
+// Address is the node's first one.
+func (n *Node) Address() netip.Addr { return n.OwnAddresses()[0].Addr() }
+
+// OwnAddresses are those of the node itself, without VIPs.
+func (n *Node) OwnAddresses() []netip.Prefix {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.addresses)
+}
+
+// Has says whether an address is on any interface of the node now.
+func (n *Node) Has(addr netip.Addr) (has bool, err error) {
+	err = n.Do(func() error {
+		family := netlink.FAMILY_V6
+		if addr.Is4() {
+			family = netlink.FAMILY_V4
+		}
+		list, err := netlink.AddrList(nil, family)
+		if err != nil {
+			return fmt.Errorf("listing the addresses of %s: %w", n.Name, err)
+		}
+		has = slices.ContainsFunc(list, func(a netlink.Addr) bool {
+			got, _ := netip.AddrFromSlice(a.IP)
+			return got.Unmap() == addr
+		})
+		return nil
+	})
+	return has, err
+}
+
+// Container returns a container of a pod, once it runs.
+func (n *Node) Container(ctx context.Context, podName, name string) (c *pod.Container, err error) {
+	err = Await(ctx, fmt.Sprintf("container %s of pod %s on %s", name, podName, n.Name), func() (bool, error) {
+		found, err := n.Kubelet.Container(podName, name)
+		if err != nil || !found.Status().Running {
+			return false, nil
+		}
+		c = found
+		return true, nil
+	})
+	return c, err
+}
+
+// Running returns what runs of a container of a pod, once it does.
+func (n *Node) Running(ctx context.Context, podName, name string) (*container.Container, error) {
+	c, err := n.Container(ctx, podName, name)
+	if err != nil {
+		return nil, err
+	}
+	return c.Running()
+}
+
+// Signal sends a signal to the processes of that name in a container of a pod,
+// of which there must be one.
+func (n *Node) Signal(ctx context.Context, podName, name, process string, s syscall.Signal) error {
+	c, err := n.Running(ctx, podName, name)
+	if err != nil {
+		return err
+	}
+	count, err := c.KillProcess(process, s)
+	if err == nil && count == 0 {
+		err = fmt.Errorf("no process %s in container %s on %s", process, name, n.Name)
+	}
+	return err
+}
+
+// Published reads what a job of the agent on the node says of itself into v;
+// false if the job does not run.
+func (n *Node) Published(name string, v any) (alive bool, err error) {
+	if _, err := os.Stat(n.Path(v1alpha1.RunDir)); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	dir, err := state.Open(n.Path(v1alpha1.RunDir))
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	return dir.Read(name, v)
+}
+
+// Logs are the last lines of every container on the node.
+func (n *Node) Logs(lines int) string {
+	var b strings.Builder
+	if n.Kubelet == nil {
+		return ""
+	}
+	for _, p := range n.Kubelet.Pods() {
+		for _, c := range p.Containers {
+			all := strings.Split(strings.TrimRight(c.Log(), "\n"), "\n")
+			fmt.Fprintf(&b, "--- %s: %s/%s %+v\n%s\n", n.Name, p.Name, c.Name, c.Status(), strings.Join(all[max(0, len(all)-lines):], "\n"))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,250 @@
+package lab
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/standin"
+	"github.com/vipgen/vipgen/templates/manifest"
+)
+
+// etcdNamespace has the ConfigMap that says where the cluster's bootstrap is
+// while there is one.
+const etcdNamespace = "openshift-etcd"
+
+// object is one for the API, as JSON.
+type object map[string]any
+
+func (o object) json() []byte {
+	data, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // of strings and maps alone
+	}
+	return data
+}
+
+// startAPI starts the API servers, and puts into them what the installer would.
+func (c *Cluster) startAPI(ctx context.Context) error {
+	serving := slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return n.API == nil })
+	if err := each(serving, func(n *Node) error { return errors.Join(n.API.Launch(), n.API.AwaitReady(ctx)) }); err != nil {
+		return err
+	}
+	for _, name := range []string{"openshift-ingress", etcdNamespace} {
+		if err := c.API.Create(ctx, "/api/v1/namespaces", object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}}.json()); err != nil {
+			return err
+		}
+	}
+	if err := c.grant(ctx); err != nil {
+		return err
+	}
+	etcd := object{"name": "etcd-endpoints"}
+	if b := c.Bootstrap(); b != nil {
+		etcd["annotations"] = object{bootstrapAnnotation: b.Address().String()}
+	}
+	err := c.API.Create(ctx, "/api/v1/namespaces/"+etcdNamespace+"/configmaps", object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": etcd}.json())
+	for _, n := range c.Nodes() {
+		if n.Role != v1alpha1.RoleBootstrap { // whose host is no node
+			err = errors.Join(err, c.register(ctx, n))
+		}
+	}
+	return err
+}
+
+// bootstrapAnnotation holds the address of the bootstrap.
+const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"
+
+// grants are where the API has the objects of rendered manifests.
+var grants = map[string]string{
+	manifest.ClusterRole:        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+	manifest.ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	manifest.Role:               "/apis/rbac.authorization.k8s.io/v1/namespaces/" + etcdNamespace + "/roles",
+	manifest.RoleBinding:        "/apis/rbac.authorization.k8s.io/v1/namespaces/" + etcdNamespace + "/rolebindings",
+}
+
+// grant makes the rendered RBAC objects.
+func (c *Cluster) grant(ctx context.Context) error {
+	all, err := c.Rendered().Manifests()
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		path, ok := grants[m.Name]
+		if !ok {
+			continue // a lab has no operators that would read it
+		}
+		if err := c.API.Create(ctx, path, m.Contents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register makes the node known as its kubelet does.
+func (c *Cluster) register(ctx context.Context, n *Node) error {
+	labels := object{v1alpha1.RoleLabel(n.Role): ""}
+	if n.Role == v1alpha1.RoleMaster {
+		labels[v1alpha1.RoleLabel("control-plane")] = ""
+		if c.Spec().ControlPlane.Schedulable {
+			labels[v1alpha1.RoleLabel(v1alpha1.RoleWorker)] = ""
+		}
+	} else if n.Role != v1alpha1.RoleArbiter {
+		labels[v1alpha1.RoleLabel(v1alpha1.RoleWorker)] = ""
+	}
+	for _, g := range c.Spec().Groups {
+		if g.Role == v1alpha1.GroupIngress && c.Spec().Hosts(&g, n.Role, nil) {
+			for k, v := range g.NodeSelector {
+				labels[k] = v
+			}
+		}
+	}
+	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": labels}}
+	if err := c.API.Create(ctx, "/api/v1/nodes", node.json()); err != nil {
+		return err
+	}
+	return n.report(ctx)
+}
+
+// report puts the node's addresses into its status.
+func (n *Node) report(ctx context.Context) error {
+	var list []object
+	for _, a := range n.OwnAddresses() {
+		list = append(list, object{"type": "InternalIP", "address": a.Addr().String()})
+	}
+	return n.cluster.API.Patch(ctx, "/api/v1/nodes/"+n.Name+"/status", object{"status": object{"addresses": list}}.json())
+}
+
+// Renumber gives a node other addresses in place of its own, as a network does
+// that leases them anew, and has it reported.
+func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
+	old := n.OwnAddresses()
+	// In this order: the kernel drops other addresses of a network with its first.
+	for _, a := range old {
+		if err := n.Run(nil, "ip", "address", "delete", a.String(), "dev", n.Link); err != nil {
+			return err
+		}
+	}
+	for _, a := range fresh {
+		if err := n.AddAddress(n.Link, a); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	n.addresses = fresh
+	n.mu.Unlock()
+	if n.API != nil {
+		n.API.SetAddr(n.Address())
+	}
+	if err := n.configureAddress(ctx); err != nil {
+		return err
+	}
+	return n.report(ctx)
+}
+
+// Routers of ingress controllers: how many each has, as OpenShift's default.
+const routerReplicas = 2
+
+// placeRouters puts routers where a cluster would have them: two of each ingress
+// controller, on nodes that may host it.
+func (c *Cluster) placeRouters(ctx context.Context) error {
+	for _, g := range c.Spec().Groups {
+		if g.Role != v1alpha1.GroupIngress {
+			continue
+		}
+		placed := 0
+		for _, n := range c.Nodes() {
+			if placed < routerReplicas && c.Spec().Hosts(&g, n.Role, nil) {
+				if err := n.PutRouter(ctx, g.Controller, g.HealthPort); err != nil {
+					return err
+				}
+				placed++
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	// routerLabel names the ingress controller that a router pod belongs to.
+	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+	routerPods  = "/api/v1/namespaces/openshift-ingress/pods"
+)
+
+func (n *Node) routerPod(controller string) string { return "router-" + controller + "-" + n.Name }
+
+// PutRouter runs a router of an ingress controller on the node: a stand-in for
+// it, and its pod object, which is ready.
+func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int) error {
+	s, err := standin.NewRouter(n.Node, healthPort)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.routers[controller] = s
+	n.mu.Unlock()
+	name := n.routerPod(controller)
+	api := n.cluster.API
+	err = api.Create(ctx, routerPods, object{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": name, "namespace": "openshift-ingress", "labels": object{routerLabel: controller}},
+		"spec":     object{"nodeName": n.Name, "hostNetwork": true, "containers": []object{{"name": "router", "image": "router"}}},
+	}.json())
+	if err != nil {
+		return err
+	}
+	return n.RouterReady(ctx, controller, true)
+}
+
+// RouterReady sets the condition of a router's pod.
+func (n *Node) RouterReady(ctx context.Context, controller string, ready bool) error {
+	status := "False"
+	if ready {
+		status = "True"
+	}
+	return n.cluster.API.Patch(ctx, routerPods+"/"+n.routerPod(controller)+"/status",
+		object{"status": object{"conditions": []object{{"type": "Ready", "status": status}}}}.json())
+}
+
+// RemoveRouter ends a router and deletes its pod object.
+func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
+	n.mu.Lock()
+	s := n.routers[controller]
+	delete(n.routers, controller)
+	n.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("%s has no router of the ingress controller %q", n.Name, controller)
+	}
+	return errors.Join(s.Close(), n.cluster.API.Delete(ctx, routerPods+"/"+n.routerPod(controller)))
+}
+
+// Router is the stand-in for a router on the node, nil if it has none.
+func (n *Node) Router(controller string) *standin.Service {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.routers[controller]
+}
+
+// EndBootstrap takes the bootstrap from the cluster as the installer does: it is
+// no member of etcd any more, and its API server ends properly. Its keepalived
+// gives the API VIP away then.
+func (c *Cluster) EndBootstrap(ctx context.Context) error {
+	b := c.Bootstrap()
+	if b == nil {
+		return errors.New("the lab has no bootstrap host")
+	}
+	gone := object{"metadata": object{"annotations": object{bootstrapAnnotation: nil}}}
+	if err := c.API.Patch(ctx, "/api/v1/namespaces/"+etcdNamespace+"/configmaps/etcd-endpoints", gone.json()); err != nil {
+		return err
+	}
+	return b.API.Stop(ctx)
+}
+
+func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

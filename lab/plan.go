@@ -1,0 +1,204 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Machine is one that a lab is to have.
+type Machine struct {
+	Name string
+	// Role is the pool: bootstrap, master, worker, arbiter or a custom one; empty
+	// for a machine that is no node of the cluster.
+	Role string
+	// Addresses are those of its interface, with their networks.
+	Addresses []netip.Prefix
+}
+
+// Plan says which machines a lab has.
+type Plan struct {
+	// Nodes are those of the cluster, control plane first, the bootstrap last.
+	Nodes []Machine
+	// Client asks for the VIPs from outside; Site has the name server that the
+	// nodes' network brings, and what real clusters have elsewhere.
+	Client, Site Machine
+}
+
+// PlanOptions say what of a cluster a lab is to have.
+type PlanOptions struct {
+	// Counts of nodes by role; a role that is missing has as many as the
+	// install-config says, workers MaxWorkers at most.
+	Counts map[string]int
+	// Bootstrap asks for a bootstrap host.
+	Bootstrap bool
+}
+
+// MaxWorkers is how many workers a lab has unless more are asked for: they do the
+// same, and each takes processes of this machine.
+const MaxWorkers = 2
+
+// MaxNodes bounds a lab.
+const MaxNodes = 32
+
+// NewPlan says which machines a lab of the cluster has. Nodes that agent-config
+// names keep name and addresses; others are called master-0, worker-0 and so on,
+// and get the first addresses of the machine networks that nothing has. The error
+// says which option does not go with the cluster.
+func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
+	p := &planner{config: c.Config, used: map[netip.Addr]bool{}}
+	p.reserve()
+	plan := &Plan{}
+	for _, role := range c.Roles {
+		if role == v1alpha1.RoleBootstrap {
+			continue
+		}
+		n, asked := o.Counts[role]
+		if !asked {
+			n = c.Replicas[role]
+			if role != v1alpha1.RoleMaster && role != v1alpha1.RoleArbiter {
+				n = min(n, MaxWorkers)
+			}
+		}
+		nodes, err := p.nodes(role, n)
+		if err != nil {
+			return nil, err
+		}
+		plan.Nodes = append(plan.Nodes, nodes...)
+	}
+	for role := range o.Counts {
+		if !slices.Contains(c.Roles, role) || role == v1alpha1.RoleBootstrap {
+			return nil, fmt.Errorf("this cluster has no pool %q of nodes", role)
+		}
+	}
+	if o.Bootstrap {
+		m, err := p.machine(v1alpha1.RoleBootstrap, v1alpha1.RoleBootstrap)
+		if err != nil {
+			return nil, err
+		}
+		plan.Nodes = append(plan.Nodes, m)
+	}
+	if len(plan.Nodes) > MaxNodes {
+		return nil, fmt.Errorf("%d nodes: a lab has at most %d", len(plan.Nodes), MaxNodes)
+	}
+	var err error
+	if plan.Client, err = p.machine("client", ""); err == nil {
+		plan.Site, err = p.machine("site", "")
+	}
+	return plan, err
+}
+
+// planner gives out addresses.
+type planner struct {
+	config *v1alpha1.ClusterConfig
+	used   map[netip.Addr]bool
+}
+
+// firstHost is the number, in a network, of the first address that is given out:
+// those before it are often a router's.
+const firstHost = 10
+
+// reserve keeps the addresses that mean something to the cluster.
+func (p *planner) reserve() {
+	for _, g := range p.config.Spec.Groups {
+		for _, vip := range g.VIPs {
+			p.used[vip] = true
+		}
+	}
+	for _, peer := range p.config.Spec.Peers {
+		for _, a := range peer.Addresses {
+			p.used[a] = true
+		}
+	}
+	for _, r := range p.config.Spec.DNS.Records {
+		for _, a := range r.Addresses {
+			p.used[a] = true
+		}
+	}
+	for _, a := range p.config.Spec.DNS.Upstreams {
+		p.used[a] = true
+	}
+}
+
+// nodes gives n nodes of a pool: those that are known, then others.
+func (p *planner) nodes(role string, n int) (out []Machine, err error) {
+	for _, peer := range p.config.Spec.Peers {
+		if peer.Role == role && len(out) < n {
+			out = append(out, Machine{Name: peer.Name, Role: role, Addresses: p.withNetworks(peer.Addresses)})
+		}
+	}
+	for i := 0; len(out) < n; i++ {
+		name := fmt.Sprintf("%s-%d", role, i)
+		if slices.ContainsFunc(out, func(m Machine) bool { return m.Name == name }) {
+			continue
+		}
+		m, err := p.machine(name, role)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// machine gives a machine free addresses, one of each family. The bootstrap keeps
+// those that are known.
+func (p *planner) machine(name, role string) (Machine, error) {
+	m := Machine{Name: name, Role: role}
+	if role == v1alpha1.RoleBootstrap {
+		for _, peer := range p.config.Spec.Peers {
+			if peer.Role == role {
+				m.Addresses = p.withNetworks(peer.Addresses)
+				return m, nil
+			}
+		}
+	}
+	have := map[bool]bool{} // families, by Is4
+	for _, network := range p.config.Spec.MachineNetworks {
+		if family := network.Addr().Is4(); !have[family] {
+			a, err := p.free(network)
+			if err != nil {
+				return m, fmt.Errorf("%s: %w", name, err)
+			}
+			have[family] = true
+			m.Addresses = append(m.Addresses, a)
+		}
+	}
+	if len(m.Addresses) == 0 {
+		return m, fmt.Errorf("the install-config has no machine network to take an address of %s from", name)
+	}
+	return m, nil
+}
+
+func (p *planner) free(network netip.Prefix) (netip.Prefix, error) {
+	a := network.Masked().Addr()
+	for range firstHost {
+		if next := a.Next(); network.Contains(next.Next()) {
+			a = next
+		}
+	}
+	for ; network.Contains(a.Next()); a = a.Next() { // not the last one, IPv4's broadcast address
+		if a != network.Masked().Addr() && !p.used[a] {
+			p.used[a] = true
+			return netip.PrefixFrom(a, network.Bits()), nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("network %v has no free address", network)
+}
+
+// withNetworks gives addresses the prefix lengths of their machine networks.
+func (p *planner) withNetworks(list []netip.Addr) (out []netip.Prefix) {
+	for _, a := range list {
+		bits := a.BitLen()
+		for _, n := range p.config.Spec.MachineNetworks {
+			if n.Contains(a) {
+				bits = n.Bits()
+			}
+		}
+		out = append(out, netip.PrefixFrom(a, bits))
+	}
+	return out
+}
