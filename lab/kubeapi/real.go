@@ -181,7 +181,8 @@ func (s *realServer) prepare(p pairs) error {
 	return nil
 }
 
-func (s *realServer) write(name string, data []byte) error { return os.WriteFile(s.in(name), data, 0o600) }
+func (s *realServer) write(name string, data []byte) error {
+	return os.WriteFile(s.in(name), data, 0o600)
+}
 
 func (s *realServer) in(name string) string { return filepath.Join(s.dir, name) }
-

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab/authority"
+	"github.com/vipgen/vipgen/lab/listen"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -121,7 +122,7 @@ type standInServer struct {
 // life is the time of a server from one launch to its end.
 type life struct {
 	plane    *standIn
-	listener *listener
+	listener *listen.Listener
 	http     *http.Server
 	stop     chan struct{} // closed when it was asked to stop
 	ending   chan struct{} // closed when watches are to end
@@ -135,7 +136,7 @@ func (s *standInServer) Launch() error {
 	if s.now != nil && !closed(s.now.ended) {
 		return fmt.Errorf("the API server of %s runs already", s.name)
 	}
-	l, err := listen(s.node, s.addr)
+	l, err := s.listen()
 	if err != nil {
 		return fmt.Errorf("starting the API server of %s: %w", s.name, err)
 	}
@@ -159,6 +160,14 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// listen opens the port at all addresses of a node, or at one of this machine.
+func (s *standInServer) listen() (*listen.Listener, error) {
+	if s.node == nil {
+		return listen.At(nil, s.addr)
+	}
+	return listen.All(s.node, int(s.addr.Port()))
+}
+
 // current is the life that goes on; nil if none does.
 func (s *standInServer) current() *life {
 	s.mu.Lock()
@@ -176,7 +185,7 @@ func (s *standInServer) Running() bool { return s.current() != nil }
 
 func (s *standInServer) usable() bool {
 	now := s.current()
-	return now != nil && now.listener.gate.isOpen()
+	return now != nil && !now.listener.Frozen()
 }
 
 // AwaitReady is part of Server.
@@ -205,7 +214,7 @@ func (l *life) kill() {
 	if closed(l.ended) {
 		return
 	}
-	l.listener.kill()
+	l.listener.Kill()
 	l.http.Close()
 	close(l.ended)
 }
@@ -249,7 +258,7 @@ func (s *standInServer) Freeze() error {
 	if now == nil {
 		return s.ended()
 	}
-	now.listener.gate.close()
+	now.listener.Freeze()
 	s.target.close()
 	return nil
 }
@@ -260,7 +269,7 @@ func (s *standInServer) Thaw() error {
 	if now == nil {
 		return s.ended()
 	}
-	now.listener.gate.open()
+	now.listener.Thaw()
 	return nil
 }
 
