@@ -1,0 +1,188 @@
+package kubeapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/vipgen/vipgen/lab/authority"
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
+)
+
+// RealConfig is what NewReal takes. All but Node, Port and Log is needed.
+type RealConfig struct {
+	// Dir is a directory, which exists, for what the programs keep, and for their
+	// output: etcd.log, and kube-apiserver.log in a directory per server.
+	Dir string
+	// Etcd and APIServer are the paths of the two programs.
+	Etcd, APIServer string
+	// Node is where etcd runs, this machine if nil, and Addr one of its addresses.
+	// A real node has an etcd of its own; here there is one for all.
+	Node *netns.Node
+	Addr netip.Addr
+	// Domain is the cluster's, such as demo.example.com.
+	Domain string
+	// Port is where API servers listen, 6443 if zero.
+	Port uint16
+	// Log is told which programs are started.
+	Log *slog.Logger
+}
+
+// real is a Plane of the real programs.
+type real struct {
+	*administrator
+	RealConfig
+	ca   *authority.Authority
+	etcd *process.Process
+	url  string // of etcd
+
+	mu      sync.Mutex
+	servers []*realServer
+}
+
+// NewReal starts an etcd with nothing in it. The API servers have the Node
+// authorizer and RBAC on.
+func NewReal(c RealConfig) (Plane, error) {
+	c.Port = cmp.Or(c.Port, port)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &real{RealConfig: c}
+	var err error
+	if p.ca, err = authority.New("lab-signer"); err != nil {
+		return nil, err
+	}
+	if p.administrator, err = newAdministrator(p.ca, c.Domain); err != nil {
+		return nil, err
+	}
+	if err := p.startEtcd(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// startEtcd starts an etcd with nothing in it. It syncs nothing to disk: the
+// cluster is gone when the machine is.
+func (p *real) startEtcd() error {
+	client, peer, err := p.etcdURLs()
+	if err != nil {
+		return err
+	}
+	p.url = client
+	cmd := command(p.Node, p.Etcd,
+		"--data-dir", filepath.Join(p.Dir, "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
+		"--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	p.etcd, err = p.start("etcd", cmd, filepath.Join(p.Dir, "etcd.log"))
+	return err
+}
+
+// etcdURLs are where etcd listens: at the usual ports of a node, and at free ones
+// of this machine, where there may be others.
+func (p *real) etcdURLs() (client, peer string, err error) {
+	ports := [2]int{2379, 2380}
+	if p.Node == nil {
+		for i := range ports {
+			l, err := net.Listen("tcp", net.JoinHostPort(p.Addr.String(), "0"))
+			if err != nil {
+				return "", "", fmt.Errorf("looking for a port for etcd: %w", err)
+			}
+			defer l.Close()
+			ports[i] = l.Addr().(*net.TCPAddr).Port
+		}
+	}
+	at := func(port int) string { return "http://" + net.JoinHostPort(p.Addr.String(), strconv.Itoa(port)) }
+	return at(ports[0]), at(ports[1]), nil
+}
+
+func (p *real) start(name string, cmd *exec.Cmd, log string) (*process.Process, error) {
+	run, err := process.Start(name, cmd, log)
+	if err == nil {
+		p.Log.Info("started", "program", name, "pid", run.PID(), "output", log)
+	}
+	return run, err
+}
+
+// command is for a node, or for this machine. API servers and what they need
+// leave the processor to what has to be on time.
+func command(node *netns.Node, name string, args ...string) *exec.Cmd {
+	args = append([]string{"-n", "5", name}, args...)
+	if node == nil {
+		return exec.Command("nice", args...)
+	}
+	return node.Command(context.Background(), "nice", args...)
+}
+
+// CA is part of Plane.
+func (p *real) CA() *authority.Authority { return p.ca }
+
+// Server is part of Plane.
+func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
+	s := &realServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, p.Port)}
+	s.dir = filepath.Join(p.Dir, "kube-apiserver-"+s.name)
+	pairs, err := newPairs(p.ca, p.Domain, node, addr, valid)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(pairs); err != nil {
+		return nil, fmt.Errorf("preparing the API server of %s: %w", s.name, err)
+	}
+	s.target = p.add(node, s.addr, s.usable)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.servers = append(p.servers, s)
+	return s, nil
+}
+
+// Close is part of Plane.
+func (p *real) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, s := range p.servers {
+		errs = append(errs, s.Kill())
+	}
+	p.etcd.Kill()
+	return errors.Join(errs...)
+}
+
+// accounts sign the tokens of service accounts, of which there are none.
+const accounts = "service-accounts"
+
+// prepare writes the files that the server reads.
+func (s *realServer) prepare(p pairs) error {
+	signer, err := s.plane.ca.Serving(accounts)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.write("ca.crt", s.plane.ca.CertPEM); err != nil {
+		return err
+	}
+	for name, pair := range map[string]authority.KeyPair{
+		"service": p.service, "localhost": p.localhost, "internal": p.internal, accounts: signer,
+	} {
+		if err := errors.Join(s.write(name+".crt", pair.Cert), s.write(name+".key", pair.Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *realServer) write(name string, data []byte) error {
+	return os.WriteFile(s.in(name), data, 0o600)
+}
+
+func (s *realServer) in(name string) string { return filepath.Join(s.dir, name) }

@@ -1,0 +1,108 @@
+package kubeapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// resource is a kind of objects that the stand-in keeps.
+type resource struct {
+	schema.GroupVersionResource
+	kind       string
+	namespaced bool
+	status     bool // is a subresource
+}
+
+var (
+	core = schema.GroupVersion{Version: "v1"}
+	rbac = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+)
+
+// resources are all that the stand-in has: what the nodes of a cluster read, and
+// what has to be there for that on a real one.
+var resources = []resource{
+	{core.WithResource("nodes"), "Node", false, true},
+	{core.WithResource("namespaces"), "Namespace", false, true},
+	{core.WithResource("pods"), "Pod", true, true},
+	{core.WithResource("configmaps"), "ConfigMap", true, false},
+	{rbac.WithResource("clusterroles"), "ClusterRole", false, false},
+	{rbac.WithResource("clusterrolebindings"), "ClusterRoleBinding", false, false},
+	{rbac.WithResource("roles"), "Role", true, false},
+	{rbac.WithResource("rolebindings"), "RoleBinding", true, false},
+}
+
+// objectPath names objects: those of a collection, or one of them.
+type objectPath struct {
+	*resource
+	namespace string // empty for all, and for what is in none
+	name      string // empty for a collection
+	status    bool   // the object's status alone
+}
+
+// errNoPath is for paths that nothing of the API is at.
+var errNoPath = errors.New("404 page not found")
+
+// parsePath reads a path such as /api/v1/namespaces/x/pods/y/status.
+func parsePath(path string) (p objectPath, err error) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var gv schema.GroupVersion
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	default:
+		return p, errNoPath
+	}
+	if len(parts) >= 3 && parts[0] == "namespaces" {
+		if sub := findResource(gv.WithResource(parts[2])); sub != nil && sub.namespaced {
+			p.namespace, parts = parts[1], parts[2:]
+		}
+	}
+	p.resource = findResource(gv.WithResource(parts[0]))
+	if p.resource == nil || len(parts) > 3 {
+		return p, errNoPath
+	}
+	if len(parts) > 1 {
+		p.name = parts[1]
+	}
+	if len(parts) > 2 {
+		p.status = p.resource.status && parts[2] == "status"
+		if !p.status {
+			return p, errNoPath
+		}
+	}
+	if p.name != "" && p.namespaced && p.namespace == "" {
+		return p, errNoPath
+	}
+	return p, nil
+}
+
+func findResource(r schema.GroupVersionResource) *resource {
+	for i := range resources {
+		if resources[i].GroupVersionResource == r {
+			return &resources[i]
+		}
+	}
+	return nil
+}
+
+// verb is what a request does, in the words of RBAC.
+func (p objectPath) verb(method string, watch bool) string {
+	switch {
+	case method == http.MethodPost:
+		return "create"
+	case method == http.MethodPatch:
+		return "patch"
+	case method == http.MethodDelete:
+		return "delete"
+	case watch:
+		return "watch"
+	case p.name == "":
+		return "list"
+	}
+	return "get"
+}

@@ -1,0 +1,116 @@
+// Package process runs programs that end with this process, in whatever way it
+// ends.
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// Process is a program that was started.
+type Process struct {
+	cmd   *exec.Cmd
+	name  string
+	log   string // the file with its output
+	begin int64  // where its output begins there
+	done  chan struct{}
+}
+
+// Start starts a program, which goes by the name given in errors. Its output is
+// added to the file log.
+func Start(name string, cmd *exec.Cmd, log string) (*Process, error) {
+	p := &Process{cmd: cmd, name: name, log: log, done: make(chan struct{})}
+	// A file, not a pipe: children that outlive the program must not make anyone
+	// wait for the end of its output.
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer file.Close()
+	if p.begin, err = file.Seek(0, io.SeekEnd); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	cmd.Stdout, cmd.Stderr = file, file
+	if err := p.launch(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// launch starts the process such that it dies with this one. The kernel sends the
+// parent-death signal when the thread that forked ends (hard case 24), so that
+// thread is kept for as long as the process runs.
+func (p *Process) launch() error {
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.cmd.Wait()
+			close(p.done)
+		}
+	}()
+	return <-started
+}
+
+// Signal sends a signal, to no one if the process has ended.
+func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
+// Kill ends the process at once, and returns when it is gone.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop asks the process to end and returns when it has. When ctx ends before
+// that, the process goes on, and the error says so.
+func (p *Process) Stop(ctx context.Context) error {
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not ended after SIGTERM: %w", p.name, ctx.Err())
+	}
+}
+
+// Done returns a channel that is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Ended says whether it has.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// ExitCode returns that of a process that has ended; -1 if a signal ended it.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// PID returns its process ID, which it keeps after it has ended.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output returns what it has printed so far.
+func (p *Process) Output() string {
+	file, err := os.Open(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.NewSectionReader(file, p.begin, 1<<62))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
