@@ -11,10 +11,6 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// settled is how long nothing may change before an election counts as over. It
-// spans several adverts.
-const settled = 500 * time.Millisecond
-
 // holders are the nodes that have a VIP now.
 func (c *cluster) holders(vip netip.Addr) (out []*node) {
 	c.t.Helper()

@@ -125,7 +125,7 @@ func (c *Cluster) build(context.Context) (err error) {
 	if c.Site, err = c.network.AddNode(c.cfg.Plan.Site.Name, c.cfg.Plan.Site.Addresses...); err != nil {
 		return err
 	}
-	if c.names, err = standin.NewNameServer(c.Site, c.siteAddr()); err != nil {
+	if c.names, err = standin.NewNameServer(c.Site, c.siteAddr(), standin.ExampleRecord); err != nil {
 		return err
 	}
 	c.onClose(c.names.Close)
@@ -155,7 +155,7 @@ func (c *Cluster) plane() (kubeapi.Plane, error) {
 	}
 	return kubeapi.NewReal(kubeapi.RealConfig{
 		Dir: dir, Etcd: c.cfg.Programs.Etcd, APIServer: c.cfg.Programs.APIServer,
-		Node: c.Site, Addr: c.siteAddr(), Domain: domain,
+		Node: c.Site, Addr: c.siteAddr(), Domain: domain, Log: c.cfg.Log,
 	})
 }
 

@@ -226,12 +226,7 @@ func (c *cluster) startAPI() {
 	}
 }
 
-const (
-	rbac = "/apis/rbac.authorization.k8s.io/v1/"
-	// etcdNamespace has the ConfigMap that says that no host bootstraps the
-	// cluster any more.
-	etcdNamespace = "openshift-etcd"
-)
+const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 
 // apply makes an object of the rendered manifests.
 func (c *cluster) apply(name string) {

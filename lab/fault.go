@@ -21,7 +21,7 @@ func (n *Node) Kill() error {
 		errs = append(errs, n.API.Kill())
 	}
 	for _, s := range n.services() {
-		errs = append(errs, s.Stop())
+		s.Stop()
 	}
 	return errors.Join(append(errs, n.stopKubelet())...)
 }
@@ -37,13 +37,17 @@ func (n *Node) Heal(ctx context.Context) error {
 	}
 	errs := []error{n.PlugIn()}
 	if n.API != nil {
-		errs = append(errs, n.API.Thaw())
-		if !n.API.Running() && !n.gone() {
+		switch {
+		case n.API.Running():
+			errs = append(errs, n.API.Thaw())
+		case !n.gone():
 			errs = append(errs, n.API.Launch(), n.API.AwaitReady(ctx))
 		}
 	}
 	for _, s := range n.services() {
-		errs = append(errs, s.Start())
+		if !s.Running() {
+			errs = append(errs, s.Start())
+		}
 	}
 	if boots {
 		errs = append(errs, n.boot(ctx))

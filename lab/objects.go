@@ -151,7 +151,8 @@ func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 const routerReplicas = 2
 
 // placeRouters puts routers where a cluster would have them: two of each ingress
-// controller, on nodes that may host it.
+// controller, on nodes that may host it and that have none of another, since all
+// of them take the same ports.
 func (c *Cluster) placeRouters(ctx context.Context) error {
 	for _, g := range c.Spec().Groups {
 		if g.Role != v1alpha1.GroupIngress {
@@ -159,7 +160,7 @@ func (c *Cluster) placeRouters(ctx context.Context) error {
 		}
 		placed := 0
 		for _, n := range c.Nodes() {
-			if placed < routerReplicas && c.Spec().Hosts(&g, n.Role, nil) {
+			if placed < routerReplicas && c.Spec().Hosts(&g, n.Role, nil) && !n.routes() {
 				if err := n.PutRouter(ctx, g.Controller, g.HealthPort); err != nil {
 					return err
 				}
@@ -221,6 +222,13 @@ func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 		return fmt.Errorf("%s has no router of the ingress controller %q", n.Name, controller)
 	}
 	return errors.Join(s.Close(), n.cluster.API.Delete(ctx, routerPods+"/"+n.routerPod(controller)))
+}
+
+// routes says whether the node has a router of any ingress controller.
+func (n *Node) routes() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.routers) > 0
 }
 
 // Router is the stand-in for a router on the node, nil if it has none.

@@ -77,11 +77,6 @@ func serveRouter(t *testing.T, node *netns.Node) {
 	s.serve(t, node, 443, true, answer)
 }
 
-// Label of the ingress controller that a router pod belongs to.
-const routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
-
-const routerPods = "/api/v1/namespaces/openshift-ingress/pods"
-
 // putRouter runs a router of the default ingress controller on a node: a
 // stand-in for it, and its pod object.
 func (c *cluster) putRouter(name string) {

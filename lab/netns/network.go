@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -126,6 +127,30 @@ func (n *Network) AddNodeLink(name, link string, addrs ...netip.Prefix) (*Node, 
 		return nil, fmt.Errorf("adding node %q: %w", name, err)
 	}
 	return node, nil
+}
+
+// Do is Node.Do in the namespace of the network's bridge.
+func (n *Network) Do(f func() error) error { return inNamespace(n.hub, f) }
+
+// Ports returns the names of the nodes by the index, in the bridge's namespace,
+// of the ports that their links are plugged into.
+func (n *Network) Ports() (map[int]string, error) {
+	out, err := ipOutput("-n", n.hub, "-json", "link", "show", "master", bridge)
+	if err != nil {
+		return nil, err
+	}
+	var links []struct {
+		Index int    `json:"ifindex"`
+		Alias string `json:"ifalias"`
+	}
+	if err := json.Unmarshal(out, &links); err != nil {
+		return nil, fmt.Errorf("reading the ports of the bridge: %w", err)
+	}
+	ports := map[int]string{}
+	for _, link := range links {
+		ports[link.Index] = link.Alias
+	}
+	return ports, nil
 }
 
 // Close ends every process that runs in the network's namespaces and removes

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os/exec"
 	"strconv"
@@ -40,7 +39,7 @@ func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 		return err
 	}
 	errs := []error{
-		ip("-n", hub, "link", "set", port, "master", bridge, "up"),
+		ip("-n", hub, "link", "set", port, "master", bridge, "alias", n.Name, "up"),
 		ip("-n", n.namespace, "link", "set", link, "up"),
 	}
 	for _, addr := range addrs {
@@ -113,15 +112,6 @@ func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.C
 // f itself opens belong to the node, also after Do returned. What f does on
 // other goroutines stays outside.
 func (n *Node) Do(f func() error) error { return inNamespace(n.namespace, f) }
-
-// DialContext connects from inside the node's namespace, as net.Dialer does.
-func (n *Node) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	err = n.Do(func() (err error) {
-		conn, err = new(net.Dialer).DialContext(ctx, network, address)
-		return err
-	})
-	return conn, err
-}
 
 // Kill ends every process in the node's namespace at once with SIGKILL, so
 // none has the time to clean up.

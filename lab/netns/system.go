@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,21 +40,32 @@ func ipOutput(args ...string) ([]byte, error) {
 
 // inNamespace calls f on a thread that is inside the namespace meanwhile.
 func inNamespace(namespace string, f func() error) error {
+	return visit(namespace, func(func() error) error { return f() })
+}
+
+// visit calls f on a thread that is inside the namespace until f calls leave, or
+// at the latest until it returns.
+func visit(namespace string, f func(leave func() error) error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		leave, err := enter(namespace)
+		back, err := enter(namespace)
 		if err != nil {
 			runtime.UnlockOSThread()
 			done <- fmt.Errorf("entering namespace %s: %w", namespace, err)
 			return
 		}
-		err = f()
-		// A thread that cannot leave is never unlocked: it ends with this
+		// A thread that cannot go back is never unlocked: it ends with this
 		// goroutine, so that nothing else can ever run on it.
-		if leave() == nil {
-			runtime.UnlockOSThread()
-		}
+		leave := sync.OnceValue(func() error {
+			err := back()
+			if err == nil {
+				runtime.UnlockOSThread()
+			}
+			return err
+		})
+		err = f(leave)
+		leave()
 		done <- err
 	}()
 	return <-done

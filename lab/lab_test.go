@@ -1,0 +1,86 @@
+package lab
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
+// takes away who holds the API VIP, one after another.
+func TestLab(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	r, problems, err := render.Load(render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(installConfig)}}, render.Options{})
+	if err != nil {
+		t.Fatal(err, problems)
+	}
+	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	agent := images(t)[agentImage].Programs["/usr/bin/vipgen-agent"]
+	began := time.Now()
+	c, err := New(ctx, Config{
+		Cluster: r, Plan: plan, Dir: dir, BackOff: backOff,
+		Programs: Programs{Agent: agent, CoreDNS: tool(t, "coredns")},
+		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Progress: func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, n := range c.Nodes() {
+				t.Log(n.Logs(30))
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob("/run/netns/" + c.Network().Hub() + "*"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	vip := c.VIPs(v1alpha1.GroupAPI)[0]
+	holder := func() *Node {
+		t.Helper()
+		n, err := c.Holder(ctx, vip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%5.1fs %v is held by %s", time.Since(began).Seconds(), vip, n.Name)
+		return n
+	}
+	if h := holder(); h.Role != v1alpha1.RoleBootstrap {
+		t.Errorf("%s holds the VIP, not the bootstrap", h.Name)
+	}
+	if err := c.EndBootstrap(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err = Await(ctx, "the bootstrap to give the VIP away", func() (bool, error) {
+		has, err := c.Bootstrap().Has(vip)
+		return !has, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := holder()
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if second := holder(); second == first {
+		t.Errorf("%s is off and holds the VIP", first.Name)
+	}
+	if err := first.Heal(ctx); err != nil {
+		t.Fatal(err)
+	}
+	holder()
+}

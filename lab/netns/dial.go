@@ -1,0 +1,46 @@
+package netns
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// DialContext connects from inside the node's namespace, as net.Dialer does, to
+// an address and port such as "192.0.2.5:6443"; a name is refused, as it would
+// be looked up outside.
+//
+// A socket stays in the namespace that it was opened in. So a thread is inside
+// for no longer than opening takes, and any number of connections can be waited
+// for at once.
+func (n *Node) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	if err := checkNumeric(address); err != nil {
+		return nil, fmt.Errorf("connecting from %s to %q: %w", n.Name, address, err)
+	}
+	err = visit(n.namespace, func(leave func() error) (err error) {
+		opened := false
+		dialer := net.Dialer{Control: func(string, string, syscall.RawConn) error {
+			if opened {
+				// The address could not be had at the first try, and net.Dialer opened
+				// another socket: outside of the namespace.
+				return syscall.EADDRNOTAVAIL
+			}
+			opened = true
+			return leave()
+		}}
+		conn, err = dialer.DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// checkNumeric refuses anything but an IP address and a port.
+func checkNumeric(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = netip.ParseAddr(host)
+	}
+	return err
+}
