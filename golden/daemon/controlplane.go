@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 )
@@ -26,7 +27,7 @@ type ControlPlane struct {
 // cluster's.
 func NewControlPlane(t testing.TB, domain string, node *netns.Node, addr netip.Addr) *ControlPlane {
 	t.Helper()
-	return newControlPlane(t, kubeapi.RealConfig{Domain: domain, Node: node, Addr: addr, Port: 6443})
+	return newControlPlane(t, kubeapi.RealConfig{Domain: domain, Node: node, Addr: addr, Port: uint16(v1alpha1.DefaultPorts.API)})
 }
 
 func newControlPlane(t testing.TB, c kubeapi.RealConfig) *ControlPlane {
