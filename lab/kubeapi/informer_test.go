@@ -22,7 +22,7 @@ import (
 // follower is a real informer of client-go's that follows the nodes, and asks for
 // protobuf first, as controllers do.
 type follower struct {
-	t        *testing.T
+	t        testing.TB
 	informer cache.SharedIndexInformer
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // await polls a condition until it holds.
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -35,14 +35,14 @@ func await(t *testing.T, what string, ok func() bool) {
 // pair is the API on two nodes of a network, master-0 and master-1.
 type pair struct {
 	Plane
-	t       *testing.T
+	t       testing.TB
 	nodes   [2]*netns.Node
 	addrs   [2]netip.Addr
 	servers [2]Server
 }
 
 // newPair starts a stand-in on both nodes.
-func newPair(t *testing.T) *pair {
+func newPair(t testing.TB) *pair {
 	t.Helper()
 	p := newNodes(t)
 	var err error
@@ -53,7 +53,7 @@ func newPair(t *testing.T) *pair {
 }
 
 // newNodes makes the nodes.
-func newNodes(t *testing.T) *pair {
+func newNodes(t testing.TB) *pair {
 	t.Helper()
 	network, err := netns.New()
 	if err != nil {
