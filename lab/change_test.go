@@ -21,7 +21,7 @@ func testAddressChanges(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	n.addrs[0] = fresh
-	n.api.Addr = netip.AddrPortFrom(fresh.Addr(), 6443)
+	n.api.SetAddr(fresh.Addr())
 	n.runUnit("nodeip-configuration.service")
 	n.runUnit("on-prem-resolv-prepender.service")
 	n.report()

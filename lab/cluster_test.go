@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/standin"
 )
 
 // The images that vipgen.yaml names.
@@ -99,7 +100,7 @@ func newCluster(t *testing.T) *cluster {
 	c.tree = c.render(installConfig)
 	c.client = c.outside("client", 200)
 	site := c.outside("site", 250)
-	serveUpstream(t, site)
+	c.serve(standin.NewNameServer(site, upstream, standin.ExampleRecord))
 	// By IPv6: the IPv4 addresses of nodes change, and a real node has an etcd of
 	// its own.
 	c.control = daemon.NewControlPlane(t, domain, site, addresses(250)[1].Addr())

@@ -16,7 +16,9 @@ import (
 	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/pod"
+	"github.com/vipgen/vipgen/lab/standin"
 	"github.com/vipgen/vipgen/lab/unit"
 )
 
@@ -55,7 +57,7 @@ func (c *cluster) add(name, role string, n int) *node {
 	node.credentials()
 	if role == "master" {
 		node.api = c.control.APIServer(ns, addresses(n)[0].Addr(), c.vips...)
-		serveMachineConfig(c.top, ns)
+		c.serve(standin.NewMachineConfig(ns, v1alpha1.DefaultPorts.MachineConfig))
 	}
 	c.nodes = append(c.nodes, node)
 	return node
@@ -64,19 +66,7 @@ func (c *cluster) add(name, role string, n int) *node {
 // credentials are where kubelet has them, in the form that it has them.
 func (n *node) credentials() {
 	n.cluster.t.Helper()
-	const dir = "/var/lib/kubelet/"
-	config := `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "https://api-int.` + domain + `:6443", certificate-authority: /var/lib/kubelet/ca.crt}}]
-users: [{name: u, user: {client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem, client-key: /var/lib/kubelet/pki/kubelet-client-current.pem}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-`
-	pair := n.cluster.control.CA.Client("system:node:"+n.Name, "system:nodes")
-	n.write(dir+"kubeconfig", config)
-	n.write(dir+"ca.crt", string(n.cluster.control.CA.CertPEM))
-	n.write(dir+"pki/kubelet-client-1.pem", string(pair.Both()))
-	if err := os.Symlink(dir+"pki/kubelet-client-1.pem", n.Path(dir+"pki/kubelet-client-current.pem")); err != nil {
+	if _, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", n.cluster.control.CA.Authority, n.Name, "api-int."+domain+":6443"); err != nil {
 		n.cluster.t.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package nodes
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -165,13 +164,11 @@ func (s *fakeServer) start() {
 		s.cluster.t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
-	clients := x509.NewCertPool()
-	clients.AppendCertsFromPEM(s.cluster.ca.CertPEM)
 	s.server = &httptest.Server{
 		Listener:    l,
 		EnableHTTP2: true,
 		TLS: &tls.Config{
-			Certificates: []tls.Certificate{s.cert}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+			Certificates: []tls.Certificate{s.cert}, ClientCAs: s.cluster.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
 		},
 		Config: &http.Server{Handler: s.cluster, ConnState: s.count, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)},
 	}

@@ -208,7 +208,7 @@ func TestRotation(t *testing.T) {
 	await(t, h.log, "a single connection", func() bool { return server.open() == 1 })
 
 	// Files that do not go together, as while they are replaced, change nothing.
-	current := filepath.Join(h.dir, "kubelet-client-current.pem")
+	current := filepath.Join(h.dir, "pki", "kubelet-client-current.pem")
 	if err := os.Remove(current); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -84,22 +84,7 @@ func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 // credentials are kubelet's, and the rights that vipgen's manifests give.
 func (n *node) credentials(api *daemon.APIServer) {
 	n.b.Helper()
-	dir := n.Path("/var/lib/kubelet")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		n.b.Fatal(err)
-	}
-	config := daemon.NodeKubeconfig(n.b, dir, api.CA, nodeName(self), api.InternalName+":6443")
-	// The file names its neighbour by where the node sees it.
-	n.Write("/var/lib/kubelet/kubeconfig", []byte(strings.ReplaceAll(readFile(n.b, config), dir, "/var/lib/kubelet")))
-	link := filepath.Join(dir, "kubelet-client-current.pem")
-	target, err := os.Readlink(link)
-	if err == nil {
-		err = os.Remove(link)
-	}
-	if err == nil {
-		err = os.Symlink(filepath.Base(target), link)
-	}
-	if err != nil {
+	if _, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", api.CA.Authority, nodeName(self), api.InternalName+":6443"); err != nil {
 		n.b.Fatal(err)
 	}
 	for name, collection := range map[string]string{

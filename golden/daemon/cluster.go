@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // settled is how long nothing may change before an election counts as over. It
@@ -45,7 +46,7 @@ type clusterNode struct {
 	*netns.Node
 	addrs   []netip.Prefix
 	sandbox *sandbox
-	daemon  *process
+	daemon  *process.Process
 	off     bool // crashed: its addresses are out of reach
 }
 
@@ -95,7 +96,7 @@ func newClusterNode(t testing.TB, network *netns.Network, name string, m Member)
 func (c *Cluster) Start(name string) {
 	c.t.Helper()
 	n := c.node(name)
-	if n.daemon != nil && !n.daemon.ended() {
+	if n.daemon != nil && !n.daemon.Ended() {
 		c.t.Fatalf("keepalived on %s is running already", name)
 	}
 	if n.off {
@@ -129,7 +130,7 @@ func (n *clusterNode) reconnect() error {
 // Stop ends the keepalived of a node properly: it gives its VIPs away.
 func (c *Cluster) Stop(name string) {
 	c.t.Helper()
-	c.node(name).daemon.stop(c.t)
+	stop(c.t, c.node(name).daemon)
 }
 
 // Crash makes a node die as if the power failed: its link goes down and its
@@ -145,7 +146,7 @@ func (c *Cluster) Crash(name string) {
 	if err := n.Kill(); err != nil {
 		c.t.Fatal(err)
 	}
-	<-n.daemon.done
+	<-n.daemon.Done()
 	for _, file := range []string{mainPID, vrrpPID} {
 		if err := os.Remove(n.sandbox.path(file)); err != nil && !os.IsNotExist(err) {
 			c.t.Fatal(err)
@@ -212,7 +213,7 @@ func (c *Cluster) Holder() string {
 // Log returns what a node's keepalived has logged since it was last started.
 func (c *Cluster) Log(name string) string {
 	c.t.Helper()
-	return c.node(name).daemon.output()
+	return c.node(name).daemon.Output()
 }
 
 func (c *Cluster) node(name string) *clusterNode {

@@ -14,6 +14,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 const corefilePath = "/etc/coredns/Corefile"
@@ -149,11 +150,11 @@ func (r *Resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
 
 // awaitListening returns when the server takes connections, so that one which
 // does not start is told from one that does not answer.
-func (r *Resolver) awaitListening(p *process) {
+func (r *Resolver) awaitListening(p *process.Process) {
 	r.t.Helper()
 	await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {
-		if p.ended() {
-			r.t.Fatalf("CoreDNS does not start:\n%s", p.output())
+		if p.Ended() {
+			r.t.Fatalf("CoreDNS does not start:\n%s", p.Output())
 		}
 		return r.node.Do(func() error {
 			conn, err := net.DialTimeout("tcp", r.server.String(), time.Second)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/netip"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // Host is a node with a file system of its own, on which a test runs command
@@ -86,25 +86,13 @@ func (h *Host) command(ctx context.Context, env, command []string) *exec.Cmd {
 
 // Process is a program that a Host runs.
 type Process struct {
-	*process
+	*process.Process
 	t testing.TB
-}
-
-// Kill ends it with SIGKILL and returns when it is gone.
-func (p *Process) Kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.done
 }
 
 // Stop ends it with SIGTERM and returns its exit code, -1 if a signal ended it.
 func (p *Process) Stop() int {
 	p.t.Helper()
-	p.stop(p.t)
-	return p.cmd.ProcessState.ExitCode()
+	stop(p.t, p.Process)
+	return p.ExitCode()
 }
-
-// Output returns what it has printed so far.
-func (p *Process) Output() string { return p.output() }
-
-// PID returns its process ID, which it keeps after it has ended.
-func (p *Process) PID() int { return p.cmd.Process.Pid }

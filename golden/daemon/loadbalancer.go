@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // LoadBalancer is a running HAProxy, in master-worker mode, on a node of its
@@ -19,7 +20,7 @@ import (
 type LoadBalancer struct {
 	node    *netns.Node
 	sandbox *sandbox
-	process *process
+	process *process.Process
 	socket  string // the admin socket, as the host sees it
 }
 
@@ -39,7 +40,7 @@ func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip
 	lb.process = start(t, "haproxy", s.command(context.Background(), node, program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
 	lb.await(t, "HAProxy to answer at its admin socket", func() bool {
 		_, err := lb.ask("show info")
-		return err == nil && strings.Contains(lb.process.output(), "Loading success.")
+		return err == nil && strings.Contains(lb.process.Output(), "Loading success.")
 	})
 	return lb
 }
@@ -74,7 +75,7 @@ func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
 // and a SIGUSR2 that arrives meanwhile is lost. It returns once that is done.
 func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	t.Helper()
-	loaded := func() int { return strings.Count(l.process.output(), "Loading success.") }
+	loaded := func() int { return strings.Count(l.process.Output(), "Loading success.") }
 	before := loaded()
 	l.sandbox.write(t, haproxyCfg, cfg)
 	l.await(t, "the master's socket", func() bool {
@@ -120,8 +121,8 @@ func (l *LoadBalancer) Await(t testing.TB, backend string, want map[string]strin
 func (l *LoadBalancer) await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if l.process.ended() || time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s:\n%s", what, l.process.output())
+		if l.process.Ended() || time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s:\n%s", what, l.process.Output())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -59,8 +60,8 @@ func (u user) authorize(sel selection, verb string) error {
 	if sel.namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", sel.namespace)
 	}
-	return apierrors.NewForbidden(sel.GroupResource(), sel.name, fmt.Errorf(
-		"User %q cannot %s resource %q in API group %q %s", u.name, verb, sel.Resource, sel.Group, where))
+	says := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", u.name, verb, sel.Resource, sel.Group, where)
+	return apierrors.NewForbidden(sel.GroupResource(), sel.name, errors.New(says))
 }
 
 // isFor says whether nodes, or this one, may read what is selected.

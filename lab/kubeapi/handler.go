@@ -112,13 +112,26 @@ func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) erro
 		done, err = s.plane.store.patch(p, patch)
 	case r.Method == http.MethodDelete && p.name != "" && !p.status:
 		done, err = s.plane.store.remove(p)
+		if err == nil && !p.tombstone {
+			answer(w, status, removed(p, done))
+			return nil
+		}
 	default:
-		return apierrors.NewMethodNotSupported(p.GroupResource(), r.Method)
+		return newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"the server does not allow this method on the requested resource")
 	}
 	if err == nil {
 		send(w, status, done.json)
 	}
 	return err
+}
+
+// removed says that an object is gone.
+func removed(p objectPath, o object) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{Name: o.GetName(), Group: p.Group, Kind: p.Resource, UID: o.GetUID()},
+	}
 }
 
 // readBody returns a body as JSON; YAML is taken as well.

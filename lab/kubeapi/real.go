@@ -57,6 +57,11 @@ func NewReal(c RealConfig) (Plane, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	for _, program := range []string{c.Etcd, c.APIServer} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("the real API of a cluster needs etcd and kube-apiserver: %w", err)
+		}
+	}
 	p := &real{RealConfig: c}
 	var err error
 	if p.ca, err = authority.New("lab-signer"); err != nil {

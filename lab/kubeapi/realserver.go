@@ -89,6 +89,8 @@ func (s *realServer) AwaitReady(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
+		case s.plane.etcd.Ended():
+			return fmt.Errorf("etcd has ended:\n%s", last(s.plane.etcd.Output(), 20))
 		case s.run == nil:
 			return fmt.Errorf("the API server of %s was not started", s.name)
 		case s.run.Ended():

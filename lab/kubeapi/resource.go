@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -14,6 +15,7 @@ type resource struct {
 	kind       string
 	namespaced bool
 	status     bool // is a subresource
+	tombstone  bool // whoever deletes one gets what it was
 }
 
 var (
@@ -24,14 +26,14 @@ var (
 // resources are all that the stand-in has: what the nodes of a cluster read, and
 // what has to be there for that on a real one.
 var resources = []resource{
-	{core.WithResource("nodes"), "Node", false, true},
-	{core.WithResource("namespaces"), "Namespace", false, true},
-	{core.WithResource("pods"), "Pod", true, true},
-	{core.WithResource("configmaps"), "ConfigMap", true, false},
-	{rbac.WithResource("clusterroles"), "ClusterRole", false, false},
-	{rbac.WithResource("clusterrolebindings"), "ClusterRoleBinding", false, false},
-	{rbac.WithResource("roles"), "Role", true, false},
-	{rbac.WithResource("rolebindings"), "RoleBinding", true, false},
+	{core.WithResource("nodes"), "Node", false, true, false},
+	{core.WithResource("namespaces"), "Namespace", false, true, true},
+	{core.WithResource("pods"), "Pod", true, true, true},
+	{core.WithResource("configmaps"), "ConfigMap", true, false, false},
+	{rbac.WithResource("clusterroles"), "ClusterRole", false, false, false},
+	{rbac.WithResource("clusterrolebindings"), "ClusterRoleBinding", false, false, false},
+	{rbac.WithResource("roles"), "Role", true, false, false},
+	{rbac.WithResource("rolebindings"), "RoleBinding", true, false, false},
 }
 
 // objectPath names objects: those of a collection, or one of them.
@@ -42,8 +44,12 @@ type objectPath struct {
 	status    bool   // the object's status alone
 }
 
-// errNoPath is for paths that nothing of the API is at.
-var errNoPath = errors.New("404 page not found")
+// errNoPath is for paths that nothing of the API is at, errNoResource for those
+// where it has nothing.
+var (
+	errNoPath     = errors.New("404 page not found")
+	errNoResource = newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+)
 
 // parsePath reads a path such as /api/v1/namespaces/x/pods/y/status.
 func parsePath(path string) (p objectPath, err error) {
@@ -64,7 +70,7 @@ func parsePath(path string) (p objectPath, err error) {
 	}
 	p.resource = findResource(gv.WithResource(parts[0]))
 	if p.resource == nil || len(parts) > 3 {
-		return p, errNoPath
+		return p, errNoResource
 	}
 	if len(parts) > 1 {
 		p.name = parts[1]
@@ -72,11 +78,11 @@ func parsePath(path string) (p objectPath, err error) {
 	if len(parts) > 2 {
 		p.status = p.resource.status && parts[2] == "status"
 		if !p.status {
-			return p, errNoPath
+			return p, errNoResource
 		}
 	}
 	if p.name != "" && p.namespaced && p.namespace == "" {
-		return p, errNoPath
+		return p, errNoResource
 	}
 	return p, nil
 }

@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,7 @@ var selectable = map[string][]string{
 func newSelection(p objectPath, query url.Values) (s selection, err error) {
 	s.objectPath = p
 	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("unable to parse requirement: %v", err))
+		return s, apierrors.NewBadRequest(strings.TrimPrefix(err.Error(), "unable to parse requirement: "))
 	}
 	if s.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
 		return s, apierrors.NewBadRequest(err.Error())

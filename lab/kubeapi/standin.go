@@ -27,6 +27,7 @@ type standIn struct {
 	ca     *authority.Authority
 	domain string
 	store  *store
+	delay  func() <-chan time.Time // until a server that was asked to stop does
 
 	mu      sync.Mutex
 	servers []*standInServer
@@ -43,6 +44,7 @@ type standIn struct {
 // RBAC that vipgen renders lets them, and nobody else may do anything.
 func NewStandIn(domain string) (Plane, error) {
 	p := &standIn{domain: domain, store: newStore(history)}
+	p.delay = func() <-chan time.Time { return time.After(shutdownDelay) }
 	var err error
 	if p.ca, err = authority.New("lab-signer"); err != nil {
 		return nil, err
@@ -235,7 +237,7 @@ func (s *standInServer) Stop(ctx context.Context) error {
 	s.mu.Unlock()
 	defer s.Kill() // what is left
 	select {
-	case <-time.After(shutdownDelay):
+	case <-s.plane.delay():
 	case <-now.ended:
 		return nil
 	case <-ctx.Done():

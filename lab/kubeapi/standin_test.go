@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,7 +23,7 @@ const (
 )
 
 // await polls a condition until it holds.
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -31,26 +32,28 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// pair is a stand-in on two nodes of a network.
+// pair is the API on two nodes of a network, master-0 and master-1.
 type pair struct {
 	Plane
-	t       *testing.T
+	t       testing.TB
 	nodes   [2]*netns.Node
 	addrs   [2]netip.Addr
 	servers [2]Server
 }
 
-func newPair(t *testing.T) *pair {
+// newPair starts a stand-in on both nodes.
+func newPair(t testing.TB) *pair {
 	t.Helper()
-	plane, err := NewStandIn(domain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return onTwoNodes(t, plane)
+	p := newNodes(t)
+	var err error
+	p.Plane, err = NewStandIn(domain)
+	p.must(err)
+	p.launch(0, 1)
+	return p
 }
 
-// onTwoNodes starts API servers on two nodes, master-0 and master-1.
-func onTwoNodes(t *testing.T, plane Plane) *pair {
+// newNodes makes the nodes.
+func newNodes(t testing.TB) *pair {
 	t.Helper()
 	network, err := netns.New()
 	if err != nil {
@@ -61,22 +64,30 @@ func onTwoNodes(t *testing.T, plane Plane) *pair {
 			t.Error(err)
 		}
 	})
-	p := &pair{Plane: plane, t: t}
-	t.Cleanup(func() { p.must(plane.Close()) })
+	p := &pair{t: t}
 	for i := range p.nodes {
-		name, addr := "master-"+string(rune('0'+i)), netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
-		if p.nodes[i], err = network.AddNode(name, netip.PrefixFrom(addr, 24)); err != nil {
-			t.Fatal(err)
-		}
-		p.addrs[i] = addr
-		p.servers[i], err = plane.Server(p.nodes[i], addr, netip.MustParseAddr("192.0.2.5"))
+		p.addrs[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
+		p.nodes[i], err = network.AddNode(fmt.Sprintf("master-%d", i), netip.PrefixFrom(p.addrs[i], 24))
+		p.must(err)
+	}
+	return p
+}
+
+// launch starts API servers on nodes.
+func (p *pair) launch(on ...int) {
+	p.t.Helper()
+	p.t.Cleanup(func() { p.must(p.Close()) })
+	for _, i := range on {
+		var err error
+		p.servers[i], err = p.Server(p.nodes[i], p.addrs[i], netip.MustParseAddr("192.0.2.5"))
 		p.must(err)
 		p.must(p.servers[i].Launch())
 	}
-	for _, s := range p.servers {
-		p.must(s.AwaitReady(t.Context()))
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	for _, i := range on {
+		p.must(p.servers[i].AwaitReady(ctx))
 	}
-	return p
 }
 
 func (p *pair) must(err error) {

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,9 @@ import (
 // history is how many changes are kept for those who watch. Whoever is behind by
 // more has to list again.
 const history = 4096
+
+// namespaceLabel is on every namespace.
+const namespaceLabel = "kubernetes.io/metadata.name"
 
 // object is one of the store's, which nobody changes: a change makes another.
 type object struct {
@@ -81,8 +85,8 @@ func (s *store) list(sel selection) ([]object, int) {
 // create adds an object.
 func (s *store) create(p objectPath, o *unstructured.Unstructured) (object, error) {
 	if o.GetKind() != p.kind || o.GroupVersionKind().GroupVersion() != p.GroupVersion() {
-		return object{}, apierrors.NewBadRequest(fmt.Sprintf("the object is a %s of %s, not a %s of %s",
-			o.GetKind(), o.GetAPIVersion(), p.kind, p.GroupVersion()))
+		return object{}, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s",
+			o.GetKind(), o.GetAPIVersion(), p.kind))
 	}
 	if ns := o.GetNamespace(); ns != "" && ns != p.namespace {
 		return object{}, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
@@ -102,6 +106,14 @@ func (s *store) create(p objectPath, o *unstructured.Unstructured) (object, erro
 	if _, ok := s.objects[p.resource][key(p.namespace, o.GetName())]; ok {
 		return object{}, apierrors.NewAlreadyExists(p.GroupResource(), o.GetName())
 	}
+	if p.kind == "Namespace" {
+		labels := o.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[namespaceLabel] = o.GetName()
+		o.SetLabels(labels)
+	}
 	o.SetUID(uuid.NewUUID())
 	o.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	return s.put(p.resource, watch.Added, o, object{})
@@ -118,7 +130,8 @@ func (s *store) patch(p objectPath, patch map[string]any) (object, error) {
 	}
 	o := &unstructured.Unstructured{Object: merge(old.DeepCopy().Object, patch)}
 	if o.GetResourceVersion() != old.GetResourceVersion() {
-		return object{}, apierrors.NewConflict(p.GroupResource(), p.name, fmt.Errorf("it has changed meanwhile"))
+		return object{}, apierrors.NewConflict(p.GroupResource(), p.name,
+			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	keep := ""
 	switch {

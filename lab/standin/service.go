@@ -19,7 +19,10 @@ type Service struct {
 
 func start(open func() (func(), error)) (*Service, error) {
 	s := &Service{open: open}
-	return s, s.Start()
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Start starts a service that was stopped.

@@ -1,0 +1,66 @@
+package kubeapi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/authority"
+)
+
+// WriteKubeconfig writes the kubeconfig of a node, as its kubelet has it, with
+// what it refers to, and returns its path there. root is where the node's file
+// system is on this machine, dir a directory in it, such as /var/lib/kubelet, and
+// server the host and port that the kubeconfig names.
+//
+// The client certificate is reached by a link, which is moved to another file when
+// the certificate rotates: call it again for that.
+func WriteKubeconfig(root, dir string, ca *authority.Authority, node, server string) (string, error) {
+	const current = "kubelet-client-current.pem"
+	config := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- name: local
+  cluster:
+    server: https://%s
+    certificate-authority: %s
+users:
+- name: kubelet
+  user:
+    client-certificate: %s
+    client-key: %[3]s
+contexts:
+- name: kubelet
+  context: {cluster: local, user: kubelet}
+current-context: kubelet
+`, server, filepath.Join(dir, "ca.crt"), filepath.Join(dir, "pki", current))
+	pair, err := ca.Client(nodeUser+node, nodeGroup)
+	if err != nil {
+		return "", err
+	}
+	in := func(name string) string { return filepath.Join(root, dir, name) }
+	dated := fmt.Sprintf("kubelet-client-%d.pem", time.Now().UnixNano())
+	fresh := in("pki/" + current + ".new")
+	for _, step := range []func() error{
+		func() error { return os.MkdirAll(in("pki"), 0o755) },
+		func() error { return replace(in("ca.crt"), ca.CertPEM) },
+		func() error { return os.WriteFile(in("pki/"+dated), pair.Both(), 0o600) },
+		func() error { return os.Symlink(filepath.Join(dir, "pki", dated), fresh) },
+		func() error { return os.Rename(fresh, in("pki/"+current)) },
+		func() error { return replace(in("kubeconfig"), []byte(config)) },
+	} {
+		if err := step(); err != nil {
+			return "", fmt.Errorf("writing the kubeconfig of %s: %w", node, err)
+		}
+	}
+	return filepath.Join(dir, "kubeconfig"), nil
+}
+
+// replace writes a file in one step: somebody may be reading it.
+func replace(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,341 @@
+package kubeapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/templates/manifest"
+)
+
+// newReal starts the real etcd and one kube-apiserver.
+func newReal(t *testing.T) *pair {
+	t.Helper()
+	p := newNodes(t)
+	tool := func(name string) string {
+		path, err := filepath.Abs(filepath.Join("../../.cache/bin", name))
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			t.Fatalf("%s is not built: run `make tools` (%v)", name, err)
+		}
+		return path
+	}
+	var err error
+	p.Plane, err = NewReal(RealConfig{
+		Dir: t.TempDir(), Etcd: tool("etcd"), APIServer: tool("kube-apiserver"),
+		Node: p.nodes[1], Addr: p.addrs[1], Domain: domain,
+	})
+	p.must(err)
+	p.launch(0)
+	return p
+}
+
+// Users that make requests.
+const (
+	admin   = "admin"
+	kubelet = "system:node:worker-0"
+	nobody  = ""
+)
+
+// groups are those of the users.
+var groups = map[string]string{admin: administrators, kubelet: nodeGroup, nobody: ""}
+
+const (
+	nodesPath = "/api/v1/nodes"
+	podsPath  = "/api/v1/namespaces/openshift-ingress/pods"
+	mapsPath  = "/api/v1/namespaces/openshift-etcd/configmaps"
+	rbacPath  = "/apis/rbac.authorization.k8s.io/v1/"
+	etcdRBAC  = rbacPath + "namespaces/openshift-etcd/"
+)
+
+// request is one that both are asked.
+type request struct {
+	user, method, path, body string
+}
+
+// firstRequests make the namespaces and the rights that the others need.
+func firstRequests(t *testing.T) []request {
+	rendered := func(name string) string {
+		data, err := manifest.Render(name, manifest.Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	space := func(name string) string { return "{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}" }
+	return []request{
+		{admin, "POST", "/api/v1/namespaces", space("openshift-ingress")},
+		{admin, "POST", "/api/v1/namespaces", space("openshift-etcd")},
+		{admin, "POST", rbacPath + "clusterroles", rendered(manifest.ClusterRole)},
+		{admin, "POST", rbacPath + "clusterrolebindings", rendered(manifest.ClusterRoleBinding)},
+		{admin, "POST", etcdRBAC + "roles", rendered(manifest.Role)},
+		{admin, "POST", etcdRBAC + "rolebindings", rendered(manifest.RoleBinding)},
+	}
+}
+
+// awaitRights waits until the rights count, which takes a real server a moment.
+func (p *pair) awaitRights() {
+	p.t.Helper()
+	client := p.client(0, kubelet, nodeGroup)
+	for _, path := range []string{nodesPath, mapsPath + "?fieldSelector=metadata.name%3Detcd-endpoints"} {
+		await(p.t, "the right to read "+path, func() bool {
+			status, _, err := get(client, path)
+			return err == nil && status == http.StatusOK
+		})
+	}
+}
+
+// requestList goes through what agents and a lab ask for, and through mistakes.
+func requestList() []request {
+	node := func(name, labels string) string {
+		return "{apiVersion: v1, kind: Node, metadata: {name: " + name + ", labels: {" + labels + "}}}"
+	}
+	pod := func(name, node string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", labels: {a: b}}, spec: {nodeName: " + node + ", containers: [{name: a, image: a}]}}"
+	}
+	configMap := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
+	return []request{
+		{nobody, "GET", "/readyz", ""},
+		{nobody, "GET", "/livez", ""},
+		{nobody, "GET", "/healthz", ""},
+		{admin, "GET", "/nowhere", ""},
+		{admin, "GET", "/api/v1/nowhere", ""},
+		{admin, "GET", nodesPath, ""},
+		{admin, "POST", nodesPath, node("worker-0", "a: b")},
+		{admin, "POST", nodesPath, node("worker-0", "a: b")},
+		{admin, "POST", nodesPath, node("worker-1", "c: d")},
+		{admin, "POST", nodesPath, configMap("x")},
+		{admin, "POST", nodesPath + "/worker-0", node("worker-0", "")},
+		{admin, "GET", nodesPath + "/worker-0", ""},
+		{admin, "GET", nodesPath + "/worker-9", ""},
+		{admin, "PATCH", nodesPath + "/worker-0/status", "{status: {addresses: [{type: InternalIP, address: 192.0.2.20}]}, spec: {unschedulable: true}}"},
+		{admin, "PATCH", nodesPath + "/worker-0", "{metadata: {labels: {a: null, e: f}}, status: {addresses: null}}"},
+		{admin, "PATCH", nodesPath + "/worker-9", "{metadata: {labels: {e: f}}}"},
+		{admin, "PATCH", nodesPath + "/worker-0", "{metadata: {resourceVersion: '1', labels: {e: g}}}"},
+		{admin, "GET", nodesPath + "?labelSelector=e", ""},
+		{admin, "GET", nodesPath + "?labelSelector=e%3Df,!c", ""},
+		{admin, "GET", nodesPath + "?labelSelector=c+in+(d,x)", ""},
+		{admin, "GET", nodesPath + "?labelSelector=%3D%3D", ""},
+		{admin, "GET", nodesPath + "?fieldSelector=metadata.name%3Dworker-1", ""},
+		{admin, "GET", nodesPath + "?fieldSelector=spec.nodeName%3Dworker-1", ""},
+
+		{admin, "POST", podsPath, pod("router-0", "worker-0")},
+		{admin, "POST", podsPath, pod("router-1", "worker-1")},
+		{admin, "POST", "/api/v1/namespaces/elsewhere/pods", pod("router-1", "worker-1")},
+		{admin, "PATCH", podsPath + "/router-0/status", "{status: {conditions: [{type: Ready, status: 'True'}]}}"},
+		{admin, "GET", podsPath + "?fieldSelector=spec.nodeName%3Dworker-0&labelSelector=a%3Db", ""},
+		{admin, "GET", "/api/v1/pods", ""},
+		{admin, "POST", mapsPath, configMap("etcd-endpoints")},
+		{admin, "POST", mapsPath, configMap("other")},
+
+		{kubelet, "GET", nodesPath, ""},
+		{kubelet, "GET", nodesPath + "/worker-1", ""},
+		{kubelet, "DELETE", nodesPath + "/worker-1", ""},
+		{kubelet, "GET", podsPath + "?fieldSelector=spec.nodeName%3Dworker-0", ""},
+		{kubelet, "GET", podsPath + "?fieldSelector=spec.nodeName%3Dworker-1", ""},
+		{kubelet, "GET", podsPath, ""},
+		{kubelet, "GET", mapsPath + "?fieldSelector=metadata.name%3Detcd-endpoints", ""},
+		{kubelet, "GET", mapsPath + "/etcd-endpoints", ""},
+		{kubelet, "GET", mapsPath, ""},
+		{kubelet, "GET", rbacPath + "clusterroles", ""},
+		{nobody, "GET", nodesPath, ""},
+
+		{admin, "DELETE", podsPath + "/router-1?gracePeriodSeconds=0", ""},
+		{admin, "DELETE", podsPath + "/router-1?gracePeriodSeconds=0", ""},
+		{admin, "GET", podsPath, ""},
+		{admin, "DELETE", nodesPath + "/worker-1", ""},
+		{admin, "GET", nodesPath, ""},
+	}
+}
+
+// said is what counts of an answer.
+type said struct {
+	Status     int
+	Kind       string
+	Reason     string
+	Message    string
+	Name       string
+	Namespace  string
+	Labels     map[string]string
+	Addresses  []string
+	Conditions []string
+	Items      []said
+}
+
+// answerObject is the form of all that the API says.
+type answerObject struct {
+	Kind, Reason, Message string
+	Metadata              struct {
+		Name, Namespace string
+		Labels          map[string]string
+		Annotations     map[string]string
+	}
+	Status json.RawMessage
+	Items  []answerObject
+}
+
+func (o answerObject) said() said {
+	s := said{
+		Kind: o.Kind, Reason: o.Reason, Message: o.Message,
+		Name: o.Metadata.Name, Namespace: o.Metadata.Namespace, Labels: o.Metadata.Labels,
+	}
+	var status struct {
+		Addresses  []struct{ Address string }
+		Conditions []struct{ Type, Status string }
+	}
+	json.Unmarshal(o.Status, &status) // a refusal has a string there
+	for _, a := range status.Addresses {
+		s.Addresses = append(s.Addresses, a.Address)
+	}
+	for _, c := range status.Conditions {
+		s.Conditions = append(s.Conditions, c.Type+"="+c.Status)
+	}
+	for _, item := range o.Items {
+		item.Kind = "" // the items of a list may go without
+		s.Items = append(s.Items, item.said())
+	}
+	slices.SortFunc(s.Items, func(a, b said) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+// details are what the real server says beyond what counts: why one of its
+// authorizers refuses, and what its code has no way for.
+var details = []string{
+	": can only list/watch pods with spec.nodeName field selector",
+	": No Object name found",
+	": converting (v1.ConfigMap) to (core.Node): unknown conversion",
+}
+
+// ask makes the requests and returns what is said.
+func (p *pair) ask(list []request) (out []said) {
+	p.t.Helper()
+	clients := map[string]*http.Client{}
+	for user, group := range groups {
+		clients[user] = p.client(0, user, group)
+	}
+	for _, r := range list {
+		body, err := yaml.YAMLToJSON([]byte(r.body))
+		p.must(err)
+		if r.body == "" {
+			body = nil
+		}
+		req, err := http.NewRequestWithContext(p.t.Context(), r.method, "https://"+internalName(domain)+":6443"+r.path, bytes.NewReader(body))
+		p.must(err)
+		req.Header.Set("Content-Type", "application/json")
+		if r.method == http.MethodPatch {
+			req.Header.Set("Content-Type", mergePatch)
+		}
+		resp, err := clients[r.user].Do(req)
+		p.must(err)
+		text, err := io.ReadAll(resp.Body)
+		p.must(err)
+		resp.Body.Close()
+		var o answerObject
+		if json.Unmarshal(text, &o) != nil {
+			o = answerObject{Message: string(text)}
+		}
+		s := o.said()
+		s.Status = resp.StatusCode
+		for _, detail := range details {
+			s.Message = strings.TrimSuffix(s.Message, detail)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// TestAsReal asks the stand-in and the real server the same, and compares what
+// they say.
+func TestAsReal(t *testing.T) {
+	real, standIn := newReal(t), newPair(t)
+	for _, list := range [][]request{firstRequests(t), requestList()} {
+		want, got := real.ask(list), standIn.ask(list)
+		for i, r := range list {
+			if diff := cmp.Diff(want[i], got[i]); diff != "" {
+				t.Errorf("%s %s as %q (- as the real one, + as the stand-in):\n%s", r.method, r.path, r.user, diff)
+			}
+		}
+		real.awaitRights()
+		standIn.awaitRights()
+	}
+	t.Run("watch", func(t *testing.T) {
+		want, got := real.watchChanges(t), standIn.watchChanges(t)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (- as the real one, + as the stand-in):\n%s", diff)
+		}
+	})
+}
+
+// happened is an event of a watch.
+type happened struct {
+	Type   string
+	Object said
+	// Ended says that this is where what there was at first ends.
+	Ended bool
+}
+
+// events opens a watch, does something, and returns the events up to the one
+// that is the last.
+func (p *pair) events(query string, do func(), last func(happened) bool) (out []happened) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "https://"+internalName(domain)+":6443"+nodesPath+"?watch=true&"+query, nil)
+	p.must(err)
+	resp, err := p.client(0, admin, administrators).Do(req)
+	p.must(err)
+	defer resp.Body.Close()
+	do()
+	d := json.NewDecoder(resp.Body)
+	for {
+		var e struct {
+			Type   string
+			Object answerObject
+		}
+		p.must(d.Decode(&e))
+		h := happened{e.Type, e.Object.said(), e.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"}
+		out = append(out, h)
+		if last(h) {
+			return out
+		}
+	}
+}
+
+// watchChanges watches a selection of the nodes while they come, go, and come to
+// be in it or not.
+func (p *pair) watchChanges(t *testing.T) (out []happened) {
+	ctx := t.Context()
+	_, list, err := get(p.client(0, admin, administrators), nodesPath)
+	p.must(err)
+	var at metav1.List
+	p.must(json.Unmarshal([]byte(list), &at))
+	label := func(name, value string) {
+		p.must(p.Patch(ctx, nodesPath+"/"+name, fmt.Appendf(nil, "{metadata: {labels: {w: %s}}}", value)))
+	}
+	out = p.events("labelSelector=w&resourceVersion="+at.ResourceVersion, func() {
+		p.setNode("n0", "192.0.2.30")
+		label("n0", "x")
+		p.setNode("n0", "192.0.2.31")
+		p.setNode("n0", "192.0.2.31") // no change
+		label("n0", "null")
+		p.setNode("n0", "192.0.2.32")
+		label("n0", "z")
+		p.setNode("n1", "192.0.2.33")
+		label("n1", "x")
+		p.must(p.Delete(ctx, nodesPath+"/n1"))
+	}, func(h happened) bool { return h.Type == "DELETED" && h.Object.Name == "n1" })
+
+	return append(out, p.events("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+		func() {}, func(h happened) bool { return h.Type == "BOOKMARK" })...)
+}

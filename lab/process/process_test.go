@@ -1,0 +1,74 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take that takes milliseconds on an idle
+// machine.
+const patience = 2 * time.Minute
+
+// shell starts a script, and returns when it has said "up".
+func shell(t *testing.T, log, script string) *Process {
+	t.Helper()
+	p, err := Start("the script", exec.Command("sh", "-c", script), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	for deadline := time.Now().Add(patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not start:\n%s", p.Output())
+		}
+	}
+	return p
+}
+
+func TestProcess(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	first := shell(t, log, "trap 'echo asked; exit 3' TERM; echo up; while :; do sleep 0.01; done")
+	if first.Ended() || first.PID() == 0 {
+		t.Errorf("process %d does not run", first.PID())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := first.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !first.Ended() || first.ExitCode() != 3 || first.Output() != "up\nasked\n" {
+		t.Errorf("it ended with %d, and printed %q", first.ExitCode(), first.Output())
+	}
+
+	second := shell(t, log, "trap '' TERM; echo up; while :; do sleep 0.01; done")
+	if second.Output() != "up\n" {
+		t.Errorf("the output of the one before is in that of this: %q", second.Output())
+	}
+	short, cancelShort := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancelShort()
+	if err := second.Stop(short); !errors.Is(err, context.DeadlineExceeded) || second.Ended() {
+		t.Errorf("stopping what does not end: %v", err)
+	}
+	second.Kill()
+	if !second.Ended() || second.ExitCode() != -1 {
+		t.Errorf("killed, it ended with %d", second.ExitCode())
+	}
+	second.Kill() // again
+}
+
+func TestStartFails(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string][2]string{
+		"program": {filepath.Join(dir, "absent"), filepath.Join(dir, "log")},
+		"log":     {"true", filepath.Join(dir, "absent", "log")},
+	} {
+		if _, err := Start("it", exec.Command(test[0]), test[1]); err == nil || !strings.Contains(err.Error(), "starting it: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
