@@ -2,7 +2,10 @@ package reference
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 
 var (
 	api     = netip.MustParseAddr("192.0.2.5")
+	ingress = netip.MustParseAddr("192.0.2.6")
 	api6    = netip.MustParseAddr("2001:db8::5")
 	moved   = netip.MustParseAddr("192.0.2.8")
 	moved6  = netip.MustParseAddr("2001:db8::8")
@@ -93,7 +97,7 @@ func TestReference(t *testing.T) {
 		p.balanced(p.client, vip)
 		p.balanced(p.holder(vip).Node, vip)
 	}
-	if old.holds(netip.MustParseAddr("192.0.2.6")) {
+	if old.holds(ingress) {
 		t.Error("an ingress VIP is on a node without a router")
 	}
 
@@ -186,4 +190,55 @@ func TestStaleVIP(t *testing.T) {
 		}
 		return n == 1
 	})
+}
+
+// The ingress VIP is where the default ingress controller has a router, else where
+// any router answers, else nowhere.
+func TestIngress(t *testing.T) {
+	network := daemon.NewNetwork(t)
+	// A host that has the API VIP as its own address stands in for the control plane.
+	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)
+	t.Cleanup(func() { daemon.CloseServer(pods) })
+	ca := daemon.NewAuthority(t, "kubelets")
+	p := &plane{t: t}
+	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
+		m := newMachine(t, network, facts)
+		credential := ca.Client("system:node:"+m.Name, "system:nodes").Both()
+		if err := m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", credential); err != nil {
+			t.Fatal(err)
+		}
+		p.machines = append(p.machines, m)
+	}
+	var routers []func()
+	for _, m := range p.machines {
+		router := serve(t, m.Node, 1936, false, func(http.ResponseWriter, *http.Request) {})
+		stop := sync.OnceFunc(func() { daemon.CloseServer(router) })
+		t.Cleanup(stop)
+		routers = append(routers, stop)
+		m.boot()
+	}
+	first, second := p.machines[0], p.machines[1]
+	first.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) succeeded")
+	second.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) failed")
+	// Of equals, the higher address would hold it.
+	p.holder(ingress, second)
+	routers[0]()
+	p.holder(ingress, first)
+	routers[1]()
+	await(t, "the ingress VIP to go", func() bool { return !first.holds(ingress) && !second.holds(ingress) })
+}
+
+// answerPods lists a router of the default ingress controller on worker-20, to
+// clients with a certificate that ask for it as a kubelet may.
+func answerPods(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	switch {
+	case r.URL.Path != "/api/v1/namespaces/openshift-ingress/pods" || len(r.TLS.PeerCertificates) == 0,
+		query.Get("labelSelector") != "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default":
+		w.WriteHeader(http.StatusForbidden)
+	case query.Get("fieldSelector") == "spec.nodeName=worker-20":
+		io.WriteString(w, `{"items":[{"metadata":{"name":"router"},"spec":{"nodeName":"worker-20"}}]}`)
+	default:
+		io.WriteString(w, `{"items":[]}`)
+	}
 }

@@ -48,7 +48,8 @@ type machine struct {
 	stop    func()
 }
 
-// newMachine makes the host of a node, with an API server and today's files.
+// newMachine makes the host of a node with today's files, and with an API server
+// unless it is a worker.
 func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *machine {
 	t.Helper()
 	ns, err := network.AddNode(facts.Name, facts.Interfaces[0].Addresses...)
@@ -65,8 +66,10 @@ func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *mac
 		}
 	})
 	m := &machine{Host: h, t: t, facts: facts}
-	m.startAPI()
-	t.Cleanup(m.stopAPI)
+	if facts.Role != v1alpha1.RoleWorker {
+		m.startAPI()
+		t.Cleanup(m.stopAPI)
+	}
 	m.install(cluster(nil))
 	return m
 }
@@ -74,20 +77,31 @@ func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *mac
 // startAPI stands in for an API server: it is ready, and its answers name the node.
 func (m *machine) startAPI() {
 	m.t.Helper()
+	m.api = serve(m.t, m.Node, 6443, true, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server", m.Name)
+		io.WriteString(w, "ok")
+	})
+}
+
+// serve stands in for a service at all addresses of a node.
+func serve(t *testing.T, node *netns.Node, port int, secure bool, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
 	var l net.Listener
-	err := m.Do(func() (err error) {
-		l, err = net.Listen("tcp", "[::]:6443")
+	err := node.Do(func() (err error) {
+		l, err = net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
 		return err
 	})
 	if err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
-	answer := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Server", m.Name)
-		io.WriteString(w, "ok")
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
+	if !secure {
+		server.Start()
+		return server
 	}
-	m.api = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
-	m.api.StartTLS()
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.StartTLS()
+	return server
 }
 
 func (m *machine) stopAPI() {
