@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -126,8 +127,8 @@ func TestReference(t *testing.T) {
 	await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
 }
 
-// change gives all nodes another pair of API VIPs, and HAProxy back to the one that
-// lost it; no other pod may restart.
+// change gives all nodes another pair of API VIPs and one more peer, and HAProxy back
+// to the one that lost it; no pod is replaced.
 func (p *plane) change() {
 	p.t.Helper()
 	pods := map[*pod.Pod]bool{}
@@ -135,6 +136,7 @@ func (p *plane) change() {
 		for _, one := range m.kubelet.Pods() {
 			pods[one] = true
 		}
+		m.facts.Peers = append(m.facts.Peers, node("master", 10, "master:13").Peers...)
 		m.install(cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = []netip.Addr{moved, moved6} }))
 	}
 	p.holder(moved)
@@ -142,6 +144,11 @@ func (p *plane) change() {
 	for _, m := range p.machines {
 		await(p.t, "the old VIPs to go from "+m.Name, func() bool { return !m.holds(api) && !m.holds(api6) })
 		await(p.t, "HAProxy and the redirect on "+m.Name, m.redirects)
+		await(p.t, "HAProxy to read its other configuration on "+m.Name, func() bool {
+			c, err := m.kubelet.Container("haproxy", "haproxy")
+			// One that was asked before it could hear has started with it.
+			return err == nil && (strings.Count(c.Log(), "Loading success.") > 1 || c.Status().Restarts > 0)
+		})
 		for _, one := range m.kubelet.Pods() {
 			delete(pods, one)
 		}
