@@ -42,7 +42,7 @@ const (
 // Terms of the API VIP on a control-plane node.
 var apiTerms = []Term{
 	{Name: termPath, Points: 20, Meaning: "HAProxy is ready and the redirect to it is in place"},
-	{Name: termPathOrAPI, Points: 5, Meaning: "that is so, or the local API server is ready"},
+	{Name: termPathOrAPI, Points: 5, Meaning: "the load balancer path or the local API server is healthy"},
 	{Name: termMachineConfig, Points: 3, Meaning: "the machine config server runs here"},
 }
 
