@@ -65,7 +65,7 @@ problem reported; 3 could not read, write or run.`,
 		return usage(c, err)
 	})
 	root.AddCommand(
-		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
+		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.verifyCommand(), a.inspectCommand(),
 		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
 	// Before the commands that cobra adds, which keep the streams that they find.

@@ -1,0 +1,134 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// MaxNodes is how many nodes of a group are looked at, at most, besides the
+// bootstrap.
+const MaxNodes = 5
+
+// usualNodes is how many there are of a pool of which nobody says how many.
+const usualNodes = 3
+
+// Setup is the nodes that can hold the VIPs of a group, at one stage in the life
+// of the cluster.
+type Setup struct {
+	Group v1alpha1.Group
+	// Stage is "installation" or "running".
+	Stage string
+	// VRRP are the settings in force then.
+	VRRP  v1alpha1.VRRPSettings
+	Nodes []Node
+	// Notes say what the reader must know of the setup.
+	Notes []string
+}
+
+// Stages of a cluster's life.
+const (
+	StageInstallation = "installation"
+	StageRunning      = "running"
+)
+
+// Node is a node with what it runs.
+type Node struct {
+	Facts *v1alpha1.Node
+	// Conf is its keepalived.conf.
+	Conf []byte
+	// Invented says that name and address are made up.
+	Invented bool
+}
+
+// Setups gives those of a cluster, in the order of its groups: each group at the
+// installation, where that differs, and in the running cluster. nodes is how many
+// of each group to look at, at most; 0 means MaxNodes.
+func Setups(c *render.Cluster, nodes int) ([]Setup, error) {
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		return nil, nil
+	}
+	var out []Setup
+	for _, g := range c.Config.Spec.Groups {
+		for _, stage := range []string{StageInstallation, StageRunning} {
+			b := builder{cluster: c, group: g, stage: stage, wanted: nodes}
+			if stage == StageInstallation && g.Role == v1alpha1.GroupIngress && !c.Switches() {
+				continue // nothing is different then
+			}
+			s, err := b.setup()
+			if err != nil {
+				return nil, fmt.Errorf("group %s: %w", g.Name, err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// builder makes one Setup.
+type builder struct {
+	cluster *render.Cluster
+	group   v1alpha1.Group
+	stage   string
+	wanted  int
+	notes   []string
+}
+
+func (b *builder) setup() (Setup, error) {
+	s := Setup{Group: b.group, Stage: b.stage, VRRP: b.cluster.Config.Spec.VRRP.Target}
+	if b.stage == StageInstallation {
+		s.VRRP = b.cluster.Config.Spec.VRRP.Initial()
+	}
+	members := b.members()
+	for i, m := range members {
+		n := b.facts(members, i, s.VRRP)
+		conf, err := confOf(b.cluster.Config, n)
+		if err != nil {
+			return s, err
+		}
+		s.Nodes = append(s.Nodes, Node{Facts: n, Conf: conf, Invented: m.invented})
+	}
+	if slices.ContainsFunc(members, func(m member) bool { return m.invented }) {
+		b.note("names and addresses that the input does not have are made up")
+	}
+	s.Notes = b.notes
+	return s, nil
+}
+
+func (b *builder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// confOf gives the keepalived.conf of a node.
+func confOf(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	files, err := render.Preview(c, n)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(files, func(f render.OutputFile) bool { return f.Path == v1alpha1.KeepalivedConf })
+	if i < 0 {
+		return nil, fmt.Errorf("%s runs no keepalived", n.Name)
+	}
+	return files[i].Data, nil
+}
+
+// facts are those of member i among the others.
+func (b *builder) facts(members []member, i int, v v1alpha1.VRRPSettings) *v1alpha1.Node {
+	m := members[i]
+	n := &v1alpha1.Node{
+		Name: m.Name, Role: m.Role, Labels: m.Labels, VRRP: &v,
+		BootstrapGone: b.stage == StageRunning,
+		Interfaces:    []v1alpha1.Interface{{Name: linkName, Addresses: m.prefixes, DefaultRoute4: true, DefaultRoute6: true}},
+	}
+	for j, p := range members {
+		if j != i {
+			n.Peers = append(n.Peers, p.Peer)
+		}
+	}
+	return n
+}
+
+// linkName is the interface of nodes, which the input does not know.
+const linkName = "br-ex"
