@@ -95,7 +95,7 @@ func (a *app) progress() func(group string, done, total int) {
 // printReport prints the tables of who holds what when, or counterexamples.
 func (a *app) printReport(r *verify.Report) error {
 	if len(r.Proofs) == 0 {
-		_, err := fmt.Fprintln(a.out, "The load balancer is outside of the cluster: no node holds a VIP.")
+		_, err := fmt.Fprintln(a.out, outsideWords)
 		return err
 	}
 	var all []error
@@ -119,6 +119,8 @@ func (a *app) printReport(r *verify.Report) error {
 	}
 	return errors.Join(all...)
 }
+
+const outsideWords = "The load balancer is outside of the cluster: no node holds a VIP."
 
 var stageWords = map[string]string{
 	verify.StageInstallation: "during the installation",

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -34,7 +33,7 @@ func (b *builder) members() []member {
 		pools = [][]member{b.labelled()}
 		total = len(pools[0])
 	}
-	most := min(total, cmp.Or(b.wanted, MaxNodes))
+	most := min(total, b.most)
 	if most < total {
 		b.note("%d of %d nodes", most, total)
 	}

@@ -28,7 +28,10 @@ func Parse(text []byte) (*Config, error) {
 			return nil, err
 		}
 	}
-	return c, c.check()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Config) take(b block) error {

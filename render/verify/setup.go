@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -37,7 +38,7 @@ const (
 // Node is a node with what it runs.
 type Node struct {
 	Facts *v1alpha1.Node
-	// Conf is its keepalived.conf.
+	// Conf is its keepalived.conf; empty where that of another one stands for it.
 	Conf []byte
 	// Invented says that name and address are made up.
 	Invented bool
@@ -47,13 +48,27 @@ type Node struct {
 // installation, where that differs, and in the running cluster. nodes is how many
 // of each group to look at, at most; 0 means MaxNodes.
 func Setups(c *render.Cluster, nodes int) ([]Setup, error) {
+	if nodes <= 0 || nodes > MaxNodes {
+		nodes = MaxNodes
+	}
+	return setups(c, builder{cluster: c, most: nodes})
+}
+
+// Samples gives what Setups gives, but for all nodes of a group, and with what
+// runs on the first of each role alone: the others differ in addresses.
+func Samples(c *render.Cluster) ([]Setup, error) {
+	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true})
+}
+
+func setups(c *render.Cluster, like builder) ([]Setup, error) {
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
 		return nil, nil
 	}
 	var out []Setup
 	for _, g := range c.Config.Spec.Groups {
 		for _, stage := range []string{StageInstallation, StageRunning} {
-			b := builder{cluster: c, group: g, stage: stage, wanted: nodes}
+			b := like
+			b.group, b.stage = g, stage
 			if stage == StageInstallation && g.Role == v1alpha1.GroupIngress && !c.Switches() {
 				continue // nothing is different then
 			}
@@ -72,8 +87,11 @@ type builder struct {
 	cluster *render.Cluster
 	group   v1alpha1.Group
 	stage   string
-	wanted  int
-	notes   []string
+	// most is how many nodes there may be besides the bootstrap.
+	most int
+	// sample makes configurations of the first node of each role alone.
+	sample bool
+	notes  []string
 }
 
 func (b *builder) setup() (Setup, error) {
@@ -82,7 +100,13 @@ func (b *builder) setup() (Setup, error) {
 		s.VRRP = b.cluster.Config.Spec.VRRP.Initial()
 	}
 	members := b.members()
+	seen := map[string]bool{}
 	for i, m := range members {
+		if b.sample && seen[m.Role] {
+			s.Nodes = append(s.Nodes, Node{Facts: &v1alpha1.Node{Name: m.Name, Role: m.Role}, Invented: m.invented})
+			continue
+		}
+		seen[m.Role] = true
 		n := b.facts(members, i, s.VRRP)
 		conf, err := confOf(b.cluster.Config, n)
 		if err != nil {

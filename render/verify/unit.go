@@ -73,9 +73,9 @@ func units(s *Setup) ([]*unit, error) {
 
 // tied lists VIPs that move together.
 func tied(s *Setup, configs []*Config) [][]netip.Addr {
-	together := slices.ContainsFunc(configs, func(c *Config) bool { return len(c.instancesOf(s.Group.VIPs)) > 0 })
+	together := slices.ContainsFunc(configs, func(c *Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
 	for _, c := range configs {
-		own := c.instancesOf(s.Group.VIPs)
+		own := c.InstancesOf(s.Group.VIPs)
 		if len(own) > 0 && !c.synced(own) {
 			together = false
 		}
@@ -90,8 +90,8 @@ func tied(s *Setup, configs []*Config) [][]netip.Addr {
 	return out
 }
 
-// instancesOf gives the instances of VIPs, in their order.
-func (c *Config) instancesOf(vips []netip.Addr) []Instance {
+// InstancesOf gives the instances of VIPs, in their order.
+func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
 	var out []Instance
 	for _, vip := range vips {
 		for _, i := range c.Instances {
@@ -121,7 +121,7 @@ func (c *Config) synced(list []Instance) bool {
 
 // newPlayer makes a node's part in an election, nil if it has none.
 func newPlayer(g *v1alpha1.Group, n *v1alpha1.Node, c *Config, vips []netip.Addr) (*player, error) {
-	p := &player{name: n.Name, role: n.Role, kind: kindOf(g, n.Role), instances: c.instancesOf(vips)}
+	p := &player{name: n.Name, role: n.Role, kind: kindOf(g, n.Role), instances: c.InstancesOf(vips)}
 	if len(p.instances) == 0 {
 		return nil, nil
 	}
