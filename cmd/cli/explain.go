@@ -77,16 +77,19 @@ func (a *app) printGroup(g *explain.Group) error {
 		for _, f := range s.Failures {
 			moved := ""
 			if f.MovedMS > 0 {
-				moved = fmt.Sprintf(" The VIP has moved within %s ms.", grouped(f.MovedMS))
+				moved = fmt.Sprintf(" The VIP moves within %s ms.", grouped(f.MovedMS))
 			}
 			fmt.Fprintf(a.out, "\n  %s\n", f.What)
-			for _, line := range wrap(f.Seen+moved, 84) {
-				fmt.Fprintf(a.out, "      %s\n", line)
+			for _, line := range wrap(f.Seen+moved, lineWidth) {
+				fmt.Fprintf(a.out, "    %s\n", line)
 			}
 		}
 	}
 	return nil
 }
+
+// lineWidth is that of paragraphs, in bytes.
+const lineWidth = 84
 
 // mostNames is how many names of nodes are printed.
 const mostNames = 5
@@ -102,7 +105,7 @@ func (a *app) printHolders(list []explain.Holder) error {
 			who += ", ..."
 		}
 		fmt.Fprintf(w, "  can hold it:\t%s\n", who)
-		fmt.Fprintf(w, "    priority\t%d\t\n", h.Priority)
+		fmt.Fprintf(w, "    priority\t%d\n", h.Priority)
 		for _, t := range h.Terms {
 			points := fmt.Sprintf("+%d", t.Points)
 			if t.Veto {
@@ -111,7 +114,7 @@ func (a *app) printHolders(list []explain.Holder) error {
 			fmt.Fprintf(w, "    %s\t%s\twhile %s\n", t.Name, points, t.Meaning)
 		}
 		if h.Most > h.Priority {
-			fmt.Fprintf(w, "    at most\t%d\t\n", h.Most)
+			fmt.Fprintf(w, "    at most\t%d\n", h.Most)
 		}
 	}
 	return w.Flush()

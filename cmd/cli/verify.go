@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 )
 
@@ -18,10 +20,16 @@ import (
 // give a VIP to.
 const fewestNodes = 2
 
+// verifyFlags say what to prove.
+type verifyFlags struct {
+	nodes    int
+	template string
+}
+
 func (a *app) verifyCommand() *cobra.Command {
 	var f inputFlags
 	var o outputFlag
-	var nodes int
+	var v verifyFlags
 	c := &cobra.Command{
 		Use:   "verify [install-config.yaml]",
 		Short: "Prove who holds the VIPs when, or show how that goes wrong",
@@ -35,29 +43,34 @@ Exit code 1: there is a counterexample.`,
 		Example: `  vipgen verify install-config.yaml
 
   # Two nodes of each group, for a program to read
-  vipgen verify install-config.yaml --nodes 2 -o json`,
+  vipgen verify install-config.yaml --nodes 2 -o json
+
+  # With a node template of your own
+  vipgen verify install-config.yaml --template keepalived.conf.tmpl`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
-			if nodes < fewestNodes || nodes > verify.MaxNodes {
-				return usage(c, fmt.Errorf("--nodes %d: expected %d to %d", nodes, fewestNodes, verify.MaxNodes))
+			if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
+				return usage(c, fmt.Errorf("--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes))
 			}
-			return a.verify(installConfigArg(args), &f, nodes, o)
+			return a.verify(installConfigArg(args), &f, &v, o)
 		},
 	}
 	f.add(c)
-	c.Flags().IntVar(&nodes, "nodes", verify.MaxNodes, "how many `nodes` of each group to look at, at most, besides the bootstrap")
+	c.Flags().IntVar(&v.nodes, "nodes", verify.MaxNodes, "`how many` nodes of each group to look at, at most, besides the bootstrap")
+	c.Flags().StringVar(&v.template, "template", "", "`file` that nodes make their keepalived.conf from, in place of vipgen's own keepalived.conf.tmpl")
+	_ = c.MarkFlagFilename("template", "tmpl")
 	complete(c, "nodes", "2", "3", "4", "5")
 	o.add(c, "text", "json")
 	return c
 }
 
-func (a *app) verify(installConfig string, f *inputFlags, nodes int, o outputFlag) error {
+func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o outputFlag) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
 	}
-	report, err := verify.Cluster(cluster, verify.Options{Nodes: nodes, Told: a.progress()})
+	report, err := a.prove(cluster, v)
 	if err != nil {
 		return err
 	}
@@ -73,6 +86,26 @@ func (a *app) verify(installConfig string, f *inputFlags, nodes int, o outputFla
 		return errFinding
 	}
 	return err
+}
+
+// prove makes the proof. What cannot be read of a template is a mistake of who
+// wrote it.
+func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
+	o := verify.Options{Nodes: v.nodes, Told: a.progress()}
+	if v.template == "" {
+		return verify.Cluster(c, o)
+	}
+	text, err := a.readFile(v.template)
+	if err != nil {
+		return nil, err
+	}
+	o.Template = text
+	report, err := verify.Cluster(c, o)
+	if err != nil {
+		err = problem.List{{File: v.template, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(),
+			Expected: "a keepalived.conf.tmpl with the words of vipgen's own, see 'vipgen render --format files'"}}
+	}
+	return report, err
 }
 
 // sayAfter is how long a person at a terminal waits for a word, and for the next.

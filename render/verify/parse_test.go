@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			setups, err := verify.Setups(c, 0)
+			setups, err := verify.Setups(c, verify.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,12 +1,14 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // MaxNodes is how many nodes of a group are looked at, at most, besides the
@@ -45,19 +47,19 @@ type Node struct {
 }
 
 // Setups gives those of a cluster, in the order of its groups: each group at the
-// installation, where that differs, and in the running cluster. nodes is how many
-// of each group to look at, at most; 0 means MaxNodes.
-func Setups(c *render.Cluster, nodes int) ([]Setup, error) {
-	if nodes <= 0 || nodes > MaxNodes {
-		nodes = MaxNodes
+// installation, where that differs, and in the running cluster.
+func Setups(c *render.Cluster, o Options) ([]Setup, error) {
+	b := builder{cluster: c, most: min(cmp.Or(o.Nodes, MaxNodes), MaxNodes), template: keepalived.Template}
+	if o.Template != nil {
+		b.template = string(o.Template)
 	}
-	return setups(c, builder{cluster: c, most: nodes})
+	return setups(c, b)
 }
 
 // Samples gives what Setups gives, but for all nodes of a group, and with what
 // runs on the first of each role alone: the others differ in addresses.
 func Samples(c *render.Cluster) ([]Setup, error) {
-	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true})
+	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true, template: keepalived.Template})
 }
 
 func setups(c *render.Cluster, like builder) ([]Setup, error) {
@@ -91,7 +93,9 @@ type builder struct {
 	most int
 	// sample makes configurations of the first node of each role alone.
 	sample bool
-	notes  []string
+	// template is that of keepalived.conf.
+	template string
+	notes    []string
 }
 
 func (b *builder) setup() (Setup, error) {
@@ -108,9 +112,9 @@ func (b *builder) setup() (Setup, error) {
 		}
 		seen[m.Role] = true
 		n := b.facts(members, i, s.VRRP)
-		conf, err := confOf(b.cluster.Config, n)
+		conf, err := keepalived.Render(b.template, b.cluster.Config, n)
 		if err != nil {
-			return s, err
+			return s, fmt.Errorf("keepalived.conf of %s: %w", n.Name, err)
 		}
 		s.Nodes = append(s.Nodes, Node{Facts: n, Conf: conf, Invented: m.invented})
 	}
@@ -123,19 +127,6 @@ func (b *builder) setup() (Setup, error) {
 
 func (b *builder) note(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
-}
-
-// confOf gives the keepalived.conf of a node.
-func confOf(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
-	files, err := render.Preview(c, n)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(files, func(f render.OutputFile) bool { return f.Path == v1alpha1.KeepalivedConf })
-	if i < 0 {
-		return nil, fmt.Errorf("%s runs no keepalived", n.Name)
-	}
-	return files[i].Data, nil
 }
 
 // facts are those of member i among the others.

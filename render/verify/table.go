@@ -32,7 +32,7 @@ type tally struct {
 // What there is when no node is fit to hold the VIP.
 const (
 	nobody      = "nobody"
-	suchANode   = "one of these nodes"
+	suchANode   = "such a node"
 	nothingRuns = "no node runs keepalived"
 )
 

@@ -45,6 +45,8 @@ type Proof struct {
 type Options struct {
 	// Nodes of each group to look at, at most; 0 means MaxNodes.
 	Nodes int
+	// Template is that of keepalived.conf; nil means the shipped one.
+	Template []byte
 	// Told hears now and then how far the proof of a group is; it may be nil.
 	Told func(group string, done, total int)
 }
@@ -52,7 +54,7 @@ type Options struct {
 // Cluster proves or disproves what is to hold of a cluster's VIPs. An error means
 // that a configuration cannot be read.
 func Cluster(c *render.Cluster, o Options) (*Report, error) {
-	setups, err := Setups(c, o.Nodes)
+	setups, err := Setups(c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +93,20 @@ func (s *Setup) Prove(told func(group string, done, total int)) ([]Proof, error)
 	return out, nil
 }
 
+// prove goes through everything that can happen to a unit.
 func (s *Setup) prove(u *unit, told func(group string, done, total int)) Proof {
 	p := Proof{Group: s.Group.Name, VIPs: slices.Clone(u.vips), Stage: s.Stage, VRRP: s.VRRP, Nodes: []string{}, Notes: s.Notes, Checks: s.checks()}
 	for _, n := range u.nodes {
 		p.Nodes = append(p.Nodes, n.name)
+	}
+	for _, n := range s.Nodes {
+		if !slices.Contains(p.Nodes, n.Facts.Name) {
+			p.Notes = append(slices.Clip(p.Notes), n.Facts.Name+" has no VRRP instance for this VIP, and takes no part")
+		}
+	}
+	if len(u.nodes) == 0 {
+		p.Counterexample = &Counterexample{Check: Serves, Holders: []string{}, Should: "some node", Why: "no node has a VRRP instance for it"}
+		return p
 	}
 	search := u.search(changesInARow)
 	search.run(func(done, total int) {

@@ -46,7 +46,7 @@ const (
 
 func setupOf(t testing.TB, c *render.Cluster, group, stage string) verify.Setup {
 	t.Helper()
-	all, err := verify.Setups(c, 0)
+	all, err := verify.Setups(c, verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
