@@ -143,7 +143,7 @@ func (v *view) reason(best, holder int) string {
 	if holder < 0 {
 		return v.offer(best) + ", and nobody holds the VIP"
 	}
-	return v.offer(best) + ", " + v.offer(holder)
+	return v.offer(best) + "; " + v.offer(holder)
 }
 
 // deaf says why two holders do not hear each other.

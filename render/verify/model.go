@@ -122,7 +122,7 @@ func controlPlaneHealth(s state, api bool) keepalived.Health {
 // without the redirect to it, VIP:6443 is the port of the holder's own API server
 // (hard case 6). The machine config server is reached on the holder alone.
 func controlPlaneQuality(s state, api bool) quality {
-	q := quality{words: "no API server can be reached"}
+	q := quality{words: "no way to an API server"}
 	switch {
 	case s.on(partHAProxy) && s.on(partRedirect) && api:
 		q.grade, q.words = 2, "every API server, through HAProxy"
@@ -198,9 +198,9 @@ var dnsKind = &kind{
 	health: func(s state, _ bool) keepalived.Health { return keepalived.Health{DNS: s.on(partDNS)} },
 	quality: func(s state, _ bool) quality {
 		if s.on(partDNS) {
-			return quality{rank: 1, grade: 1, words: "CoreDNS answers"}
+			return quality{rank: 1, grade: 1, words: "a CoreDNS that answers"}
 		}
-		return quality{words: "CoreDNS does not answer"}
+		return quality{words: "no CoreDNS that answers"}
 	},
 }
 
