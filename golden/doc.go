@@ -26,4 +26,6 @@
 //	machineconfigs/, ignition/, butane/
 //	                 the encoded forms, for a few cases; those of the others
 //	                 are decoded and compared with files/
+//
+// The folder verified has what vipgen verify and vipgen explain say of two cases.
 package golden

@@ -29,7 +29,8 @@ type Cluster struct {
 	// Roles are the pools in the order of output: bootstrap (where it is
 	// vipgen's), master, arbiter, worker, custom pools by name.
 	Roles []string
-	// Replicas says how many nodes each pool of the install-config is to have.
+	// Replicas is how many nodes the install-config gives to a pool; pools that it
+	// does not know are missing.
 	Replicas map[string]int
 	// DisruptionPolicy asks for the node disruption policy.
 	DisruptionPolicy bool
@@ -42,6 +43,12 @@ func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
 // OwnsBootstrap says whether the bootstrap host is vipgen's: else OpenShift's
 // own keepalived holds the API VIP there.
 func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha1.RoleBootstrap) }
+
+// Understood says whether nodes understand OpenShift's own keepalived on the
+// bootstrap host, or have no need to.
+func (c *Cluster) Understood() bool {
+	return c.OwnsBootstrap() || c.Config.Spec.VRRP.Initial() == v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+}
 
 // Resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
@@ -138,18 +145,6 @@ func (r *resolver) topology() v1alpha1.Topology {
 	default:
 		return v1alpha1.TopologyHighlyAvailable
 	}
-}
-
-func (r *resolver) replicas() map[string]int {
-	i := r.in.Install
-	out := map[string]int{v1alpha1.RoleMaster: i.ControlPlane.Replicas}
-	if i.Arbiter != nil {
-		out[v1alpha1.RoleArbiter] = i.Arbiter.Replicas
-	}
-	for _, p := range i.Compute {
-		out[p.Name] = p.Replicas
-	}
-	return out
 }
 
 // schedulable: without compute nodes the control plane runs the routers, as
@@ -282,4 +277,15 @@ func (r *resolver) roles(c *Cluster) []string {
 		}
 	}
 	return roles
+}
+
+func (r *resolver) replicas() map[string]int {
+	out := map[string]int{v1alpha1.RoleMaster: r.in.Install.ControlPlane.Replicas}
+	if r.in.Install.Arbiter != nil {
+		out[v1alpha1.RoleArbiter] = r.in.Install.Arbiter.Replicas
+	}
+	for _, p := range r.in.Install.Compute {
+		out[p.Name] += p.Replicas
+	}
+	return out
 }

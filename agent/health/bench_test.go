@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // memory gives a directory as /run is, in memory.
@@ -58,7 +60,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 	dir := memory(b)
 	s := newService(b, true)
 	s.status.Store(http.StatusInternalServerError)
-	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, quick))
+	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, keepalived.QuickTimeout))
 	flip(b, dir, time.Millisecond, func(ok bool) {
 		status := http.StatusInternalServerError
 		if ok {

@@ -25,7 +25,7 @@ func RouterReady(group string) string { return group + "-router-ready" }
 func RouterAnswers(group string) string { return group + "-router-answers" }
 
 // RouterHere is the fact that a ready pod of the group's own ingress controller
-// runs on this node (hard case 21). Nobody knows it while the API is away.
+// runs on this node (hard case 21). While the API is away its last word stands.
 func RouterHere(group string) string { return group + "-router-here" }
 
 // Fact is what is known about one thing.
@@ -66,16 +66,6 @@ func (b *Board) Report(r Result) {
 		f.Why = r.Err.Error()
 	}
 	b.Set(f)
-}
-
-// Forget makes a fact unknown.
-func (b *Board) Forget(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.facts[name]; known {
-		delete(b.facts, name)
-		b.say()
-	}
 }
 
 func (b *Board) say() {

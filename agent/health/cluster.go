@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // Checks are those that a node of that role, with those labels, needs for the
@@ -22,30 +23,23 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 		case g.Role == v1alpha1.GroupIngress:
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
 			out = append(out,
-				get(RouterReady(g.Name), "http", port, "/healthz/ready", quick),
-				get(RouterAnswers(g.Name), "http", port, "/healthz", quick))
+				get(RouterReady(g.Name), "http", port, "/healthz/ready", keepalived.QuickTimeout),
+				get(RouterAnswers(g.Name), "http", port, "/healthz", keepalived.QuickTimeout))
 		case g.Role == v1alpha1.GroupDNS:
-			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", quick))
+			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.QuickTimeout))
 		case role == v1alpha1.RoleBootstrap:
 			out = append(out,
-				get(FactAPI, "https", s.Ports.API, "/readyz", patient),
-				every(FactIronic, Connect(s.Ports.Ironic), quick))
+				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.PatientTimeout),
+				every(FactIronic, Connect(s.Ports.Ironic), keepalived.QuickTimeout))
 		default:
 			out = append(out,
-				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", quick),
-				get(FactAPI, "https", s.Ports.API, "/readyz", patient),
-				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", patient))
+				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.QuickTimeout),
+				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.PatientTimeout),
+				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.PatientTimeout))
 		}
 	}
 	return out
 }
-
-// Time-outs: quick is for services that answer from memory, patient for those
-// that may be slow for a while, when a node starts or etcd elects.
-const (
-	quick   = time.Second
-	patient = 3 * time.Second
-)
 
 func get(name, scheme string, port int, path string, timeout time.Duration) Check {
 	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
@@ -59,7 +53,7 @@ func get(name, scheme string, port int, path string, timeout time.Duration) Chec
 func every(name string, probe func(context.Context) error, timeout time.Duration) Check {
 	return Check{
 		Name: name, Probe: probe, Timeout: timeout,
-		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
-		Rise: 2, Fall: 2,
+		Interval: keepalived.CheckInterval, Confirm: keepalived.CheckConfirm,
+		Rise: keepalived.CheckTimes, Fall: keepalived.CheckTimes,
 	}
 }

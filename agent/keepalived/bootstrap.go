@@ -8,12 +8,8 @@ import (
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
-
-// goneAfter is how long the bootstrap's services must be away to be gone for
-// good. An API server that shuts down says so in readyz and goes on serving for
-// much longer than that.
-const goneAfter = 3 * time.Second
 
 // tenure is for how long the bootstrap holds the API VIP: until its own API
 // server is gone, and the provisioning service if it ever was there (hard case
@@ -47,7 +43,7 @@ func (t *tenure) look(now time.Time, get func(fact string) (f health.Fact, known
 	case t.since.IsZero():
 		t.since = now
 	default:
-		t.over = now.Sub(t.since) >= goneAfter
+		t.over = now.Sub(t.since) >= keepalived.GoneAfter
 	}
 	return t.over
 }

@@ -22,8 +22,7 @@ const (
 type Routers struct {
 	// Ready are the names of the ingress controllers, sorted.
 	Ready []string
-	// Stale says that no API server vouches for this now. Then the routers' own
-	// end points on the node know better.
+	// Stale says that no API server vouches for this now.
 	Stale bool
 }
 

@@ -65,8 +65,8 @@ problem reported; 3 could not read, write or run.`,
 		return usage(c, err)
 	})
 	root.AddCommand(
-		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
-		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
+		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.verifyCommand(), a.explainCommand(),
+		a.inspectCommand(), a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)

@@ -56,7 +56,7 @@ func describe(c *render.Cluster) string {
 	}
 	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
 	for _, g := range s.Groups {
-		fmt.Fprintf(&b, "  %-10s %s", g.Name, addressList(g))
+		fmt.Fprintf(&b, "  %-10s %s", g.Name, addresses(g.VIPs))
 		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
 		}
@@ -64,14 +64,6 @@ func describe(c *render.Cluster) string {
 	}
 	b.WriteString("  " + election(c) + "\n")
 	return b.String()
-}
-
-func addressList(g v1alpha1.Group) string {
-	var out []string
-	for _, a := range g.VIPs {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
 }
 
 // election says how nodes elect, whether they start beside the operator's own

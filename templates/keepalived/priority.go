@@ -28,16 +28,27 @@ type Term struct {
 	Meaning string
 }
 
+// Names of terms; those of ingress groups begin with the group's.
+const (
+	termPath          = "lb-path"
+	termPathOrAPI     = "lb-or-api"
+	termMachineConfig = "machine-config"
+	termDNS           = "dns"
+	suffixReady       = "-ready"
+	suffixHere        = "-here"
+	suffixAway        = "-away"
+)
+
 // Terms of the API VIP on a control-plane node.
 var apiTerms = []Term{
-	{Name: "lb-path", Points: 20, Meaning: "HAProxy is ready and the redirect to it is in place"},
-	{Name: "lb-or-api", Points: 5, Meaning: "HAProxy or the local API server is ready"},
-	{Name: "machine-config", Points: 3, Meaning: "the machine config server runs here"},
+	{Name: termPath, Points: 20, Meaning: "HAProxy is ready and the redirect to it is in place"},
+	{Name: termPathOrAPI, Points: 5, Meaning: "the load balancer path or the local API server is healthy"},
+	{Name: termMachineConfig, Points: 3, Meaning: "the machine config server runs here"},
 }
 
 // Terms of the DNS VIP of old clusters.
 var dnsTerms = []Term{
-	{Name: "dns", Points: 20, Meaning: "CoreDNS answers here"},
+	{Name: termDNS, Points: 20, Meaning: "CoreDNS answers here"},
 }
 
 // Terms gives what a group's priority on a node of the given role is made of:
@@ -46,9 +57,9 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 	switch {
 	case g.Role == v1alpha1.GroupIngress:
 		return IngressPriority, []Term{
-			{Name: g.Name + "-ready", Points: 10, Meaning: "the router is ready"},
-			{Name: g.Name + "-here", Points: 50, Meaning: "a router of this ingress controller runs here"},
-			{Name: g.Name + "-away", Points: 0, Initial: 1, Meaning: "no router answers: never holds the VIP"},
+			{Name: g.Name + suffixReady, Points: 10, Meaning: "the router is ready"},
+			{Name: g.Name + suffixHere, Points: 50, Meaning: "a router of this ingress controller runs here"},
+			{Name: g.Name + suffixAway, Points: 0, Initial: 1, Meaning: "no router answers: never holds the VIP"},
 		}
 	case role == v1alpha1.RoleBootstrap:
 		return BootstrapPriority, nil

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/render/explain"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var f inputFlags
+	var o outputFlag
+	c := &cobra.Command{
+		Use:   "explain [install-config.yaml]",
+		Short: "Say who can hold each VIP, why, and what clients see in each failure",
+		Long: `Say of each VIP who can hold it, what each check adds to a node's priority, how
+many adverts travel, and what clients see, for how long at most, when something
+fails. 'vipgen verify' proves what follows from that.`,
+		Example: `  vipgen explain install-config.yaml
+  vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.explain(installConfigArg(args), &f, o)
+		},
+	}
+	f.add(c)
+	o.add(c, "text", "json")
+	return c
+}
+
+func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
+	cluster, err := a.quietCluster(installConfig, f)
+	if err != nil {
+		return err
+	}
+	report, err := explain.Cluster(cluster)
+	if err != nil {
+		return err
+	}
+	if o == "json" {
+		return a.printJSON(report)
+	}
+	if len(report.Groups) == 0 {
+		_, err := fmt.Fprintln(a.out, outsideWords)
+		return err
+	}
+	for i, g := range report.Groups {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := a.printGroup(&g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printGroup(g *explain.Group) error {
+	together := ""
+	if g.Together {
+		together = ", which move together"
+	}
+	fmt.Fprintf(a.out, "%s %s%s, virtual router ID %d\n", g.Name, addresses(g.VIPs), together, g.VirtualRouterID)
+	for _, s := range g.Stages {
+		fmt.Fprintf(a.out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
+		for _, n := range s.Notes {
+			fmt.Fprintf(a.out, "  note: %s\n", n)
+		}
+		if err := a.printHolders(s.Holders); err != nil {
+			return err
+		}
+		a.printTiming(&s.Timing)
+		for _, f := range s.Failures {
+			moved := ""
+			if f.MovedMS > 0 {
+				moved = fmt.Sprintf(" The VIP moves within %s ms.", grouped(f.MovedMS))
+			}
+			fmt.Fprintf(a.out, "\n  %s\n", f.What)
+			for _, line := range wrap(f.Seen+moved, lineWidth) {
+				fmt.Fprintf(a.out, "    %s\n", line)
+			}
+		}
+	}
+	return nil
+}
+
+// lineWidth is that of paragraphs, in bytes.
+const lineWidth = 84
+
+// mostNames is how many names of nodes are printed.
+const mostNames = 5
+
+func (a *app) printHolders(list []explain.Holder) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, h := range list {
+		who := fmt.Sprintf("%s (%s)", h.Role, grouped(h.Count))
+		if len(h.Nodes) > 0 {
+			who += ": " + strings.Join(h.Nodes[:min(len(h.Nodes), mostNames)], ", ")
+		}
+		if len(h.Nodes) > mostNames {
+			who += ", ..."
+		}
+		fmt.Fprintf(w, "  can hold it:\t%s\n", who)
+		fmt.Fprintf(w, "    priority\t%d\n", h.Priority)
+		for _, t := range h.Terms {
+			points := fmt.Sprintf("+%d", t.Points)
+			if t.Veto {
+				points = "veto"
+			}
+			fmt.Fprintf(w, "    %s\t%s\twhile %s\n", t.Name, points, t.Meaning)
+		}
+		if h.Most > h.Priority {
+			fmt.Fprintf(w, "    at most\t%d\n", h.Most)
+		}
+	}
+	return w.Flush()
+}
+
+func (a *app) printTiming(t *explain.Timing) {
+	to := fmt.Sprintf("to each of %s peers", grouped(t.Peers))
+	switch t.Peers {
+	case 0:
+		to = "to the multicast group"
+	case 1:
+		to = "to one peer"
+	}
+	fmt.Fprintf(a.out, "  adverts: every %s ms %s; the holder sends %s a second, another node gets %s\n",
+		grouped(t.AdvertMS), to, rate(t.Sent), rate(t.Received))
+	fmt.Fprintf(a.out, "  taken over within: %s ms from a holder that is silent, %s ms from one that says goodbye,\n  %s ms from one that has less to offer\n",
+		grouped(t.DeadMS), grouped(t.GoodbyeMS), grouped(t.BetterMS))
+}
+
+// rate writes a number of adverts a second, without a fraction where there is
+// none to speak of.
+func rate(r float64) string {
+	if r == float64(int(r)) {
+		return grouped(int(r))
+	}
+	return fmt.Sprintf("%.1f", r)
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// wrap breaks a text into lines of at most so many bytes, between words.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}

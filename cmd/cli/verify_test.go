@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/render/explain"
+	"github.com/vipgen/vipgen/render/verify"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// broken gives the shipped template with one piece of text in place of another.
+func broken(t *testing.T, old, by string) string {
+	t.Helper()
+	text := strings.ReplaceAll(keepalived.Template, old, by)
+	if text == keepalived.Template {
+		t.Fatalf("the template has no %q", old)
+	}
+	return text
+}
+
+func TestVerify(t *testing.T) {
+	good(t)
+	whole := must(t, "verify")
+	for _, want := range []string{
+		"api 192.0.2.2, during the installation: bootstrap, master-0, master-1, master-2\n",
+		"api 192.0.2.2, in the running cluster: master-0, master-1, master-2\n",
+		"ingress 192.0.2.3, in the running cluster: worker-0, worker-1, worker-2\n",
+		"  every API server, through HAProxy, with a machine config server  68        such a node  ",
+		"proved: bootstrap-keeps, one-holder, no-oscillation, serves, no-needless-move\n",
+		"No counterexample.",
+	} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("no %q in\n%s", want, whole)
+		}
+	}
+	if two := must(t, "verify", "--nodes", "2"); !strings.Contains(two, "in the running cluster: master-0, master-1\n") || !strings.Contains(two, "note: 2 of 3 nodes\n") {
+		t.Errorf("--nodes 2:\n%s", two)
+	}
+	code, out, _ := run("", "verify", "--template", "-")
+	if code != exitFinding || !strings.Contains(out, "note: master-0 has no VRRP instance for this VIP, and takes no part\n") ||
+		!strings.Contains(out, "It is held by nobody.\n  It should be held by some node: no node has a VRRP instance for it.\n") {
+		t.Errorf("an empty template: exit code %d\n%s", code, out)
+	}
+}
+
+func TestVerifyJSON(t *testing.T) {
+	good(t)
+	var got struct {
+		Holds bool
+		verify.Report
+	}
+	if err := json.Unmarshal([]byte(must(t, "verify", "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !got.Holds || got.Cluster != "demo" || len(got.Proofs) != 3 || got.Proofs[1].Combinations == 0 {
+		t.Errorf("%+v", got)
+	}
+	lay(t, map[string]string{"own.tmpl": broken(t, "priority {{ .Priority }}", "priority 50")})
+	code, out, _ := run("", "verify", "-o", "json", "--template", "own.tmpl")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if code != exitFinding || got.Holds || got.Proofs[0].Counterexample == nil || got.Proofs[0].Counterexample.Check != verify.BootstrapKeeps {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// A counterexample is printed so that it can be followed, and is a finding.
+func TestCounterexample(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{"own.tmpl": broken(t, "state BACKUP", "state MASTER")})
+	code, out, stderr := run("", "verify", "--template", "own.tmpl", "--nodes", "2")
+	if code != exitFinding || stderr != "" {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	_, out, _ = strings.Cut(out, "in the running cluster: master-0, master-1\n")
+	out, _, _ = strings.Cut(out, "\n\n\n")
+	out, _, _ = strings.Cut(out, "ingress 192")
+	want := `  fast (VRRPv3, 100 ms, unicast)
+  note: 2 of 3 nodes
+  note: names and addresses that the input does not have are made up
+
+  COUNTEREXAMPLE to no-needless-move: the VIP does not leave a node unless another serves better
+
+  At first:
+    master-0  priority 68    everything works
+    master-1  takes no part  is down
+  1. The VIP is held by master-0. master-1 is up again.
+  In the end:
+    master-0  priority 68  everything works
+    master-1  priority 68  everything works
+  It is held by master-1.
+  It should be held by master-0: it held the VIP, and there is nothing better elsewhere: master-0 offers every API server, through HAProxy, with a machine config server.
+
+`
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A template that cannot be a keepalived.conf is a mistake with its place.
+func TestVerifyBadTemplate(t *testing.T) {
+	good(t)
+	for text, want := range map[string]string{
+		"{{ .Moon }}":             "Moon",
+		"{{ if }}":                "missing value",
+		"vrrp_instance {{":        "own.tmpl: error: ",
+		"vrrp_script x {\n}\n":    `line 1: block "vrrp_script" is not known`,
+		"vrrp_instance x {\n}\n":  "lacks its virtual_router_id",
+		"track_file moon {\n}\n}": "a brace closes that none opened",
+	} {
+		lay(t, map[string]string{"own.tmpl": text})
+		code, out, stderr := run("", "verify", "--template", "own.tmpl")
+		if code != exitInput || out != "" || !strings.Contains(stderr, want) || !strings.Contains(stderr, "own.tmpl") {
+			t.Errorf("%q: exit code %d, %q\n%s", text, code, out, stderr)
+		}
+	}
+}
+
+func TestVerifyUsage(t *testing.T) {
+	good(t)
+	for _, args := range []string{
+		"verify --nodes 1", "verify --nodes 6", "verify --nodes many", "verify -o yaml", "verify a b",
+		"verify --template no-such", "verify no-such", "explain no-such", "explain -o yaml", "explain a b",
+	} {
+		if code, out, stderr := run("", strings.Fields(args)...); code != exitInput || out != "" || stderr == "" {
+			t.Errorf("%s: exit code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
+// Without VIPs on the nodes there is nothing to prove, which is no mistake.
+func TestVerifyExternalLoadBalancer(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
+	for _, command := range []string{"verify", "explain"} {
+		if out := must(t, command); out != "The load balancer is outside of the cluster: no node holds a VIP.\n" {
+			t.Errorf("%s: %s", command, out)
+		}
+		if out := must(t, command, "-o", "json"); strings.Contains(out, "null") {
+			t.Errorf("%s: %s", command, out)
+		}
+	}
+}
+
+func TestExplainJSON(t *testing.T) {
+	good(t)
+	var got explain.Report
+	if err := json.Unmarshal([]byte(must(t, "explain", "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 20 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 5, []string{""}},
+		{"a b c", 5, []string{"a b c"}},
+		{"a b cd", 5, []string{"a b", "cd"}},
+		{"much too long", 3, []string{"much", "too", "long"}},
+	} {
+		if diff := cmp.Diff(tt.want, wrap(tt.text, tt.width)); diff != "" {
+			t.Errorf("%q: %s", tt.text, diff)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345678: "12,345,678"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

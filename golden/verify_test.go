@@ -1,0 +1,50 @@
+package golden
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// told are the cases whose proofs and explanations are kept, in verified/: both
+// start beside OpenShift's own keepalived or not, and one has two families on one
+// port.
+var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true}
+
+// TestVerify proves of every case that the VIPs are where they should be.
+func TestVerify(t *testing.T) {
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, command := range []string{"verify", "explain"} {
+				out, report := vipgen(t, c.args(t, command)...) // fails unless the exit code is 0
+				if len(out) == 0 {
+					t.Errorf("%s prints nothing\n%s", command, report)
+				}
+				if told[c.name] {
+					checkTold(t, filepath.Join("verified", c.name+"."+command+".txt"), out)
+				}
+			}
+		})
+	}
+}
+
+// checkTold compares an output with what is kept of it, or keeps it.
+func checkTold(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := readFile(t, path); !bytes.Equal(want, got) {
+		t.Errorf("%s differs (-expected +got):\n%s", path, cmp.Diff(string(want), string(got)))
+		t.Log("if that is right: go test ./golden -run TestVerify -update, and read the diff")
+	}
+}

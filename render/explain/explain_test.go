@@ -1,0 +1,158 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/explain"
+	"github.com/vipgen/vipgen/render/verify"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+func clusterOf(t testing.TB, platform, vip string, masters, workers int) *render.Cluster {
+	t.Helper()
+	install := fmt.Sprintf(`apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo}
+networking:
+  machineNetwork: [{cidr: 192.0.0.0/16}, {cidr: "2001:db8::/64"}]
+controlPlane: {name: master, replicas: %d}
+compute: [{name: worker, replicas: %d}]
+platform:
+  %s
+`, masters, workers, platform)
+	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
+	if vip != "" {
+		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip)}
+	}
+	c, list, err := render.Load(s, render.Options{})
+	if err != nil {
+		t.Fatal(list)
+	}
+	return c
+}
+
+const (
+	oneFamily = `baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}`
+	twoOfThem = `baremetal: {apiVIPs: [192.0.2.2, "2001:db8::2"], ingressVIPs: [192.0.2.3, "2001:db8::3"], loadBalancer: {type: UserManaged}}`
+	beside    = `baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]}`
+)
+
+func stageOf(t *testing.T, c *render.Cluster, group, stage string) explain.Stage {
+	t.Helper()
+	r, err := explain.Cluster(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range r.Groups {
+		for _, s := range g.Stages {
+			if g.Name == group && s.Stage == stage {
+				return s
+			}
+		}
+	}
+	t.Fatalf("nothing of group %s, stage %s", group, stage)
+	return explain.Stage{}
+}
+
+// The figures, worked out by hand: skew is (256 - priority) / 256 of an interval
+// with VRRPv3, of a second with VRRPv2; the successor has 68, or 80 points.
+func TestTiming(t *testing.T) {
+	tests := []struct {
+		name                        string
+		platform, vip, group, stage string
+		workers                     int
+		want                        explain.Timing
+	}{
+		{"fast", oneFamily, "", "api", "running", 3, explain.Timing{AdvertMS: 100, Peers: 2, Sent: 20, Received: 10, DeadMS: 374, GoodbyeMS: 74, BetterMS: 374}},
+		{"the bootstrap hears it too", oneFamily, "", "api", "installation", 3, explain.Timing{AdvertMS: 100, Peers: 3, Sent: 30, Received: 10, DeadMS: 374, GoodbyeMS: 74, BetterMS: 374}},
+		{"two families", twoOfThem, "", "api", "running", 3, explain.Timing{AdvertMS: 100, Peers: 2, Sent: 40, Received: 20, DeadMS: 374, GoodbyeMS: 74, BetterMS: 374}},
+		{"classic", oneFamily, "{vrrp: {profile: classic}}", "api", "running", 3, explain.Timing{AdvertMS: 1000, Peers: 2, Sent: 2, Received: 1, DeadMS: 3735, GoodbyeMS: 735, BetterMS: 3735}},
+		{"VRRPv2 every two seconds", oneFamily, "{vrrp: {profile: custom, version: 2, advertInterval: 2s}}", "api", "running", 3, explain.Timing{AdvertMS: 2000, Peers: 2, Sent: 1, Received: 0.5, DeadMS: 6735, GoodbyeMS: 735, BetterMS: 6735}},
+		{"beside OpenShift's own", beside, "", "ingress", "installation", 3, explain.Timing{AdvertMS: 1000, Peers: 2, Sent: 2, Received: 1, DeadMS: 3688, GoodbyeMS: 688, BetterMS: 3688}},
+		{"multicast", oneFamily, "{vrrp: {mode: multicast}}", "ingress", "running", 9, explain.Timing{AdvertMS: 100, Sent: 10, Received: 10, DeadMS: 369, GoodbyeMS: 69, BetterMS: 369}},
+		{"paced (hard case 26)", oneFamily, "", "ingress", "running", 401, explain.Timing{AdvertMS: 200, Peers: 400, Sent: 2000, Received: 5, DeadMS: 738, GoodbyeMS: 138, BetterMS: 738}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing; got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHolders(t *testing.T) {
+	s := stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "api", verify.StageInstallation)
+	if len(s.Holders) != 2 || s.Holders[0].Role != "bootstrap" || s.Holders[0].Most != keepalived.BootstrapPriority {
+		t.Errorf("%+v", s.Holders)
+	}
+	if h := s.Holders[1]; h.Role != "master" || h.Count != 3 || h.Priority != keepalived.ControlPlanePriority || h.Most != 68 || len(h.Terms) != 3 {
+		t.Errorf("%+v", h)
+	}
+	s = stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "ingress", verify.StageRunning)
+	if h := s.Holders[0]; len(s.Holders) != 1 || h.Count != 7 || h.Most != 80 || !h.Terms[2].Veto {
+		t.Errorf("%+v", s.Holders)
+	}
+}
+
+// Every failure has words of its own, and times that follow from the settings.
+func TestFailures(t *testing.T) {
+	movedWithin := func(s explain.Stage, what string) int {
+		for _, f := range s.Failures {
+			if strings.Contains(f.What, what) {
+				return f.MovedMS
+			}
+		}
+		t.Errorf("no failure %q in %+v", what, s.Failures)
+		return 0
+	}
+	fast, classic := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{vrrp: {profile: classic}}", 3, 3)
+	tests := []struct {
+		cluster            *render.Cluster
+		group, stage, what string
+		want               int
+	}{
+		{fast, "api", "running", "loses power", 374},
+		{fast, "api", "running", "good order", 74},
+		{fast, "api", "running", "HAProxy crashes", 300 + 374},
+		{fast, "api", "running", "HAProxy hangs", 250 + 2*1000 + 374},
+		{fast, "api", "running", "API server restarts", 0},
+		{fast, "ingress", "running", "router dies", 300 + 69},
+		{fast, "ingress", "running", "shuts down in good order", 300 + 369},
+		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 74},
+		{classic, "api", "running", "HAProxy crashes", 300 + 3735},
+		{classic, "ingress", "running", "router dies", 300 + 688},
+		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 0},
+	}
+	for _, tt := range tests {
+		if got := movedWithin(stageOf(t, tt.cluster, tt.group, tt.stage), tt.what); got != tt.want {
+			t.Errorf("%s, %s: %d ms, want %d", tt.group, tt.what, got, tt.want)
+		}
+	}
+	for _, c := range []*render.Cluster{fast, classic} {
+		r, err := explain.Cluster(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range r.Groups {
+			for _, s := range g.Stages {
+				for _, f := range s.Failures {
+					if f.What == "" || f.Seen == "" {
+						t.Errorf("%s, %s: %+v", g.Name, s.Stage, f)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A node that is alone has nobody to give a VIP to.
+func TestOneNode(t *testing.T) {
+	s := stageOf(t, clusterOf(t, oneFamily, "", 1, 0), "api", verify.StageRunning)
+	if len(s.Failures) != 1 || s.Failures[0].MovedMS != 0 || s.Holders[0].Count != 1 {
+		t.Errorf("%+v", s)
+	}
+}

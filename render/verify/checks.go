@@ -1,0 +1,191 @@
+package verify
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Check is something that is to hold always.
+type Check struct {
+	Name string `json:"name"`
+	Rule string `json:"rule"`
+}
+
+// The checks, in the order in which they are made.
+var (
+	OneHolder       = Check{"one-holder", "at most one node holds the VIP once the nodes have settled"}
+	NoOscillation   = Check{"no-oscillation", "the nodes settle after every change"}
+	Together        = Check{"together", "VIPs that share a port of the cloud are on one node"}
+	BootstrapKeeps  = Check{"bootstrap-keeps", "the bootstrap holds the API VIP until its API server has gone"}
+	IngressRouter   = Check{"ingress-router", "an ingress VIP is where a ready router of its own controller is, and never where no router answers"}
+	Serves          = Check{"serves", "a node that can serve holds the VIP whenever there is one"}
+	NoNeedlessMove  = Check{"no-needless-move", "the VIP does not leave a node unless another serves better"}
+	alwaysChecked   = []Check{OneHolder, NoOscillation, Serves, NoNeedlessMove}
+	bootstrapChecks = []Check{BootstrapKeeps}
+	ingressChecks   = []Check{IngressRouter}
+	togetherChecks  = []Check{Together}
+)
+
+// checks are those that are made of a setup.
+func (s *Setup) checks() []Check {
+	out := alwaysChecked
+	if s.hasBootstrap() {
+		out = append(bootstrapChecks[:1:1], out...)
+	}
+	if s.Group.Role == v1alpha1.GroupIngress {
+		out = append(ingressChecks[:1:1], out...)
+	}
+	if s.Group.Together {
+		out = append(togetherChecks[:1:1], out...)
+	}
+	return out
+}
+
+func (s *Setup) hasBootstrap() bool {
+	for _, n := range s.Nodes {
+		if n.Facts.Role == v1alpha1.RoleBootstrap {
+			return true
+		}
+	}
+	return false
+}
+
+// violation is a check that does not hold.
+type violation struct {
+	check  Check
+	should string
+	why    string
+}
+
+// view is a situation in which the nodes have settled.
+type view struct {
+	*field
+	situation situation
+	// before held the VIP before the last change, if that was one node.
+	before mask
+	// holders hold it now.
+	holders mask
+}
+
+// judge makes every check of a view and gives the first that fails, or nil.
+func (v *view) judge() *violation {
+	if bits.OnesCount8(uint8(v.holders)) > 1 {
+		return &violation{OneHolder, "one of them, and no other", v.deaf()}
+	}
+	holder := v.only(v.holders)
+	if b := v.bootstrap(); b >= 0 && holder != b {
+		return &violation{BootstrapKeeps, v.unit.nodes[b].name, "its API server lives, and the control plane may not be able to serve yet"}
+	}
+	if holder >= 0 && v.at[holder].quality.never {
+		return &violation{IngressRouter, "nobody, or a node with a router", "no router answers on " + v.unit.nodes[holder].name}
+	}
+	if x := v.best(); x >= 0 && (holder < 0 || v.at[holder].quality.grade < v.at[x].quality.grade) {
+		check := Serves
+		if v.unit.group.Role == v1alpha1.GroupIngress && holder >= 0 {
+			check = IngressRouter
+		}
+		return &violation{check, v.unit.nodes[x].name, v.reason(x, holder)}
+	}
+	return v.needless(holder)
+}
+
+// needless finds a move that brings clients nothing.
+func (v *view) needless(holder int) *violation {
+	old := v.only(v.before)
+	if old < 0 || holder < 0 || old == holder || !v.runs(old) || v.at[old].quality.never {
+		return nil
+	}
+	if v.at[holder].quality.rank > v.at[old].quality.rank {
+		return nil
+	}
+	return &violation{NoNeedlessMove, v.unit.nodes[old].name, "it held the VIP, and there is nothing better elsewhere: " + v.offer(old)}
+}
+
+// best gives the node that serves best, or -1 when none serves at all.
+func (v *view) best() int {
+	best := -1
+	for x := range v.nodes() {
+		grade := v.at[x].quality.grade
+		if v.runs(x) && grade > 0 && (best < 0 || grade > v.at[best].quality.grade) {
+			best = x
+		}
+	}
+	return best
+}
+
+// bootstrap gives the bootstrap while the VIP is its own, else -1.
+func (v *view) bootstrap() int {
+	for x, p := range v.unit.nodes {
+		if p.kind == bootstrapKind && v.runs(x) {
+			return x
+		}
+	}
+	return -1
+}
+
+func (v *view) runs(x int) bool { return v.unit.nodes[x].classes[v.situation[x]].runs }
+
+// only gives the one node of a set, else -1.
+func (v *view) only(m mask) int {
+	if bits.OnesCount8(uint8(m)) != 1 {
+		return -1
+	}
+	return bits.TrailingZeros8(uint8(m))
+}
+
+func (v *view) offer(x int) string {
+	return v.unit.nodes[x].name + " offers " + v.at[x].quality.words
+}
+
+func (v *view) reason(best, holder int) string {
+	if holder < 0 {
+		return v.offer(best) + ", and nobody holds the VIP"
+	}
+	return v.offer(best) + "; " + v.offer(holder)
+}
+
+// deaf says why two holders do not hear each other.
+func (v *view) deaf() string {
+	for x := range v.nodes() {
+		for y := range v.nodes() {
+			if x == y || !v.holders.has(x) || !v.holders.has(y) {
+				continue
+			}
+			for i, hears := range v.unit.hears[x][y] {
+				if !hears {
+					a, b := v.unit.nodes[x], v.unit.nodes[y]
+					return fmt.Sprintf("%s does not hear %s: %s", a.name, b.name, difference(&a.instances[i], b, i))
+				}
+			}
+		}
+	}
+	return "each takes itself for the better one"
+}
+
+// difference says what keeps the adverts of node b from instance a.
+func difference(a *Instance, node *player, i int) string {
+	if i >= len(node.instances) {
+		return "it has no such instance"
+	}
+	b := &node.instances[i]
+	switch {
+	case a.Version != b.Version:
+		return fmt.Sprintf("VRRPv%d and VRRPv%d", a.Version, b.Version)
+	case a.RouterID != b.RouterID:
+		return fmt.Sprintf("virtual router IDs %d and %d", a.RouterID, b.RouterID)
+	case a.VIP != b.VIP:
+		return fmt.Sprintf("VIPs %s and %s", a.VIP, b.VIP)
+	case a.Password != b.Password:
+		return "their passwords differ"
+	case a.Version == 2 && a.AdvertMS != b.AdvertMS:
+		return fmt.Sprintf("adverts every %d ms and every %d ms", a.AdvertMS, b.AdvertMS)
+	case len(a.Peers) == 0 || len(b.Peers) == 0:
+		return "one sends to peers, the other to everybody"
+	case !b.sendsTo(a.Source):
+		return fmt.Sprintf("%s is no peer of %s", a.Source, node.name)
+	default:
+		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, max(b.TTL, systemTTL))
+	}
+}

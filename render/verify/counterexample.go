@@ -1,0 +1,88 @@
+package verify
+
+// Counterexample is a course of events in which a check does not hold.
+type Counterexample struct {
+	Check Check `json:"check"`
+	// Start is how things stand at first.
+	Start []NodeState `json:"start"`
+	// Changes happen in this order.
+	Changes []Change `json:"changes,omitempty"`
+	// End is how things stand at last.
+	End []NodeState `json:"end"`
+	// Holders hold the VIP in the end, Should should, for the reason Why.
+	Holders []string `json:"holders"`
+	Should  string   `json:"should"`
+	Why     string   `json:"why"`
+}
+
+// Change is one failure or repair.
+type Change struct {
+	What string `json:"what"`
+	// Held are the nodes that held the VIP when it happened.
+	Held []string `json:"held"`
+}
+
+// NodeState is a node in a counterexample.
+type NodeState struct {
+	Name string `json:"name"`
+	// Failed says what does not work; empty where everything does.
+	Failed []string `json:"failed,omitempty"`
+	// Priorities are those of its VRRP instances, empty where it takes no part.
+	Priorities []int `json:"priorities,omitempty"`
+}
+
+// path is what has happened since a start: one change after another. The first
+// has none before it.
+type path struct {
+	before *path
+	start  situation // of the first
+	node   *player
+	change change
+	held   []string // by whom the VIP was held then
+}
+
+func (p *path) first() *path {
+	for p.before != nil {
+		p = p.before
+	}
+	return p
+}
+
+// changes lists them, the first one first.
+func (p *path) changes() []Change {
+	if p.before == nil {
+		return nil
+	}
+	return append(p.before.changes(), Change{p.node.describe(p.change), p.held})
+}
+
+func (u *unit) names(m mask) []string {
+	out := []string{}
+	for x, p := range u.nodes {
+		if m.has(x) {
+			out = append(out, p.name)
+		}
+	}
+	return out
+}
+
+// states describes all nodes in a situation.
+func (u *unit) states(at situation) []NodeState {
+	var out []NodeState
+	f := u.field(at)
+	for x, p := range u.nodes {
+		n := NodeState{Name: p.name, Failed: p.kind.describe(p.classes[at[x]].likeness)}
+		if f.at[x].fit {
+			n.Priorities = f.at[x].priorities
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func (p *path) counterexample(v *view, wrong *violation) *Counterexample {
+	return &Counterexample{
+		Check: wrong.check, Start: v.unit.states(p.first().start), Changes: p.changes(), End: v.unit.states(v.situation),
+		Holders: v.unit.names(v.holders), Should: wrong.should, Why: wrong.why,
+	}
+}

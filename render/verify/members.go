@@ -1,0 +1,194 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// member is a node that can hold the VIPs of a group.
+type member struct {
+	v1alpha1.Peer
+	prefixes []netip.Prefix
+	invented bool
+}
+
+// members are the nodes that the input knows, then made-up ones, of all pools
+// that can hold the group's VIPs in turn.
+func (b *builder) members() []member {
+	spec := &b.cluster.Config.Spec
+	var pools [][]member
+	total := 0
+	for _, role := range b.cluster.Roles {
+		if role != v1alpha1.RoleBootstrap && spec.Hosts(&b.group, role, nil) {
+			pools = append(pools, b.pool(role, nil))
+			total += len(pools[len(pools)-1])
+		}
+	}
+	if total == 0 {
+		pools = [][]member{b.labelled()}
+		total = len(pools[0])
+	}
+	most := min(total, b.most)
+	if most < total {
+		b.note("%d of %d nodes", most, total)
+	}
+	var first []member
+	if b.group.Role != v1alpha1.GroupIngress && b.stage == StageInstallation {
+		first = b.bootstrap()
+	}
+	out := append(first, b.without(first, inTurn(pools, most))...)
+	b.address(out)
+	return out
+}
+
+// without leaves out the node that the bootstrap host becomes when it has
+// finished (the rendezvous host of agent-based installations).
+func (b *builder) without(first, list []member) []member {
+	return slices.DeleteFunc(list, func(m member) bool {
+		same := slices.ContainsFunc(first, func(f member) bool {
+			return slices.ContainsFunc(f.Addresses, func(a netip.Addr) bool { return slices.Contains(m.Addresses, a) })
+		})
+		if same {
+			b.note("%s is the bootstrap host until that has finished", m.Name)
+		}
+		return same
+	})
+}
+
+// inTurn takes one of each list after the other, until it has enough.
+func inTurn(pools [][]member, most int) []member {
+	picked := make([]int, len(pools))
+	for n := 0; n < most; {
+		for i := range pools {
+			if n < most && picked[i] < len(pools[i]) {
+				picked[i]++
+				n++
+			}
+		}
+	}
+	var out []member
+	for i, p := range pools {
+		out = append(out, p[:picked[i]]...)
+	}
+	return out
+}
+
+// pool gives the nodes of a role: those that the input knows, and made-up ones up
+// to the number of its replicas.
+func (b *builder) pool(role string, labels map[string]string) []member {
+	var out []member
+	taken := map[string]bool{}
+	for _, p := range b.cluster.Config.Spec.Peers {
+		taken[p.Name] = true
+		if p.Role == role && labels == nil {
+			out = append(out, member{Peer: p})
+		}
+	}
+	n, known := b.cluster.Replicas[role]
+	if !known {
+		n = usualNodes
+		b.note("nobody says how many nodes pool %s has: %d are looked at", role, n)
+	}
+	for i := 0; len(out) < n; i++ {
+		if name := fmt.Sprintf("%s-%d", role, i); !taken[name] {
+			out = append(out, member{Peer: v1alpha1.Peer{Name: name, Role: role, Labels: labels}, invented: true})
+		}
+	}
+	return out
+}
+
+// labelled makes up nodes with the labels that the group wants: no pool has them
+// by itself.
+func (b *builder) labelled() []member {
+	labels := map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(b.group.NodeSelector)) {
+		labels[k] = b.group.NodeSelector[k]
+		words = append(words, k+"="+b.group.NodeSelector[k])
+	}
+	b.note("nodes with the labels %s, which no pool has by itself", strings.Join(words, ", "))
+	return b.pool(v1alpha1.RoleWorker, labels)
+}
+
+// bootstrap gives the bootstrap host, or nothing.
+func (b *builder) bootstrap() []member {
+	c := b.cluster
+	if !c.Understood() {
+		b.note("OpenShift's own keepalived on the bootstrap host does not understand these settings: both sides hold the VIP until it is gone (spec.vrrp.interoperable: false)")
+		return nil
+	}
+	if !c.OwnsBootstrap() {
+		b.note("the bootstrap runs OpenShift's own keepalived, which is taken to run what vipgen would render with the same settings")
+	}
+	peers := c.Config.Spec.Peers
+	if i := slices.IndexFunc(peers, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap }); i >= 0 {
+		return []member{{Peer: peers[i]}}
+	}
+	return []member{{Peer: v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap}, invented: true}}
+}
+
+// address gives addresses to members that have none, in the machine network of
+// each VIP's family, and prefixes to all.
+func (b *builder) address(list []member) {
+	spec := &b.cluster.Config.Spec
+	taken := map[netip.Addr]bool{}
+	for _, g := range spec.Groups {
+		for _, vip := range g.VIPs {
+			taken[vip] = true
+		}
+	}
+	for _, p := range spec.Peers {
+		for _, a := range p.Addresses {
+			taken[a] = true
+		}
+	}
+	for i := range list {
+		m := &list[i]
+		m.Addresses = slices.Clone(m.Addresses)
+		for _, vip := range b.group.VIPs {
+			same := func(a netip.Addr) bool { return a.Is4() == vip.Is4() }
+			if m.invented && !slices.ContainsFunc(m.Addresses, same) {
+				m.Addresses = append(m.Addresses, free(networkOf(spec, vip), taken))
+			}
+		}
+		for _, a := range m.Addresses {
+			m.prefixes = append(m.prefixes, netip.PrefixFrom(a, networkOf(spec, a).Bits()))
+		}
+	}
+}
+
+// networkOf gives the machine network of an address: the one that holds it, else
+// one of its family, else a usual one around it.
+func networkOf(s *v1alpha1.ClusterConfigSpec, a netip.Addr) netip.Prefix {
+	bits := 64
+	if a.Is4() {
+		bits = 24
+	}
+	network := netip.PrefixFrom(a, bits).Masked()
+	found := false
+	for _, n := range s.MachineNetworks {
+		if n.Contains(a) {
+			return n.Masked()
+		}
+		if !found && n.Addr().Is4() == a.Is4() {
+			network, found = n.Masked(), true
+		}
+	}
+	return network
+}
+
+// free takes the first address of a network that nobody has. Networks without one
+// lend that of their neighbour: nothing but the order of addresses counts.
+func free(n netip.Prefix, taken map[netip.Addr]bool) netip.Addr {
+	a := n.Addr().Next()
+	for taken[a] {
+		a = a.Next()
+	}
+	taken[a] = true
+	return a
+}

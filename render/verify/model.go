@@ -1,0 +1,228 @@
+package verify
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// state is what works on a node: bit n is part n of its kind.
+type state uint8
+
+// part is a part of a node that works or not.
+type part struct {
+	// works and fails end a sentence that begins with the node's name.
+	works, fails string
+	// once says that a part that failed does not come back.
+	once bool
+}
+
+// kind is what nodes of one role are for the VIPs of a group: their parts, and
+// what clients and the agent make of them.
+type kind struct {
+	parts []part
+	// runs says whether the node's keepalived runs.
+	runs func(state) bool
+	// serves says whether an API server works there that HAProxy on every node
+	// can reach.
+	serves func(state) bool
+	// health is what the agent finds out; api says that some API server works.
+	health func(s state, api bool) keepalived.Health
+	// quality is what clients would get from the node if it held the VIP: more is
+	// better.
+	quality func(s state, api bool) quality
+}
+
+// quality of a node as the holder of a VIP, as its clients see it.
+type quality struct {
+	// rank orders qualities; better nodes have a higher one.
+	rank int
+	// grade is as much of the rank as must not be passed over: the holder has the
+	// highest there is. 0 is a node that serves nobody.
+	grade int
+	// never says that the node must not hold the VIP.
+	never bool
+	words string
+}
+
+// Parts that every node begins with.
+const (
+	partHost = iota
+	partKeepalived
+	firstOwn
+)
+
+var common = []part{
+	partHost:       {works: "is up", fails: "is down"},
+	partKeepalived: {works: "runs keepalived", fails: "runs no keepalived"},
+}
+
+func (s state) works(part int) bool { return s>>part&1 == 1 }
+
+func up(s state) bool { return s.works(partHost) && s.works(partKeepalived) }
+
+// on says whether a part works on a host that is up.
+func (s state) on(part int) bool { return s.works(partHost) && s.works(part) }
+
+func kindOf(g *v1alpha1.Group, role string) *kind {
+	switch {
+	case role == v1alpha1.RoleBootstrap:
+		return bootstrapKind
+	case g.Role == v1alpha1.GroupIngress:
+		return ingressKind
+	case g.Role == v1alpha1.GroupDNS:
+		return dnsKind
+	case role == v1alpha1.RoleArbiter:
+		return arbiterKind
+	default:
+		return controlPlaneKind
+	}
+}
+
+// Parts of control-plane nodes; an arbiter has the first two.
+const (
+	partHAProxy = firstOwn + iota
+	partRedirect
+	partAPI
+	partMachineConfig
+)
+
+var controlPlaneParts = append(slices.Clone(common),
+	part{works: "has HAProxy running", fails: "has no HAProxy"},
+	part{works: "has the redirect to HAProxy", fails: "lacks the redirect to HAProxy"},
+	part{works: "has an API server", fails: "has no API server"},
+	part{works: "has a machine config server", fails: "has no machine config server"},
+)
+
+var (
+	controlPlaneKind = &kind{
+		parts: controlPlaneParts, runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
+		serves: func(s state) bool { return s.on(partAPI) },
+	}
+	// An arbiter balances over the API servers of the others.
+	arbiterKind = &kind{
+		parts: controlPlaneParts[:partAPI], runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
+		serves: func(state) bool { return false },
+	}
+)
+
+// controlPlaneHealth: HAProxy is ready with at least one API server behind it,
+// wherever that is, and the redirect is withdrawn while HAProxy does not serve.
+func controlPlaneHealth(s state, api bool) keepalived.Health {
+	return keepalived.Health{
+		HAProxy: s.on(partHAProxy) && api, Redirect: s.on(partHAProxy) && s.on(partRedirect) && api,
+		API: s.on(partAPI), MachineConfig: s.on(partMachineConfig),
+	}
+}
+
+// controlPlaneQuality: through HAProxy clients reach every API server that works,
+// also when the one on the holder restarts (hard case 7). Without HAProxy, or
+// without the redirect to it, VIP:6443 is the port of the holder's own API server
+// (hard case 6). The machine config server is reached on the holder alone.
+func controlPlaneQuality(s state, api bool) quality {
+	q := quality{words: "no way to an API server"}
+	switch {
+	case s.on(partHAProxy) && s.on(partRedirect) && api:
+		q.grade, q.words = 2, "every API server, through HAProxy"
+	case s.on(partAPI):
+		q.grade, q.words = 1, "the node's own API server"
+	}
+	q.rank = 2 * q.grade
+	if s.on(partMachineConfig) {
+		q.rank++
+		q.words += ", with a machine config server"
+	}
+	return q
+}
+
+// partTenure is what the bootstrap holds the API VIP for. Its end is for good
+// (hard case 8).
+const partTenure = firstOwn
+
+var bootstrapKind = &kind{
+	parts: append(slices.Clone(common),
+		part{works: "has its API server or provisioning service", fails: "has finished: its API server has gone", once: true}),
+	runs:   func(s state) bool { return up(s) && s.works(partTenure) },
+	serves: func(state) bool { return false }, // HAProxy has the control plane's alone
+	health: func(state, bool) keepalived.Health { return keepalived.Health{} },
+	quality: func(state, bool) quality {
+		return quality{rank: 100, grade: 100, words: "the bootstrap's own API server, which installs the cluster"}
+	},
+}
+
+// Parts of nodes of an ingress group.
+const (
+	partAnswers = firstOwn + iota
+	partReady
+	partHere
+)
+
+var ingressKind = &kind{
+	parts: append(slices.Clone(common),
+		part{works: "has a router that answers", fails: "has no router that answers"},
+		part{works: "has a router that is ready", fails: "has no router that is ready"},
+		part{works: "has, as the API said last, a router of this ingress controller", fails: "has, as the API said last, no router of this ingress controller"},
+	),
+	runs: up, serves: func(state) bool { return false },
+	health: func(s state, _ bool) keepalived.Health {
+		return keepalived.Health{RouterAnswers: s.on(partAnswers), RouterReady: s.on(partReady), RouterHere: s.on(partHere)}
+	},
+	quality: ingressQuality,
+}
+
+// ingressQuality: any router on the node's port answers for the VIP, but that of
+// another controller does not know the domains (hard case 21), and one that is not
+// ready is starting or on its way out.
+func ingressQuality(s state, _ bool) quality {
+	switch here, ready := s.on(partHere), s.on(partReady); {
+	case !s.on(partAnswers):
+		return quality{never: true, words: "no router answers"}
+	case here && ready:
+		return quality{rank: 3, grade: 3, words: "a ready router of this ingress controller"}
+	case here:
+		return quality{rank: 2, grade: 2, words: "a router of this ingress controller that is not ready"}
+	case ready:
+		return quality{rank: 1, words: "a ready router of another ingress controller"}
+	}
+	return quality{words: "a router that is not ready, of another ingress controller"}
+}
+
+const partDNS = firstOwn
+
+var dnsKind = &kind{
+	parts:  append(slices.Clone(common), part{works: "has CoreDNS answering", fails: "has no CoreDNS answering"}),
+	runs:   up,
+	serves: func(state) bool { return false },
+	health: func(s state, _ bool) keepalived.Health { return keepalived.Health{DNS: s.on(partDNS)} },
+	quality: func(s state, _ bool) quality {
+		if s.on(partDNS) {
+			return quality{rank: 1, grade: 1, words: "a CoreDNS that answers"}
+		}
+		return quality{words: "no CoreDNS that answers"}
+	},
+}
+
+// all is the state in which every part works.
+func (k *kind) all() state { return 1<<len(k.parts) - 1 }
+
+func (k *kind) failures(s state) int { return bits.OnesCount8(uint8(k.all() &^ s)) }
+
+// describe says what does not work. Nothing is said of what a host that is down
+// had.
+func (k *kind) describe(s state) []string {
+	if s == k.all() {
+		return nil
+	}
+	if !s.works(partHost) && (k != bootstrapKind || s.works(partTenure)) {
+		return []string{k.parts[partHost].fails}
+	}
+	var out []string
+	for i, p := range k.parts {
+		if !s.works(i) {
+			out = append(out, p.fails)
+		}
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// MaxNodes is how many nodes of a group are looked at, at most, besides the
+// bootstrap.
+const MaxNodes = 5
+
+// usualNodes is how many there are of a pool of which nobody says how many.
+const usualNodes = 3
+
+// Setup is the nodes that can hold the VIPs of a group, at one stage in the life
+// of the cluster.
+type Setup struct {
+	Group v1alpha1.Group
+	// Stage is "installation" or "running".
+	Stage string
+	// VRRP are the settings in force then.
+	VRRP  v1alpha1.VRRPSettings
+	Nodes []Node
+	// Notes say what the reader must know of the setup.
+	Notes []string
+}
+
+// Stages of a cluster's life.
+const (
+	StageInstallation = "installation"
+	StageRunning      = "running"
+)
+
+// Node is a node with what it runs.
+type Node struct {
+	Facts *v1alpha1.Node
+	// Conf is its keepalived.conf; empty where that of another one stands for it.
+	Conf []byte
+	// Invented says that name and address are made up.
+	Invented bool
+}
+
+// Setups gives those of a cluster, in the order of its groups: each group at the
+// installation, where that differs, and in the running cluster.
+func Setups(c *render.Cluster, o Options) ([]Setup, error) {
+	b := builder{cluster: c, most: min(cmp.Or(o.Nodes, MaxNodes), MaxNodes), template: keepalived.Template}
+	if o.Template != nil {
+		b.template = string(o.Template)
+	}
+	return setups(c, b)
+}
+
+// Samples gives what Setups gives, but for all nodes of a group, and with what
+// runs on the first of each role alone: the others differ in addresses.
+func Samples(c *render.Cluster) ([]Setup, error) {
+	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true, template: keepalived.Template})
+}
+
+func setups(c *render.Cluster, like builder) ([]Setup, error) {
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		return nil, nil
+	}
+	var out []Setup
+	for _, g := range c.Config.Spec.Groups {
+		for _, stage := range []string{StageInstallation, StageRunning} {
+			b := like
+			b.group, b.stage = g, stage
+			if stage == StageInstallation && g.Role == v1alpha1.GroupIngress && !c.Switches() {
+				continue // nothing is different then
+			}
+			s, err := b.setup()
+			if err != nil {
+				return nil, fmt.Errorf("group %s: %w", g.Name, err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// builder makes one Setup.
+type builder struct {
+	cluster *render.Cluster
+	group   v1alpha1.Group
+	stage   string
+	// most is how many nodes there may be besides the bootstrap.
+	most int
+	// sample makes configurations of the first node of each role alone.
+	sample bool
+	// template is that of keepalived.conf.
+	template string
+	notes    []string
+}
+
+func (b *builder) setup() (Setup, error) {
+	s := Setup{Group: b.group, Stage: b.stage, VRRP: b.cluster.Config.Spec.VRRP.Target}
+	if b.stage == StageInstallation {
+		s.VRRP = b.cluster.Config.Spec.VRRP.Initial()
+	}
+	members := b.members()
+	seen := map[string]bool{}
+	for i, m := range members {
+		if b.sample && seen[m.Role] {
+			s.Nodes = append(s.Nodes, Node{Facts: &v1alpha1.Node{Name: m.Name, Role: m.Role}, Invented: m.invented})
+			continue
+		}
+		seen[m.Role] = true
+		n := b.facts(members, i, s.VRRP)
+		conf, err := keepalived.Render(b.template, b.cluster.Config, n)
+		if err != nil {
+			return s, fmt.Errorf("keepalived.conf of %s: %w", n.Name, err)
+		}
+		s.Nodes = append(s.Nodes, Node{Facts: n, Conf: conf, Invented: m.invented})
+	}
+	if slices.ContainsFunc(members, func(m member) bool { return m.invented }) {
+		b.note("names and addresses that the input does not have are made up")
+	}
+	s.Notes = b.notes
+	return s, nil
+}
+
+func (b *builder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// facts are those of member i among the others.
+func (b *builder) facts(members []member, i int, v v1alpha1.VRRPSettings) *v1alpha1.Node {
+	m := members[i]
+	n := &v1alpha1.Node{
+		Name: m.Name, Role: m.Role, Labels: m.Labels, VRRP: &v,
+		BootstrapGone: b.stage == StageRunning,
+		Interfaces:    []v1alpha1.Interface{{Name: linkName, Addresses: m.prefixes, DefaultRoute4: true, DefaultRoute6: true}},
+	}
+	for j, p := range members {
+		if j != i {
+			n.Peers = append(n.Peers, p.Peer)
+		}
+	}
+	return n
+}
+
+// linkName is the interface of nodes, which the input does not know.
+const linkName = "br-ex"

@@ -1,0 +1,92 @@
+package verify
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Row of the table of who holds a VIP when.
+type Row struct {
+	// Best is the best that any node has to offer.
+	Best string `json:"best"`
+	// Priorities are those of nodes that offer it, highest first.
+	Priorities []int `json:"priorities,omitempty"`
+	// Holder says which nodes held the VIP then.
+	Holder string `json:"holder"`
+	// Combinations is in how many combinations of parts that was so.
+	Combinations int `json:"combinations"`
+}
+
+// table gathers rows by what is the best.
+type table map[string]*tally
+
+type tally struct {
+	rank         int
+	priorities   map[int]bool
+	holders      map[string]bool
+	combinations int
+}
+
+// What there is when no node is fit to hold the VIP.
+const (
+	nobody      = "nobody"
+	suchANode   = "such a node"
+	nothingRuns = "no node runs keepalived"
+)
+
+// add notes who held the VIP.
+func (t table) add(v *view, times int) {
+	best, words := -1, nothingRuns
+	for x := range v.nodes() {
+		q := v.at[x].quality
+		switch {
+		case !v.runs(x):
+		case q.never && best < 0:
+			words = q.words + " anywhere"
+		case !q.never && q.rank > best:
+			best, words = q.rank, q.words
+		}
+	}
+	row := t[words]
+	if row == nil {
+		row = &tally{rank: best, priorities: map[int]bool{}, holders: map[string]bool{}}
+		t[words] = row
+	}
+	row.combinations += times
+	row.holders[v.holderWords(best)] = true
+	for x := range v.nodes() {
+		if q := v.at[x].quality; v.runs(x) && best >= 0 && q.words == words {
+			for _, p := range v.at[x].priorities {
+				row.priorities[p] = true
+			}
+		}
+	}
+}
+
+func (v *view) holderWords(best int) string {
+	x := v.only(v.holders)
+	switch {
+	case x < 0:
+		return nobody
+	case v.at[x].quality.rank == best:
+		return suchANode
+	}
+	return "a node with less: " + v.at[x].quality.words
+}
+
+// rows gives the table, the best first.
+func (t table) rows() []Row {
+	words := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(t[b].rank-t[a].rank, cmp.Compare(a, b))
+	})
+	var out []Row
+	for _, w := range words {
+		r := t[w]
+		priorities := slices.Sorted(maps.Keys(r.priorities))
+		slices.Reverse(priorities)
+		out = append(out, Row{Best: w, Priorities: priorities, Holder: strings.Join(slices.Sorted(maps.Keys(r.holders)), " or "), Combinations: r.combinations})
+	}
+	return out
+}

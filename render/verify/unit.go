@@ -1,0 +1,197 @@
+package verify
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// unit is what moves between nodes as one: a VIP, or the VIPs of a sync group.
+type unit struct {
+	group *v1alpha1.Group
+	vips  []netip.Addr
+	nodes []*player
+	// hears[x][y] says, instance by instance, whether x hears y.
+	hears [][][]bool
+	// strict says that the order of addresses is looked at: with VIPs that nodes
+	// claim at their start it decides. Else two nodes that both hold a VIP with
+	// one priority may each be the one that keeps it.
+	strict bool
+}
+
+// player is a node in the election of a unit.
+type player struct {
+	name      string
+	role      string
+	kind      *kind
+	classes   []class
+	instances []Instance
+	// standing is by class and by whether any API server works.
+	standing [][2]standing
+}
+
+// standing is how a node stands in the election.
+type standing struct {
+	// fit says that the node runs keepalived and no check vetoes.
+	fit bool
+	// priorities are by instance.
+	priorities []int
+	quality    quality
+}
+
+// units are those of a setup: one for each VIP, or for those that a sync group on
+// every node ties together.
+func units(s *Setup) ([]*unit, error) {
+	configs := make([]*Config, len(s.Nodes))
+	for i, n := range s.Nodes {
+		c, err := Parse(n.Conf)
+		if err != nil {
+			return nil, fmt.Errorf("keepalived.conf of %s: %w", n.Facts.Name, err)
+		}
+		configs[i] = c
+	}
+	var out []*unit
+	for _, vips := range tied(s, configs) {
+		u := &unit{group: &s.Group, vips: vips}
+		for i, n := range s.Nodes {
+			p, err := newPlayer(&s.Group, n.Facts, configs[i], vips)
+			if err != nil {
+				return nil, fmt.Errorf("keepalived.conf of %s: %w", n.Facts.Name, err)
+			}
+			if p != nil {
+				u.nodes = append(u.nodes, p)
+			}
+		}
+		u.listen()
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// tied lists VIPs that move together.
+func tied(s *Setup, configs []*Config) [][]netip.Addr {
+	together := slices.ContainsFunc(configs, func(c *Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
+	for _, c := range configs {
+		own := c.InstancesOf(s.Group.VIPs)
+		if len(own) > 0 && !c.synced(own) {
+			together = false
+		}
+	}
+	if together && len(s.Group.VIPs) > 1 {
+		return [][]netip.Addr{s.Group.VIPs}
+	}
+	var out [][]netip.Addr
+	for _, vip := range s.Group.VIPs {
+		out = append(out, []netip.Addr{vip})
+	}
+	return out
+}
+
+// InstancesOf gives the instances of VIPs, in their order.
+func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
+	var out []Instance
+	for _, vip := range vips {
+		for _, i := range c.Instances {
+			if i.VIP.Addr() == vip {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
+}
+
+// groupOf gives the sync group of an instance, or nil.
+func (c *Config) groupOf(name string) *SyncGroup {
+	for i := range c.SyncGroups {
+		if slices.Contains(c.SyncGroups[i].Members, name) {
+			return &c.SyncGroups[i]
+		}
+	}
+	return nil
+}
+
+// synced says whether one sync group ties several instances together.
+func (c *Config) synced(list []Instance) bool {
+	g := c.groupOf(list[0].Name)
+	return g != nil && len(list) > 1 && !slices.ContainsFunc(list, func(i Instance) bool { return c.groupOf(i.Name) != g })
+}
+
+// newPlayer makes a node's part in an election, nil if it has none.
+func newPlayer(g *v1alpha1.Group, n *v1alpha1.Node, c *Config, vips []netip.Addr) (*player, error) {
+	p := &player{name: n.Name, role: n.Role, kind: kindOf(g, n.Role), instances: c.InstancesOf(vips)}
+	if len(p.instances) == 0 {
+		return nil, nil
+	}
+	p.classes = p.kind.classes()
+	for _, class := range p.classes {
+		var both [2]standing
+		for i, api := range []bool{false, true} {
+			st, err := p.stand(g, c, class, api)
+			if err != nil {
+				return nil, err
+			}
+			both[i] = st
+		}
+		p.standing = append(p.standing, both)
+	}
+	return p, nil
+}
+
+// stand works out how a node in a class stands.
+func (p *player) stand(g *v1alpha1.Group, c *Config, class class, api bool) (standing, error) {
+	s := standing{fit: class.runs}
+	if !class.runs {
+		s.priorities = make([]int, len(p.instances))
+		return s, nil
+	}
+	s.quality = p.kind.quality(class.likeness, api)
+	health := p.kind.health(class.likeness, api)
+	for _, i := range p.instances {
+		tracks := i.Tracks
+		if sync := c.groupOf(i.Name); sync != nil {
+			tracks = sync.Tracks
+		}
+		sum := i.Priority
+		for _, t := range tracks {
+			on, err := says(g, p.role, health, t.File)
+			switch {
+			case err != nil:
+				return s, err
+			case on && t.Weight == 0:
+				s.fit = false
+			case on:
+				sum += t.Weight
+			}
+		}
+		s.priorities = append(s.priorities, min(max(sum, leastPriority), mostPriority))
+	}
+	return s, nil
+}
+
+// says gives what the agent writes to a track file. It writes those of the node's
+// terms and no others.
+func says(g *v1alpha1.Group, role string, h keepalived.Health, file string) (bool, error) {
+	_, terms := keepalived.Terms(g, role)
+	if !slices.ContainsFunc(terms, func(t keepalived.Term) bool { return t.Name == file }) {
+		return false, fmt.Errorf("track file %s is none that the agent of a %s writes for group %s", file, role, g.Name)
+	}
+	return h.Says(g, file)
+}
+
+// listen works out who hears whom.
+func (u *unit) listen() {
+	u.hears = make([][][]bool, len(u.nodes))
+	for x, a := range u.nodes {
+		u.hears[x] = make([][]bool, len(u.nodes))
+		u.strict = u.strict || slices.ContainsFunc(a.instances, func(i Instance) bool { return i.Master })
+		for y, b := range u.nodes {
+			for i := range a.instances {
+				ok := x != y && i < len(b.instances) && a.instances[i].hears(&b.instances[i])
+				u.hears[x][y] = append(u.hears[x][y], ok)
+			}
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package verify
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Report is what came of the proof, for every VIP.
+type Report struct {
+	Cluster string  `json:"cluster"`
+	Proofs  []Proof `json:"proofs"`
+}
+
+// Holds says that there is no counterexample.
+func (r *Report) Holds() bool {
+	return !slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Counterexample != nil })
+}
+
+// Proof is about VIPs of one group at one stage of the cluster's life.
+type Proof struct {
+	Group string                `json:"group"`
+	VIPs  []netip.Addr          `json:"vips"`
+	Stage string                `json:"stage"`
+	VRRP  v1alpha1.VRRPSettings `json:"vrrp"`
+	// Nodes are those that can hold the VIPs.
+	Nodes  []string `json:"nodes"`
+	Notes  []string `json:"notes,omitempty"`
+	Checks []Check  `json:"checks"`
+	// Table says who holds the VIPs when; it is not complete where there is a
+	// counterexample.
+	Table []Row `json:"table,omitempty"`
+	// Combinations of parts that work and failed were looked at, and Orders of two
+	// changes after them.
+	Combinations int `json:"combinations"`
+	Orders       int `json:"orders"`
+	// Counterexample is nil where all checks hold.
+	Counterexample *Counterexample `json:"counterexample,omitempty"`
+}
+
+// Options of a proof.
+type Options struct {
+	// Nodes of each group to look at, at most; 0 means MaxNodes.
+	Nodes int
+	// Template is that of keepalived.conf; nil means the shipped one.
+	Template []byte
+	// Told hears now and then how far the proof of a group is; it may be nil.
+	Told func(group string, done, total int)
+}
+
+// Cluster proves or disproves what is to hold of a cluster's VIPs. An error means
+// that a configuration cannot be read.
+func Cluster(c *render.Cluster, o Options) (*Report, error) {
+	setups, err := Setups(c, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}}
+	for i := range setups {
+		list, err := setups[i].Prove(o.Told)
+		if err != nil {
+			return nil, err
+		}
+		r.Proofs = append(r.Proofs, list...)
+	}
+	return r, nil
+}
+
+// Prove proves or disproves what is to hold of the VIPs of one setup: a proof for
+// each that moves by itself, but one for those that come out alike.
+func (s *Setup) Prove(told func(group string, done, total int)) ([]Proof, error) {
+	list, err := units(s)
+	if err != nil {
+		return nil, err
+	}
+	var out []Proof
+	for _, u := range list {
+		p := s.prove(u, told)
+		if n := len(out); n > 0 && alike(out[n-1], p) {
+			out[n-1].VIPs = append(out[n-1].VIPs, p.VIPs...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	if s.Group.Together && len(list) > 1 {
+		if c := apart(list); c != nil {
+			out[0].Counterexample = c
+		}
+	}
+	return out, nil
+}
+
+// prove goes through everything that can happen to a unit.
+func (s *Setup) prove(u *unit, told func(group string, done, total int)) Proof {
+	p := Proof{Group: s.Group.Name, VIPs: slices.Clone(u.vips), Stage: s.Stage, VRRP: s.VRRP, Nodes: []string{}, Notes: s.Notes, Checks: s.checks()}
+	for _, n := range u.nodes {
+		p.Nodes = append(p.Nodes, n.name)
+	}
+	for _, n := range s.Nodes {
+		if !slices.Contains(p.Nodes, n.Facts.Name) {
+			p.Notes = append(slices.Clip(p.Notes), n.Facts.Name+" has no VRRP instance for this VIP, and takes no part")
+		}
+	}
+	if len(u.nodes) == 0 {
+		p.Counterexample = &Counterexample{Check: Serves, Holders: []string{}, Should: "some node", Why: "no node has a VRRP instance for it"}
+		return p
+	}
+	search := u.search(changesInARow)
+	search.run(func(done, total int) {
+		if told != nil {
+			told(s.Group.Name, done, total)
+		}
+	})
+	p.Table, p.Combinations, p.Orders = search.table.rows(), search.combinations, search.orders
+	if search.found != nil {
+		p.Counterexample = u.simplest(search.found)
+	}
+	return p
+}
+
+// simplest looks for a counterexample with fewer changes, even where more parts
+// have failed at first: it is easier to follow.
+func (u *unit) simplest(found *Counterexample) *Counterexample {
+	for row := range len(found.Changes) {
+		s := u.search(row)
+		s.run(nil)
+		if s.found != nil {
+			return s.found
+		}
+	}
+	return found
+}
+
+// alike says whether two proofs differ in the VIP alone.
+func alike(a, b Proof) bool {
+	b.VIPs = a.VIPs
+	return a.Counterexample == nil && reflect.DeepEqual(a, b)
+}
+
+// apart finds a situation in which VIPs that belong together can be on different
+// nodes.
+func apart(list []*unit) *Counterexample {
+	a, b := list[0], list[1]
+	if len(a.nodes) != len(b.nodes) {
+		return nil // who takes part in one of them alone is not fit for either
+	}
+	s := a.search(0)
+	for _, at := range s.situations() {
+		for _, m := range a.field(at).elect(0).settled {
+			for _, n := range b.field(at).elect(0).settled {
+				if m != n {
+					p := &path{start: at}
+					return p.counterexample(&view{a.field(at), at, 0, m | n}, &violation{Together, "one of them, both VIPs",
+						"nothing ties " + a.vips[0].String() + " and " + b.vips[0].String() + " together"})
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package keepalived
+
+import (
+	"fmt"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Health is what is known to work on a node, as far as it decides who holds the
+// VIPs of one group. What is not known does not work.
+type Health struct {
+	// HAProxy is ready, with at least one API server behind it.
+	HAProxy bool
+	// Redirect leads from every API VIP to HAProxy.
+	Redirect bool
+	// API is the local API server.
+	API bool
+	// MachineConfig is the machine config server.
+	MachineConfig bool
+	// DNS is CoreDNS.
+	DNS bool
+	// RouterAnswers and RouterReady are what the router on the group's port says,
+	// whichever controller's it is.
+	RouterAnswers, RouterReady bool
+	// RouterHere is the API's last word: a ready router of the group's own ingress
+	// controller runs here (hard case 21).
+	RouterHere bool
+}
+
+// Says gives what the file of a term of the group says on a node: true is 1.
+//
+// A node that HAProxy alone makes look well gets no points: clients of a VIP
+// without the redirect reach the API server of the node itself, or nothing (hard
+// case 6).
+func (h Health) Says(g *v1alpha1.Group, term string) (bool, error) {
+	path := h.HAProxy && h.Redirect
+	switch term {
+	case termPath:
+		return path, nil
+	case termPathOrAPI:
+		return path || h.API, nil // no failover when one of them restarts (hard case 7)
+	case termMachineConfig:
+		return h.MachineConfig, nil
+	case termDNS:
+		return h.DNS, nil
+	case g.Name + suffixReady:
+		return h.RouterReady, nil
+	case g.Name + suffixHere:
+		return h.RouterHere, nil
+	case g.Name + suffixAway:
+		return !h.RouterAnswers, nil
+	}
+	return false, fmt.Errorf("nobody knows the term %q of group %s", term, g.Name)
+}
