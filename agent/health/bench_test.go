@@ -60,7 +60,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 	dir := memory(b)
 	s := newService(b, true)
 	s.status.Store(http.StatusInternalServerError)
-	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, keepalived.QuickTimeout))
+	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, keepalived.Quick))
 	flip(b, dir, time.Millisecond, func(ok bool) {
 		status := http.StatusInternalServerError
 		if ok {

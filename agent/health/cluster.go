@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -23,37 +22,35 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 		case g.Role == v1alpha1.GroupIngress:
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
 			out = append(out,
-				get(RouterReady(g.Name), "http", port, "/healthz/ready", keepalived.QuickTimeout),
-				get(RouterAnswers(g.Name), "http", port, "/healthz", keepalived.QuickTimeout))
+				get(RouterReady(g.Name), "http", port, "/healthz/ready", keepalived.Quick),
+				get(RouterAnswers(g.Name), "http", port, "/healthz", keepalived.Quick))
 		case g.Role == v1alpha1.GroupDNS:
-			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.QuickTimeout))
+			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.Quick))
 		case role == v1alpha1.RoleBootstrap:
 			out = append(out,
-				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.PatientTimeout),
-				every(FactIronic, Connect(s.Ports.Ironic), keepalived.QuickTimeout))
+				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
+				every(FactIronic, Connect(s.Ports.Ironic), keepalived.Quick))
 		default:
 			out = append(out,
-				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.QuickTimeout),
-				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.PatientTimeout),
-				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.PatientTimeout))
+				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.Brisk),
+				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
+				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.Patient))
 		}
 	}
 	return out
 }
 
-func get(name, scheme string, port int, path string, timeout time.Duration) Check {
+func get(name, scheme string, port int, path string, pace keepalived.Pace) Check {
 	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
-	c := every(name, h.Probe, timeout)
+	c := every(name, h.Probe, pace)
 	c.Close = h.Close
 	return c
 }
 
-// every is the pace of all checks: four probes a second, and a refusal confirmed
-// within 300 ms of its start.
-func every(name string, probe func(context.Context) error, timeout time.Duration) Check {
+func every(name string, probe func(context.Context) error, pace keepalived.Pace) Check {
 	return Check{
-		Name: name, Probe: probe, Timeout: timeout,
-		Interval: keepalived.CheckInterval, Confirm: keepalived.CheckConfirm,
-		Rise: keepalived.CheckTimes, Fall: keepalived.CheckTimes,
+		Name: name, Probe: probe,
+		Interval: pace.Interval, Confirm: pace.Confirm, Timeout: pace.Timeout,
+		Rise: pace.Times, Fall: pace.Times,
 	}
 }

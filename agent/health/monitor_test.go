@@ -57,8 +57,8 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	dir := t.TempDir()
 	haproxy, api := newService(t, false), newService(t, true)
 	board := runMonitor(t, openTrack(t, dir),
-		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, patience),
-		every(FactAPI, newProbe(t, api.local()).Probe, patience))
+		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}),
+		every(FactAPI, newProbe(t, api.local()).Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
 	says := func(path, orAPI string) {
 		t.Helper()
 		await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
@@ -88,7 +88,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 func TestHardCase08ReadyzTurns500(t *testing.T) {
 	s := newService(t, true)
 	h := newProbe(t, s.local()+"/readyz")
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, patience))
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
 	is := func(ok bool) func() bool {
 		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
 	}
@@ -160,7 +160,7 @@ func TestHAProxyReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, patience))
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
 	p, err := supervise.Start(supervise.Command{Path: "/usr/sbin/haproxy", Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
 	if err != nil {
 		t.Fatal(err)

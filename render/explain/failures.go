@@ -63,7 +63,7 @@ func (f *failures) installation() []Failure {
 		Seen: "Connections to its API server are lost. New ones fail until its keepalived says goodbye; the control plane serves them then.",
 	}
 	if f.cluster.OwnsBootstrap() {
-		end.MovedMS = after(keepalived.RefusalNoticed+keepalived.GoneAfter, f.GoodbyeMS)
+		end.MovedMS = after(keepalived.Quick.Refused()+keepalived.GoneAfter, f.GoodbyeMS)
 	}
 	return []Failure{end, {
 		What: "The bootstrap host loses power", MovedMS: f.DeadMS,
@@ -87,20 +87,20 @@ func (f *failures) api() ([]Failure, error) {
 		return nil, err
 	}
 	return []Failure{
-		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(keepalived.RefusalNoticed, f.BetterMS)},
-		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(keepalived.HangNoticed(keepalived.QuickTimeout), f.BetterMS)},
+		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(keepalived.Brisk.Refused(), f.BetterMS)},
+		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(keepalived.Brisk.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
 		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy tries a new one elsewhere after %d ms at most, and leaves the server out after %d ms; the VIP stays.", ms(lb.connect), ms(lb.out)), 0},
-		{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(keepalived.RefusalNoticed, f.BetterMS)},
+		{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(keepalived.Quick.Refused(), f.BetterMS)},
 		{"Every API server is away", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0},
 	}, nil
 }
 
 func (f *failures) ingress() []Failure {
 	return []Failure{
-		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(keepalived.RefusalNoticed, f.GoodbyeMS)},
-		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(keepalived.HangNoticed(keepalived.QuickTimeout), f.GoodbyeMS)},
-		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(keepalived.RefusalNoticed, f.BetterMS)},
+		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(keepalived.Quick.Refused(), f.GoodbyeMS)},
+		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(keepalived.Quick.Hung(), f.GoodbyeMS)},
+		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(keepalived.Quick.Refused(), f.BetterMS)},
 		{"No router answers on any node", "Nobody holds the VIP: connections time out.", 0},
 		{"The API is away", "Nothing. What it said last about whose routers run where stands.", 0},
 	}
@@ -108,8 +108,8 @@ func (f *failures) ingress() []Failure {
 
 func (f *failures) dns() []Failure {
 	return []Failure{
-		{"CoreDNS dies on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.RefusalNoticed, f.BetterMS)},
-		{"CoreDNS hangs on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.HangNoticed(keepalived.QuickTimeout), f.BetterMS)},
+		{"CoreDNS dies on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.Quick.Refused(), f.BetterMS)},
+		{"CoreDNS hangs on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.Quick.Hung(), f.BetterMS)},
 	}
 }
 

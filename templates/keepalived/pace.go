@@ -2,31 +2,37 @@ package keepalived
 
 import "time"
 
-// How the agent looks at its node, which decides how soon a priority changes.
-const (
-	// CheckInterval is the time between the starts of two probes of a service,
-	// CheckConfirm that while a change waits for its confirmation.
-	CheckInterval = 250 * time.Millisecond
-	CheckConfirm  = 50 * time.Millisecond
-	// CheckTimes is how many probes in a row make a change.
-	CheckTimes = 2
-	// QuickTimeout bounds probes of services that answer from memory,
-	// PatientTimeout those of services that may be slow for a while, when a node
-	// starts or etcd elects.
-	QuickTimeout   = time.Second
-	PatientTimeout = 3 * time.Second
+// Pace is how the agent looks at a service of its node, which decides how soon a
+// priority changes.
+type Pace struct {
+	// Interval is the time between the starts of two probes, Confirm that while a
+	// change waits for its confirmation. Timeout bounds a probe.
+	Interval, Confirm, Timeout time.Duration
+	// Times is how many probes in a row make a change.
+	Times int
+}
+
+// The paces of checks.
+var (
+	// Brisk is for HAProxy, which all clients of the API VIP go through. It answers
+	// from memory, and over a connection that is kept open: an answer takes less
+	// than a millisecond. Two that take longer than its time-out, in a row, are no
+	// answer (docs/timing.md has what busy machines did).
+	Brisk = Pace{Interval: 100 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 100 * time.Millisecond, Times: 2}
+	// Quick is for other services that answer from memory.
+	Quick = Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Times: 2}
+	// Patient is for services that may be slow for a while, when a node starts or
+	// etcd elects.
+	Patient = Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 3 * time.Second, Times: 2}
 )
+
+// Refused is how long it takes at most to notice a service that refuses.
+func (p Pace) Refused() time.Duration { return p.Interval + time.Duration(p.Times-1)*p.Confirm }
+
+// Hung is how long it takes at most to notice a service that does not answer.
+func (p Pace) Hung() time.Duration { return p.Interval + time.Duration(p.Times)*p.Timeout }
 
 // GoneAfter is how long the bootstrap's services must be away to be gone for
 // good. An API server that shuts down says so in readyz and goes on serving for
 // much longer than that.
 const GoneAfter = 3 * time.Second
-
-// RefusalNoticed is how long it takes at most to notice a service that refuses,
-// HangNoticed one that does not answer within the time-out of its probe.
-const RefusalNoticed = CheckInterval + (CheckTimes-1)*CheckConfirm
-
-// HangNoticed gives the time for a service whose probes have that time-out.
-func HangNoticed(timeout time.Duration) time.Duration {
-	return CheckInterval + CheckTimes*timeout
-}
