@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -182,22 +181,18 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A VIP that nobody has: requests hang, as many as may, without a thread each.
+// A VIP that nobody has: as many requests hang as may, and more are not sent.
 func TestBounded(t *testing.T) {
 	_, client := newNodes(t)
 	silence(t, client, "192.0.2.9")
-	threads := pprof.Lookup("threadcreate").Count()
-	p := start(t, Config{Target: Target{URL: "https://192.0.2.9:6443/", Dial: client.DialContext, Timeout: 500 * time.Millisecond}, Every: 5 * time.Millisecond})
+	p := start(t, Config{Target: Target{URL: "https://192.0.2.9:6443/", Dial: client.DialContext, Timeout: 3 * time.Second}})
 	p.mu.Lock()
-	p.bound = 50
+	p.bound = 20
 	p.mu.Unlock()
 	waitFor(t, "a request too many", func() bool { return strings.Contains(p.lastLoss(), errCrowded.Error()) })
 	r := p.End()
-	if e := r.Errors(); r.Lost() != len(r.Requests) || e[errUnanswered.Error()] < 50 || len(e) != 2 {
+	if e := r.Errors(); r.Lost() != len(r.Requests) || e[errUnanswered.Error()] < 20 || len(e) != 2 {
 		t.Errorf("%d requests: %v", len(r.Requests), e)
-	}
-	if more := pprof.Lookup("threadcreate").Count() - threads; more > 40 {
-		t.Errorf("%d more threads for 50 requests at once", more)
 	}
 }
 
@@ -208,7 +203,7 @@ func TestUnanswered(t *testing.T) {
 	waitFor(t, "the time-out", func() bool { return strings.Contains(p.lastLoss(), errUnanswered.Error()) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.Await(ctx, 1); err == nil || !strings.Contains(err.Error(), "no answer within") {
+	if err := p.Await(ctx, 1); err == nil || !strings.Contains(err.Error(), "the last that was lost") {
 		t.Errorf("waiting for an answer: %v", err)
 	}
 	r := p.End()

@@ -53,8 +53,13 @@ func TestMeasuredPowerLoss(t *testing.T) {
 	r := &Report{Profiles: []string{"classic", "fast"}, Reference: "classic", Scenarios: []Scenario{{Name: "power-loss",
 		Title: "The holder loses power", What: "Keepalived alone, on three nodes.", VIP: "192.0.2.5"}}}
 	for _, profile := range r.Profiles {
-		run := powerLoss(t, profiles[profile])
-		if run.Outage <= 0 || run.Lost == 0 || run.Asked <= run.Lost || run.Slowest <= 0 {
+		run, alone := powerLoss(t, profiles[profile])
+		// A client that had no time itself may not have noticed, nor one of a node
+		// that happened to give the VIP away at that moment.
+		if !alone {
+			t.Logf("%s: another node held the VIP as well, or instead", profile)
+		}
+		if (run.Outage <= 0 || run.Lost == 0) && run.Pause < tolerated && alone || run.Asked <= run.Lost || run.Slowest <= 0 {
 			t.Errorf("%s: outage %v, lost %d of %d", profile, run.Outage, run.Lost, run.Asked)
 		}
 		r.Scenarios[0].Results = append(r.Scenarios[0].Results, Result{Profile: profile, Runs: []Run{run}})
@@ -74,8 +79,9 @@ func TestMeasuredPowerLoss(t *testing.T) {
 	}
 }
 
-// powerLoss takes the holder's power away under a client's eyes.
-func powerLoss(t *testing.T, settings string) Run {
+// powerLoss takes the holder's power away under a client's eyes. It says whether
+// that node alone held the VIP then.
+func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 	t.Helper()
 	vip := netip.MustParseAddr("192.0.2.5")
 	members := map[string]daemon.Member{}
@@ -102,7 +108,7 @@ func powerLoss(t *testing.T, settings string) Run {
 		t.Fatal(err)
 	}
 	defer w.End()
-	holder := c.Holder()
+	c.Holder()
 	p, err := probe.Start(probe.Config{Target: probe.Target{URL: "http://192.0.2.5/", Dial: client.DialContext}, Since: start})
 	if err != nil {
 		t.Fatal(err)
@@ -119,20 +125,30 @@ func powerLoss(t *testing.T, settings string) Run {
 	// The client's kernel keeps what it learned by ARP for a second, whatever it
 	// hears (arp(7), locktime).
 	await(300)
+	holder := c.Holder()
 	fault := p.Now()
 	w.Off(holder)
 	c.Crash(holder)
+	gone := p.Now()
 	await(20)
 	timeline, err := w.End()
 	if err != nil {
 		t.Fatal(err)
 	}
 	result := p.End()
-	last := result.Requests[len(result.Requests)-1].From
-	if first := result.Requests[0].From; first != holder || last == holder || !slices.Contains(names, last) {
-		t.Errorf("%q answered first, and %q last; the holder was %s", first, last, holder)
+	for _, q := range result.Requests {
+		if q.Err == "" && (!slices.Contains(names, q.From) || q.From == holder && q.Sent > gone) {
+			t.Errorf("%q answered %v after the start; %s was off after %v", q.From, q.Sent, holder, gone)
+		}
 	}
-	return Measured(result, timeline, fault, 50*ms1)
+	run = Measured(result, timeline, fault, 50*ms1)
+	var had []string
+	for _, s := range run.Spans {
+		if s.From <= fault && s.To >= fault {
+			had = append(had, s.Node)
+		}
+	}
+	return run, slices.Equal(had, []string{holder})
 }
 
 // serve answers with the name of the node.
