@@ -25,6 +25,7 @@ import (
 	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	template "github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // StateName is the name that State is published under.
@@ -176,9 +177,10 @@ func (j *Job) watch(ctx context.Context) {
 	defer checks.Wait()
 	var probe *health.HTTP
 	port := 0
+	pace := keepalived.Brisk // as the keepalived job asks
 	check := health.Check{
-		Name: health.FactHAProxy, Rise: 1, Fall: 2, Timeout: time.Second,
-		Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Metrics: j.Checks,
+		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
+		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,
 		Probe: func(ctx context.Context) error {
 			if now := j.readyPort(); now != port {
 				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))

@@ -53,12 +53,15 @@ func await(t testing.TB, what string, condition func() bool) {
 	}
 }
 
+// unhurried is for services whose first answer may take long on a busy machine.
+var unhurried = keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}
+
 func TestMonitorWritesTrackFiles(t *testing.T) {
 	dir := t.TempDir()
 	haproxy, api := newService(t, false), newService(t, true)
 	board := runMonitor(t, openTrack(t, dir),
-		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}),
-		every(FactAPI, newProbe(t, api.local()).Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
+		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, unhurried),
+		every(FactAPI, newProbe(t, api.local()).Probe, unhurried))
 	says := func(path, orAPI string) {
 		t.Helper()
 		await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
@@ -88,7 +91,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 func TestHardCase08ReadyzTurns500(t *testing.T) {
 	s := newService(t, true)
 	h := newProbe(t, s.local()+"/readyz")
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, unhurried))
 	is := func(ok bool) func() bool {
 		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
 	}
@@ -160,7 +163,7 @@ func TestHAProxyReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}))
+	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, unhurried))
 	p, err := supervise.Start(supervise.Command{Path: "/usr/sbin/haproxy", Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
 	if err != nil {
 		t.Fatal(err)
