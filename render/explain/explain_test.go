@@ -117,13 +117,13 @@ func TestFailures(t *testing.T) {
 	}{
 		{fast, "api", "running", "loses power", 374},
 		{fast, "api", "running", "good order", 74},
-		{fast, "api", "running", "HAProxy crashes", 300 + 374},
-		{fast, "api", "running", "HAProxy hangs", 250 + 2*1000 + 374},
+		{fast, "api", "running", "HAProxy crashes", 150 + 374},
+		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 374},
 		{fast, "api", "running", "API server restarts", 0},
 		{fast, "ingress", "running", "router dies", 300 + 69},
 		{fast, "ingress", "running", "shuts down in good order", 300 + 369},
 		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 74},
-		{classic, "api", "running", "HAProxy crashes", 300 + 3735},
+		{classic, "api", "running", "HAProxy crashes", 150 + 3735},
 		{classic, "ingress", "running", "router dies", 300 + 688},
 		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 0},
 	}
