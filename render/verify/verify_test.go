@@ -39,6 +39,7 @@ platform:
 const (
 	bareMetal  = `baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}`
 	openStack  = `openstack: {apiVIPs: [192.0.2.2, "2001:db8::2"], ingressVIPs: [192.0.2.3, "2001:db8::3"], loadBalancer: {type: UserManaged}}`
+	onlyIPv6   = `baremetal: {apiVIPs: ["2001:db8::2"], ingressVIPs: ["2001:db8::3"], loadBalancer: {type: UserManaged}}`
 	oldTimes   = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: classic}}\n"
 	everybody  = -1
 	anyChanges = -1
@@ -130,7 +131,7 @@ func TestBrokenRules(t *testing.T) {
 			edits: []change{{0, `192.0.2.5 min_ttl 255`, ""}, {1, `192.0.2.5 min_ttl 255`, ""}},
 			check: verify.OneHolder, holders: `master-2`, should: "^one of them", why: "no peer of|no adverts from"},
 		{name: "adverts of one node look as if they came from afar", group: "api", stage: "running",
-			edits: []change{{1, `unicast_ttl 255\n`, "\n"}},
+			edits: []change{{1, `unicast_ttl 255`, "unicast_ttl 64"}},
 			check: verify.OneHolder, holders: `master-1`, should: "^one of them", why: "with TTL 64"},
 		{name: "one node sends to everybody", group: "api", stage: "running",
 			edits: []change{{1, `(?s)unicast_src_ip.*?}`, ""}},
