@@ -186,6 +186,6 @@ func difference(a *Instance, node *player, i int) string {
 	case !b.sendsTo(a.Source):
 		return fmt.Sprintf("%s is no peer of %s", a.Source, node.name)
 	default:
-		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, max(b.TTL, systemTTL))
+		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, b.sentTTL())
 	}
 }

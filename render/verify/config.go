@@ -54,7 +54,7 @@ type Instance struct {
 	// Source is the address that adverts come from; not valid unless given.
 	Source netip.Addr
 	Peers  []Peer
-	// TTL of adverts to peers; 0 is the system's.
+	// TTL of adverts to peers; 0 where the configuration does not say.
 	TTL int
 	// Group is the multicast address of adverts, if it is not VRRP's own.
 	Group  netip.Addr
@@ -67,10 +67,6 @@ type Peer struct {
 	Address netip.Addr
 	MinTTL  int
 }
-
-// systemTTL is what unicast adverts have unless the configuration says
-// otherwise (net.ipv4.ip_default_ttl).
-const systemTTL = 64
 
 // Bounds of a priority that changes with checks: 0 says goodbye and 255 is for
 // the owner of the address (RFC 9568 section 5.2.4).
@@ -105,16 +101,25 @@ func (a *Instance) sendsTo(to netip.Addr) bool {
 // accepts says whether unicast adverts of from are taken: where peers have a
 // minimum of TTL, those of others are dropped.
 func (a *Instance) accepts(from *Instance) bool {
-	ttl := from.TTL
-	if ttl == 0 {
-		ttl = systemTTL
-	}
 	choosy := false
 	for _, p := range a.Peers {
 		if p.Address == from.Source {
-			return ttl >= p.MinTTL
+			return from.sentTTL() >= p.MinTTL
 		}
 		choosy = choosy || p.MinTTL > 0
 	}
 	return !choosy
+}
+
+// sentTTL is what unicast adverts have. Unless the configuration says it,
+// keepalived 2.2.7 gives them the most that there is with IPv4, and leaves IPv6 to
+// the kernel (net.ipv6.conf.*.hop_limit).
+func (a *Instance) sentTTL() int {
+	switch {
+	case a.TTL != 0:
+		return a.TTL
+	case a.Source.Is4():
+		return 255
+	}
+	return 64
 }

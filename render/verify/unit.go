@@ -16,9 +16,10 @@ type unit struct {
 	nodes []*player
 	// hears[x][y] says, instance by instance, whether x hears y.
 	hears [][][]bool
-	// strict says that the order of addresses is looked at: with VIPs that nodes
-	// claim at their start it decides. Else two nodes that both hold a VIP with
-	// one priority may each be the one that keeps it.
+	// strict says that the order of addresses is looked at. It decides between nodes
+	// that hold the VIP with one priority, which matters where a node claims it at
+	// its start, and where nodes do not hear each other. Where all hear each other
+	// one of them keeps it, and either is tried.
 	strict bool
 }
 
@@ -125,6 +126,14 @@ func newPlayer(g *v1alpha1.Group, n *v1alpha1.Node, c *Config, vips []netip.Addr
 	if len(p.instances) == 0 {
 		return nil, nil
 	}
+	for i := range p.instances {
+		// Multicast adverts come from the primary address of the interface.
+		if in := &p.instances[i]; !in.Source.IsValid() {
+			if b, ok := n.Bind(in.VIP.Addr()); ok {
+				in.Source = b.Source.Addr()
+			}
+		}
+	}
 	p.classes = p.kind.classes()
 	for _, class := range p.classes {
 		var both [2]standing
@@ -191,6 +200,7 @@ func (u *unit) listen() {
 			for i := range a.instances {
 				ok := x != y && i < len(b.instances) && a.instances[i].hears(&b.instances[i])
 				u.hears[x][y] = append(u.hears[x][y], ok)
+				u.strict = u.strict || x != y && !ok
 			}
 		}
 	}
