@@ -48,8 +48,12 @@ func (n *Node) serviceList() (out []service) {
 		})
 	}
 	if n.API != nil {
+		stop := n.API.Stop
+		if n.Role == v1alpha1.RoleBootstrap {
+			stop = n.cluster.EndBootstrap // what the end of its API server is
+		}
 		out = append(out, service{
-			name: APIServer, running: n.API.Running, stop: n.API.Stop,
+			name: APIServer, running: n.API.Running, stop: stop,
 			start: func(ctx context.Context) error { return errors.Join(n.API.Launch(), n.API.AwaitReady(ctx)) },
 		})
 	}
