@@ -65,7 +65,7 @@ type Cluster struct {
 // would have put there, and then every node's boot, from its network to its pods.
 // What it built is gone again if it fails or ctx ends. The caller must Close it.
 func New(ctx context.Context, cfg Config) (c *Cluster, err error) {
-	if err := cfg.Programs.Check(); err != nil {
+	if err := errors.Join(cfg.Programs.Check(), checkWatches(len(cfg.Plan.Nodes))); err != nil {
 		return nil, err
 	}
 	if cfg.Progress == nil {

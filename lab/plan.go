@@ -50,6 +50,14 @@ const MaxNodes = 32
 // and get the first addresses of the machine networks that nothing has. The error
 // says which option does not go with the cluster.
 func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
+	for _, role := range sortedKeys(o.Counts) {
+		if n := o.Counts[role]; n < 0 || n > MaxNodes {
+			return nil, fmt.Errorf("%d nodes of the pool %q: a lab has 0 to %d nodes", n, role, MaxNodes)
+		}
+		if !slices.Contains(c.Roles, role) || role == v1alpha1.RoleBootstrap {
+			return nil, fmt.Errorf("this cluster has no pool %q of nodes", role)
+		}
+	}
 	p := &planner{config: c.Config, used: map[netip.Addr]bool{}}
 	p.reserve()
 	plan := &Plan{}
@@ -69,14 +77,6 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 			return nil, err
 		}
 		plan.Nodes = append(plan.Nodes, nodes...)
-	}
-	for _, role := range sortedKeys(o.Counts) {
-		if n := o.Counts[role]; n < 0 {
-			return nil, fmt.Errorf("%d nodes of the pool %q", n, role)
-		}
-		if !slices.Contains(c.Roles, role) || role == v1alpha1.RoleBootstrap {
-			return nil, fmt.Errorf("this cluster has no pool %q of nodes", role)
-		}
 	}
 	if o.Bootstrap && !c.OwnsBootstrap() {
 		return nil, errors.New("OpenShift has the bootstrap host of this cluster, and vipgen renders nothing for it: that takes loadBalancer.type UserManaged")

@@ -88,7 +88,7 @@ func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	l, err := control.Start(ctx, o)
 	if err != nil {
-		return interrupted(ctx, err)
+		return interrupted(ctx, o.Place, err)
 	}
 	err = a.showLab(ctx, l, o, events, ready)
 	fmt.Fprintf(a.err, "removing the lab %s\n", o.Place.Name)
@@ -100,8 +100,8 @@ func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
 }
 
 // interrupted is what comes of a lab that was not finished.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+func interrupted(ctx context.Context, place control.Place, err error) error {
+	if ctx.Err() != nil && !place.Used() {
 		return errors.New("interrupted; nothing is left of the lab")
 	}
 	return err
@@ -112,6 +112,14 @@ func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o 
 	cluster, err := a.quietCluster(installConfig, &up.input)
 	if err != nil {
 		return o, err
+	}
+	name := up.name
+	if name == "" {
+		name = clusterName(cluster)
+	}
+	place, err := control.At(up.dir, name)
+	if err != nil {
+		return o, usage(c, err)
 	}
 	plan, err := lab.NewPlan(cluster, up.plan)
 	if err != nil {
@@ -126,14 +134,6 @@ func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o 
 	}
 	if programs.CoreDNS == "" {
 		fmt.Fprintln(a.err, "warning: coredns is not found, so nodes have no DNS server: build it with 'make tools' in a checkout of vipgen, or name it with --coredns")
-	}
-	name := up.name
-	if name == "" {
-		name = clusterName(cluster)
-	}
-	place, err := control.At(up.dir, name)
-	if err != nil {
-		return o, usage(c, err)
 	}
 	return control.Options{Place: place, Config: lab.Config{Cluster: cluster, Plan: plan, Programs: programs, RealAPI: up.realAPI}}, nil
 }

@@ -47,7 +47,7 @@ func At(base, name string) (Place, error) {
 func Find(base, name string) (Place, error) {
 	if name != "" {
 		p, err := At(base, name)
-		if err == nil && !p.used() {
+		if err == nil && !p.Used() {
 			err = &NoLabError{base, name}
 		}
 		return p, err
@@ -82,7 +82,7 @@ func All(base string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if p := (Place{base, e.Name()}); e.IsDir() && p.used() {
+		if p := (Place{base, e.Name()}); e.IsDir() && p.Used() {
 			names = append(names, e.Name())
 		}
 	}
@@ -98,7 +98,8 @@ func (p Place) socket() string { return filepath.Join(p.Dir(), "socket") }
 // Log is the file with what happens in the lab.
 func (p Place) Log() string { return filepath.Join(p.Dir(), "log") }
 
-func (p Place) used() bool {
+// Used says whether a lab is there, or left something.
+func (p Place) Used() bool {
 	_, err := os.Lstat(filepath.Join(p.Dir(), recordFile))
 	return err == nil
 }
@@ -174,7 +175,7 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 		case err != nil:
 			return nil, cleaned, err
 		}
-		if p.used() {
+		if p.Used() {
 			err := p.remove()
 			lock.Close()
 			if err != nil {

@@ -86,7 +86,7 @@ func (p Place) absent(err error) error {
 		return errors.Join(err, e)
 	case running:
 		return fmt.Errorf("the lab %s is being built or removed", p.Name)
-	case p.used():
+	case p.Used():
 		return fmt.Errorf("the lab %s does not run any more, and its process did not clean up: 'vipgen lab down' does", p.Name)
 	default:
 		return &NoLabError{p.Base, p.Name}
