@@ -41,15 +41,32 @@ func (v labView) lines(s *control.Status) []string {
 	out = append(out, v.table(v.vips(s))...)
 	out = append(out, "")
 	out = append(out, v.table(v.nodes(s))...)
-	for _, n := range s.Nodes {
-		for _, why := range n.Idle {
-			out = append(out, v.row(nil, cell{n.Name + " stays out: " + why, warned}))
-		}
+	for _, line := range idle(s) {
+		out = append(out, v.row(nil, cell{line, warned}))
 	}
 	if len(s.CutOff) > 0 {
 		out = append(out, v.row(nil, cell{"the network is cut: " + strings.Join(s.CutOff, ", ") + " | the others", bad}))
 	}
 	return out
+}
+
+// idle says which nodes take no part in an election and why, a line for each
+// reason.
+func idle(s *control.Status) (lines []string) {
+	nodes := map[string][]string{}
+	var reasons []string
+	for _, n := range s.Nodes {
+		for _, why := range n.Idle {
+			if nodes[why] == nil {
+				reasons = append(reasons, why)
+			}
+			nodes[why] = append(nodes[why], n.Name)
+		}
+	}
+	for _, why := range reasons {
+		lines = append(lines, "left out: "+strings.Join(nodes[why], ", ")+": "+why)
+	}
+	return lines
 }
 
 // legend explains the points of priorities.

@@ -56,7 +56,7 @@ master-0  master  on       api    60 = 40+20  -        1 of 2    2         -
 master-1  master  off      -      -           -        -         0         -
 worker-0  worker  cut off  -      -           fault    -         0         coredns, router
 worker-1  worker  no link  -      -           -        -         0         -
-worker-0 stays out: the others\ndo not know it
+left out: worker-0: the others\ndo not know it
 the network is cut: worker-0 | the others
 
 +20    HAProxy is ready  api
