@@ -112,7 +112,7 @@ func (p *Plan) distinct() error {
 		names[m.Name] = true
 		for _, a := range m.Addresses {
 			if other := addresses[a.Addr()]; other != "" {
-				return fmt.Errorf("%s and %s have the address %v both, and a lab has them at the same time", other, m.Name, a.Addr())
+				return fmt.Errorf("%s and %s have the address %v both: a rendezvous host is the bootstrap first and a node later, and a lab has either", other, m.Name, a.Addr())
 			}
 			addresses[a.Addr()] = m.Name
 		}

@@ -384,7 +384,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 		return len(n.Priorities) == 1 && n.Priorities[0].Fault
 	})
 	r.must("heal")
-	s = r.await("everything to be back", func(s *control.Status) bool {
+	r.await("everything to be back", func(s *control.Status) bool {
 		return allHeld(s) && !slices.ContainsFunc(s.Nodes, func(n control.Node) bool { return len(n.Stopped) > 0 })
 	})
 	if out, code := r.run("start-service", first, "rooter"); code != exitInput || !strings.Contains(out, "it has coredns, haproxy, keepalived, mdns-publisher, api-server, machine-config-server") {
