@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -50,38 +49,11 @@ var packages = []struct{ program, name string }{
 	{"unshare", "util-linux"},
 }
 
-const (
-	// inotifyLimit holds how many inotify instances the programs of one user may
-	// have, on this machine as in all of its namespaces; leastInotify is what a lab
-	// takes with room to spare. A keepalived that gets none goes on without its
-	// track files, so that a lab short of them would show what no cluster does.
-	inotifyLimit = "/proc/sys/fs/inotify/max_user_instances"
-	leastInotify = 512
-)
-
-func checkInotify() error {
-	data, err := os.ReadFile(inotifyLimit)
-	if err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil {
-		return fmt.Errorf("%s: %w", inotifyLimit, err)
-	}
-	if n < leastInotify {
-		return fmt.Errorf("the kernel lets root have %d inotify instances, and a lab needs more: sysctl -w fs.inotify.max_user_instances=1024", n)
-	}
-	return nil
-}
-
 // Check says what this machine lacks for a lab, all of it, and how to get it.
 func (p Programs) Check() error {
 	var missing []error
 	if os.Geteuid() != 0 {
 		missing = append(missing, errors.New("a lab makes network namespaces, which needs root: run it with sudo"))
-	}
-	if err := checkInotify(); err != nil {
-		missing = append(missing, err)
 	}
 	for _, k := range packages {
 		if _, err := exec.LookPath(k.program); err != nil {

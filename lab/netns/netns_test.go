@@ -284,3 +284,38 @@ func TestDoReturnsTheError(t *testing.T) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
+
+// Remove takes what a network left whose process is gone, and nothing else.
+func TestRemove(t *testing.T) {
+	var made []string
+	n, err := NewRecorded(func(namespace string) error {
+		made = append(made, namespace)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(n.made) })
+	addNode(t, n, "a", "192.0.2.1/24")
+	if err := Remove(os.Getpid(), append(made, "vg1-1-hub")...); err == nil || !strings.Contains(err.Error(), "is no namespace") {
+		t.Errorf("a foreign name: %v", err)
+	}
+	if found := left(t, n.prefix); len(found) != 2 || len(made) != 2 {
+		t.Fatalf("made %v, there are %v", made, found)
+	}
+	if err := Remove(os.Getpid(), append(made, n.prefix+"-n-gone")...); err != nil {
+		t.Error(err)
+	}
+	if found := left(t, n.prefix); len(found) != 0 {
+		t.Errorf("left behind: %v", found)
+	}
+	n.made = nil
+}
+
+// A namespace that cannot be recorded is not made.
+func TestUnrecorded(t *testing.T) {
+	want := errors.New("no room")
+	if _, err := NewRecorded(func(string) error { return want }); !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}

@@ -1,0 +1,153 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// place is one of a lab that made nothing, and is not there.
+func place(t *testing.T, base, name string) Place {
+	t.Helper()
+	p, err := At(base, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// leave makes what a lab leaves that was killed.
+func leave(t *testing.T, p Place, namespaces ...string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(p.Dir(), "cluster", "nodes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range namespaces {
+		if err := r.add(p.Dir(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.write(p.Dir()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	base := t.TempDir()
+	var none *NoLabError
+	if _, err := Find(base, ""); !errors.As(err, &none) {
+		t.Errorf("no lab: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(base, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	leave(t, place(t, base, "one"))
+	if p, err := Find(base, ""); err != nil || p.Name != "one" {
+		t.Errorf("the only lab: %v, %v", p, err)
+	}
+	if _, err := Find(base, "other"); !errors.As(err, &none) {
+		t.Errorf("a directory that is no lab's: %v", err)
+	}
+	leave(t, place(t, base, "two"))
+	if _, err := Find(base, ""); err == nil || !strings.Contains(err.Error(), "--name, one or two") {
+		t.Errorf("two labs: %v", err)
+	}
+	if p, err := Find(base, "two"); err != nil || p.Name != "two" {
+		t.Errorf("one of two: %v, %v", p, err)
+	}
+}
+
+func TestTake(t *testing.T) {
+	base := t.TempDir()
+	p := place(t, base, "demo")
+	lock, cleaned, err := p.take()
+	if err != nil || cleaned {
+		t.Fatalf("taking a new place: %t, %v", cleaned, err)
+	}
+	leave(t, p)
+	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("a place that is taken: %v", err)
+	}
+	if running, err := p.Running(); !running || err != nil {
+		t.Errorf("running: %t, %v", running, err)
+	}
+	lock.Close()
+	if _, err := p.Ask(t.Context(), Request{Do: DoStatus}); err == nil || !strings.Contains(err.Error(), "does not run any more") {
+		t.Errorf("asking a lab that was killed: %v", err)
+	}
+	lock, cleaned, err = p.take()
+	if err != nil || !cleaned {
+		t.Fatalf("taking what a lab left: %t, %v", cleaned, err)
+	}
+	lock.Close()
+	foreign := filepath.Join(p.Dir(), "notes")
+	if err := os.WriteFile(foreign, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
+		t.Errorf("somebody else's directory: %v", err)
+	}
+	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is no lab's directory") {
+		t.Errorf("removing somebody else's directory: %v", err)
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is recorded and cannot be the lab's keeps everything from being removed.
+func TestForeignNamesAreLeftAlone(t *testing.T) {
+	for _, name := range []string{"vg1-1-hub", "host", "../../etc", "vg" + strings.Repeat("9", 9) + "-1-n-a"} {
+		p := place(t, t.TempDir(), "demo")
+		leave(t, p, name)
+		if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is no namespace that process") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !p.Used() {
+			t.Errorf("%s: the record is gone", name)
+		}
+	}
+}
+
+// Nothing of an earlier run of the kernel is there still, whatever its name.
+func TestReboot(t *testing.T) {
+	p := place(t, t.TempDir(), "demo")
+	leave(t, p)
+	r, err := readRecord(p.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.BootID, r.Namespaces = "another", []string{"vg1-1-hub"}
+	if err := r.write(p.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if ran, err := p.Down(t.Context()); ran || err != nil {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+	if _, err := os.Stat(p.Dir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory: %v", err)
+	}
+}
+
+// Whoever has the place and does not end is named.
+func TestDownOfWhatDoesNotEnd(t *testing.T) {
+	p := place(t, t.TempDir(), "demo")
+	lock, _, err := p.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if ran, err := p.Down(ctx); !ran || err == nil || !strings.Contains(err.Error(), "does not end: end it with SIGKILL") {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+}

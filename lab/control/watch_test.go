@@ -1,0 +1,64 @@
+package control
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each look is a tenth of a second after the one before.
+func TestHolders(t *testing.T) {
+	tests := []struct {
+		name, looks string // holders by look
+		events      []string
+		failover    *Failover
+	}{
+		{"first", "- a a", []string{"a has it"}, nil},
+		{"failover", "a - - - b", []string{"a has it", "nobody has it, a had it before", "b has it, 0.30 s after a"}, &Failover{From: "a", To: "b", Gap: 0.3}},
+		{"lost and back", "a - a", []string{"a has it", "nobody has it, a had it before", "a has it, back after 0.10 s"}, &Failover{From: "a", To: "a", Gap: 0.1}},
+		{"handover", "a b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
+		{"both for a moment", "a a+b b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
+		{"both", "a a+b a+b b", []string{"a has it", "TWO HOLDERS, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
+		{"both, and back", "a a+b a+b a", []string{"a has it", "TWO HOLDERS, a and b", "a has it alone again"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := state{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
+			var events []string
+			tell := func(format string, args ...any) {
+				events = append(events, strings.TrimPrefix(fmt.Sprintf(format, args...), "192.0.2.5: "))
+			}
+			now := time.Now()
+			for look := range strings.FieldsSeq(tt.looks) {
+				holders := []string{}
+				if look != "-" {
+					holders = strings.Split(look, "+")
+				}
+				s.look(holders, now, tell)
+				now = now.Add(100 * time.Millisecond)
+			}
+			if diff := cmp.Diff(tt.events, events); diff != "" {
+				t.Error(diff)
+			}
+			if s.Failover != nil {
+				s.Failover.At = time.Time{}
+			}
+			if diff := cmp.Diff(tt.failover, s.Failover); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHolderInWords(t *testing.T) {
+	for want, holders := range map[string][]string{"nobody": nil, "a": {"a"}, "TWO HOLDERS: a, b": {"a", "b"}} {
+		if got := (VIP{Holders: slices.Clone(holders)}).Holder(); got != want {
+			t.Errorf("%v: %q, want %q", holders, got, want)
+		}
+	}
+}
