@@ -128,7 +128,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
-		inst.speak(settings, g, bind, peers, allKnown(n, g, peers))
+		inst.speak(settings, g, bind, peers, allKnown(n, g, bind, peers))
 		instances = append(instances, inst)
 	}
 	if len(instances) == 0 {
@@ -195,10 +195,14 @@ func (i *Instance) unicast(bind v1alpha1.Binding, peers []v1alpha1.Peer) {
 
 // allKnown says whether everybody who may send adverts is among the peers. The
 // bootstrap knows the control plane, but the control plane may not know the
-// address of the bootstrap, and must hear it all the same.
-func allKnown(n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) bool {
+// address of the bootstrap, or knows that of one family alone, which is all that
+// the etcd operator tells, and must hear it all the same.
+func allKnown(n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
 	return g.Role == v1alpha1.GroupIngress || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
-		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap })
+		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {
+			_, known := p.AddressFor(bind)
+			return known && p.Role == v1alpha1.RoleBootstrap
+		})
 }
 
 // peersOf are the other nodes that can hold the group's VIPs.

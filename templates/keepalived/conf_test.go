@@ -280,6 +280,12 @@ func TestSyncGroups(t *testing.T) {
 	}
 }
 
+// ofFamilies leaves the first peer n of its addresses.
+func ofFamilies(node *v1alpha1.Node, n int) *v1alpha1.Node {
+	node.Peers[0].Addresses = node.Peers[0].Addresses[:n]
+	return node
+}
+
 func TestInstances(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -290,6 +296,10 @@ func TestInstances(t *testing.T) {
 		{"the bootstrap may be unknown, and is heard all the same", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
 			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
 			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
+		}},
+		{"a bootstrap that is known by one family is heard by the other", fast, ofFamilies(node("master", 10, "bootstrap:9", "master:11"), 1), []Instance{
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true},
 		}},
 		{"classic: IPv6 has version 3 and no password", classic, node("master", 10, "master:11"), []Instance{
 			{Version: 2, AdvertInterval: "1", Password: "demo_api", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11")},
