@@ -30,7 +30,9 @@ type Bounds struct {
 	Apply time.Duration
 	// Arrive is how long a node stays out after the cluster got to know it.
 	Arrive time.Duration
-	// Return is how long a daemon or container that ended may take to run again.
+	// Return is how long a daemon or container that ended may take to run again: the
+	// longest back-off, its start, and on a node that has just come to the cluster
+	// the time that it stays out.
 	Return time.Duration
 	// Slack is what is added to each, for a machine that has other things to do.
 	Slack time.Duration
@@ -59,7 +61,7 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 // NewBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
-	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival, Return: max(BackOff.Max, daemonBackOff) + start}
+	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival}
 	for _, c := range health.Checks(spec, v1alpha1.RoleMaster, nil) {
 		if c.Name == health.FactHAProxy {
 			b.Refused = c.Interval + time.Duration(c.Fall-1)*c.Confirm
@@ -73,6 +75,7 @@ func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
 	b.Apply = nodesPace + apply.DefaultTiming.MinInterval + apply.DefaultTiming.MaxDelay
+	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + b.Arrive
 	return b, b.haproxy(haproxy.Template)
 }
 

@@ -129,7 +129,7 @@ var kinds = []kind{
 	{MoveRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router goes, and comes where none is"},
 	{Partition, someNodes, ofTopology, 1 * second, 10 * second, nil, false, "are cut off from the others, until the network heals"},
 	{Flush, anyNode, ofFirewall, 0, 0, nil, false, "somebody flushes all nftables rules"},
-	{StaleVIP, anyNode, ofKeepalived, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
+	{StaleVIP, anyNode, ofKeepalived | ofConfig, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
 	{RemoveManifest, controlPlane, 0, 1 * second, 5 * second, podsOf, true, "the manifest of a pod goes, and comes back"},
 	{Timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
 	{DNS, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},

@@ -54,12 +54,12 @@ type Longest struct {
 
 // Judge says what of the history should not have been, in the order of time.
 func Judge(h History, b Bounds) ([]Violation, Longest) {
-	j := &judge{History: h, bounds: b, runs: map[runKey]*run{}}
+	j := &judge{History: h, bounds: b, spells: map[spellKey]*spell{}}
 	edges := j.edges()
 	for i := 0; i+1 < len(edges); i++ {
 		j.segment(edges[i], edges[i+1])
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(j.runs), runKey.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
 		j.end(k)
 	}
 	slices.SortStableFunc(j.found, func(a, b Violation) int { return cmp.Compare(a.From, b.From) })
@@ -70,24 +70,24 @@ func Judge(h History, b Bounds) ([]Violation, Longest) {
 type judge struct {
 	History
 	bounds  Bounds
-	runs    map[runKey]*run
+	spells  map[spellKey]*spell
 	found   []Violation
 	longest Longest
 }
 
-// runKey is what goes on being wrong.
-type runKey struct {
+// spellKey is what goes on being wrong.
+type spellKey struct {
 	rule       Rule
 	vip        int
 	node, with int // with is -1 where there is no second one
 }
 
-func (k runKey) compare(other runKey) int {
+func (k spellKey) compare(other spellKey) int {
 	return cmp.Or(cmp.Compare(k.rule, other.rule), cmp.Compare(k.vip, other.vip), cmp.Compare(k.node, other.node), cmp.Compare(k.with, other.with))
 }
 
-// run is a time for which something is wrong, without a break.
-type run struct {
+// spell is a time for which something is wrong, without a break.
+type spell struct {
 	from, to time.Duration
 	// bad are holders that could not serve, with how long each may take to notice.
 	bad map[string]time.Duration
@@ -131,16 +131,17 @@ func (j *judge) segment(from, to time.Duration) {
 			j.someone(v, nodes, held, from, to)
 		case Gone:
 			for _, n := range held {
-				if nodes[n].has(Stale, "") || nodes[n].has(Mute, "") || nodes[n].has(Out, "") {
+				s := nodes[n]
+				if s.has(Stale, "") || s.has(Mute, "") || s.has(Out, "") || s.has(Unsure, "") {
 					continue
 				}
-				j.wrong(runKey{NotWanted, v, n, -1}, from, to)
+				j.wrong(spellKey{NotWanted, v, n, -1}, from, to)
 			}
 		}
 		j.notTwo(v, nodes, held, from, to)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(j.runs), runKey.compare) {
-		if j.runs[k].to < to {
+	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
+		if j.spells[k].to < to {
 			j.end(k)
 		}
 	}
@@ -165,7 +166,7 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 			}
 		}
 		if !served {
-			r := j.wrong(runKey{NoHolder, v, n, -1}, from, to)
+			r := j.wrong(spellKey{NoHolder, v, n, -1}, from, to)
 			for name, d := range bad {
 				r.bad[name] = max(r.bad[name], d)
 			}
@@ -182,27 +183,27 @@ func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Durat
 	for i, a := range held {
 		for _, b := range held[i+1:] {
 			if speaks(a) && speaks(b) && nodes[a].side == nodes[b].side {
-				j.wrong(runKey{TwoHolders, v, a, b}, from, to)
+				j.wrong(spellKey{TwoHolders, v, a, b}, from, to)
 			}
 		}
 	}
 }
 
 // wrong notes that something is wrong for a time.
-func (j *judge) wrong(k runKey, from, to time.Duration) *run {
-	r := j.runs[k]
+func (j *judge) wrong(k spellKey, from, to time.Duration) *spell {
+	r := j.spells[k]
 	if r == nil {
-		r = &run{from: from, bad: map[string]time.Duration{}}
-		j.runs[k] = r
+		r = &spell{from: from, bad: map[string]time.Duration{}}
+		j.spells[k] = r
 	}
 	r.to = to
 	return r
 }
 
 // end looks whether what was wrong was so for too long.
-func (j *judge) end(k runKey) {
-	r := j.runs[k]
-	delete(j.runs, k)
+func (j *judge) end(k spellKey) {
+	r := j.spells[k]
+	delete(j.spells, k)
 	length := r.to - r.from
 	allowed := j.allowed(k, r)
 	if length > allowed {
@@ -222,7 +223,7 @@ func (j *judge) end(k runKey) {
 const neighbour = time.Second
 
 // allowed is how long something may have been wrong.
-func (j *judge) allowed(k runKey, r *run) time.Duration {
+func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	extra := j.late(r.from, r.to)
 	if j.overlaps(Reload, "", r.from, r.to) {
 		extra += j.bounds.Election()
@@ -264,7 +265,7 @@ func (j *judge) overlaps(e Effect, node string, from, to time.Duration) bool {
 }
 
 // metAnew says whether two nodes may only just have come to reach each other.
-func (j *judge) metAnew(k runKey, r *run) bool {
+func (j *judge) metAnew(k spellKey, r *spell) bool {
 	for _, t := range j.Topologies {
 		if t.From >= r.from-neighbour && t.From < r.to {
 			return true
@@ -279,7 +280,7 @@ func (j *judge) metAnew(k runKey, r *run) bool {
 	return false
 }
 
-func (j *judge) violation(k runKey, r *run, allowed time.Duration) Violation {
+func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation {
 	v := Violation{Rule: k.rule, From: r.from, To: r.to, Allowed: allowed, VIP: j.VIPs[k.vip].Addr.String()}
 	name := j.Nodes[k.node].Name
 	switch k.rule {
