@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is one of a node, containers' included.
@@ -14,6 +17,7 @@ type process struct {
 	pid, parent int
 	name        string
 	zombie      bool
+	age         time.Duration
 	files       int // how many it has open
 }
 
@@ -79,7 +83,32 @@ func readProcess(pid int) (p process, ok bool) {
 			p.parent, _ = strconv.Atoi(value)
 		}
 	}
+	p.age = age(dir)
 	files, _ := os.ReadDir(dir + "fd")
 	p.files = len(files)
 	return p, true
+}
+
+// ticks is USER_HZ, which proc(5) counts start times in, on every architecture that
+// Go runs on.
+const ticks = 100
+
+// age is for how long a process has been there; 0 if it has ended.
+func age(dir string) time.Duration {
+	stat, err := os.ReadFile(dir + "stat")
+	if err != nil {
+		return 0
+	}
+	// The second field is the name in parentheses, which may have anything in it;
+	// the start is field 22.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	start, err := strconv.ParseInt(fields[19], 10, 64)
+	var now unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano()) - time.Duration(start)*second/ticks
 }

@@ -26,11 +26,21 @@ const (
 
 // normal is what there is on a node at rest.
 type normal struct {
-	processes []string       // names, sorted
+	processes []string       // names, sorted, but for HAProxy's older workers
+	proxies   int            // HAProxy's workers
 	files     map[string]int // open files of agents, the most that one has
 	tables    string         // of nftables
 	names     map[string]bool
 }
+
+// lasts is the age from which a process counts: longer than a liveness probe may
+// take.
+const lasts = 6 * time.Second
+
+// moreProxies is how many workers of HAProxy there may be from before reloads: a
+// client may keep a connection to each for as long as it likes, at most 15 minutes
+// (hard-stop-after in haproxy.cfg).
+const moreProxies = 8
 
 // moreFiles is how many more files an agent may have open than at first: connections
 // to API servers come and go.
@@ -181,9 +191,18 @@ func (r *run) survey() (out []normal, err error) {
 func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 	now := &normal{files: map[string]int{}, names: map[string]bool{}}
 	for _, p := range processesOf(n.Init()) {
+		if p.age < lasts {
+			continue
+		}
 		name := p.name
 		if p.zombie {
 			name += " (ended, and nobody took note)"
+		}
+		if name == "haproxy" && slices.Contains(now.processes, name) {
+			// Those from before a reload stay until their last connection ends.
+			if now.proxies++; now.proxies > 1 {
+				continue
+			}
 		}
 		now.processes = append(now.processes, name)
 		if name == agent {
@@ -215,6 +234,9 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 func (now *normal) beyond(first *normal) error {
 	if !slices.Equal(now.processes, first.processes) {
 		return fmt.Errorf("it runs %v, and ran %v at first", counted(now.processes), counted(first.processes))
+	}
+	if now.proxies > 1+moreProxies {
+		return fmt.Errorf("it runs %d workers of HAProxy", now.proxies)
 	}
 	if now.tables != first.tables {
 		return fmt.Errorf("it has the tables %q, and had %q at first", now.tables, first.tables)
