@@ -134,6 +134,9 @@ func (f *files) check(ctx context.Context, n *lab.Node, path string, data []byte
 // parse has a daemon read a copy on the node's network, where its interfaces are.
 // keepalived complains without an exit code.
 func (f *files) parse(ctx context.Context, n *lab.Node, base string, data []byte, silent bool, command ...string) error {
+	if len(bytes.TrimSpace(data)) == 0 { // which keepalived takes
+		return errors.New("it is empty")
+	}
 	copied := filepath.Join(f.scratch, n.Name+"-"+base)
 	if err := os.WriteFile(copied, data, 0o644); err != nil {
 		return err

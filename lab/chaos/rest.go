@@ -79,9 +79,16 @@ func (r *run) rest(ctx context.Context) bool {
 // resting says what is not as it is at rest.
 func (r *run) resting() (rule Rule, err error) {
 	if err := r.serves(); err != nil {
+		r.served = 0
 		return NoRest, err
 	}
 	if r.normal == nil {
+		if r.served == 0 {
+			r.served = r.record.now()
+		}
+		if r.record.now()-r.served < lasts+second { // until what has just started counts
+			return NoRest, errors.New("it has just started")
+		}
 		r.normal, err = r.survey()
 		return NoRest, err
 	}

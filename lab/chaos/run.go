@@ -25,7 +25,8 @@ type run struct {
 	files    *files
 	stop     context.CancelFunc // ends the faults
 
-	normal []normal // of each node, at rest
+	normal []normal      // of each node, at rest
+	served time.Duration // since when all was well, before it was known what is normal
 
 	mu     sync.Mutex
 	result Result
