@@ -52,9 +52,13 @@ const moreFiles = 16
 func (r *run) rest(ctx context.Context) bool {
 	began := r.record.now()
 	first := r.normal == nil
-	good := 0
+	good, said := 0, ""
 	for {
 		rule, err := r.resting()
+		if err != nil && err.Error() != said {
+			said = err.Error()
+			r.say("not at rest yet: %s", said)
+		}
 		if good++; err != nil {
 			good = 0
 		}

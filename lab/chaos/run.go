@@ -90,6 +90,7 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	defer r.stop()
 	background.Go(func() { watchdog(ctx, since, r.record.stall) })
 	background.Go(func() { r.files.run(ctx) })
+	background.Go(func() { room(ctx, r.fail) })
 
 	r.say("waiting until the cluster is at rest")
 	if !r.rest(ctx) {

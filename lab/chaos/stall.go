@@ -2,7 +2,10 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -29,5 +32,23 @@ func watchdog(ctx context.Context, since time.Time, late func(Stall)) {
 		}
 		due = now.Add(watchdogEvery)
 		tick.Reset(watchdogEvery)
+	}
+}
+
+// roomEvery is how often it is looked whether this machine has room for what watches
+// files: agents need several instances of inotify each, and there is a limit to those
+// of a user.
+const roomEvery = time.Second
+
+// room calls full when there is none left, as while other labs run, until ctx ends.
+// What agents cannot do then is no fault of theirs.
+func room(ctx context.Context, full func(error)) {
+	for sleep(ctx, roomEvery) {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err != nil {
+			full(fmt.Errorf("this machine has no inotify instance left, of which a lab takes many: end what else takes them, or raise fs.inotify.max_user_instances: %w", err))
+			return
+		}
+		unix.Close(fd)
 	}
 }
