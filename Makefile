@@ -25,7 +25,7 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: lab-chaos help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent
+.PHONY: help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-chaos
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -58,9 +58,10 @@ const (
 	ofMCS
 	ofRouter
 	ofLink
-	ofConfig // cluster.yaml
+	ofFile   // cluster.yaml of a node: what boots with half a file has no network
+	ofConfig // cluster.yaml of all nodes
 	ofTopology
-	ofNode = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink
+	ofNode = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink | ofFile
 )
 
 // place says which nodes a fault can hit.
@@ -134,8 +135,8 @@ var kinds = []kind{
 	{Timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
 	{DNS, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
 	{ChangeVIP, wholeCluster, ofConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
-	{BadConfig, anyNode, ofConfig, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
-	{Renumber, anyNode, ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
+	{BadConfig, anyNode, ofConfig | ofFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
+	{Renumber, anyNode, ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
 	{Load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
 	{AllHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
 	{AllAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},

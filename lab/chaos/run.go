@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +67,23 @@ func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
 	if len(r.result.Violations) > 0 {
 		r.result.Logs = r.logs()
 	}
-	return &r.result, errors.Join(err, cluster.Close())
+	err = errors.Join(err, cluster.Close())
+	r.gone()
+	return &r.result, err
+}
+
+// gone looks whether anything of the lab is left after its end.
+func (r *run) gone() {
+	var left []string
+	prefix := strings.TrimSuffix(r.cluster.Network().Hub(), "hub")
+	for _, pattern := range []string{"/run/netns/" + prefix + "*", "/sys/fs/cgroup/" + prefix + "*", "/sys/fs/cgroup/*/" + prefix + "*"} {
+		found, _ := filepath.Glob(pattern)
+		left = append(left, found...)
+	}
+	if len(left) > 0 {
+		at := r.record.now()
+		r.violate(Violation{Rule: Leak, From: at, To: at, Happened: fmt.Sprintf("after the end there are %v", left)})
+	}
 }
 
 // live watches and breaks the cluster.
