@@ -24,7 +24,7 @@ func (r *run) afterStart() time.Duration {
 // afterNetwork is that of a node whose addresses went and came: the agent stays out
 // until the others know it at them.
 func (r *run) afterNetwork() time.Duration {
-	return 2*r.bounds.Apply + r.bounds.Arrive + r.afterStart()
+	return r.bounds.Apply + r.bounds.Arrive + r.afterStart()
 }
 
 func (a *act) power(ctx context.Context) (undo, error) {
@@ -36,7 +36,7 @@ func (a *act) power(ctx context.Context) (undo, error) {
 	doing.end(0)
 	return func(ctx context.Context) error {
 		api := a.begin(n, Condition{Effect: UnsureAPI})
-		err := a.recover(ctx, m, "", a.afterNetwork(),
+		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
 			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
 			func() error { return a.files.follow(n) },
 			func() error { return a.whole(ctx, n, pod.Keepalived) },

@@ -69,7 +69,7 @@ func (r *run) rest(ctx context.Context) bool {
 			r.say("at rest")
 			return true
 		}
-		allowed := r.bounds.Return + r.afterNetwork() + r.bounds.Slack + r.record.late(began)
+		allowed := r.bounds.Return + r.bounds.Apply + r.afterNetwork() + r.bounds.Slack + r.record.late(began)
 		if now := r.record.now(); now-began > allowed {
 			r.violate(Violation{Rule: rule, From: began, To: now, Allowed: allowed, Happened: fmt.Sprintf("the cluster does not come to rest: %v", err)})
 			return false
