@@ -49,6 +49,14 @@ func displaced(f *facts.Facts, instances []keepalived.Instance) bool {
 	})
 }
 
+// deaf says whether adverts to one of the instances, which are unicast, go to an
+// address that is not among those that the node has now.
+func deaf(instances []keepalived.Instance, have []netip.Addr) bool {
+	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
+		return len(i.Peers) > 0 && !slices.Contains(have, i.Source)
+	})
+}
+
 // has says whether an address is one of the node's own.
 func has(f *facts.Facts, a netip.Addr) bool {
 	for _, i := range f.Node.Interfaces {

@@ -64,3 +64,23 @@ func TestDisplacement(t *testing.T) {
 		}
 	}
 }
+
+func TestDeaf(t *testing.T) {
+	own, other := netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.40")
+	unicast := keepalived.Instance{Source: own, Peers: []netip.Addr{netip.MustParseAddr("192.0.2.11")}}
+	for _, tt := range []struct {
+		name     string
+		instance keepalived.Instance
+		have     []netip.Addr
+		want     bool
+	}{
+		{"its address is there", unicast, []netip.Addr{other, own}, false},
+		{"its address is gone", unicast, []netip.Addr{other}, true},
+		{"no address is left", unicast, nil, true},
+		{"multicast is heard at any address", keepalived.Instance{}, nil, false},
+	} {
+		if got := deaf([]keepalived.Instance{tt.instance}, tt.have); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}

@@ -111,8 +111,11 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() {
 		defer cancel() // without eyes it is better to be started again
 		failed = j.Source.Watch(ctx, func() {
-			j.see()
-			j.loop.Trigger()
+			if j.see() {
+				j.loop.Urge()
+			} else {
+				j.loop.Trigger()
+			}
 		})
 	})
 	<-ctx.Done()
@@ -183,11 +186,12 @@ func (j *Job) watch(ctx context.Context) {
 	}
 }
 
-// see notes which VIPs are on this node.
-func (j *Job) see() {
+// see notes which VIPs are on this node. It says whether keepalived has lost an
+// address that it hears adverts at: it would take the VIP within a few of them.
+func (j *Job) see() bool {
 	list, err := addresses()
 	if err != nil {
-		return // the next change, or resync, tries again
+		return false // the next change, or resync, tries again
 	}
 	var held []netip.Addr
 	for _, a := range list {
@@ -196,6 +200,7 @@ func (j *Job) see() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.held = held
+	return j.now != nil && deaf(j.now.conf.Instances, held)
 }
 
 // apply brings everything in line with what is known now. It says whether
