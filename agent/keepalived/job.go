@@ -63,6 +63,7 @@ type Job struct {
 	idle         []string // why VIPs are left out, as it was logged
 	arrival      arrival
 	displacement displacement
+	sources      sources
 
 	// Of the watch's goroutine alone.
 	dump dump
@@ -289,6 +290,11 @@ func (j *Job) decide() (*decision, error) {
 // address.
 func (j *Job) keepOut(d *decision, f *facts.Facts) {
 	now := time.Now()
+	if j.sources.moved(d.conf.Instances, own(f)) {
+		// Also where the cluster lists the new address already: the others have yet
+		// to send their adverts there.
+		j.arrival.again()
+	}
 	wait, why := j.arrival.wait(now, f.Node.Unregistered), "the other nodes are still getting to know this one"
 	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
 		wait, why = w, "the cluster lists this node at an address that it does not have"
