@@ -215,8 +215,14 @@ func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, event
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "every node's log, and what happened to pods: %s\nagain: vipgen lab chaos --seed %d --duration %v --max-at-once %d --from-round %d\n",
-		dir, cfg.Seed, cfg.Duration, cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
+	again := fmt.Sprintf("--seed %d --duration %v --max-at-once %d --from-round %d", cfg.Seed, cfg.Duration, cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
+	if f.profile != "" {
+		again += " --profile " + f.profile
+	}
+	if len(f.faults) > 0 {
+		again += " --faults " + strings.Join(f.faults, ",")
+	}
+	fmt.Fprintf(a.err, "every node's log, and what happened to pods: %s\nagain, with the same cluster: vipgen lab chaos %s\n", dir, again)
 	return errFinding
 }
 
