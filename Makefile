@@ -12,6 +12,10 @@ TESTFLAGS ?=
 # bytes, also from a tree without history.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
+# For `make lab-chaos`: for how long, and the seed (any if it is empty).
+DURATION ?= 5m
+SEED     ?=
+
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
@@ -21,7 +25,7 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent
+.PHONY: help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-chaos
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +56,9 @@ show-cluster: setup tools ## Run a whole cluster in namespaces and show what it 
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
+
+lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURATION (5m), by SEED, and watch what must hold (needs root)
+	bin/vipgen lab chaos --duration $(DURATION) $(if $(SEED),--seed $(SEED)) --coredns .cache/bin/coredns
 
 gofmt:
 	@bad=$$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +); \

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/pulse"
@@ -15,6 +16,7 @@ type Loop struct {
 	Timing
 
 	triggered chan struct{}
+	urged     atomic.Bool
 	pulse     pulse.Pulse
 }
 
@@ -53,6 +55,13 @@ func (l *Loop) Trigger() {
 	}
 }
 
+// Urge asks for an apply that does not wait for MinInterval: for what does harm
+// until it is applied. It never blocks.
+func (l *Loop) Urge() {
+	l.urged.Store(true)
+	l.Trigger()
+}
+
 // Run applies when it was triggered, until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	var p pending
@@ -66,8 +75,9 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		case <-l.triggered:
 			p.trigger(time.Now())
+			p.urgent = l.urged.Swap(false) || p.urgent
 		case <-timer.C:
-			p.first = time.Time{}
+			p.first, p.urgent = time.Time{}, false
 			changed, err := l.Apply(ctx)
 			l.pulse.Beat()
 			p.applied(time.Now(), changed, err, l.Timing)
@@ -96,6 +106,7 @@ type pending struct {
 	reloaded    time.Time
 	retry       time.Time
 	wait        time.Duration // before the last retry
+	urgent      bool          // not to be put off by the last reload
 }
 
 func (p *pending) trigger(now time.Time) {
@@ -129,7 +140,7 @@ func (p *pending) due(t Timing) time.Time {
 			due = quiet
 		}
 	}
-	if !due.IsZero() && !p.reloaded.IsZero() {
+	if !due.IsZero() && !p.reloaded.IsZero() && !p.urgent {
 		if next := p.reloaded.Add(t.MinInterval); due.Before(next) {
 			due = next
 		}

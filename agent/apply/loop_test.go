@@ -129,3 +129,31 @@ func TestStuck(t *testing.T) {
 		<-ended
 	})
 }
+
+// What is urgent does not wait for the last reload to be long ago; what comes after
+// it does.
+func TestUrge(t *testing.T) {
+	var at []int
+	synctest.Test(t, func(*testing.T) {
+		began := time.Now()
+		loop := NewLoop(timing, func(context.Context) (bool, error) {
+			at = append(at, int(time.Since(began).Milliseconds()))
+			return true, nil
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		go func() {
+			loop.Trigger()
+			time.Sleep(500 * time.Millisecond)
+			loop.Trigger()
+			time.Sleep(500 * time.Millisecond)
+			loop.Urge()
+			time.Sleep(500 * time.Millisecond)
+			loop.Trigger()
+		}()
+		loop.Run(ctx)
+	})
+	if want := []int{100, 1100, 4100}; !slices.Equal(at, want) {
+		t.Errorf("applied at %v ms, want %v", at, want)
+	}
+}

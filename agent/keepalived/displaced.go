@@ -49,14 +49,44 @@ func displaced(f *facts.Facts, instances []keepalived.Instance) bool {
 	})
 }
 
+// deaf says whether adverts to one of the instances, which are unicast, go to an
+// address that is not among those that the node has now.
+func deaf(instances []keepalived.Instance, have []netip.Addr) bool {
+	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
+		return len(i.Peers) > 0 && !slices.Contains(have, i.Source)
+	})
+}
+
+// sources are the addresses, by instance, at which the others know the node.
+type sources map[string]netip.Addr
+
+// moved notes where unicast instances are heard from now on, and says whether one of
+// them was at an address before that the node does not have any more. An address that
+// only went away for a while, as with a link that was down, is no other one.
+func (s *sources) moved(instances []keepalived.Instance, have []netip.Addr) (moved bool) {
+	if *s == nil {
+		*s = sources{}
+	}
+	for _, i := range instances {
+		if len(i.Peers) == 0 {
+			continue
+		}
+		was, known := (*s)[i.Name]
+		moved = moved || known && was != i.Source && !slices.Contains(have, was)
+		(*s)[i.Name] = i.Source
+	}
+	return moved
+}
+
 // has says whether an address is one of the node's own.
-func has(f *facts.Facts, a netip.Addr) bool {
+func has(f *facts.Facts, a netip.Addr) bool { return slices.Contains(own(f), a) }
+
+// own are the addresses of the node.
+func own(f *facts.Facts) (out []netip.Addr) {
 	for _, i := range f.Node.Interfaces {
 		for _, p := range i.Addresses {
-			if p.Addr() == a {
-				return true
-			}
+			out = append(out, p.Addr())
 		}
 	}
-	return false
+	return out
 }

@@ -64,3 +64,50 @@ func TestDisplacement(t *testing.T) {
 		}
 	}
 }
+
+func TestDeaf(t *testing.T) {
+	own, other := netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.40")
+	unicast := keepalived.Instance{Source: own, Peers: []netip.Addr{netip.MustParseAddr("192.0.2.11")}}
+	for _, tt := range []struct {
+		name     string
+		instance keepalived.Instance
+		have     []netip.Addr
+		want     bool
+	}{
+		{"its address is there", unicast, []netip.Addr{other, own}, false},
+		{"its address is gone", unicast, []netip.Addr{other}, true},
+		{"no address is left", unicast, nil, true},
+		{"multicast is heard at any address", keepalived.Instance{}, nil, false},
+	} {
+		if got := deaf([]keepalived.Instance{tt.instance}, tt.have); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
+
+func TestMoved(t *testing.T) {
+	old, fresh, peer := netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.40"), []netip.Addr{netip.MustParseAddr("192.0.2.11")}
+	at := func(a netip.Addr) []keepalived.Instance {
+		return []keepalived.Instance{{Name: "API_0", Source: a, Peers: peer}}
+	}
+	var s sources
+	for _, step := range []struct {
+		name      string
+		instances []keepalived.Instance
+		have      []netip.Addr
+		want      bool
+	}{
+		{"at first", at(old), []netip.Addr{old}, false},
+		{"the link is down", nil, nil, false},
+		{"the link is up", at(old), []netip.Addr{old}, false},
+		{"one more address, which is preferred", at(fresh), []netip.Addr{old, fresh}, false},
+		{"the first one again", at(old), []netip.Addr{old, fresh}, false},
+		{"another address in its place", at(fresh), []netip.Addr{fresh}, true},
+		{"it stays", at(fresh), []netip.Addr{fresh}, false},
+		{"the first one in its place", at(old), []netip.Addr{old}, true},
+	} {
+		if got := s.moved(step.instances, step.have); got != step.want {
+			t.Errorf("%s: %t", step.name, got)
+		}
+	}
+}

@@ -63,6 +63,7 @@ type Job struct {
 	idle         []string // why VIPs are left out, as it was logged
 	arrival      arrival
 	displacement displacement
+	sources      sources
 
 	// Of the watch's goroutine alone.
 	dump dump
@@ -111,8 +112,11 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() {
 		defer cancel() // without eyes it is better to be started again
 		failed = j.Source.Watch(ctx, func() {
-			j.see()
-			j.loop.Trigger()
+			if j.see() {
+				j.loop.Urge()
+			} else {
+				j.loop.Trigger()
+			}
 		})
 	})
 	<-ctx.Done()
@@ -183,11 +187,12 @@ func (j *Job) watch(ctx context.Context) {
 	}
 }
 
-// see notes which VIPs are on this node.
-func (j *Job) see() {
+// see notes which VIPs are on this node. It says whether keepalived has lost an
+// address that it hears adverts at: it would take the VIP within a few of them.
+func (j *Job) see() bool {
 	list, err := addresses()
 	if err != nil {
-		return // the next change, or resync, tries again
+		return false // the next change, or resync, tries again
 	}
 	var held []netip.Addr
 	for _, a := range list {
@@ -196,6 +201,7 @@ func (j *Job) see() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.held = held
+	return j.now != nil && deaf(j.now.conf.Instances, held)
 }
 
 // apply brings everything in line with what is known now. It says whether
@@ -284,6 +290,11 @@ func (j *Job) decide() (*decision, error) {
 // address.
 func (j *Job) keepOut(d *decision, f *facts.Facts) {
 	now := time.Now()
+	if j.sources.moved(d.conf.Instances, own(f)) {
+		// Also where the cluster lists the new address already: the others have yet
+		// to send their adverts there.
+		j.arrival.again()
+	}
 	wait, why := j.arrival.wait(now, f.Node.Unregistered), "the other nodes are still getting to know this one"
 	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
 		wait, why = w, "the cluster lists this node at an address that it does not have"

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/chaos"
+	"github.com/vipgen/vipgen/render"
+)
+
+// chaosFlags are those of lab chaos.
+type chaosFlags struct {
+	input    inputFlags
+	programs lab.Programs
+	seed     uint64
+	duration time.Duration
+	profile  string
+	faults   []string
+	atOnce   int
+	round    int
+	slack    time.Duration
+	logs     string
+	dryRun   bool
+	output   outputFlag
+}
+
+func (a *app) labChaosCommand() *cobra.Command {
+	var f chaosFlags
+	c := &cobra.Command{
+		Use:   "chaos [install-config.yaml]",
+		Short: "Break a lab at random, several things at once, and watch what must always hold",
+		Long: `Build a lab of its own and break it at random, as a seed says that is printed and
+that replays it. All along it is watched that there are never two holders of a VIP
+that reach each other for longer than an advert takes to cross, that a node that can
+serve holds it whenever there is one, that every file on disk can be used at any
+moment, and that nothing is left behind.
+
+Faults come in rounds; after each the cluster has to come to rest. Without an
+install-config there is a cluster for the purpose: three control-plane nodes and two
+workers, IPv4 and IPv6.
+
+At the first violation it stops and prints the seed, what happened around it, and
+where every node's log is. Exit code 1: something that must hold did not.`,
+		Example: `  sudo vipgen lab chaos --duration 10m
+  sudo vipgen lab chaos --seed 7 --duration 1h -o json > chaos.json
+
+  # What would happen, without a lab; what happened in one round, again
+  vipgen lab chaos --seed 7 --duration 5m --dry-run
+  sudo vipgen lab chaos --seed 7 --duration 5m --from-round 3
+
+  # Some faults alone
+  sudo vipgen lab chaos --faults power,partition --max-at-once 2`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("seed") {
+				f.seed = rand.Uint64N(1 << 32)
+			}
+			return a.labChaos(c, args, &f)
+		},
+	}
+	f.input.add(c)
+	flags := c.Flags()
+	flags.Uint64Var(&f.seed, "seed", 0, "`number` that decides what happens (default: any, which is printed)")
+	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Minute, "for how `long` faults go on")
+	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast or classic (default: the cluster's own)")
+	flags.StringSliceVar(&f.faults, "faults", nil, "only these `kinds` of faults (default: all)")
+	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at one time, at most")
+	flags.IntVar(&f.round, "from-round", 0, "`number` of the round to begin with")
+	flags.DurationVar(&f.slack, "slack", chaos.DefaultSlack, "`time` that is added to every bound, for a machine that has other things to do")
+	flags.StringVar(&f.logs, "logs", "", "`directory` for the logs of nodes after a violation (default: a new one, which is printed)")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would happen, and build nothing")
+	flags.StringVar(&f.programs.Agent, "agent", "", "`file` of vipgen-agent")
+	flags.StringVar(&f.programs.CoreDNS, "coredns", "", "`file` of coredns")
+	f.output.add(c, "table", "json")
+	_ = c.MarkFlagDirname("logs")
+	var kinds []string
+	for _, k := range chaos.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	complete(c, "faults", kinds...)
+	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic))
+	return c
+}
+
+func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
+	cluster, err := a.chaosCluster(args, f)
+	if err != nil {
+		return err
+	}
+	if cluster, err = withProfile(cluster, f.profile); err != nil {
+		return usage(c, err)
+	}
+	if f.duration <= 0 || f.slack < 0 || f.round < 0 {
+		return usage(c, errors.New("--duration must be longer than nothing; --slack and --from-round must not be negative"))
+	}
+	cfg := &chaos.Config{
+		Cluster: cluster, Seed: f.seed, Duration: f.duration, Slack: f.slack, FromRound: f.round,
+		Limits: chaos.Limits{AtOnce: f.atOnce},
+	}
+	for _, k := range f.faults {
+		cfg.Limits.Kinds = append(cfg.Limits.Kinds, chaos.Kind(k))
+	}
+	p, err := chaos.Prepare(cfg)
+	if err != nil {
+		return usage(c, err)
+	}
+	if f.dryRun {
+		_, err := io.WriteString(a.out, fmt.Sprintf("seed %d\n", f.seed)+chaos.Text(p.Schedule, p.Names))
+		return err
+	}
+	if err := asRoot(); err != nil {
+		return err
+	}
+	if cfg.Programs, err = lab.FindPrograms(f.programs, false); err != nil {
+		return err
+	}
+	return a.runChaos(cfg, p, f)
+}
+
+// chaosCluster is that of the install-config, or one for the purpose.
+func (a *app) chaosCluster(args []string, f *chaosFlags) (*render.Cluster, error) {
+	if len(args) == 0 {
+		return lab.Demo()
+	}
+	return a.quietCluster(args[0], &f.input)
+}
+
+// withProfile is the cluster with another way of electing, from the first packet on.
+func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
+	out, config := *c, *c.Config
+	mode := config.Spec.VRRP.Target.Mode
+	switch v1alpha1.Profile(name) {
+	case "":
+		return c, nil
+	case v1alpha1.ProfileClassic:
+		config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v1alpha1.ClassicSettings(mode)}
+	case v1alpha1.ProfileFast:
+		config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: mode}.Settings()}
+	default:
+		return nil, fmt.Errorf("--profile %s: expected fast or classic", name)
+	}
+	out.Config = &config
+	return &out, nil
+}
+
+func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err error) {
+	if cfg.Dir, err = os.MkdirTemp("", "vipgen-chaos-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(cfg.Dir)
+	events, err := os.Create(filepath.Join(cfg.Dir, "events"))
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	cfg.Log = slog.New(slog.NewTextHandler(events, nil))
+	cfg.Progress = a.chaosProgress()
+	fmt.Fprintf(a.err, "seed %d\n", cfg.Seed)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	result, err := chaos.Run(ctx, cfg, p)
+	if result != nil {
+		err = errors.Join(err, a.tellChaos(result, cfg, f, events.Name()))
+	}
+	return err
+}
+
+// chaosProgress tells what happens, a line each; at a terminal the line is drawn
+// anew.
+func (a *app) chaosProgress() func(time.Duration, string) {
+	drawn := terminal(a.err)
+	return func(at time.Duration, what string) {
+		line := fmt.Sprintf("%8.1fs  %s", at.Seconds(), what)
+		if drawn {
+			fmt.Fprintf(a.err, "\r\x1b[K%.100s", line)
+			if strings.HasPrefix(what, "round") {
+				fmt.Fprintln(a.err)
+			}
+			return
+		}
+		fmt.Fprintln(a.err, line)
+	}
+}
+
+// tellChaos prints what a run has shown.
+func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
+	fmt.Fprintln(a.err)
+	if f.output == "json" {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	} else {
+		r.Summary(a.out)
+	}
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	r.Report(a.err)
+	dir, err := keepLogs(r, f.logs, events)
+	if err != nil {
+		return err
+	}
+	again := fmt.Sprintf("--seed %d --duration %v --max-at-once %d --from-round %d", cfg.Seed, cfg.Duration, cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
+	if f.profile != "" {
+		again += " --profile " + f.profile
+	}
+	if len(f.faults) > 0 {
+		again += " --faults " + strings.Join(f.faults, ",")
+	}
+	fmt.Fprintf(a.err, "every node's log, and what happened to pods: %s\nagain, with the same cluster: vipgen lab chaos %s\n", dir, again)
+	return errFinding
+}
+
+// keepLogs writes the logs of nodes to a directory, and returns which.
+func keepLogs(r *chaos.Result, dir, events string) (string, error) {
+	var err error
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "vipgen-chaos-logs-")
+	} else {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return "", err
+	}
+	happened, err := os.ReadFile(events)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "pods.log"), happened, 0o644)
+	}
+	var report strings.Builder
+	r.Report(&report)
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "timeline.txt"), []byte(report.String()), 0o644))
+	for name, log := range r.Logs {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name+".log"), []byte(log), 0o644))
+	}
+	return dir, err
+}

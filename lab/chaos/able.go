@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// wanted is what is to be with the VIP at a time.
+func (v *VIP) wanted(at time.Duration) Wanted {
+	what := Either
+	for _, w := range v.Wants {
+		if w.From <= at {
+			what = w.What
+		}
+	}
+	return what
+}
+
+// holders are the nodes that have a VIP at a time, by their places.
+func (j *judge) holders(vip int, at time.Duration) (out []int) {
+	for n := range j.Nodes {
+		if slices.ContainsFunc(j.Holders, func(s Span) bool {
+			return s.VIP == j.VIPs[vip].Addr && s.Node == j.Nodes[n].Name && s.From <= at && at < s.To
+		}) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// ability is whether a node can hold and serve a VIP.
+type ability int
+
+const (
+	able ability = iota
+	unsure
+	unable
+)
+
+// nodeState is what is with a node at a time.
+type nodeState struct {
+	conditions []Condition
+	side       int
+	backends   ability // whether an API server can be reached from here
+}
+
+func (s nodeState) has(e Effect, group v1alpha1.GroupRole) bool {
+	return slices.ContainsFunc(s.conditions, func(c Condition) bool {
+		return c.Effect == e && (c.Group == "" || group == "" || c.Group == group)
+	})
+}
+
+// ability is that of a node to hold the VIPs of a group.
+func (s nodeState) ability(group v1alpha1.GroupRole) ability {
+	balances := group == v1alpha1.GroupAPI
+	switch {
+	case s.has(Out, group), s.has(Mute, group), s.has(Stale, group):
+		return unable
+	case s.side == Moving, s.has(Unsure, group):
+		return unsure
+	case s.has(Unfit, group), balances && s.backends == unable:
+		return unable
+	case balances && s.backends == unsure:
+		return unsure
+	}
+	return able
+}
+
+// notice is how long it takes until it is noticed that a node cannot serve; 0 for
+// one that is silent.
+func (s nodeState) notice(group v1alpha1.GroupRole, b Bounds) (most time.Duration) {
+	for _, c := range s.conditions {
+		if c.Effect == Unfit && (c.Group == "" || c.Group == group) {
+			most = max(most, c.Notice)
+		}
+	}
+	if group == v1alpha1.GroupAPI && s.backends == unable {
+		most = max(most, b.Backends)
+	}
+	return most
+}
+
+// states are those of all nodes at a time.
+func (j *judge) states(at time.Duration) []nodeState {
+	out := make([]nodeState, len(j.Nodes))
+	sides, since := j.sides(at)
+	for n, node := range j.Nodes {
+		out[n].side = sides[node.Name]
+		for _, c := range j.Conditions {
+			if (c.Node == "" || c.Node == node.Name) && c.From <= at && at < c.To {
+				out[n].conditions = append(out[n].conditions, c)
+			}
+		}
+	}
+	for n := range out {
+		out[n].backends = j.backends(out, n, at-since < j.bounds.BackendUp)
+	}
+	return out
+}
+
+// sides are those at a time, and since when.
+func (j *judge) sides(at time.Duration) (sides map[string]int, since time.Duration) {
+	since = -Forever / 2
+	for _, t := range j.Topologies {
+		if t.From <= at {
+			sides, since = t.Sides, t.From
+		}
+	}
+	return sides, since
+}
+
+// backends says whether a node reaches an API server. Others on the same side count
+// for sure once load balancers have found them again, which takes them a while after
+// the network changed (fresh).
+func (j *judge) backends(all []nodeState, n int, fresh bool) ability {
+	best := unable
+	for m, node := range j.Nodes {
+		s := all[m]
+		if !node.API || s.has(NoAPI, "") || m != n && (s.has(Out, "") || s.side != all[n].side) {
+			continue
+		}
+		if m != n && (fresh || s.side == Moving) || s.has(UnsureAPI, "") {
+			best = min(best, unsure)
+			continue
+		}
+		best = able
+	}
+	return best
+}

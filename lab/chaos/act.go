@@ -1,0 +1,222 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// act is a fault that happens.
+type act struct {
+	*run
+	fault Fault
+	nodes []*lab.Node
+	why   string
+}
+
+// undo ends a fault; nil where there is nothing to end.
+type undo func(context.Context) error
+
+// errNoEffect says that there was nothing for a fault to happen to.
+var errNoEffect = errors.New("no effect")
+
+// actions do what the kinds of faults are.
+var actions = map[Kind]func(*act, context.Context) (undo, error){
+	Power:            (*act).power,
+	Link:             (*act).link,
+	Flap:             (*act).flap,
+	KillKeepalived:   (*act).killKeepalived,
+	FreezeKeepalived: (*act).freezeKeepalived,
+	KillWorker:       (*act).killWorker,
+	KillMaster:       (*act).killMaster,
+	FreezeHAProxy:    (*act).freezeHAProxy,
+	AllHAProxies:     (*act).freezeHAProxy,
+	KillAgent:        (*act).killAgent,
+	FreezeAgent:      (*act).freezeAgent,
+	StopContainer:    (*act).stopContainer,
+	KillContainer:    (*act).killContainer,
+	KillAPI:          (*act).killAPI,
+	AllAPIs:          (*act).killAPI,
+	StopAPI:          (*act).stopAPI,
+	FreezeAPI:        (*act).freezeAPI,
+	StopMCS:          (*act).stopMCS,
+	StopRouter:       (*act).stopRouter,
+	RouterNotReady:   (*act).routerNotReady,
+	MoveRouter:       (*act).moveRouter,
+	Partition:        (*act).partition,
+	Flush:            (*act).flush,
+	StaleVIP:         (*act).staleVIP,
+	RemoveManifest:   (*act).removeManifest,
+	Timing:           (*act).timing,
+	DNS:              (*act).dns,
+	ChangeVIP:        (*act).changeVIP,
+	BadConfig:        (*act).badConfig,
+	Renumber:         (*act).renumber,
+	Load:             (*act).load,
+}
+
+// node is the one that the fault happens to.
+func (a *act) node() *lab.Node { return a.nodes[0] }
+
+// begin notes what the fault means to a node.
+func (a *act) begin(n *lab.Node, c Condition) *mark {
+	c.Node, c.Why = n.Name, a.why
+	return a.record.begin(c)
+}
+
+// between does something after which a condition holds. Meanwhile it is not sure
+// what the node can do.
+func (a *act) between(n *lab.Node, c Condition, do func() error) (*mark, error) {
+	doing := a.begin(n, Condition{Effect: Unsure})
+	err := do()
+	m := a.begin(n, c)
+	doing.end(0)
+	return m, err
+}
+
+// recover does something that ends a condition, waits until what it is about runs
+// again, and gives the node time to find out.
+func (a *act) recover(ctx context.Context, m *mark, group v1alpha1.GroupRole, settle time.Duration, do ...func() error) (err error) {
+	doing := a.record.begin(Condition{Node: m.condition.Node, Effect: Unsure, Group: group, Why: a.why})
+	m.end(0)
+	for _, f := range do {
+		if err == nil {
+			err = f()
+		}
+	}
+	doing.end(a.settle(settle))
+	return err
+}
+
+// settle is a time to recover in, with what a machine needs that is busy.
+func (r *run) settle(d time.Duration) time.Duration { return d + r.bounds.Slack }
+
+// each does the same for all nodes of the fault, and gives one undo for all.
+func (a *act) each(ctx context.Context, do func(*lab.Node) (undo, error)) (undo, error) {
+	undos, errs := make([]undo, len(a.nodes)), make([]error, len(a.nodes))
+	together(len(a.nodes), func(i int) { undos[i], errs[i] = do(a.nodes[i]) })
+	return func(ctx context.Context) error {
+		errs := make([]error, len(undos))
+		together(len(undos), func(i int) {
+			if undos[i] != nil {
+				errs[i] = undos[i](ctx)
+			}
+		})
+		return errors.Join(errs...)
+	}, errors.Join(errs...)
+}
+
+func together(n int, f func(int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
+}
+
+// job is where an agent runs, and what it runs; empty if it does all itself.
+type job struct{ pod, container, daemon string }
+
+var jobs = map[string]job{
+	"keepalived":     {pod.Keepalived, "keepalived", "keepalived"},
+	"haproxy":        {pod.HAProxy, "haproxy", "haproxy"},
+	"firewall":       {pod.HAProxy, "firewall", ""},
+	"coredns":        {pod.CoreDNS, "coredns", "coredns"},
+	"mdns-publisher": {pod.MDNS, "mdns-publisher", ""},
+}
+
+// agent is the program of all jobs.
+const agent = "vipgen-agent"
+
+// pids are the processes of that name in a container, by their parents; none while
+// it does not run.
+func pids(n *lab.Node, j job, name string) map[int]int {
+	out := map[int]int{}
+	c, err := n.Kubelet.Container(j.pod, j.container)
+	if err != nil || !c.Status().Running {
+		return out
+	}
+	running, err := c.Running()
+	if err != nil {
+		return out
+	}
+	list, err := running.Processes()
+	if err != nil {
+		return out
+	}
+	for _, p := range list {
+		if p.Name == name {
+			if q, ok := readProcess(p.PID); ok {
+				out[p.PID] = q.parent
+			}
+		}
+	}
+	return out
+}
+
+// signal sends a signal to the processes given.
+func signal(list map[int]int, s syscall.Signal) error {
+	if len(list) == 0 {
+		return errNoEffect
+	}
+	var err error
+	for pid := range list {
+		if e := syscall.Kill(pid, s); e != nil && !errors.Is(e, syscall.ESRCH) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// lookEvery is how often it is looked whether something runs again.
+const lookEvery = 100 * time.Millisecond
+
+// back waits until a job runs again, with what it runs, as other processes than
+// those given. It is a violation if that takes too long.
+func (a *act) back(ctx context.Context, n *lab.Node, j job, were map[int]int) error {
+	began := a.record.now()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if a.runs(n, j, were) {
+			return nil
+		}
+		allowed := a.bounds.Return + a.bounds.Slack + a.record.late(began)
+		if now := a.record.now(); now-began > allowed {
+			a.violate(Violation{Rule: NoReturn, From: began, To: now, Allowed: allowed, Nodes: []string{n.Name},
+				Happened: fmt.Sprintf("container %s of pod %s on %s does not run again, with all that it runs", j.container, j.pod, n.Name)})
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// runs says whether a job runs, with what it runs, as other processes than those.
+func (a *act) runs(n *lab.Node, j job, were map[int]int) bool {
+	name := j.daemon
+	if name == "" {
+		name = agent
+	}
+	now := pids(n, j, name)
+	for pid := range were {
+		if _, still := now[pid]; still {
+			return false
+		}
+	}
+	want := 1
+	if name == "keepalived" || name == "haproxy" { // and its worker
+		want = 2
+	}
+	return len(now) >= want
+}

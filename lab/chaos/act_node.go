@@ -1,0 +1,217 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// afterStart is how long a job that has started may take until its node is as
+// before: until all checks have agreed, and an election is over.
+func (r *run) afterStart() time.Duration {
+	return start + r.bounds.Hung + r.bounds.BackendUp + r.bounds.Election()
+}
+
+// afterNetwork is that of a node whose addresses went and came: the agent stays out
+// until the others know it at them.
+func (r *run) afterNetwork() time.Duration {
+	return r.bounds.Apply + r.bounds.Arrive + r.afterStart()
+}
+
+func (a *act) power(ctx context.Context) (undo, error) {
+	n := a.node()
+	doing := a.begin(n, Condition{Effect: Unsure})
+	a.record.watch.Off(n.Name)
+	err := n.Kill()
+	m := a.begin(n, Condition{Effect: Out})
+	doing.end(0)
+	return func(ctx context.Context) error {
+		api := a.begin(n, Condition{Effect: UnsureAPI})
+		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
+			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
+			func() error { return a.files.follow(n) },
+			func() error { return a.whole(ctx, n, pod.Keepalived) },
+			func() error {
+				if n.Role != v1alpha1.RoleMaster {
+					return nil
+				}
+				return a.whole(ctx, n, pod.HAProxy)
+			})
+		api.end(a.settle(a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+func (a *act) link(ctx context.Context) (undo, error) {
+	n := a.node()
+	m, err := a.between(n, Condition{Effect: Out}, n.Unplug)
+	return func(ctx context.Context) error {
+		api := a.begin(n, Condition{Effect: UnsureAPI})
+		err := a.recover(ctx, m, "", a.afterNetwork(), n.PlugIn)
+		api.end(a.settle(a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+// flap takes the link down and up until it is undone.
+func (a *act) flap(ctx context.Context) (undo, error) {
+	n := a.node()
+	api := a.begin(n, Condition{Effect: UnsureAPI})
+	m := a.begin(n, Condition{Effect: Unsure})
+	rng := rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For)))
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			down := a.begin(n, Condition{Effect: Out})
+			err := n.Unplug()
+			pause(stop, time.Duration(100+rng.IntN(300))*time.Millisecond)
+			down.end(0)
+			if err = errors.Join(err, n.PlugIn()); err != nil {
+				done <- err
+				return
+			}
+			if !pause(stop, time.Duration(100+rng.IntN(500))*time.Millisecond) {
+				done <- nil
+				return
+			}
+		}
+	}()
+	return func(ctx context.Context) error {
+		close(stop)
+		err := a.recover(ctx, m, "", a.afterNetwork(), func() error { return <-done })
+		api.end(a.settle(a.bounds.BackendUp))
+		return err
+	}, nil
+}
+
+// pause waits; false if it was cut short.
+func pause(stop <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-stop:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// partition cuts nodes off. Those that change sides reach nobody for sure while
+// they do.
+func (a *act) partition(ctx context.Context) (undo, error) {
+	var names []string
+	moving, apart := map[string]int{}, map[string]int{}
+	for _, n := range a.nodes {
+		names = append(names, n.Name)
+		moving[n.Name], apart[n.Name] = Moving, 1
+	}
+	a.record.topology(moving)
+	err := a.cluster.Partition(names...)
+	a.record.topology(apart)
+	return func(context.Context) error {
+		a.record.topology(moving)
+		err := a.cluster.Join()
+		a.record.topology(nil)
+		return err
+	}, err
+}
+
+// flush removes what the firewall job put in place, and everything else.
+func (a *act) flush(ctx context.Context) (undo, error) {
+	m := a.begin(a.node(), Condition{Effect: Unsure, Group: v1alpha1.GroupAPI})
+	err := a.node().Run(nil, "nft", "flush", "ruleset")
+	m.end(a.settle(2 * a.bounds.Hung))
+	return nil, err
+}
+
+// staleVIP has a node come to life with VIPs on its link that somebody else left
+// there (hard case 1).
+func (a *act) staleVIP(ctx context.Context) (undo, error) {
+	n := a.node()
+	doing := a.begin(n, Condition{Effect: Unsure})
+	restore, err := n.RemovePod(ctx, pod.Keepalived)
+	if restore == nil {
+		doing.end(0)
+		return nil, fmt.Errorf("%w: %w", errNoEffect, err)
+	}
+	m := a.begin(n, Condition{Effect: Stale})
+	doing.end(0)
+	for _, g := range a.cluster.Spec().Groups {
+		for _, vip := range g.VIPs {
+			bits := 24
+			if vip.Is6() {
+				bits = 64
+			}
+			err = errors.Join(err, n.AddAddress(n.Link, netip.PrefixFrom(vip, bits)))
+		}
+	}
+	return func(ctx context.Context) error {
+		return a.recover(ctx, m, "", a.afterStart(), func() error {
+			again := a.begin(n, Condition{Effect: Stale})
+			err := restore()
+			if err == nil {
+				err = a.back(ctx, n, jobs["keepalived"], nil)
+			}
+			again.end(0)
+			return err
+		})
+	}, err
+}
+
+// renumber gives a node other addresses for a while, on the same network.
+func (a *act) renumber(ctx context.Context) (undo, error) {
+	n := a.node()
+	was := n.OwnAddresses()
+	m := a.begin(n, Condition{Effect: Unsure})
+	api := a.begin(n, Condition{Effect: UnsureAPI})
+	err := a.renumberTo(ctx, n, a.spare[a.fault.Nodes[0]].Addresses)
+	return func(ctx context.Context) error {
+		err := a.recover(ctx, m, "", a.afterNetwork(), func() error { return a.renumberTo(ctx, n, was) })
+		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+// renumberTo tries again while no API server takes the new addresses.
+func (a *act) renumberTo(ctx context.Context, n *lab.Node, fresh []netip.Prefix) error {
+	reload := a.reloading()
+	defer func() { reload.end(a.settle(a.bounds.Apply)) }()
+	return lab.Await(ctx, "an API server that is told of other addresses", func() (bool, error) {
+		return again(n.Renumber(ctx, fresh))
+	})
+}
+
+// reloading notes that every keepalived may read its configuration anew.
+func (a *act) reloading() *mark { return a.record.begin(Condition{Effect: Reload, Why: a.why}) }
+
+// load keeps all cores busy.
+func (a *act) load(context.Context) (undo, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops []*exec.Cmd
+	var err error
+	for range 2 * runtime.NumCPU() {
+		// The shell is the loop: it ends when it is killed, and by itself at last.
+		c := exec.CommandContext(ctx, "timeout", "--signal=KILL", fmt.Sprint(1+int(2*a.fault.For/second)), "sh", "-c", "while :; do :; done")
+		c.WaitDelay = time.Second
+		setGroup(c)
+		if e := c.Start(); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		loops = append(loops, c)
+	}
+	return func(context.Context) error {
+		cancel()
+		for _, c := range loops {
+			c.Wait() // it was killed
+		}
+		return nil
+	}, err
+}

@@ -1,0 +1,199 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"syscall"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+)
+
+// kill kills what is given of a job, and waits until the job is whole again, with
+// other processes of the daemon.
+func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[int]int, c *Condition) (undo, error) {
+	var m *mark
+	if c != nil {
+		m = a.begin(n, *c)
+	}
+	if err := signal(victims, syscall.SIGKILL); err != nil {
+		if m != nil {
+			m.end(0)
+		}
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		err := a.back(ctx, n, j, were)
+		if m != nil {
+			return errors.Join(err, a.recover(ctx, m, c.Group, a.afterStart()))
+		}
+		return err
+	}, nil
+}
+
+// means is what it means to a node that a job does not run; nil if nothing that the
+// rules are about.
+func (a *act) means(name string) *Condition {
+	switch name {
+	case "keepalived":
+		return &Condition{Effect: Mute}
+	case "haproxy":
+		return &Condition{Effect: Unfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
+	case "firewall": // what it put in place stays, and its word counts no more
+		return &Condition{Effect: Unsure, Group: v1alpha1.GroupAPI}
+	}
+	return nil
+}
+
+func (a *act) killKeepalived(ctx context.Context) (undo, error) {
+	j := jobs["keepalived"]
+	victims := pids(a.node(), j, j.daemon)
+	return a.kill(ctx, a.node(), j, victims, victims, a.means("keepalived"))
+}
+
+// haproxies are the master and the workers on a node.
+func haproxies(n *lab.Node) (master, workers map[int]int) {
+	all := pids(n, jobs["haproxy"], "haproxy")
+	master, workers = map[int]int{}, map[int]int{}
+	for pid, parent := range all {
+		if _, ok := all[parent]; ok {
+			workers[pid] = parent
+		} else {
+			master[pid] = parent
+		}
+	}
+	return master, workers
+}
+
+func (a *act) killWorker(ctx context.Context) (undo, error) {
+	_, workers := haproxies(a.node())
+	return a.kill(ctx, a.node(), jobs["haproxy"], workers, workers, a.means("haproxy"))
+}
+
+func (a *act) killMaster(ctx context.Context) (undo, error) {
+	master, workers := haproxies(a.node())
+	were := maps.Clone(workers)
+	maps.Copy(were, master)
+	return a.kill(ctx, a.node(), jobs["haproxy"], master, were, a.means("haproxy"))
+}
+
+func (a *act) killAgent(ctx context.Context) (undo, error) {
+	j := jobs[a.fault.What]
+	victims := pids(a.node(), j, agent)
+	return a.kill(ctx, a.node(), j, victims, victims, a.means(a.fault.What))
+}
+
+// killContainer kills the daemon and the agent together.
+func (a *act) killContainer(ctx context.Context) (undo, error) {
+	j := jobs[a.fault.What]
+	victims := pids(a.node(), j, agent)
+	if j.daemon != "" {
+		maps.Copy(victims, pids(a.node(), j, j.daemon))
+	}
+	return a.kill(ctx, a.node(), j, victims, victims, a.means(a.fault.What))
+}
+
+// stopContainer asks an agent to end, as kubelet does. What it runs ends properly,
+// so nothing but one holder is to be seen at any time.
+func (a *act) stopContainer(ctx context.Context) (undo, error) {
+	n, j := a.node(), jobs[a.fault.What]
+	victims := pids(n, j, agent)
+	m := a.begin(n, Condition{Effect: Unsure})
+	if err := signal(victims, syscall.SIGTERM); err != nil {
+		m.end(0)
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		err := a.ended(ctx, victims)
+		return errors.Join(err, a.recover(ctx, m, "", a.afterStart(), func() error { return a.back(ctx, n, j, victims) }))
+	}, nil
+}
+
+// ended waits until processes have ended that were asked to; how long they may take
+// is kubelet's business, which kills them after a while.
+func (a *act) ended(ctx context.Context, list map[int]int) error {
+	return lab.Await(ctx, "what was asked to end", func() (bool, error) {
+		for pid := range list {
+			if p, ok := readProcess(pid); ok && !p.zombie {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// freeze stops processes where they are.
+func (a *act) freeze(n *lab.Node, victims map[int]int, c Condition) (*mark, error) {
+	if len(victims) == 0 {
+		return nil, errNoEffect
+	}
+	return a.between(n, c, func() error { return signal(victims, syscall.SIGSTOP) })
+}
+
+func (a *act) freezeKeepalived(ctx context.Context) (undo, error) {
+	victims := pids(a.node(), jobs["keepalived"], "keepalived")
+	m, err := a.freeze(a.node(), victims, Condition{Effect: Mute})
+	return func(ctx context.Context) error {
+		if m == nil {
+			return nil
+		}
+		return a.recover(ctx, m, "", a.bounds.Election(), func() error { return signal(victims, syscall.SIGCONT) })
+	}, err
+}
+
+func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
+	return a.each(ctx, func(n *lab.Node) (undo, error) {
+		victims := pids(n, jobs["haproxy"], "haproxy")
+		m, err := a.freeze(n, victims, Condition{Effect: Unfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Hung})
+		return func(ctx context.Context) error {
+			if m == nil {
+				return nil
+			}
+			return a.recover(ctx, m, v1alpha1.GroupAPI, a.bounds.BackendUp+a.bounds.Hung, func() error { return signal(victims, syscall.SIGCONT) })
+		}, err
+	})
+}
+
+// freezeAgent leaves nobody to look after the node, or to say so: what it holds it
+// goes on holding.
+func (a *act) freezeAgent(ctx context.Context) (undo, error) {
+	n, j := a.node(), jobs[a.fault.What]
+	victims := pids(n, j, agent)
+	m, err := a.freeze(n, victims, Condition{Effect: Unsure})
+	return func(ctx context.Context) error {
+		if m == nil {
+			return nil
+		}
+		return a.recover(ctx, m, "", a.bounds.Apply+a.bounds.Hung, func() error { return signal(victims, syscall.SIGCONT) })
+	}, err
+}
+
+func (a *act) removeManifest(ctx context.Context) (undo, error) {
+	n := a.node()
+	doing := a.begin(n, Condition{Effect: Unsure})
+	restore, err := n.RemovePod(ctx, a.fault.What)
+	if restore == nil {
+		doing.end(0)
+		return nil, fmt.Errorf("%w: %w", errNoEffect, err)
+	}
+	if c := a.means(a.fault.What); c != nil && err == nil {
+		m := a.begin(n, *c)
+		doing.end(0)
+		doing = m
+	}
+	return func(ctx context.Context) error {
+		return a.recover(ctx, doing, "", a.afterStart(), restore, func() error { return a.whole(ctx, n, a.fault.What) })
+	}, err
+}
+
+// whole waits until all jobs of a pod run.
+func (a *act) whole(ctx context.Context, n *lab.Node, podName string) (err error) {
+	for _, j := range jobs {
+		if j.pod == podName && err == nil {
+			err = a.back(ctx, n, j, nil)
+		}
+	}
+	return err
+}

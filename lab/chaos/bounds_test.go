@@ -1,0 +1,40 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+)
+
+// The bounds follow from the settings: those of the demo cluster, whose interval is
+// changed to half as much again.
+func TestBounds(t *testing.T) {
+	c, err := lab.Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(&Config{Cluster: c, Duration: time.Minute, Limits: Limits{AtOnce: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interval := time.Duration(c.Config.Spec.VRRP.Target.AdvertIntervalMS) * time.Millisecond
+	if p.Bounds.Advert != interval*3/2 {
+		t.Errorf("adverts every %v, of %v", p.Bounds.Advert, interval)
+	}
+	for name, d := range map[string]time.Duration{
+		"Refused": p.Bounds.Refused, "Hung": p.Bounds.Hung, "Backends": p.Bounds.Backends, "BackendUp": p.Bounds.BackendUp,
+		"Apply": p.Bounds.Apply, "Return": p.Bounds.Return,
+	} {
+		if d <= 0 || d > time.Minute {
+			t.Errorf("%s is %v", name, d)
+		}
+	}
+	if p.Bounds.Hung <= p.Bounds.Refused || p.Bounds.Silent() <= 3*p.Bounds.Advert {
+		t.Errorf("%+v", p.Bounds)
+	}
+	var b Bounds
+	if err := b.haproxy("backend x\n"); err == nil {
+		t.Error("a template that does not say how backends are checked is taken")
+	}
+}

@@ -1,0 +1,109 @@
+package chaos
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Config says what to do.
+type Config struct {
+	Cluster  *render.Cluster
+	Programs lab.Programs
+	// Dir is an empty directory for the files of the lab.
+	Dir      string
+	Seed     uint64
+	Duration time.Duration
+	Limits   Limits
+	// FromRound leaves out the rounds before it: the same that the seed has.
+	FromRound int
+	// Slack is DefaultSlack if it is zero.
+	Slack time.Duration
+	// Log gets what happens in the lab.
+	Log *slog.Logger
+	// Progress is told what happens, a line each; it may be nil.
+	Progress func(at time.Duration, what string)
+}
+
+// DefaultAtOnce is how many faults there are at most at one time, unless it is said
+// otherwise.
+const DefaultAtOnce = 4
+
+// Check says what is wrong with limits.
+func (l Limits) Check() error {
+	for _, k := range l.Kinds {
+		if !slices.Contains(Kinds(), k) {
+			return fmt.Errorf("there is no fault %q: there are %v", k, Kinds())
+		}
+	}
+	if l.AtOnce < 1 {
+		return errors.New("at least one fault at a time is needed")
+	}
+	return nil
+}
+
+// Prepared is a run whose cluster and schedule are known.
+type Prepared struct {
+	Plan     *lab.Plan
+	Schedule []Round
+	Names    []string // of nodes, as the schedule counts them
+	Bounds   Bounds
+	spare    []lab.Machine // addresses for each node, and for a VIP
+}
+
+// Prepare plans a run without building anything.
+func Prepare(cfg *Config) (*Prepared, error) {
+	if err := cfg.Limits.Check(); err != nil {
+		return nil, err
+	}
+	spec := &cfg.Cluster.Config.Spec
+	if spec.VRRP.Start != nil {
+		return nil, errors.New("this cluster starts like OpenShift's own keepalived and would switch later: set platform loadBalancer.type to UserManaged in the install-config")
+	}
+	plan, err := lab.NewPlan(cfg.Cluster, lab.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Plan: plan}
+	shape := Shape{Nodes: len(plan.Nodes)}
+	for i, m := range plan.Nodes {
+		p.Names = append(p.Names, m.Name)
+		if m.Role == v1alpha1.RoleMaster {
+			shape.ControlPlane = append(shape.ControlPlane, i)
+		}
+		if g := ingressOf(spec); g != nil && len(shape.Routers) < 2 && spec.Hosts(g, m.Role, nil) {
+			shape.Routers = append(shape.Routers, i)
+		}
+	}
+	p.spare, err = lab.Spare(cfg.Cluster, plan, append(slices.Clone(p.Names), "vip")...)
+	if err != nil {
+		return nil, err
+	}
+	longest := max(otherInterval(spec.VRRP.Target), time.Duration(spec.VRRP.Target.AdvertIntervalMS)*time.Millisecond)
+	if p.Bounds, err = NewBounds(spec, longest, cmp.Or(cfg.Slack, DefaultSlack)); err != nil {
+		return nil, err
+	}
+	p.Schedule = NewSchedule(cfg.Seed, cfg.Duration, shape, cfg.Limits)
+	if cfg.FromRound >= len(p.Schedule) {
+		return nil, fmt.Errorf("this seed has %d rounds in that time, counted from 0: there is no round %d", len(p.Schedule), cfg.FromRound)
+	}
+	p.Schedule = p.Schedule[cfg.FromRound:]
+	return p, nil
+}
+
+// ingressOf is the group of the default ingress controller, nil if there is none.
+func ingressOf(spec *v1alpha1.ClusterConfigSpec) *v1alpha1.Group {
+	for i := range spec.Groups {
+		if spec.Groups[i].Role == v1alpha1.GroupIngress {
+			return &spec.Groups[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package chaos
+
+import (
+	"slices"
+	"time"
+)
+
+// Kind names a kind of fault.
+type Kind string
+
+// Kinds of faults.
+const (
+	Power            Kind = "power"
+	Link             Kind = "link"
+	Flap             Kind = "flap"
+	KillKeepalived   Kind = "kill-keepalived"
+	FreezeKeepalived Kind = "freeze-keepalived"
+	KillWorker       Kind = "kill-haproxy-worker"
+	KillMaster       Kind = "kill-haproxy-master"
+	FreezeHAProxy    Kind = "freeze-haproxy"
+	KillAgent        Kind = "kill-agent"
+	FreezeAgent      Kind = "freeze-agent"
+	StopContainer    Kind = "stop-container"
+	KillContainer    Kind = "kill-container"
+	KillAPI          Kind = "kill-api"
+	StopAPI          Kind = "stop-api"
+	FreezeAPI        Kind = "freeze-api"
+	StopMCS          Kind = "stop-machine-config"
+	StopRouter       Kind = "stop-router"
+	RouterNotReady   Kind = "router-not-ready"
+	MoveRouter       Kind = "move-router"
+	Partition        Kind = "partition"
+	Flush            Kind = "flush"
+	StaleVIP         Kind = "stale-vip"
+	RemoveManifest   Kind = "remove-manifest"
+	Timing           Kind = "timing"
+	DNS              Kind = "dns"
+	ChangeVIP        Kind = "change-vip"
+	BadConfig        Kind = "bad-config"
+	Renumber         Kind = "renumber"
+	Load             Kind = "load"
+	AllHAProxies     Kind = "all-haproxies"
+	AllAPIs          Kind = "all-apis"
+)
+
+// part is what of a node, or of the cluster, a fault is about. Two faults that are
+// about the same are not planned for the same moment: what one of them undoes is
+// the other's.
+type part uint16
+
+const (
+	ofKeepalived part = 1 << iota
+	ofHAProxy
+	ofFirewall
+	ofCoreDNS
+	ofMDNS
+	ofAPI
+	ofMCS
+	ofRouter
+	ofLink
+	ofFile   // cluster.yaml of a node: what boots with half a file has no network
+	ofConfig // cluster.yaml of all nodes
+	ofTopology
+	ofNode = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink | ofFile
+)
+
+// place says which nodes a fault can hit.
+type place int
+
+const (
+	anyNode place = iota
+	controlPlane
+	routerHost
+	someNodes // several of them, not all
+	allControlPlane
+	wholeCluster
+)
+
+// kind is what has to be known to plan a fault.
+type kind struct {
+	Kind
+	place place
+	parts part
+	// most and least bound how long it lasts; zero for what happens in a moment.
+	least, most time.Duration
+	// what are the variants, such as the container that is killed, with the part
+	// that each is about.
+	what []variant
+	// impairs says that the node may be unable to hold a VIP meanwhile.
+	impairs bool
+	// title tells people what happens.
+	title string
+}
+
+type variant struct {
+	name  string
+	parts part
+}
+
+// jobs are the containers of a node by the names that variants have. Those of
+// HAProxy's pod are on the control plane alone.
+var (
+	everywhere = []variant{{"keepalived", ofKeepalived}, {"coredns", ofCoreDNS}, {"mdns-publisher", ofMDNS}}
+	withProxy  = append([]variant{{"haproxy", ofHAProxy}, {"firewall", ofFirewall}}, everywhere...)
+	podsOf     = []variant{{"keepalived", ofKeepalived}, {"haproxy", ofHAProxy | ofFirewall}, {"coredns", ofCoreDNS}, {"mdns-publisher", ofMDNS}}
+)
+
+const second = time.Second
+
+// kinds are all of them, in the order in which they are documented.
+var kinds = []kind{
+	{Power, anyNode, ofNode, 1 * second, 6 * second, nil, true, "loses power, and comes back"},
+	{Link, anyNode, ofLink | ofKeepalived, 300 * time.Millisecond, 6 * second, nil, true, "its link goes down, and up again"},
+	{Flap, anyNode, ofLink | ofKeepalived, 1 * second, 4 * second, nil, true, "its link goes down and up, again and again"},
+	{KillKeepalived, anyNode, ofKeepalived, 0, 0, nil, true, "keepalived is killed"},
+	{FreezeKeepalived, anyNode, ofKeepalived, 500 * time.Millisecond, 6 * second, nil, true, "keepalived stands still, and goes on"},
+	{KillWorker, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's worker is killed"},
+	{KillMaster, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's master is killed"},
+	{FreezeHAProxy, controlPlane, ofHAProxy, 1 * second, 8 * second, nil, true, "HAProxy stands still, and goes on"},
+	{KillAgent, controlPlane, 0, 0, 0, withProxy, true, "an agent is killed"},
+	{FreezeAgent, controlPlane, ofHAProxy | ofFirewall | ofRouter, 1 * second, 8 * second, withProxy, true, "an agent stands still, and goes on"},
+	{StopContainer, controlPlane, 0, 0, 0, withProxy, true, "a container is asked to end (SIGTERM)"},
+	{KillContainer, anyNode, 0, 0, 0, everywhere, true, "all processes of a container are killed at once"},
+	{KillAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server is killed, and starts again"},
+	{StopAPI, controlPlane, ofAPI, 1 * second, 6 * second, nil, false, "its API server is stopped properly, and starts again"},
+	{FreezeAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server stands still, and goes on"},
+	{StopMCS, controlPlane, ofMCS, 1 * second, 8 * second, nil, false, "its machine config server stops, and starts again"},
+	{StopRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router stops, and starts again"},
+	{RouterNotReady, routerHost, ofRouter, 1 * second, 6 * second, nil, false, "its router's pod is not ready for a while"},
+	{MoveRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router goes, and comes where none is"},
+	{Partition, someNodes, ofTopology, 1 * second, 10 * second, nil, false, "are cut off from the others, until the network heals"},
+	{Flush, anyNode, ofFirewall, 0, 0, nil, false, "somebody flushes all nftables rules"},
+	{StaleVIP, anyNode, ofKeepalived | ofConfig, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
+	{RemoveManifest, controlPlane, 0, 1 * second, 5 * second, podsOf, true, "the manifest of a pod goes, and comes back"},
+	{Timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
+	{DNS, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
+	{ChangeVIP, wholeCluster, ofConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
+	{BadConfig, anyNode, ofConfig | ofFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
+	{Renumber, anyNode, ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
+	{Load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
+	{AllHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
+	{AllAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
+}
+
+// Kinds are the names of all kinds of faults.
+func Kinds() (out []Kind) {
+	for _, k := range kinds {
+		out = append(out, k.Kind)
+	}
+	return out
+}
+
+// Title says what happens in a fault of that kind.
+func (k Kind) Title() string { return kindOf(k).title }
+
+// kindOf returns the kind of that name; one that there is not has no title.
+func kindOf(name Kind) kind {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.Kind == name })
+	if i < 0 {
+		return kind{Kind: name}
+	}
+	return kinds[i]
+}

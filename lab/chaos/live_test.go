@@ -1,0 +1,84 @@
+package chaos
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+)
+
+// TestChaos breaks a lab for one round. The slack is for machines on which much else
+// runs: what is tested here is that all of it works together, and that nothing is
+// wrong for good.
+func TestChaos(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	cluster, err := lab.Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &Config{
+		Cluster: cluster, Dir: t.TempDir(), Seed: 2, Duration: 20 * time.Second,
+		Limits: Limits{AtOnce: DefaultAtOnce}, Slack: 20 * time.Second,
+		Programs: lab.Programs{Agent: buildAgent(t), CoreDNS: coredns(t)},
+		Log:      slog.New(slog.DiscardHandler),
+		Progress: func(at time.Duration, what string) { t.Logf("%8.3fs %s", at.Seconds(), what) },
+	}
+	p, err := Prepare(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(ctx, cfg, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	r.Summary(&text)
+	r.Report(&text)
+	for name, log := range r.Logs {
+		text.WriteString("=== " + name + "\n" + log)
+	}
+	t.Log(text.String())
+	if len(r.Violations) > 0 {
+		t.Errorf("%d violations", len(r.Violations))
+	}
+	planned := 0
+	for _, round := range p.Schedule {
+		planned += len(round.Faults)
+	}
+	if len(r.Violations) == 0 && r.Total()+r.Nothing != planned {
+		t.Errorf("%d faults happened and %d found nothing, of %d", r.Total(), r.Nothing, planned)
+	}
+	if r.Failovers == 0 {
+		t.Error("no VIP ever came to a node")
+	}
+}
+
+func buildAgent(t *testing.T) string {
+	t.Helper()
+	agent := filepath.Join(t.TempDir(), "vipgen-agent")
+	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../../cmd/vipgen-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
+	}
+	return agent
+}
+
+func coredns(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../.cache/bin/coredns")
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
+	}
+	return path
+}

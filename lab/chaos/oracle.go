@@ -1,0 +1,301 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rule is something that must always hold.
+type Rule string
+
+// Rules.
+const (
+	TwoHolders Rule = "two-holders"     // never, for longer than an advert takes to cross
+	NoHolder   Rule = "no-holder"       // a node that can serve holds, whenever there is one
+	NotWanted  Rule = "not-wanted"      // nobody holds an address that is no VIP any more
+	Invalid    Rule = "invalid-file"    // what is on disk can be used at any moment
+	Leak       Rule = "leak"            // nothing is left behind
+	NoReturn   Rule = "does-not-return" // what ended runs again
+	NoRest     Rule = "no-rest"         // everything is as before once nothing is wrong
+)
+
+// Violation is a rule that did not hold for a time.
+type Violation struct {
+	Rule     Rule          `json:"rule"`
+	From     time.Duration `json:"from"`
+	To       time.Duration `json:"to"`
+	Allowed  time.Duration `json:"allowed"`
+	VIP      string        `json:"vip,omitempty"`
+	Nodes    []string      `json:"nodes,omitempty"`
+	Happened string        `json:"happened"`
+}
+
+func (v Violation) String() string {
+	s := fmt.Sprintf("%s: %s", v.Rule, v.Happened)
+	if v.To > v.From {
+		s += fmt.Sprintf(", from %.3fs to %.3fs: %v, and %v are allowed", v.From.Seconds(), v.To.Seconds(), round(v.To-v.From), round(v.Allowed))
+	}
+	return s
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// Longest are the longest times, of those that were allowed, that something was not
+// as it should be.
+type Longest struct {
+	// Without is how long no node that could serve held a VIP, although there was
+	// one; Overlap how long two nodes held one.
+	Without, Overlap time.Duration
+}
+
+// Judge says what of the history should not have been, in the order of time.
+func Judge(h History, b Bounds) ([]Violation, Longest) {
+	j := &judge{History: h, bounds: b, spells: map[spellKey]*spell{}}
+	edges := j.edges()
+	for i := 0; i+1 < len(edges); i++ {
+		j.segment(edges[i], edges[i+1])
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
+		j.end(k)
+	}
+	slices.SortStableFunc(j.found, func(a, b Violation) int { return cmp.Compare(a.From, b.From) })
+	return j.found, j.longest
+}
+
+// judge goes through a history from one change to the next.
+type judge struct {
+	History
+	bounds  Bounds
+	spells  map[spellKey]*spell
+	found   []Violation
+	longest Longest
+}
+
+// spellKey is what goes on being wrong.
+type spellKey struct {
+	rule       Rule
+	vip        int
+	node, with int // with is -1 where there is no second one
+}
+
+func (k spellKey) compare(other spellKey) int {
+	return cmp.Or(cmp.Compare(k.rule, other.rule), cmp.Compare(k.vip, other.vip), cmp.Compare(k.node, other.node), cmp.Compare(k.with, other.with))
+}
+
+// spell is a time for which something is wrong, without a break.
+type spell struct {
+	from, to time.Duration
+	// bad are holders that could not serve, with how long each may take to notice.
+	bad map[string]time.Duration
+}
+
+// edges are the moments at which anything changed, and both ends.
+func (j *judge) edges() []time.Duration {
+	all := []time.Duration{j.From, j.Now}
+	add := func(times ...time.Duration) {
+		for _, t := range times {
+			if t > j.From && t < j.Now {
+				all = append(all, t)
+			}
+		}
+	}
+	for _, s := range j.Holders {
+		add(s.From, s.To)
+	}
+	for _, c := range j.Conditions {
+		add(c.From, c.To)
+	}
+	for _, t := range j.Topologies {
+		add(t.From, t.From+j.bounds.BackendUp)
+	}
+	for _, v := range j.VIPs {
+		for _, w := range v.Wants {
+			add(w.From)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// segment takes in a time in which nothing changed.
+func (j *judge) segment(from, to time.Duration) {
+	nodes := j.states(from)
+	for v := range j.VIPs {
+		held := j.holders(v, from)
+		switch j.VIPs[v].wanted(from) {
+		case Held:
+			j.someone(v, nodes, held, from, to)
+		case Gone:
+			for _, n := range held {
+				s := nodes[n]
+				if s.has(Stale, "") || s.has(Mute, "") || s.has(Out, "") || s.has(Unsure, "") {
+					continue
+				}
+				j.wrong(spellKey{NotWanted, v, n, -1}, from, to)
+			}
+		}
+		j.notTwo(v, nodes, held, from, to)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
+		if j.spells[k].to < to {
+			j.end(k)
+		}
+	}
+}
+
+// someone looks whether, for each node that could hold, one that can does.
+func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Duration) {
+	group := j.VIPs[v].Group
+	for n, s := range nodes {
+		if !slices.Contains(j.Nodes[n].Groups, group) || s.ability(group) != able {
+			continue
+		}
+		bad, served := map[string]time.Duration{}, false
+		for _, h := range held {
+			if nodes[h].side != s.side {
+				continue
+			}
+			if nodes[h].ability(group) == unable {
+				bad[j.Nodes[h].Name] = nodes[h].notice(group, j.bounds)
+			} else {
+				served = true
+			}
+		}
+		if !served {
+			r := j.wrong(spellKey{NoHolder, v, n, -1}, from, to)
+			for name, d := range bad {
+				r.bad[name] = max(r.bad[name], d)
+			}
+		}
+	}
+}
+
+// notTwo looks for two that hold and reach each other.
+func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Duration) {
+	speaks := func(n int) bool {
+		s := nodes[n]
+		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "")
+	}
+	for i, a := range held {
+		for _, b := range held[i+1:] {
+			if speaks(a) && speaks(b) && nodes[a].side == nodes[b].side {
+				j.wrong(spellKey{TwoHolders, v, a, b}, from, to)
+			}
+		}
+	}
+}
+
+// wrong notes that something is wrong for a time.
+func (j *judge) wrong(k spellKey, from, to time.Duration) *spell {
+	r := j.spells[k]
+	if r == nil {
+		r = &spell{from: from, bad: map[string]time.Duration{}}
+		j.spells[k] = r
+	}
+	r.to = to
+	return r
+}
+
+// end looks whether what was wrong was so for too long.
+func (j *judge) end(k spellKey) {
+	r := j.spells[k]
+	delete(j.spells, k)
+	length := r.to - r.from
+	allowed := j.allowed(k, r)
+	if length > allowed {
+		j.found = append(j.found, j.violation(k, r, allowed))
+		return
+	}
+	switch k.rule {
+	case TwoHolders:
+		j.longest.Overlap = max(j.longest.Overlap, length)
+	case NoHolder:
+		j.longest.Without = max(j.longest.Without, length)
+	}
+}
+
+// neighbour is how long a packet waits for a link address that was asked for while
+// nobody could answer (RFC 4861, section 10, RETRANS_TIMER; arp(7) has the same).
+const neighbour = time.Second
+
+// allowed is how long something may have been wrong.
+func (j *judge) allowed(k spellKey, r *spell) time.Duration {
+	extra := j.late(r.from, r.to)
+	if j.overlaps(Reload, "", r.from, r.to) {
+		extra += j.bounds.Election()
+	}
+	switch k.rule {
+	case TwoHolders:
+		if j.metAnew(k, r) {
+			extra += neighbour
+		}
+		return j.bounds.Overlap() + extra
+	case NotWanted:
+		return j.bounds.Slack + extra
+	}
+	if len(r.bad) == 0 {
+		return j.bounds.Silent() + extra
+	}
+	sum := j.bounds.Slack
+	for _, notice := range r.bad { // one after another at worst
+		sum += notice + j.bounds.Election()
+	}
+	return sum + extra
+}
+
+// late is by how much this machine was late about then.
+func (j *judge) late(from, to time.Duration) (sum time.Duration) {
+	for _, s := range j.Stalls {
+		if s.At >= from && s.At-s.Late <= to {
+			sum += s.Late
+		}
+	}
+	return sum
+}
+
+// overlaps says whether there was an effect at any time of those given.
+func (j *judge) overlaps(e Effect, node string, from, to time.Duration) bool {
+	return slices.ContainsFunc(j.Conditions, func(c Condition) bool {
+		return c.Effect == e && (c.Node == "" || c.Node == node || node == "") && c.From < to && c.To > from
+	})
+}
+
+// metAnew says whether two nodes may only just have come to reach each other.
+func (j *judge) metAnew(k spellKey, r *spell) bool {
+	for _, t := range j.Topologies {
+		if t.From >= r.from-neighbour && t.From < r.to {
+			return true
+		}
+	}
+	for _, c := range j.Conditions {
+		if (c.Effect == Out || c.Effect == Mute) && c.To >= r.from-neighbour && c.To < r.to &&
+			(c.Node == j.Nodes[k.node].Name || c.Node == j.Nodes[k.with].Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation {
+	v := Violation{Rule: k.rule, From: r.from, To: r.to, Allowed: allowed, VIP: j.VIPs[k.vip].Addr.String()}
+	name := j.Nodes[k.node].Name
+	switch k.rule {
+	case TwoHolders:
+		v.Nodes = []string{name, j.Nodes[k.with].Name}
+		v.Happened = fmt.Sprintf("%s and %s both hold %s", name, v.Nodes[1], v.VIP)
+	case NotWanted:
+		v.Nodes = []string{name}
+		v.Happened = fmt.Sprintf("%s holds %s, which is no VIP of the cluster now", name, v.VIP)
+	case NoHolder:
+		v.Nodes = append([]string{name}, slices.Sorted(maps.Keys(r.bad))...)
+		v.Happened = fmt.Sprintf("nobody holds %s, and %s could", v.VIP, name)
+		if len(r.bad) > 0 {
+			v.Happened = fmt.Sprintf("%s, which cannot serve, holds %s, and %s could", strings.Join(v.Nodes[1:], ", "), v.VIP, name)
+		}
+	}
+	return v
+}

@@ -1,0 +1,193 @@
+package chaos
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+const ms = time.Millisecond
+
+var (
+	apiVIP     = netip.MustParseAddr("192.0.2.5")
+	ingressVIP = netip.MustParseAddr("192.0.2.6")
+	testBounds = Bounds{
+		Advert: 100 * ms, Refused: 300 * ms, Hung: 2250 * ms, Backends: 3 * second, BackendUp: 2 * second,
+		Apply: 7 * second, Arrive: 7 * second, Return: 20 * second, Slack: 100 * ms,
+	}
+)
+
+// story is a history of three control-plane nodes a, b, c and two with routers, r
+// and s. The API VIP is on a and the ingress VIP on r from the beginning, unless the
+// story says who holds it.
+type story struct {
+	name       string
+	api        []Span
+	ingress    []Span
+	conditions []Condition
+	topologies []Topology
+	wants      []Want // of the API VIP
+	stalls     []Stall
+	now        time.Duration
+	// want are the rules that did not hold, with a word of what is said of each.
+	want []string
+}
+
+func has(node string, from, to time.Duration) Span { return Span{Node: node, From: from, To: to} }
+
+func is(node string, e Effect, from, to time.Duration) Condition {
+	return Condition{Node: node, Effect: e, From: from, To: to, Why: "a test"}
+}
+
+func unfit(node string, g v1alpha1.GroupRole, notice, from, to time.Duration) Condition {
+	c := is(node, Unfit, from, to)
+	c.Group, c.Notice = g, notice
+	return c
+}
+
+func (s *story) history() History {
+	api, ingress := []v1alpha1.GroupRole{v1alpha1.GroupAPI}, []v1alpha1.GroupRole{v1alpha1.GroupIngress}
+	h := History{
+		Now:        s.now,
+		Nodes:      []Node{{"a", true, api}, {"b", true, api}, {"c", true, api}, {"r", false, ingress}, {"s", false, ingress}},
+		VIPs:       []VIP{{Addr: apiVIP, Group: v1alpha1.GroupAPI, Wants: s.wants}, {Addr: ingressVIP, Group: v1alpha1.GroupIngress, Wants: []Want{{0, Held}}}},
+		Conditions: s.conditions, Topologies: s.topologies, Stalls: s.stalls,
+	}
+	if h.Now == 0 {
+		h.Now = 10 * second
+	}
+	if s.wants == nil {
+		h.VIPs[0].Wants = []Want{{0, Held}}
+	}
+	add := func(vip netip.Addr, spans []Span, usual string) {
+		if spans == nil {
+			spans = []Span{has(usual, 0, Forever)}
+		}
+		for _, x := range spans {
+			x.VIP = vip
+			h.Holders = append(h.Holders, x)
+		}
+	}
+	add(apiVIP, s.api, "a")
+	add(ingressVIP, s.ingress, "r")
+	return h
+}
+
+var goodStories = []story{
+	{name: "nothing happens"},
+	{name: "a dies and b takes over in time", conditions: []Condition{is("a", Out, second, 5*second)},
+		api: []Span{has("a", 0, second), has("b", 1450*ms, Forever)}},
+	{name: "the VIP moves, and two hold it for the time of an advert",
+		api: []Span{has("a", 0, 2100*ms), has("b", 2*second, Forever)}},
+	{name: "a's HAProxy hangs, which takes time to notice", conditions: []Condition{unfit("a", v1alpha1.GroupAPI, 2250*ms, second, 8*second)},
+		api: []Span{has("a", 0, 3700*ms), has("b", 3650*ms, Forever)}},
+	{name: "nobody could hold", conditions: []Condition{is("a", Out, second, 9*second), is("b", Mute, second, 9*second), unfit("c", v1alpha1.GroupAPI, 300*ms, second, 9*second), is("a", Unsure, 9*second, Forever), is("b", Unsure, 9*second, Forever), is("c", Unsure, 9*second, Forever)},
+		api: []Span{has("a", 0, second)}},
+	{name: "no API server anywhere: who holds serves nobody, and no other would",
+		conditions: []Condition{is("a", NoAPI, second, Forever), is("b", NoAPI, second, Forever), is("c", NoAPI, second, Forever)}},
+	{name: "one holder on each side of a partition, from the end of an election on",
+		topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, api: []Span{has("a", 0, Forever), has("c", 2450*ms, Forever)}},
+	{name: "the network heals, and one of them goes",
+		topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []Span{has("a", 0, Forever), has("c", 2450*ms, 5150*ms)}},
+	{name: "after healing, link addresses have to be found first",
+		topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []Span{has("a", 0, Forever), has("c", 2450*ms, 6100*ms)}},
+	{name: "a frozen keepalived keeps an address, and another takes over",
+		conditions: []Condition{is("a", Mute, second, 5*second)}, api: []Span{has("a", 0, 5100*ms), has("b", 1450*ms, Forever)}},
+	{name: "an address that was left behind", conditions: []Condition{is("b", Stale, second, 4*second)},
+		api: []Span{has("a", 0, Forever), has("b", 1100*ms, 4050*ms)}},
+	{name: "nobody holds, and this machine was late", conditions: []Condition{is("a", Out, second, Forever)},
+		api: []Span{has("a", 0, second), has("b", 2400*ms, Forever)}, stalls: []Stall{{2 * second, 950 * ms}}},
+	{name: "keepalived was told to read its configuration meanwhile", conditions: []Condition{is("a", Out, second, Forever), is("", Reload, 500*ms, 8*second)},
+		api: []Span{has("a", 0, second), has("b", 1800*ms, Forever)}},
+	{name: "a VIP comes", wants: []Want{{0, Gone}, {2 * second, Either}, {6 * second, Held}}, api: []Span{has("b", 4*second, Forever)}},
+	{name: "a VIP goes", wants: []Want{{0, Held}, {2 * second, Either}, {6 * second, Gone}}, api: []Span{has("b", 0, 5*second)}},
+	{name: "the router of the holder ends", conditions: []Condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, Forever)},
+		ingress: []Span{has("r", 0, 1400*ms), has("s", 1700*ms, Forever)}},
+	{name: "a broken HAProxy is no matter to the ingress VIP", conditions: []Condition{unfit("r", v1alpha1.GroupAPI, 300*ms, second, Forever)}},
+	{name: "a cut off node without an API server of its own need not hold",
+		topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, conditions: []Condition{is("c", NoAPI, second, Forever)}},
+	{name: "nobody took over yet, but there is time left", now: 1400 * ms, conditions: []Condition{is("a", Out, second, Forever)},
+		api: []Span{has("a", 0, second)}},
+}
+
+var badStories = []story{
+	{name: "two hold for too long", api: []Span{has("a", 0, 4*second), has("b", 2*second, Forever)}, want: []string{"two-holders a and b both hold 192.0.2.5"}},
+	{name: "two go on holding", api: []Span{has("a", 0, Forever), has("b", 2*second, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "three hold", api: []Span{has("a", 0, Forever), has("b", 2*second, Forever), has("c", 2*second, Forever)},
+		want: []string{"two-holders a and b", "two-holders a and c", "two-holders b and c"}},
+	{name: "two on the same side of a partition", topologies: []Topology{{second, map[string]int{"c": 1}}},
+		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever), has("c", 1400*ms, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "the network heals, and both stay", topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}},
+		api: []Span{has("a", 0, Forever), has("c", 2450*ms, Forever)}, want: []string{"two-holders a and c"}},
+	{name: "nobody takes over", conditions: []Condition{is("a", Out, second, Forever)}, api: []Span{has("a", 0, second)},
+		want: []string{"no-holder nobody holds 192.0.2.5, and b could", "no-holder nobody holds 192.0.2.5, and c could"}},
+	{name: "somebody takes over late", conditions: []Condition{is("a", Out, second, Forever)}, api: []Span{has("a", 0, second), has("b", 2*second, Forever)},
+		want: []string{"and b could", "and c could"}},
+	{name: "nothing happened, and nobody holds", api: []Span{has("a", 0, second), has("a", 2*second, Forever)}, want: []string{"and a could", "and b could", "and c could"}},
+	{name: "the holder cannot serve, and stays", conditions: []Condition{unfit("a", v1alpha1.GroupAPI, 300*ms, second, Forever)},
+		want: []string{"no-holder a, which cannot serve, holds 192.0.2.5, and b could", "and c could"}},
+	{name: "the other router was there", conditions: []Condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, Forever)},
+		want: []string{"no-holder r, which cannot serve, holds 192.0.2.6, and s could"}},
+	{name: "a frozen holder is not replaced", conditions: []Condition{is("a", Mute, second, Forever)}, want: []string{"and b could", "and c could"}},
+	{name: "a frozen holder thaws, and stays beside the other", conditions: []Condition{is("a", Mute, second, 4*second)},
+		api: []Span{has("a", 0, Forever), has("b", 1400*ms, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "what was left behind stays", conditions: []Condition{is("b", Stale, second, 4*second)},
+		api: []Span{has("a", 0, Forever), has("b", 1100*ms, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "the VIP is on a node that somebody left it on, and nobody else has it", conditions: []Condition{is("b", Stale, second, Forever)},
+		api: []Span{has("a", 0, 1200*ms), has("b", 1100*ms, Forever)}, want: []string{"and a could", "and c could"}},
+	{name: "a cut off node that could hold does not", topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, want: []string{"nobody holds 192.0.2.5, and c could"}},
+	{name: "an old VIP stays", wants: []Want{{0, Held}, {2 * second, Either}, {6 * second, Gone}}, want: []string{"not-wanted a holds 192.0.2.5"}},
+	{name: "a new VIP does not come", wants: []Want{{0, Gone}, {2 * second, Either}, {6 * second, Held}}, api: []Span{},
+		want: []string{"and a could", "and b could", "and c could"}},
+	{name: "an API server is back, and load balancers had time to find it",
+		conditions: []Condition{is("a", NoAPI, second, Forever), is("b", NoAPI, second, 3*second), is("c", NoAPI, second, Forever), is("b", UnsureAPI, 3*second, 5*second)},
+		api:        []Span{has("a", 0, 2*second)}, want: []string{"and a could", "and b could", "and c could"}},
+	{name: "being late excuses only so much", conditions: []Condition{is("a", Out, second, Forever)},
+		api: []Span{has("a", 0, second), has("b", 4*second, Forever)}, stalls: []Stall{{2 * second, 500 * ms}}, want: []string{"and b could", "and c could"}},
+}
+
+func TestGoodStories(t *testing.T) {
+	for _, s := range goodStories {
+		t.Run(s.name, func(t *testing.T) {
+			if found, _ := Judge(s.history(), testBounds); len(found) > 0 {
+				t.Errorf("a false alarm: %v", found)
+			}
+		})
+	}
+}
+
+func TestBadStories(t *testing.T) {
+	for _, s := range badStories {
+		t.Run(s.name, func(t *testing.T) {
+			found, _ := Judge(s.history(), testBounds)
+			var got []string
+			for _, v := range found {
+				got = append(got, string(v.Rule)+" "+v.Happened)
+				if v.To-v.From <= v.Allowed {
+					t.Errorf("%v was allowed", v)
+				}
+			}
+			slices.Sort(got)
+			if len(got) != len(s.want) {
+				t.Fatalf("found %q, want %q", got, s.want)
+			}
+			for i, want := range s.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("found %q, want %q", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestLongest(t *testing.T) {
+	s := story{conditions: []Condition{is("a", Out, second, Forever)}, api: []Span{has("a", 0, second), has("b", 1300*ms, 3*second), has("c", 2880*ms, Forever)}}
+	_, got := Judge(s.history(), testBounds)
+	if want := (Longest{Without: 300 * ms, Overlap: 120 * ms}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

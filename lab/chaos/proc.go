@@ -1,0 +1,114 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is one of a node, containers' included.
+type process struct {
+	pid, parent int
+	name        string
+	zombie      bool
+	age         time.Duration
+	files       int // how many it has open
+}
+
+// processesOf lists what runs on a node whose first process is given, in the order
+// of process IDs: all that have its host name, and what those have not taken note of
+// the end of.
+func processesOf(init int) (out []process) {
+	place := namespace(init)
+	if init == 0 || place == "" {
+		return nil
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	mine := map[int]bool{}
+	var ended []process
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		switch where := namespace(pid); where {
+		case place:
+			if p, ok := readProcess(pid); ok {
+				mine[pid] = true
+				out = append(out, p)
+			}
+		case "":
+			if p, ok := readProcess(pid); ok && p.zombie {
+				ended = append(ended, p)
+			}
+		}
+	}
+	for _, p := range ended {
+		if mine[p.parent] {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b process) int { return a.pid - b.pid })
+	return out
+}
+
+// namespace names the UTS namespace of a process; empty if it has ended.
+func namespace(pid int) string {
+	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", pid))
+	return link
+}
+
+// readProcess reads what the kernel tells of a process; false if it has ended.
+func readProcess(pid int) (p process, ok bool) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	text, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return p, false
+	}
+	p.pid = pid
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+		switch key {
+		case "Name":
+			p.name = value
+		case "State":
+			p.zombie = strings.HasPrefix(value, "Z")
+		case "PPid":
+			p.parent, _ = strconv.Atoi(value)
+		}
+	}
+	p.age = age(dir)
+	files, _ := os.ReadDir(dir + "fd")
+	p.files = len(files)
+	return p, true
+}
+
+// ticks is USER_HZ, which proc(5) counts start times in, on every architecture that
+// Go runs on.
+const ticks = 100
+
+// age is for how long a process has been there; 0 if it has ended.
+func age(dir string) time.Duration {
+	stat, err := os.ReadFile(dir + "stat")
+	if err != nil {
+		return 0
+	}
+	// The second field is the name in parentheses, which may have anything in it;
+	// the start is field 22.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	start, err := strconv.ParseInt(fields[19], 10, 64)
+	var now unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano()) - time.Duration(start)*second/ticks
+}

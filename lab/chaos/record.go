@@ -1,0 +1,124 @@
+package chaos
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// record notes what happens. Its methods may be called from any goroutine.
+type record struct {
+	since time.Time
+	watch *watch.Watch
+
+	mu         sync.Mutex
+	nodes      []Node
+	vips       []VIP
+	conditions []*Condition
+	topologies []Topology
+	stalls     []Stall
+}
+
+func (r *record) now() time.Duration { return time.Since(r.since) }
+
+// mark is a condition that lasts until it is ended.
+type mark struct {
+	record    *record
+	condition *Condition
+}
+
+// begin notes that a condition is there from now on; its times are set here.
+func (r *record) begin(c Condition) *mark {
+	c.From, c.To = r.now(), Forever
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conditions = append(r.conditions, &c)
+	return &mark{r, &c}
+}
+
+// end notes that the condition is over, or will be after a time.
+func (m *mark) end(after time.Duration) {
+	at := m.record.now() + after
+	m.record.mu.Lock()
+	defer m.record.mu.Unlock()
+	m.condition.To = at
+}
+
+// topology notes who reaches whom from now on.
+func (r *record) topology(sides map[string]int) {
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.topologies = append(r.topologies, Topology{at, sides})
+}
+
+// want notes what is to be with a VIP after a time, whatever was to be from then on.
+func (r *record) want(vip netip.Addr, after time.Duration, what Wanted) {
+	at := r.now() + after
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.vips {
+		v := &r.vips[i]
+		if v.Addr == vip {
+			v.Wants = slices.DeleteFunc(v.Wants, func(w Want) bool { return w.From >= at })
+			v.Wants = append(v.Wants, Want{at, what})
+		}
+	}
+}
+
+func (r *record) stall(s Stall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stalls = append(r.stalls, s)
+}
+
+// late is by how much the machine was late since then.
+func (r *record) late(since time.Duration) (sum time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.stalls {
+		if s.At >= since {
+			sum += s.Late
+		}
+	}
+	return sum
+}
+
+// history is what was from a time on.
+func (r *record) history(from time.Duration) History {
+	// Spans that have not ended seem to end when the timeline is made.
+	asked := r.now()
+	timeline := r.watch.Timeline()
+	h := History{From: from, Now: asked}
+	for _, s := range timeline.Of(watch.Addresses) {
+		to := s.To
+		if to >= asked {
+			to = Forever
+		}
+		if to > from {
+			h.Holders = append(h.Holders, Span{VIP: s.VIP, Node: s.Node, From: s.From, To: to})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.Nodes = r.nodes
+	for _, v := range r.vips {
+		v.Wants = slices.Clone(v.Wants)
+		h.VIPs = append(h.VIPs, v)
+	}
+	for _, c := range r.conditions {
+		if c.To > from {
+			h.Conditions = append(h.Conditions, *c)
+		}
+	}
+	h.Topologies = slices.Clone(r.topologies)
+	for _, s := range r.stalls {
+		if s.At >= from {
+			h.Stalls = append(h.Stalls, s)
+		}
+	}
+	return h
+}

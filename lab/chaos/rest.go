@@ -1,0 +1,288 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	agent_keepalived "github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// restEvery is how often it is looked whether the cluster is at rest; it is when
+// nothing was wrong so often in a row.
+const (
+	restEvery = 300 * time.Millisecond
+	restTimes = 3
+)
+
+// normal is what there is on a node at rest.
+type normal struct {
+	processes []string       // names, sorted, but for HAProxy's older workers
+	proxies   int            // HAProxy's workers
+	files     map[string]int // open files of agents, the most that one has
+	tables    string         // of nftables
+	names     map[string]bool
+}
+
+// lasts is the age from which a process counts: longer than a liveness probe may
+// take.
+const lasts = 6 * time.Second
+
+// moreProxies is how many workers of HAProxy there may be from before reloads: a
+// client may keep a connection to each for as long as it likes, at most 15 minutes
+// (hard-stop-after in haproxy.cfg).
+const moreProxies = 8
+
+// moreFiles is how many more files an agent may have open than at first: connections
+// to API servers come and go.
+const moreFiles = 16
+
+// rest waits until the cluster is as it was at first, and says whether it is. What
+// still is not after the time that everything may take to recover is a violation.
+// The first time it notes how things are.
+func (r *run) rest(ctx context.Context) bool {
+	began := r.record.now()
+	first := r.normal == nil
+	good, said := 0, ""
+	for {
+		rule, err := r.resting()
+		if err != nil && err.Error() != said {
+			said = err.Error()
+			r.say("not at rest yet: %s", said)
+		}
+		if good++; err != nil {
+			good = 0
+		}
+		if err != nil && first { // what was there passed by, such as a liveness probe
+			r.normal = nil
+		}
+		if good == restTimes {
+			r.say("at rest")
+			return true
+		}
+		allowed := r.bounds.Return + r.bounds.Apply + r.afterNetwork() + r.bounds.Slack + r.record.late(began)
+		if now := r.record.now(); now-began > allowed {
+			r.violate(Violation{Rule: rule, From: began, To: now, Allowed: allowed, Happened: fmt.Sprintf("the cluster does not come to rest: %v", err)})
+			return false
+		}
+		if !sleep(ctx, restEvery) {
+			return false
+		}
+	}
+}
+
+// resting says what is not as it is at rest.
+func (r *run) resting() (rule Rule, err error) {
+	if err := r.serves(); err != nil {
+		r.served = 0
+		return NoRest, err
+	}
+	if r.normal == nil {
+		if r.served == 0 {
+			r.served = r.record.now()
+		}
+		if r.record.now()-r.served < lasts+second { // until what has just started counts
+			return NoRest, errors.New("it has just started")
+		}
+		r.normal, err = r.survey()
+		return NoRest, err
+	}
+	for i, n := range r.cluster.Nodes() {
+		now, err := r.surveyNode(n)
+		if err == nil {
+			err = now.beyond(&r.normal[i])
+		}
+		if err == nil {
+			err = r.addresses(n)
+		}
+		if err != nil {
+			return Leak, fmt.Errorf("%s: %w", n.Name, err)
+		}
+	}
+	return "", nil
+}
+
+// serves says whether every VIP has a holder, and every node the priority that it
+// has when it is healthy.
+func (r *run) serves() error {
+	for _, g := range r.cluster.Spec().Groups {
+		for _, vip := range g.VIPs {
+			holders, err := r.cluster.Holders(vip)
+			if err != nil || len(holders) != 1 {
+				return errors.Join(err, fmt.Errorf("%d nodes hold %v", len(holders), vip))
+			}
+		}
+		for _, n := range r.cluster.Nodes() {
+			if err := r.healthy(n, &g); err != nil {
+				return fmt.Errorf("%s: %w", n.Name, err)
+			}
+		}
+	}
+	for _, n := range r.cluster.Nodes() {
+		for _, p := range n.Kubelet.Pods() {
+			for _, c := range p.Containers {
+				if !c.Status().Running {
+					return fmt.Errorf("%s: container %s of pod %s does not run", n.Name, c.Name, p.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// healthy says whether a node that is to hold the VIPs of a group has all points
+// that there are for it.
+func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
+	if !r.cluster.Spec().Hosts(g, n.Role, nil) || g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil {
+		return nil
+	}
+	var s agent_keepalived.State
+	if alive, err := n.Published(agent_keepalived.StateName, &s); err != nil || !alive {
+		return errors.Join(err, errors.New("its keepalived job says nothing"))
+	}
+	full, terms := keepalived.Terms(g, n.Role)
+	for _, t := range terms {
+		full += t.Points
+	}
+	for _, vip := range g.VIPs {
+		i := slices.IndexFunc(s.Instances, func(i agent_keepalived.Instance) bool { return i.VIP == vip })
+		if i < 0 {
+			return fmt.Errorf("it takes no part for %v: %v", vip, s.Idle)
+		}
+		if s.Instances[i].Fault || s.Instances[i].Priority != full {
+			return fmt.Errorf("its priority for %v is %d of %d", vip, s.Instances[i].Priority, full)
+		}
+	}
+	return nil
+}
+
+// addresses says whether a node has other addresses than its own and the VIPs of the
+// cluster.
+func (r *run) addresses(n *lab.Node) error {
+	have, err := n.Addresses()
+	if err != nil {
+		return err
+	}
+	own := n.OwnAddresses()
+	for _, a := range have {
+		vip := a.IsSingleIP() && slices.ContainsFunc(r.cluster.Spec().Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, a.Addr()) })
+		if !vip && !slices.Contains(own, a) {
+			return fmt.Errorf("it has the address %v", a)
+		}
+	}
+	for _, a := range own {
+		if !slices.Contains(have, a) {
+			return fmt.Errorf("it has no address %v", a)
+		}
+	}
+	return nil
+}
+
+// survey is what there is on all nodes now.
+func (r *run) survey() (out []normal, err error) {
+	for _, n := range r.cluster.Nodes() {
+		now, err := r.surveyNode(n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *now)
+	}
+	return out, nil
+}
+
+func (r *run) surveyNode(n *lab.Node) (*normal, error) {
+	now := &normal{files: map[string]int{}, names: map[string]bool{}}
+	for _, p := range processesOf(n.Init()) {
+		if p.age < lasts {
+			continue
+		}
+		name := p.name
+		if p.zombie {
+			name += " (ended, and nobody took note)"
+		}
+		if name == "haproxy" && slices.Contains(now.processes, name) {
+			// Those from before a reload stay until their last connection ends.
+			if now.proxies++; now.proxies > 1 {
+				continue
+			}
+		}
+		now.processes = append(now.processes, name)
+		if name == agent {
+			now.files[name] = max(now.files[name], p.files)
+		}
+	}
+	slices.Sort(now.processes)
+	out, err := n.Command(context.Background(), "nft", "list", "tables").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("nft list tables: %w: %s", err, out)
+	}
+	now.tables = string(out)
+	places := append(slices.Clone(written), v1alpha1.TrackDir, "/etc", "/tmp")
+	for _, dir := range places {
+		entries, err := os.ReadDir(n.Path(dir))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			now.names[filepath.Join(dir, e.Name())] = true
+		}
+	}
+	containers, _ := os.ReadDir(filepath.Join(n.Dir(), "containers"))
+	now.names[fmt.Sprintf("%d containers", len(containers))] = true
+	return now, nil
+}
+
+// beyond says what there is that was not there at first, or is not any more.
+func (now *normal) beyond(first *normal) error {
+	if !slices.Equal(now.processes, first.processes) {
+		return fmt.Errorf("it runs %v, and ran %v at first", counted(now.processes), counted(first.processes))
+	}
+	if now.proxies > 1+moreProxies {
+		return fmt.Errorf("it runs %d workers of HAProxy", now.proxies)
+	}
+	if now.tables != first.tables {
+		return fmt.Errorf("it has the tables %q, and had %q at first", now.tables, first.tables)
+	}
+	for name, n := range now.files {
+		if n > first.files[name]+moreFiles {
+			return fmt.Errorf("%s has %d files open, and had %d at first", name, n, first.files[name])
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(now.names)) {
+		if !first.names[path] && !expected(path) {
+			return fmt.Errorf("there is %s, which was not there at first", path)
+		}
+	}
+	return nil
+}
+
+// expected says that a file may come later than the others: what the agent keeps
+// over a restart, and the one temporary file of each path, which a killed agent
+// leaves for the next one to use again.
+func expected(path string) bool {
+	base := filepath.Base(path)
+	return strings.HasPrefix(base, ".vipgen-") || strings.HasSuffix(base, ".vipgen-new")
+}
+
+// counted is a list in which each name stands once, with how often it was there.
+func counted(sorted []string) string {
+	var out []string
+	for i := 0; i < len(sorted); {
+		n := i
+		for n < len(sorted) && sorted[n] == sorted[i] {
+			n++
+		}
+		out = append(out, fmt.Sprintf("%d %s", n-i, sorted[i]))
+		i = n
+	}
+	return strings.Join(out, ", ")
+}

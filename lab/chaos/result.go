@@ -1,0 +1,116 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result is what a run has shown.
+type Result struct {
+	Seed   uint64        `json:"seed"`
+	Lasted time.Duration `json:"lasted"`
+	Rounds int           `json:"rounds"`
+	// Faults are how many happened of each kind; Nothing is how many found nothing
+	// to happen to, such as a daemon that was just starting again.
+	Faults  map[Kind]int `json:"faults"`
+	Nothing int          `json:"nothing"`
+	// Failovers is how often a VIP came to a node.
+	Failovers int `json:"failovers"`
+	// WithoutHolder is the longest time for which no node that could serve held a
+	// VIP, although there was one; TwoHolders that for which two nodes held one.
+	WithoutHolder time.Duration `json:"withoutHolder"`
+	TwoHolders    time.Duration `json:"twoHolders"`
+	// Late is by how much this machine was late, in all.
+	Late       time.Duration     `json:"late"`
+	Bounds     Bounds            `json:"bounds"`
+	Violations []Violation       `json:"violations"`
+	Timeline   []Moment          `json:"timeline,omitempty"`
+	History    *History          `json:"-"`
+	Logs       map[string]string `json:"-"`
+}
+
+// Moment is something that happened.
+type Moment struct {
+	At   time.Duration `json:"at"`
+	What string        `json:"what"`
+}
+
+func (r *Result) note(l Longest) {
+	r.WithoutHolder = max(r.WithoutHolder, l.Without)
+	r.TwoHolders = max(r.TwoHolders, l.Overlap)
+}
+
+// Total is how many faults happened.
+func (r *Result) Total() (n int) {
+	for _, k := range r.Faults {
+		n += k
+	}
+	return n
+}
+
+// Summary writes what a run has shown, for people.
+func (r *Result) Summary(w io.Writer) {
+	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more found nothing to happen to\n", r.Seed, r.Total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
+	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(r.Faults[b], r.Faults[a]), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.Title())
+	}
+	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
+	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.Silent()))
+	fmt.Fprintf(w, "longest with two holders that reach each other: %v (%v allowed)\n", round(r.TwoHolders), round(r.Bounds.Overlap()))
+	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
+	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))
+	for _, v := range r.Violations {
+		fmt.Fprintf(w, "  %v\n", v)
+	}
+}
+
+// around is how long before a violation its report begins.
+const around = 20 * time.Second
+
+// Report writes what happened around the first violation: faults, holders, and what
+// was noted of the nodes.
+func (r *Result) Report(w io.Writer) {
+	if len(r.Violations) == 0 {
+		return
+	}
+	from := r.Violations[0].From - around
+	list := slices.Clone(r.Timeline)
+	if h := r.History; h != nil {
+		for _, s := range h.Holders {
+			list = append(list, Moment{s.From, fmt.Sprintf("    %s has %v", s.Node, s.VIP)})
+			if s.To != Forever {
+				list = append(list, Moment{s.To, fmt.Sprintf("    %s has %v no more", s.Node, s.VIP)})
+			}
+		}
+		for _, c := range h.Conditions {
+			what := strings.TrimSpace(fmt.Sprintf("%s %s", c.Effect, c.Group))
+			node := cmp.Or(c.Node, "every node")
+			list = append(list, Moment{c.From, fmt.Sprintf("        %s is %s: %s", node, what, c.Why)})
+			if c.To != Forever {
+				list = append(list, Moment{c.To, fmt.Sprintf("        %s is not %s any more: %s", node, what, c.Why)})
+			}
+		}
+		for _, t := range h.Topologies {
+			list = append(list, Moment{t.From, fmt.Sprintf("        sides: %v", t.Sides)})
+		}
+		for _, s := range h.Stalls {
+			list = append(list, Moment{s.At, fmt.Sprintf("        this machine was late by %v", round(s.Late))})
+		}
+	}
+	for _, v := range r.Violations {
+		list = append(list, Moment{v.To, "VIOLATION " + v.String()})
+	}
+	slices.SortStableFunc(list, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
+	for _, m := range list {
+		if m.At >= from {
+			fmt.Fprintf(w, "%9.3fs  %s\n", m.At.Seconds(), m.What)
+		}
+	}
+}

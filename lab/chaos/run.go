@@ -1,0 +1,334 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// run is one that goes on.
+type run struct {
+	cfg      *Config
+	bounds   Bounds
+	spare    []lab.Machine // by the places of nodes
+	spareVIP netip.Addr
+	ingress  *v1alpha1.Group
+	cluster  *lab.Cluster
+	record   *record
+	files    *files
+	stop     context.CancelFunc // ends the faults
+
+	normal []normal      // of each node, at rest
+	served time.Duration // since when all was well, before it was known what is normal
+
+	mu     sync.Mutex
+	result Result
+	failed error // what the lab itself could not do
+}
+
+// judgeEvery is how often it is looked whether all is as it must be, judgeLate for
+// how long what has happened may not have been noted yet.
+const (
+	judgeEvery = 500 * time.Millisecond
+	judgeLate  = 500 * time.Millisecond
+)
+
+// Run builds a lab, breaks it as the seed says, and returns what was seen. It ends
+// at the first violation, with the duration, or when ctx ends. The error is about
+// the lab itself.
+func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
+	r := &run{cfg: cfg, bounds: p.Bounds, spare: p.spare}
+	if cfg.Progress == nil {
+		cfg.Progress = func(time.Duration, string) {}
+	}
+	spec := &cfg.Cluster.Config.Spec
+	r.ingress = ingressOf(spec)
+	last := p.spare[len(p.spare)-1].Addresses
+	r.spareVIP = last[0].Addr()
+	r.result = Result{Seed: cfg.Seed, Bounds: p.Bounds, Faults: map[Kind]int{}}
+	cluster, err := lab.New(ctx, lab.Config{
+		Cluster: cfg.Cluster, Plan: p.Plan, Dir: cfg.Dir, Programs: cfg.Programs, BackOff: BackOff, Log: cfg.Log,
+		Progress: func(what string) { cfg.Progress(0, "building "+what) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.cluster = cluster
+	err = r.live(ctx, p)
+	if len(r.result.Violations) > 0 {
+		r.result.Logs = r.logs()
+	}
+	err = errors.Join(err, cluster.Close())
+	r.gone()
+	return &r.result, err
+}
+
+// gone looks whether anything of the lab is left after its end.
+func (r *run) gone() {
+	var left []string
+	prefix := strings.TrimSuffix(r.cluster.Network().Hub(), "hub")
+	for _, pattern := range []string{"/run/netns/" + prefix + "*", "/sys/fs/cgroup/" + prefix + "*", "/sys/fs/cgroup/*/" + prefix + "*"} {
+		found, _ := filepath.Glob(pattern)
+		left = append(left, found...)
+	}
+	if len(left) > 0 {
+		at := r.record.now()
+		r.violate(Violation{Rule: Leak, From: at, To: at, Happened: fmt.Sprintf("after the end there are %v", left)})
+	}
+}
+
+// live watches and breaks the cluster.
+func (r *run) live(ctx context.Context, p *Prepared) (err error) {
+	ctx, r.stop = context.WithCancel(ctx)
+	defer r.stop()
+	since := time.Now()
+	r.record = &record{since: since}
+	r.describe()
+	if r.record.watch, err = r.startWatch(since); err != nil {
+		return err
+	}
+	defer func() {
+		_, e := r.record.watch.End()
+		err = errors.Join(err, e)
+	}()
+	if r.files, err = watchFiles(ctx, r); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer r.stop()
+	background.Go(func() { watchdog(ctx, since, r.record.stall) })
+	background.Go(func() { r.files.run(ctx) })
+	background.Go(func() { room(ctx, r.fail) })
+
+	r.say("waiting until the cluster is at rest")
+	if !r.rest(ctx) {
+		return r.err()
+	}
+	for _, v := range r.record.vips {
+		what := Held
+		if v.Addr == r.spareVIP {
+			what = Gone
+		}
+		r.record.want(v.Addr, 0, what)
+	}
+	began := r.record.now()
+	for _, round := range p.Schedule {
+		if ctx.Err() != nil || r.record.now()-began >= r.cfg.Duration {
+			break
+		}
+		if !r.round(ctx, round) {
+			break
+		}
+	}
+	r.result.Lasted = r.record.now() - began
+	return r.err()
+}
+
+// err is what the lab could not do.
+func (r *run) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// describe notes nodes and VIPs, and the routers that nodes do not have.
+func (r *run) describe() {
+	spec := r.cluster.Spec()
+	for _, n := range r.cluster.Nodes() {
+		node := Node{Name: n.Name, API: n.API != nil}
+		for i := range spec.Groups {
+			if g := &spec.Groups[i]; spec.Hosts(g, n.Role, nil) {
+				node.Groups = append(node.Groups, g.Role)
+			}
+		}
+		r.record.nodes = append(r.record.nodes, node)
+		if r.ingress != nil && n.Router(r.ingress.Controller) == nil {
+			c := r.noRouter()
+			c.Node, c.Why = n.Name, "no router here"
+			r.record.begin(c)
+		}
+	}
+	for _, g := range spec.Groups {
+		for _, vip := range g.VIPs {
+			r.record.vips = append(r.record.vips, VIP{Addr: vip, Group: g.Role})
+		}
+	}
+	r.record.vips = append(r.record.vips, VIP{Addr: r.spareVIP, Group: v1alpha1.GroupAPI})
+}
+
+func (r *run) startWatch(since time.Time) (*watch.Watch, error) {
+	cfg := watch.Config{Network: r.cluster.Network(), Since: since}
+	for _, n := range r.cluster.Nodes() {
+		cfg.Nodes = append(cfg.Nodes, n.Node)
+	}
+	for _, v := range r.record.vips {
+		cfg.VIPs = append(cfg.VIPs, v.Addr)
+	}
+	return watch.Start(cfg)
+}
+
+// round lets the faults of a round happen, and the cluster come to rest. It says
+// whether to go on.
+func (r *run) round(ctx context.Context, round Round) bool {
+	r.say("round %d: %d faults", round.Number, len(round.Faults))
+	r.result.Rounds++
+	from := r.record.now()
+	judging, stop := context.WithCancel(ctx)
+	var judged sync.WaitGroup
+	judged.Go(func() { r.judge(judging, from) })
+	var all sync.WaitGroup
+	began := time.Now()
+	for _, f := range round.Faults {
+		if !sleep(ctx, time.Until(began.Add(f.At))) {
+			break
+		}
+		all.Go(func() { r.happen(ctx, f) })
+	}
+	all.Wait()
+	ok := ctx.Err() == nil && r.rest(ctx)
+	sleep(ctx, judgeLate)
+	stop()
+	judged.Wait()
+	if ok {
+		longest, good := r.judgeOnce(from)
+		r.result.note(longest)
+		ok = good
+	}
+	r.result.Failovers = r.failovers()
+	r.result.Late = r.record.late(0)
+	return ok && ctx.Err() == nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// happen lets a fault happen and undoes it.
+func (r *run) happen(ctx context.Context, f Fault) {
+	a := &act{run: r, fault: f, why: f.text(r.names())}
+	nodes := r.cluster.Nodes()
+	for _, i := range f.Nodes {
+		a.nodes = append(a.nodes, nodes[i])
+	}
+	r.say("%s", a.why)
+	began := time.Now()
+	back, err := actions[f.Kind](a, ctx)
+	switch {
+	case errors.Is(err, errNoEffect):
+		r.say("%s: nothing there", a.why)
+		r.count(f.Kind, true)
+	case err != nil && ctx.Err() == nil:
+		r.fail(fmt.Errorf("%s: %w", a.why, err))
+	default:
+		r.count(f.Kind, false)
+	}
+	if back == nil {
+		return
+	}
+	sleep(ctx, time.Until(began.Add(f.For)))
+	if ctx.Err() != nil {
+		return // all of it ends
+	}
+	if err := back(ctx); err != nil && ctx.Err() == nil {
+		r.fail(fmt.Errorf("undoing %s: %w", a.why, err))
+	}
+	r.say("over: %s", a.why)
+}
+
+func (r *run) names() (out []string) {
+	for _, n := range r.record.nodes {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+func (r *run) count(k Kind, nothing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if nothing {
+		r.result.Nothing++
+		return
+	}
+	r.result.Faults[k]++
+}
+
+// say notes what happens.
+func (r *run) say(format string, args ...any) {
+	at, what := r.record.now(), fmt.Sprintf(format, args...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Timeline = append(r.result.Timeline, Moment{at, what})
+	r.cfg.Progress(at, what)
+}
+
+// fail ends the run: the lab could not do something.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	r.failed = errors.Join(r.failed, err)
+	r.mu.Unlock()
+	r.stop()
+}
+
+// violate ends the run: something was not as it must be.
+func (r *run) violate(v ...Violation) {
+	r.mu.Lock()
+	r.result.Violations = append(r.result.Violations, v...)
+	r.mu.Unlock()
+	r.stop()
+}
+
+// judge looks again and again, until ctx ends.
+func (r *run) judge(ctx context.Context, from time.Duration) {
+	for sleep(ctx, judgeEvery) {
+		if _, good := r.judgeOnce(from); !good {
+			return
+		}
+	}
+}
+
+func (r *run) judgeOnce(from time.Duration) (Longest, bool) {
+	h := r.record.history(from)
+	h.Now -= judgeLate
+	if h.Now <= from {
+		return Longest{}, true
+	}
+	found, longest := Judge(h, r.bounds)
+	if len(found) > 0 {
+		r.mu.Lock()
+		r.result.History = &h
+		r.mu.Unlock()
+		r.violate(found...)
+	}
+	return longest, len(found) == 0
+}
+
+// failovers is how often a VIP came to a node.
+func (r *run) failovers() int {
+	return len(r.record.watch.Timeline().Of(watch.Addresses))
+}
+
+// logs are the last lines of every node's logs.
+func (r *run) logs() map[string]string {
+	out := map[string]string{}
+	for _, n := range r.cluster.Nodes() {
+		out[n.Name] = n.Logs(logLines)
+	}
+	return out
+}
+
+const logLines = 200
