@@ -36,6 +36,8 @@ type Member struct {
 // Cluster is a set of nodes on one network, each of which runs the real
 // keepalived, and the VIP that they elect a holder for.
 type Cluster struct {
+	Network *netns.Network
+
 	t     testing.TB
 	vip   netip.Addr
 	nodes map[string]*clusterNode
@@ -55,8 +57,8 @@ type clusterNode struct {
 // starts: keepalived drops a track file whose directory is missing.
 func NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, vip: vip, nodes: map[string]*clusterNode{}}
 	network := newNetwork(t)
+	c := &Cluster{Network: network, t: t, vip: vip, nodes: map[string]*clusterNode{}}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		c.nodes[name] = newClusterNode(t, network, name, members[name])
 	}
@@ -207,6 +209,12 @@ func (c *Cluster) Holder() string {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// Node returns a node.
+func (c *Cluster) Node(name string) *netns.Node {
+	c.t.Helper()
+	return c.node(name).Node
 }
 
 // Log returns what a node's keepalived has logged since it was last started.
