@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Sizes of a timeline, in units of its drawing.
+const (
+	chartWidth  = 960.0
+	laneHeight  = 26.0
+	barHeight   = 16.0
+	labelWidth  = 150.0
+	rightMargin = 14.0
+	topMargin   = 34.0 // for the word at the fault and the numbers of events
+	axisHeight  = 24.0
+	// thinnest is how wide a bar is at least, so that it can be seen.
+	thinnest = 1.5
+	maxTicks = 12
+	// apart is how far the numbers of events must be from each other to be read.
+	apart = 14.0
+)
+
+// window is what part of a run a timeline shows, from the fault on.
+type window struct{ from, to time.Duration }
+
+// chart is a timeline, ready to be drawn.
+type chart struct {
+	ID            string // of this chart alone
+	Width, Height float64
+	PlotX, PlotW  float64
+	Bottom        float64 // where the axis is
+	FaultX        float64
+	Lanes         []lane
+	Overlaps      []bar // where two lanes hold a VIP at once
+	Ticks         []tick
+	Marks         []tick // events, by their number
+	Alt           string // what is to be seen
+}
+
+type lane struct {
+	Name     string
+	Y, TextY float64
+	Client   bool
+	Bars     []bar
+}
+
+type bar struct {
+	X, Y, W, H float64
+	Lost       bool
+	Title      string
+}
+
+type tick struct {
+	X     float64
+	Label string
+}
+
+// windowOf returns a window that shows what matters of the runs: from a bit before
+// the fault to a bit after the last change.
+func windowOf(vip string, runs []Run) window {
+	end := 200 * time.Millisecond
+	begin := time.Duration(0)
+	see := func(run Run, at time.Duration) {
+		end = max(end, at-run.Fault)
+		begin = min(begin, at-run.Fault)
+	}
+	for _, run := range runs {
+		for _, a := range run.Answers {
+			if !a.OK {
+				see(run, a.From)
+				see(run, a.To)
+			}
+		}
+		for _, s := range run.Spans {
+			if s.VIP == vip && s.From > run.Fault {
+				see(run, s.From)
+			}
+		}
+		for _, e := range run.Events {
+			see(run, e.At)
+		}
+	}
+	margin := (end - begin) / 8
+	return window{begin - margin, end + margin}
+}
+
+// newChart draws a run: a lane for each node that held the VIP, and one for the
+// client.
+func newChart(id, vip string, run Run, w window) chart {
+	c := chart{ID: id, Width: chartWidth, PlotX: labelWidth, PlotW: chartWidth - labelWidth - rightMargin}
+	y := topMargin
+	add := func(l lane) {
+		l.Y, l.TextY = y, y+laneHeight/2
+		for i := range l.Bars {
+			l.Bars[i].Y, l.Bars[i].H = y+(laneHeight-barHeight)/2, barHeight
+		}
+		c.Lanes = append(c.Lanes, l)
+		y += laneHeight
+	}
+	for _, node := range holders(vip, run) {
+		add(lane{Name: node, Bars: c.holdings(vip, node, run, w)})
+	}
+	nodes := y
+	add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	c.Overlaps = c.twoHolders(vip, run, w, nodes)
+	c.Bottom = y + 2
+	c.Height = c.Bottom + axisHeight
+	c.FaultX = c.x(0, w)
+	c.Ticks = c.ticks(w)
+	c.Marks = c.marks(run, w)
+	c.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
+		milliseconds(run.Outage), run.Lost, run.Asked, len(c.Lanes)-1)
+	return c
+}
+
+// holders returns the nodes that held a VIP, sorted.
+func holders(vip string, run Run) []string {
+	var nodes []string
+	for _, s := range run.Spans {
+		if s.VIP == vip {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// x returns where a time since the fault is.
+func (c *chart) x(at time.Duration, w window) float64 {
+	at = max(w.from, min(w.to, at))
+	return round(c.PlotX + c.PlotW*float64(at-w.from)/float64(w.to-w.from))
+}
+
+// bar returns one for a time of the run, if any of it is within the window.
+func (c *chart) bar(from, to time.Duration, run Run, w window) (bar, bool) {
+	from, to = from-run.Fault, to-run.Fault
+	if to < w.from || from > w.to {
+		return bar{}, false
+	}
+	b := bar{X: c.x(from, w)}
+	b.W = round(max(c.x(to, w)-b.X, thinnest))
+	b.Title = fmt.Sprintf("%s to %s (%s)", offset(from), offset(to), milliseconds(to-from))
+	return b, true
+}
+
+func (c *chart) holdings(vip, node string, run Run, w window) (bars []bar) {
+	for _, s := range run.Spans {
+		if s.VIP != vip || s.Node != node {
+			continue
+		}
+		if b, ok := c.bar(s.From, s.To, run, w); ok {
+			b.Title = node + " holds the VIP: " + b.Title
+			bars = append(bars, b)
+		}
+	}
+	return bars
+}
+
+func (c *chart) answers(run Run, w window) (bars []bar) {
+	for _, a := range run.Answers {
+		b, ok := c.bar(a.From, a.To, run, w)
+		if !ok {
+			continue
+		}
+		b.Lost = !a.OK
+		b.Title = "answers: " + b.Title
+		if b.Lost {
+			b.Title = "no " + b.Title
+		}
+		bars = append(bars, b)
+	}
+	return bars
+}
+
+// twoHolders marks the times for which two nodes held the VIP, across the lanes of
+// the nodes.
+func (c *chart) twoHolders(vip string, run Run, w window, bottom float64) (bars []bar) {
+	for i, a := range run.Spans {
+		for _, b := range run.Spans[i+1:] {
+			from, to := max(a.From, b.From), min(a.To, b.To)
+			if a.VIP != vip || b.VIP != vip || a.Node == b.Node || from >= to {
+				continue
+			}
+			if mark, ok := c.bar(from, to, run, w); ok {
+				mark.Y, mark.H = topMargin, bottom-topMargin
+				mark.Title = a.Node + " and " + b.Node + " both hold the VIP: " + mark.Title
+				bars = append(bars, mark)
+			}
+		}
+	}
+	return bars
+}
+
+// ticks are at round times from the fault on.
+func (c *chart) ticks(w window) (ticks []tick) {
+	step := tickStep(w.to - w.from)
+	for at := (w.from / step) * step; at <= w.to; at += step {
+		if at >= w.from {
+			ticks = append(ticks, tick{X: c.x(at, w), Label: strconv.FormatInt(at.Milliseconds(), 10)})
+		}
+	}
+	return ticks
+}
+
+// marks are at the events. Those too close to be told apart share a label.
+func (c *chart) marks(run Run, w window) (marks []tick) {
+	labelled := -1
+	for i, e := range run.Events {
+		m := tick{X: c.x(e.At-run.Fault, w)}
+		if number := strconv.Itoa(i + 1); labelled >= 0 && math.Abs(m.X-marks[labelled].X) < apart {
+			marks[labelled].Label += "," + number
+		} else {
+			m.Label, labelled = number, i
+		}
+		marks = append(marks, m)
+	}
+	return marks
+}
+
+// tickStep returns 1, 2 or 5 times a power of ten that makes maxTicks at most.
+func tickStep(length time.Duration) time.Duration {
+	for power := time.Millisecond; ; power *= 10 {
+		for _, step := range []time.Duration{power, 2 * power, 5 * power} {
+			if length/step < maxTicks {
+				return step
+			}
+		}
+	}
+}
+
+// offset says when something was, from the fault on.
+func offset(d time.Duration) string {
+	return fmt.Sprintf("%+d ms", d.Round(time.Millisecond).Milliseconds())
+}
+
+// round keeps drawings short.
+func round(f float64) float64 { return math.Round(f*10) / 10 }

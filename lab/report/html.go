@@ -1,0 +1,129 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+)
+
+//go:embed report.html.tmpl
+var page string
+
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"plain": plain}).Parse(page))
+
+// WriteHTML writes one file that needs no other: the table, and for each scenario
+// and profile a timeline of the run in the middle and of the worst. All timelines
+// of a scenario have the same scale.
+func (r *Report) WriteHTML(w io.Writer) error {
+	p := htmlPage{Report: r}
+	for i, s := range r.Scenarios {
+		p.Scenarios = append(p.Scenarios, r.scenarioHTML(i, s))
+	}
+	return pageTemplate.Execute(w, p)
+}
+
+type (
+	htmlPage struct {
+		*Report
+		Scenarios []htmlScenario
+	}
+	htmlScenario struct {
+		Scenario
+		Number  int
+		AimText string
+		Rows    []htmlRow
+	}
+	// htmlRow is a result.
+	htmlRow struct {
+		Result
+		Ran                        int
+		MedianText, WorstText, Two string
+		Against, Verdict, Failed   string
+		Missed, Held               bool // the aim; by two nodes
+		Spread                     spread
+		Timelines                  []htmlTimeline
+	}
+	htmlTimeline struct {
+		Title  string
+		Run    Run
+		Two    bool // held by two nodes
+		Chart  chart
+		Events []htmlEvent
+	}
+	htmlEvent struct{ At, Text string }
+	// spread shows the outage of each run along a line.
+	spread struct {
+		Width, Height, Middle float64
+		Dots                  []float64
+		MedianX               float64
+	}
+)
+
+func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
+	doc := htmlScenario{Scenario: s, Number: number + 1}
+	if s.Aim != nil {
+		doc.AimText = s.Aim.words()
+	}
+	var shown []Run
+	longest := time.Millisecond
+	for _, one := range s.Results {
+		if median, ok := one.Median(); ok {
+			worst, _ := one.Worst()
+			shown = append(shown, median, worst)
+			longest = max(longest, worst.Outage)
+		}
+	}
+	w := windowOf(s.VIP, shown)
+	for i, one := range s.Results {
+		doc.Rows = append(doc.Rows, r.rowHTML(fmt.Sprintf("s%d-%d", number+1, i+1), s, one, w, longest))
+	}
+	return doc
+}
+
+func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest time.Duration) htmlRow {
+	row := htmlRow{Result: one, Ran: len(one.Good()), Failed: one.failed()}
+	median, ok := one.Median()
+	if !ok {
+		return row
+	}
+	worst, _ := one.Worst()
+	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
+	row.Two, row.Held = orDash(one.TwoHolders()), one.TwoHolders() > 0
+	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
+	if v, ok := s.Verdict(one); ok {
+		row.Missed = !v.Met()
+	}
+	row.Spread = newSpread(one, median, longest)
+	row.Timelines = append(row.Timelines, newTimeline(id+"-m", "Run in the middle", s.VIP, median, w))
+	if row.Ran > 1 {
+		row.Timelines = append(row.Timelines, newTimeline(id+"-w", "Worst run", s.VIP, worst, w))
+	}
+	return row
+}
+
+func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
+	t := htmlTimeline{Title: title, Run: run, Two: run.TwoHolders > 0, Chart: newChart(id, vip, run, w)}
+	for _, e := range run.Events {
+		t.Events = append(t.Events, htmlEvent{At: offset(e.At - run.Fault), Text: e.Text})
+	}
+	return t
+}
+
+// OutageText and SlowestText are for the page.
+func (t htmlTimeline) OutageText() string  { return milliseconds(t.Run.Outage) }
+func (t htmlTimeline) SlowestText() string { return milliseconds(t.Run.Slowest) }
+func (t htmlTimeline) TwoText() string     { return milliseconds(t.Run.TwoHolders) }
+
+func newSpread(one Result, median Run, longest time.Duration) spread {
+	const width, height, edge = 150.0, 16.0, 4.0
+	x := func(d time.Duration) float64 {
+		return round(edge + (width-2*edge)*float64(d)/float64(longest))
+	}
+	s := spread{Width: width, Height: height, Middle: height / 2, MedianX: x(median.Outage)}
+	for _, run := range one.Good() {
+		s.Dots = append(s.Dots, x(run.Outage))
+	}
+	return s
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"time"
+)
+
+// ms is a duration that is written as a number of milliseconds, to the microsecond.
+type ms time.Duration
+
+func (d ms) MarshalJSON() ([]byte, error) {
+	return json.Marshal(float64(time.Duration(d).Microseconds()) / 1000)
+}
+
+// The documents of WriteJSON. Names in them do not change; *_ms are milliseconds,
+// and *_at_ms, from_ms and to_ms are counted from the start of the run.
+type (
+	jsonReport struct {
+		Machine   []Fact         `json:"machine"`
+		Profiles  []string       `json:"profiles"`
+		Reference string         `json:"reference,omitempty"` // one of profiles
+		Scenarios []jsonScenario `json:"scenarios"`
+	}
+	jsonScenario struct {
+		Name    string       `json:"name"`
+		Title   string       `json:"title"`
+		What    string       `json:"what"`
+		VIP     string       `json:"vip"`
+		Aim     *jsonAim     `json:"aim,omitempty"`
+		Results []jsonResult `json:"results"` // one for each of profiles
+	}
+	jsonAim struct {
+		Profile string `json:"profile,omitempty"` // that it is for; every one if left out
+		Median  ms     `json:"median_ms"`
+		Worst   ms     `json:"worst_ms"`
+		Lost    int    `json:"lost"`
+	}
+	jsonResult struct {
+		Profile       string       `json:"profile"`
+		NotApplicable string       `json:"not_applicable,omitempty"` // why there are no runs
+		Summary       *jsonSummary `json:"summary,omitempty"`        // left out without a good run
+		Runs          []jsonRun    `json:"runs"`
+	}
+	jsonSummary struct {
+		Runs       int      `json:"runs"`             // that did not fail
+		Median     ms       `json:"median_outage_ms"` // of an even number the longer in the middle
+		Worst      ms       `json:"worst_outage_ms"`
+		Lost       int      `json:"lost"`                         // the most of any run
+		TwoHolders ms       `json:"two_holders_ms"`               // the longest of any run
+		Ratio      *float64 `json:"ratio_to_reference,omitempty"` // of the medians; less than 1 is shorter
+		AimMet     *bool    `json:"aim_met,omitempty"`
+	}
+	jsonRun struct {
+		Error      string       `json:"error,omitempty"` // the run failed and its figures say nothing
+		Outage     ms           `json:"outage_ms"`
+		Lost       int          `json:"lost"`
+		Asked      int          `json:"asked"`
+		Slowest    ms           `json:"slowest_answer_ms"`
+		TwoHolders ms           `json:"two_holders_ms"` // the longest time; 0 for never
+		Fault      ms           `json:"fault_at_ms"`
+		Spans      []jsonSpan   `json:"holders"`
+		Answers    []jsonAnswer `json:"answers"`
+		Events     []jsonEvent  `json:"events"`
+	}
+	jsonSpan struct {
+		VIP  string `json:"vip"`
+		Node string `json:"node"`
+		From ms     `json:"from_ms"`
+		To   ms     `json:"to_ms"`
+	}
+	jsonAnswer struct {
+		From ms   `json:"from_ms"`
+		To   ms   `json:"to_ms"`
+		OK   bool `json:"ok"`
+	}
+	jsonEvent struct {
+		At   ms     `json:"at_ms"`
+		Text string `json:"text"`
+	}
+)
+
+// WriteJSON writes everything as one indented JSON document. Lists are never null.
+func (r *Report) WriteJSON(w io.Writer) error {
+	doc := jsonReport{Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
+		Reference: r.Reference, Scenarios: []jsonScenario{}}
+	for _, s := range r.Scenarios {
+		doc.Scenarios = append(doc.Scenarios, r.scenarioJSON(s))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+func (r *Report) scenarioJSON(s Scenario) jsonScenario {
+	doc := jsonScenario{Name: s.Name, Title: s.Title, What: s.What, VIP: s.VIP, Results: []jsonResult{}}
+	if a := s.Aim; a != nil {
+		doc.Aim = &jsonAim{Profile: a.Profile, Median: ms(a.Median), Worst: ms(a.Worst), Lost: a.Lost}
+	}
+	for _, one := range s.Results {
+		result := jsonResult{Profile: one.Profile, NotApplicable: one.NotApplicable, Summary: r.summaryJSON(s, one), Runs: []jsonRun{}}
+		for _, run := range one.Runs {
+			result.Runs = append(result.Runs, run.json())
+		}
+		doc.Results = append(doc.Results, result)
+	}
+	return doc
+}
+
+func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
+	median, ok := one.Median()
+	if !ok {
+		return nil
+	}
+	worst, _ := one.Worst()
+	doc := &jsonSummary{Runs: len(one.Good()), Median: ms(median.Outage), Worst: ms(worst.Outage),
+		Lost: one.Lost(), TwoHolders: ms(one.TwoHolders())}
+	if ratio, ok := r.Ratio(s, one); ok {
+		ratio = math.Round(ratio*1000) / 1000
+		doc.Ratio = &ratio
+	}
+	if v, ok := s.Verdict(one); ok {
+		met := v.Met()
+		doc.AimMet = &met
+	}
+	return doc
+}
+
+func (r Run) json() jsonRun {
+	doc := jsonRun{Error: r.Error, Outage: ms(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: ms(r.Slowest),
+		TwoHolders: ms(r.TwoHolders), Fault: ms(r.Fault), Spans: []jsonSpan{}, Answers: []jsonAnswer{}, Events: []jsonEvent{}}
+	for _, s := range r.Spans {
+		doc.Spans = append(doc.Spans, jsonSpan{VIP: s.VIP, Node: s.Node, From: ms(s.From), To: ms(s.To)})
+	}
+	for _, a := range r.Answers {
+		doc.Answers = append(doc.Answers, jsonAnswer{From: ms(a.From), To: ms(a.To), OK: a.OK})
+	}
+	for _, e := range r.Events {
+		doc.Events = append(doc.Events, jsonEvent{At: ms(e.At), Text: e.Text})
+	}
+	return doc
+}

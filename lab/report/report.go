@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Report is a benchmark: each scenario, N times, with each profile.
+type Report struct {
+	Machine   []Fact   // on what it was measured, and with which versions
+	Profiles  []string // such as "fast" and "classic"
+	Reference string   // the one of Profiles that the others are compared with, if any
+	Scenarios []Scenario
+}
+
+// Fact is one of the machine or of what ran on it, such as "cores", "2".
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Scenario is one thing that goes wrong, or is done, in each run.
+type Scenario struct {
+	Name    string // for programs, such as "power-loss"
+	Title   string // for people, a few words
+	What    string // a sentence or two
+	VIP     string // that the client asks
+	Aim     *Aim   // nil if there is none
+	Results []Result
+}
+
+// Aim is what a scenario should stay within.
+type Aim struct {
+	Profile string // that it is for; every one if empty
+	Median  time.Duration
+	Worst   time.Duration
+	Lost    int // requests, in any run
+}
+
+// Result is what was measured with one profile. A scenario has one for each, in
+// the order of Report.Profiles.
+type Result struct {
+	Profile       string
+	NotApplicable string // why there are no runs, if that is so
+	Runs          []Run
+}
+
+// Run is a scenario that was played once. Times are since its start.
+type Run struct {
+	Outage     time.Duration // how long the client was without an answer
+	Lost       int           // requests without an answer
+	Asked      int           // all requests
+	Slowest    time.Duration // of the answers
+	TwoHolders time.Duration // the longest time that two nodes held a VIP at once
+	Fault      time.Duration // when it was done
+	Spans      []Span
+	Answers    []Answer
+	Events     []Event
+	Error      string // why the run says nothing, if that is so
+}
+
+// Span is a time for which a node held a VIP.
+type Span struct {
+	VIP, Node string
+	From, To  time.Duration
+}
+
+// Answer is a time in which all requests of the client were answered, or none.
+type Answer struct {
+	From, To time.Duration
+	OK       bool
+}
+
+// Event is a moment worth a mark.
+type Event struct {
+	At   time.Duration
+	Text string
+}
+
+// Good returns the runs that say something, sorted by their outage, then by the
+// requests that were lost.
+func (r Result) Good() []Run {
+	var good []Run
+	for _, run := range r.Runs {
+		if run.Error == "" {
+			good = append(good, run)
+		}
+	}
+	slices.SortStableFunc(good, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(a.Outage, b.Outage), cmp.Compare(a.Lost, b.Lost))
+	})
+	return good
+}
+
+// Median returns the run in the middle; of an even number of runs the longer of
+// the two there. It is not ok without a good run.
+func (r Result) Median() (run Run, ok bool) {
+	good := r.Good()
+	if len(good) == 0 {
+		return Run{}, false
+	}
+	return good[len(good)/2], true
+}
+
+// Worst returns the run with the longest outage.
+func (r Result) Worst() (run Run, ok bool) {
+	good := r.Good()
+	if len(good) == 0 {
+		return Run{}, false
+	}
+	return good[len(good)-1], true
+}
+
+// Lost returns the most requests that any run lost.
+func (r Result) Lost() int {
+	lost := 0
+	for _, run := range r.Good() {
+		lost = max(lost, run.Lost)
+	}
+	return lost
+}
+
+// TwoHolders returns the longest time of any run that two nodes held a VIP at once.
+func (r Result) TwoHolders() time.Duration {
+	var longest time.Duration
+	for _, run := range r.Good() {
+		longest = max(longest, run.TwoHolders)
+	}
+	return longest
+}
+
+// Failed returns the errors of the runs that say nothing.
+func (r Result) Failed() []string {
+	var failed []string
+	for _, run := range r.Runs {
+		if run.Error != "" {
+			failed = append(failed, run.Error)
+		}
+	}
+	return failed
+}
+
+// reference returns the result that others of the scenario are compared with.
+func (r *Report) reference(s Scenario) (Result, bool) {
+	i := slices.IndexFunc(s.Results, func(one Result) bool { return one.Profile == r.Reference })
+	if r.Reference == "" || i < 0 {
+		return Result{}, false
+	}
+	return s.Results[i], true
+}
+
+// Ratio returns the median outage of a result divided by that of the reference.
+// It is not ok for the reference itself, and where either has none.
+func (r *Report) Ratio(s Scenario, one Result) (ratio float64, ok bool) {
+	reference, ok := r.reference(s)
+	if !ok || one.Profile == r.Reference {
+		return 0, false
+	}
+	median, ok1 := one.Median()
+	other, ok2 := reference.Median()
+	if !ok1 || !ok2 || other.Outage == 0 {
+		return 0, false
+	}
+	return float64(median.Outage) / float64(other.Outage), true
+}
+
+// Verdict is how a result compares with the aim of its scenario.
+type Verdict struct {
+	// By how much it is missed; 0 or less where it is met.
+	Median, Worst time.Duration
+	Lost          int
+}
+
+// Met says whether the aim was met in every way.
+func (v Verdict) Met() bool { return v.Median <= 0 && v.Worst <= 0 && v.Lost <= 0 }
+
+// Verdict compares a result with the aim. It is not ok where there is no aim for
+// it, or nothing to compare.
+func (s Scenario) Verdict(r Result) (v Verdict, ok bool) {
+	median, ok := r.Median()
+	if !ok || s.Aim == nil || (s.Aim.Profile != "" && s.Aim.Profile != r.Profile) {
+		return Verdict{}, false
+	}
+	worst, _ := r.Worst()
+	return Verdict{
+		Median: median.Outage - s.Aim.Median,
+		Worst:  worst.Outage - s.Aim.Worst,
+		Lost:   r.Lost() - s.Aim.Lost,
+	}, true
+}

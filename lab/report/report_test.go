@@ -1,0 +1,295 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+)
+
+var update = flag.Bool("update", false, "write the expected files anew")
+
+const ms1 = time.Millisecond
+
+// run is one in which master-0 loses the VIP at 1 s and master-1 has it after
+// some time, given in ms.
+func run(outage, lost int) Run {
+	gone, back := time.Second, time.Second+time.Duration(outage)*ms1
+	return Run{
+		Outage: back - gone, Lost: lost, Asked: 400 + lost, Slowest: 12500 * time.Microsecond, Fault: gone,
+		Spans: []Span{
+			{VIP: "192.0.2.5", Node: "master-0", From: 0, To: gone + ms1},
+			{VIP: "192.0.2.5", Node: "master-1", From: back - 8*ms1, To: back + 3*time.Second},
+			{VIP: "192.0.2.6", Node: "worker-0", From: 0, To: back + 3*time.Second},
+		},
+		Answers: []Answer{
+			{From: 0, To: gone, OK: true}, {From: gone, To: back}, {From: back, To: back + 3*time.Second, OK: true},
+		},
+		Events: []Event{{At: gone, Text: "the machine of master-0 is switched off"}, {At: back - 8*ms1, Text: "master-1 holds the VIP"}},
+	}
+}
+
+// sample has each form that a result can have, and text that must not become
+// syntax.
+func sample() *Report {
+	slow := []Run{run(2951, 295), run(3380, 338), run(2890, 289)}
+	quick := []Run{run(331, 33), run(364, 36), run(329, 32), run(342, 34)}
+	two := run(120, 12)
+	two.Events = append(two.Events, Event{At: 1400 * ms1, Text: "master-0 hears master-1 again"}, Event{At: 1405 * ms1, Text: "and gives the VIP up"})
+	two.Spans[0].To, two.TwoHolders = time.Second+400*ms1, 288*ms1
+	evil := "<script>alert('x')</script> \x1b[2J & \"quoted\"\nnext"
+	return &Report{
+		Machine:   []Fact{{"cores", "2"}, {"kernel", "6.1.0"}, {"keepalived", "2.2.7"}},
+		Profiles:  []string{"classic", "fast", "reference <b>"},
+		Reference: "classic",
+		Scenarios: []Scenario{
+			{Name: "power-loss", Title: "The holder loses power", VIP: "192.0.2.5",
+				What: "The machine that holds the API's VIP is switched off: nothing is given away, and the other nodes have to notice by themselves that there are no adverts any more.",
+				Aim:  &Aim{Profile: "fast", Median: 350 * ms1, Worst: 500 * ms1, Lost: 50},
+				Results: []Result{
+					{Profile: "classic", Runs: slow},
+					{Profile: "fast", Runs: quick},
+					{Profile: "reference <b>", NotApplicable: "it has no such thing"},
+				}},
+			{Name: "partition", Title: "The network splits", VIP: "192.0.2.5", What: evil,
+				Aim: &Aim{Median: 100 * ms1, Worst: 110 * ms1, Lost: 2},
+				Results: []Result{
+					{Profile: "classic", Runs: []Run{run(0, 0), {Error: evil}}},
+					{Profile: "fast", Runs: []Run{two, two}},
+					{Profile: "reference <b>", Runs: []Run{{Error: evil}}},
+				}},
+		},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	tests := []struct {
+		file  string
+		write func(*Report, *bytes.Buffer) error
+	}{
+		{"report.txt", func(r *Report, b *bytes.Buffer) error { return r.WriteTable(b) }},
+		{"report.json", func(r *Report, b *bytes.Buffer) error { return r.WriteJSON(b) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := tt.write(sample(), &got); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", tt.file)
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", &got, want)
+			}
+		})
+	}
+}
+
+func TestTableIsNarrowAndPlain(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().WriteTable(&out); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if n := utf8.RuneCountInString(line); n > tableWidth {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if line != plain(line) && strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) {
+			t.Errorf("control characters: %q", line)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for name, r := range map[string]*Report{"sample": sample(), "empty": {}} {
+		var out bytes.Buffer
+		if err := r.WriteJSON(&out); err != nil {
+			t.Fatal(err)
+		}
+		var doc any
+		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if bytes.Contains(out.Bytes(), []byte("null")) {
+			t.Errorf("%s: null in\n%s", name, &out)
+		}
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	r := sample()
+	s := r.Scenarios[0]
+	classic, fast, none := s.Results[0], s.Results[1], s.Results[2]
+	if m, ok := classic.Median(); !ok || m.Outage != 2951*ms1 {
+		t.Errorf("median of classic %v", m.Outage)
+	}
+	if m, ok := fast.Median(); !ok || m.Outage != 342*ms1 { // the longer of the two
+		t.Errorf("median of fast %v", m.Outage)
+	}
+	if w, ok := fast.Worst(); !ok || w.Outage != 364*ms1 || fast.Lost() != 36 {
+		t.Errorf("worst of fast %v, %d lost", w.Outage, fast.Lost())
+	}
+	if _, ok := none.Median(); ok {
+		t.Error("a result without runs has a median")
+	}
+	if ratio, ok := r.Ratio(s, fast); !ok || ratio != 342.0/2951 {
+		t.Errorf("ratio %v, %v", ratio, ok)
+	}
+	if _, ok := r.Ratio(s, classic); ok {
+		t.Error("the reference is compared with itself")
+	}
+	if v, ok := s.Verdict(fast); !ok || !v.Met() {
+		t.Errorf("fast: %+v, %v", v, ok)
+	}
+	if v, ok := s.Verdict(classic); ok {
+		t.Errorf("classic has no aim, but %+v", v)
+	}
+	p := r.Scenarios[1]
+	if v, ok := p.Verdict(p.Results[1]); !ok || v != (Verdict{Median: 20 * ms1, Worst: 10 * ms1, Lost: 10}) {
+		t.Errorf("partition with fast: %+v, %v", v, ok)
+	}
+	if got := p.Results[1].TwoHolders(); got != 288*ms1 {
+		t.Errorf("two holders for %v", got)
+	}
+	if got := len(p.Results[0].Failed()); got != 1 {
+		t.Errorf("%d failed", got)
+	}
+}
+
+func TestAgainst(t *testing.T) {
+	tests := []struct {
+		reference, outage time.Duration
+		want              string
+	}{
+		{time.Second, 100 * ms1, "10x shorter"},
+		{time.Second, 400 * ms1, "2.5x shorter"},
+		{time.Second, 1001 * ms1, "the same"},
+		{time.Second, 3 * time.Second, "3x longer"},
+		{time.Second, 0, "no outage"},
+		{0, time.Second, "-"},
+	}
+	for _, tt := range tests {
+		s := Scenario{Results: []Result{
+			{Profile: "a", Runs: []Run{{Outage: tt.reference}}}, {Profile: "b", Runs: []Run{{Outage: tt.outage}}},
+		}}
+		r := &Report{Reference: "a"}
+		if got := r.against(s, s.Results[1]); got != tt.want {
+			t.Errorf("%v against %v: %q, want %q", tt.outage, tt.reference, got, tt.want)
+		}
+		if got := r.against(s, s.Results[0]); got != "reference" {
+			t.Errorf("the reference: %q", got)
+		}
+	}
+}
+
+// voids are the elements of the page that have no end.
+var voids = []string{"meta", "br"}
+
+// external are attributes that could load something.
+var external = []string{"src", "srcset", "href", "xlink:href", "action", "data", "poster", "background"}
+
+func TestHTML(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(out.Bytes(), []byte("<!DOCTYPE html>")) {
+		t.Errorf("begins with %.40q", out.String())
+	}
+	if bytes.Contains(out.Bytes(), []byte("@import")) || bytes.Contains(out.Bytes(), []byte("ZgotmplZ")) {
+		t.Error("loads a style, or holds what the template refused")
+	}
+	var open []string
+	ids := map[string]bool{}
+	charts := 0
+	for z := html.NewTokenizer(&out); ; {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		token := z.Token()
+		switch kind {
+		case html.StartTagToken:
+			if !slices.Contains(voids, token.Data) {
+				open = append(open, token.Data)
+			}
+		case html.EndTagToken:
+			if len(open) == 0 || open[len(open)-1] != token.Data {
+				t.Fatalf("</%s> where %v is open", token.Data, open)
+			}
+			open = open[:len(open)-1]
+		}
+		if token.Data == "script" && kind != html.TextToken {
+			t.Error("the page has a script")
+		}
+		for _, a := range token.Attr {
+			if slices.Contains(external, a.Key) && !strings.HasPrefix(a.Val, "#") {
+				t.Errorf("<%s> loads %s", token.Data, a)
+			}
+			if strings.Contains(a.Val, "url(") && !strings.HasPrefix(a.Val, "url(#") {
+				t.Errorf("<%s> loads %v", token.Data, a)
+			}
+			if a.Key == "id" {
+				if ids[a.Val] {
+					t.Errorf("twice the id %s", a.Val)
+				}
+				ids[a.Val] = true
+			}
+			if a.Key == "class" && a.Val == "timeline" {
+				charts++
+			}
+		}
+	}
+	if len(open) != 0 {
+		t.Errorf("left open: %v", open)
+	}
+	if charts != 7 {
+		t.Errorf("%d timelines, want the middle and the worst run of three results, and the only one of the fourth", charts)
+	}
+}
+
+func TestChart(t *testing.T) {
+	r := run(300, 30)
+	w := windowOf("192.0.2.5", []Run{r, run(3000, 300)})
+	if w.from > 0 || w.to < 3*time.Second {
+		t.Errorf("window %v", w)
+	}
+	c := newChart("id", "192.0.2.5", r, w)
+	if len(c.Lanes) != 3 || c.Lanes[0].Name != "master-0" || c.Lanes[1].Name != "master-1" || !c.Lanes[2].Client {
+		t.Fatalf("lanes %+v", c.Lanes)
+	}
+	for _, l := range c.Lanes {
+		for _, b := range l.Bars {
+			if b.X < c.PlotX || b.X+b.W > c.PlotX+c.PlotW+thinnest || b.W < thinnest {
+				t.Errorf("%s: %+v is outside", l.Name, b)
+			}
+		}
+	}
+	// The client has no answer from the fault on.
+	if lost := c.Lanes[2].Bars[1]; !lost.Lost || lost.X != c.FaultX {
+		t.Errorf("lost %+v, fault at %v", lost, c.FaultX)
+	}
+	if len(c.Overlaps) != 0 || len(c.Ticks) < 3 || len(c.Ticks) > maxTicks+1 {
+		t.Errorf("overlaps %v, ticks %v", c.Overlaps, c.Ticks)
+	}
+	if empty := newChart("id", "192.0.2.5", Run{}, windowOf("", nil)); len(empty.Lanes) != 1 {
+		t.Errorf("an empty run: %+v", empty)
+	}
+}

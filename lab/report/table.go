@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// tableWidth is how many columns the table takes at most.
+const tableWidth = 110
+
+// WriteTable writes plain text: for each scenario a line for each profile. Outages
+// are in ms; lost is the most requests, and two holders the longest time, of any
+// run.
+func (r *Report) WriteTable(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for _, f := range r.Machine {
+		wrap(out, "", fmt.Sprintf("%s: %s", f.Name, f.Value))
+	}
+	for i, s := range r.Scenarios {
+		if i > 0 || len(r.Machine) > 0 {
+			fmt.Fprintln(out)
+		}
+		r.writeScenario(out, s)
+	}
+	return out.Flush()
+}
+
+func (r *Report) writeScenario(w io.Writer, s Scenario) {
+	wrap(w, "", fmt.Sprintf("%s (%s, VIP %s)", s.Title, s.Name, s.VIP))
+	wrap(w, "  ", s.What)
+	if s.Aim != nil {
+		wrap(w, "  ", "Aim: "+s.Aim.words())
+	}
+	name := utf8.RuneCountInString("profile")
+	for _, one := range s.Results {
+		name = max(name, utf8.RuneCountInString(plain(one.Profile)))
+	}
+	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "two holders", "to reference", "aim"}.format(name))
+	for _, one := range s.Results {
+		switch median, ok := one.Median(); {
+		case one.NotApplicable != "":
+			wrap(w, "  ", fmt.Sprintf("%-*s not applicable: %s", name, plain(one.Profile), plain(one.NotApplicable)))
+		case !ok:
+			fmt.Fprintln(w, row{plain(one.Profile), "0", "-", "-", "-", "-", "-", "-"}.format(name))
+		default:
+			worst, _ := one.Worst()
+			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.Good())), milliseconds(median.Outage), milliseconds(worst.Outage),
+				strconv.Itoa(one.Lost()), orDash(one.TwoHolders()), r.against(s, one), s.verdict(one)}.format(name))
+		}
+	}
+	for _, one := range s.Results {
+		if failed := one.failed(); failed != "" {
+			wrap(w, "  ", failed)
+		}
+	}
+}
+
+// row is a line of the table.
+type row struct {
+	profile, runs, median, worst, lost, two, against, aim string
+}
+
+// format aligns a row; what has no room goes on in a line of its own.
+func (r row) format(name int) string {
+	line := fmt.Sprintf("  %-*s %4s %9s %9s %6s %11s  %-13s", name, r.profile, r.runs, r.median, r.worst, r.lost, r.two, r.against)
+	if utf8.RuneCountInString(line+" "+r.aim) > tableWidth {
+		line = strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", name+2)
+	}
+	return strings.TrimRight(line+" "+r.aim, " ")
+}
+
+// wrap writes text as lines that begin with indent and end in time, as far as its
+// words are short enough.
+func wrap(w io.Writer, indent, text string) {
+	line := indent
+	for _, word := range strings.Fields(plain(text)) {
+		switch {
+		case line == indent:
+			line += word
+		case utf8.RuneCountInString(line+" "+word) > tableWidth:
+			fmt.Fprintln(w, line)
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	if line != indent {
+		fmt.Fprintln(w, line)
+	}
+}

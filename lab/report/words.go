@@ -1,0 +1,99 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// milliseconds rounds up, so that nothing that took time is called 0 ms.
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
+}
+
+// orDash is milliseconds, or a dash for none.
+func orDash(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return milliseconds(d)
+}
+
+// against says in words what Ratio says.
+func (r *Report) against(s Scenario, one Result) string {
+	if one.Profile == r.Reference && r.Reference != "" {
+		return "reference"
+	}
+	ratio, ok := r.Ratio(s, one)
+	switch {
+	case !ok:
+		return "-"
+	case ratio == 0:
+		return "no outage"
+	case ratio >= 0.995 && ratio < 1.005:
+		return "the same"
+	case ratio < 1:
+		return factor(1/ratio) + " shorter"
+	}
+	return factor(ratio) + " longer"
+}
+
+func factor(f float64) string {
+	if f < 10 {
+		return fmt.Sprintf("%.2gx", f)
+	}
+	return fmt.Sprintf("%.0fx", f)
+}
+
+// words says whether an aim was met, and by how much it was not.
+func (v Verdict) words() string {
+	if v.Met() {
+		return "met"
+	}
+	var missed []string
+	if v.Median > 0 {
+		missed = append(missed, "median +"+milliseconds(v.Median))
+	}
+	if v.Worst > 0 {
+		missed = append(missed, "worst +"+milliseconds(v.Worst))
+	}
+	if v.Lost > 0 {
+		missed = append(missed, fmt.Sprintf("lost +%d", v.Lost))
+	}
+	return "missed: " + strings.Join(missed, ", ")
+}
+
+// verdict is words, or a dash where there is no aim.
+func (s Scenario) verdict(r Result) string {
+	if v, ok := s.Verdict(r); ok {
+		return v.words()
+	}
+	return "-"
+}
+
+// words says what the aim is.
+func (a *Aim) words() string {
+	text := fmt.Sprintf("median %s, worst %s, %d lost", milliseconds(a.Median), milliseconds(a.Worst), a.Lost)
+	if a.Profile != "" {
+		text += ", for " + a.Profile
+	}
+	return text
+}
+
+// failed says how many runs of a result say nothing, and why the first does not.
+func (r Result) failed() string {
+	failed := r.Failed()
+	if len(failed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d runs with %s failed, the first: %s", len(failed), len(r.Runs), r.Profile, plain(failed[0]))
+}
+
+// plain makes one line of text, without control characters.
+func plain(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+}
