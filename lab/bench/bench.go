@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/lab/report"
+)
+
+// Run measures: run after run of a scenario with each profile in turn, so that
+// what the machine does meanwhile is the same for all. The report holds what there
+// is also when the error says that it was ended early.
+func Run(ctx context.Context, cfg Config) (*report.Report, error) {
+	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: machine()}}
+	if b.cfg.Progress == nil {
+		b.cfg.Progress = func(string) {}
+	}
+	for _, p := range cfg.Profiles {
+		b.report.Profiles = append(b.report.Profiles, p.Name)
+		if p.Reference {
+			b.report.Reference = p.Name
+		}
+	}
+	var err error
+	for number, s := range cfg.Scenarios {
+		if err = b.play(ctx, number, &s); err != nil {
+			break
+		}
+	}
+	for _, s := range b.subjects {
+		err = errors.Join(err, s.Close())
+	}
+	return b.report, err
+}
+
+// bench is a measurement under way.
+type bench struct {
+	cfg      *Config
+	subjects map[string]*subject // by profile
+	report   *report.Report
+}
+
+// play has a scenario happen to all profiles. The error is that of ctx.
+func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
+	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim}
+	for _, g := range b.cfg.Cluster.Config.Spec.Groups {
+		if g.Role == s.VIP && out.VIP == "" {
+			out.VIP = g.VIPs[0].String()
+		}
+	}
+	for _, p := range b.cfg.Profiles {
+		out.Results = append(out.Results, report.Result{Profile: p.Name})
+	}
+	b.report.Scenarios = append(b.report.Scenarios, out)
+	for i := range b.cfg.Runs {
+		for j, p := range b.cfg.Profiles {
+			run, err := b.once(ctx, s, p, phase(b.cfg.Seed, number, i))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				run.Error = err.Error()
+			}
+			for k := range run.Spans {
+				run.Spans[k].VIP = out.VIP // whatever it has changed to
+			}
+			list := &out.Results[j].Runs
+			*list = append(*list, run)
+			b.tell(s, p, i, run)
+		}
+	}
+	return nil
+}
+
+// once has a scenario happen to the cluster of a profile, which is built anew
+// where it cannot be used again.
+func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64) (report.Run, error) {
+	if s.Bootstrap {
+		fresh, err := build(ctx, b.cfg, p, true)
+		if err != nil {
+			return report.Run{}, err
+		}
+		run, err := once(ctx, fresh, s, phase)
+		return run, errors.Join(err, fresh.Close())
+	}
+	c := b.subjects[p.Name]
+	if c == nil {
+		fresh, err := build(ctx, b.cfg, p, false)
+		if err != nil {
+			return report.Run{}, err
+		}
+		c, b.subjects[p.Name] = fresh, fresh
+	}
+	run, err := once(ctx, c, s, phase)
+	if err != nil {
+		delete(b.subjects, p.Name)
+		err = errors.Join(err, c.Close())
+	}
+	return run, err
+}
+
+// tell prints a line for a run.
+func (b *bench) tell(s *Scenario, p Profile, i int, run report.Run) {
+	what := fmt.Sprintf("%v without an answer, %d of %d requests lost", round(run.Outage), run.Lost, run.Asked)
+	if run.TwoHolders > 0 {
+		what += fmt.Sprintf(", two holders for %v", round(run.TwoHolders))
+	}
+	for _, e := range run.Events {
+		if e.Text != happened && e.Text != ended {
+			what += "; " + e.Text
+		}
+	}
+	if run.Error != "" {
+		what = "failed: " + run.Error
+	}
+	b.cfg.Progress(fmt.Sprintf("%s, run %d of %d, %s: %s", s.Name, i+1, b.cfg.Runs, p.Name, what))
+}
+
+// phase gives a moment between two adverts, from 0 to 1. Those of consecutive runs
+// are spread evenly, whatever their number: the fractional parts of multiples of
+// the golden ratio.
+func phase(seed uint64, scenario, run int) float64 {
+	n := float64(seed%1000) + float64(7*scenario+run)
+	_, fraction := math.Modf(n * (math.Sqrt(5) - 1) / 2)
+	return fraction
+}
+
+// machine says what it is measured on.
+func machine() []report.Fact {
+	facts := []report.Fact{{Name: "cores", Value: fmt.Sprint(runtime.NumCPU())}}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		facts = append(facts, report.Fact{Name: "kernel", Value: unix.ByteSliceToString(u.Release[:])})
+	}
+	for _, program := range []string{"keepalived", "haproxy"} {
+		out, err := exec.Command(program, "-v").CombinedOutput()
+		first, _, _ := strings.Cut(string(out), "\n")
+		if err == nil {
+			facts = append(facts, report.Fact{Name: program, Value: first})
+		}
+	}
+	return facts
+}

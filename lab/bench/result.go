@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/probe"
+	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// crossing is more than an advert needs from one node to the other, and less than
+// a client can notice: for that long two nodes may have a VIP that one gives to the
+// other.
+const crossing = 10 * time.Millisecond
+
+// result ends what looks at the cluster and says what was seen of the VIP.
+func (r *run) result() report.Run {
+	seen := r.probe.End()
+	timeline, _ := r.watch.End() // close reports the error
+	var mine watch.Timeline
+	for _, s := range timeline {
+		if s.VIP == r.vip {
+			mine = append(mine, s)
+		}
+	}
+	out := report.Measured(seen, mine, r.at(happened), crossing)
+	out.Events = r.events
+	if spells := seen.Spells(); len(spells) > 0 && !spells[len(spells)-1].OK {
+		out.Events = append(out.Events, report.Event{At: spells[len(spells)-1].To, Text: "the client has given up"})
+	}
+	if at := r.at(healed); at > 0 {
+		out.TwoHolders = overlap(mine, at)
+		out.Events = append(out.Events, report.Event{At: at, Text: fmt.Sprintf("two holders: %v since the partition began, %v since it healed",
+			round(overlap(mine, 0)), round(out.TwoHolders))})
+	}
+	if r.held != nil {
+		held := r.held.End()
+		out.Lost += held.Broken()
+		out.Events = append(out.Events, report.Event{At: r.now(), Text: heldWords(held)})
+	}
+	if n := Moves(out, r.vip.String()); n > 0 {
+		out.Events = append(out.Events, report.Event{At: r.now(), Text: fmt.Sprintf("the VIP has gone to another node %d times", n)})
+	}
+	return out
+}
+
+// at is when the first event of that text was; 0 for never.
+func (r *run) at(text string) time.Duration {
+	for _, e := range r.events {
+		if e.Text == text {
+			return e.At
+		}
+	}
+	return 0
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+func heldWords(h probe.HoldResult) string {
+	return fmt.Sprintf("of %d open connections: %d refused, %d reset, %d closed, %d without an answer in time, %d otherwise; %d requests were answered",
+		h.Connections, h.Refused, h.Reset, h.Closed, h.Unanswered, h.Other, h.Answered)
+}
+
+// overlap is the longest time, from a moment on, for which two nodes held a VIP, as
+// either view has it.
+func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
+	for _, o := range t.Overlaps(crossing) {
+		if length := o.To - max(o.From, from); length >= crossing {
+			longest = max(longest, length)
+		}
+	}
+	return longest
+}
+
+// Moves is how often a VIP went to another node in a run.
+func Moves(run report.Run, vip string) (moves int) {
+	last := ""
+	for _, s := range run.Spans {
+		if s.VIP != vip {
+			continue
+		}
+		if last != "" && s.Node != last {
+			moves++
+		}
+		last = s.Node
+	}
+	return moves
+}
