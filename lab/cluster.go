@@ -34,7 +34,10 @@ type Config struct {
 	Install func(*Node) error
 	// BackOff of containers that end again and again; kubelet's if it is zero.
 	BackOff pod.BackOff
-	// Log gets what happens in the lab.
+	// Record is told the name of every namespace before it is made; what runs on a
+	// host has control groups below the one of that name. It may be nil.
+	Record func(namespace string) error
+	// Log gets what happens in the lab; it may be nil.
 	Log *slog.Logger
 	// Progress is told what is done now, in a few words; it may be nil.
 	Progress func(string)
@@ -67,6 +70,12 @@ func New(ctx context.Context, cfg Config) (c *Cluster, err error) {
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
+	}
+	if cfg.Record == nil {
+		cfg.Record = func(string) error { return nil }
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	c = &Cluster{cfg: cfg, cluster: cfg.Cluster, images: cfg.Programs.images(cfg.Cluster.Images)}
 	defer func() {
@@ -115,7 +124,7 @@ func (c *Cluster) onClose(f func() error) {
 
 // build makes network, machines and what the site has.
 func (c *Cluster) build(context.Context) (err error) {
-	if c.network, err = netns.New(); err != nil {
+	if c.network, err = netns.NewRecorded(c.cfg.Record); err != nil {
 		return err
 	}
 	c.onClose(c.network.Close)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/cmd/cli"
 	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -174,8 +173,10 @@ func (c *cluster) render(install string) string {
 	}
 	var out strings.Builder
 	args := []string{"render", filepath.Join(dir, "install-config.yaml"), "--format", "files", "-o", filepath.Join(dir, "rendered")}
-	if code := cli.Run(args, strings.NewReader(""), &out, &out); code != 0 {
-		c.t.Fatalf("vipgen %s: exit code %d\n%s", strings.Join(args, " "), code, &out)
+	run := exec.Command("go", append([]string{"run", "../cmd/vipgen"}, args...)...)
+	run.Stdout, run.Stderr = &out, &out
+	if err := run.Run(); err != nil {
+		c.t.Fatalf("vipgen %s: %v\n%s", strings.Join(args, " "), err, &out)
 	}
 	show(c.t, "vipgen render install-config.yaml --format files -o rendered", out.String())
 	c.vips = nil

@@ -35,7 +35,7 @@ func (n *Node) Heal(ctx context.Context) error {
 			return err
 		}
 	}
-	errs := []error{n.PlugIn()}
+	errs := []error{n.PlugIn(), n.restorePods()}
 	if n.API != nil {
 		switch {
 		case n.API.Running():
@@ -44,9 +44,12 @@ func (n *Node) Heal(ctx context.Context) error {
 			errs = append(errs, n.API.Launch(), n.API.AwaitReady(ctx))
 		}
 	}
-	for _, s := range n.services() {
-		if !s.Running() {
-			errs = append(errs, s.Start())
+	if m := n.MachineConfig; m != nil && !m.Running() {
+		errs = append(errs, m.Start())
+	}
+	for _, controller := range n.controllers() {
+		if !n.Router(controller).Running() {
+			errs = append(errs, n.startRouter(ctx, controller))
 		}
 	}
 	if boots {
@@ -77,28 +80,53 @@ func (n *Node) PlugIn() error {
 	return err
 }
 
-// RemovePod takes a manifest away, returns when the pod is gone, and what puts it
-// back.
+// RemovePod switches a pod off: it moves its manifest to where operators keep
+// those of pods that are not to run, and returns when the pod is gone. What it
+// returns puts the manifest back.
 func (n *Node) RemovePod(ctx context.Context, name string) (restore func() error, err error) {
-	path := v1alpha1.ManifestDir + "/" + name + ".yaml"
-	text, err := n.Read(path)
-	if err != nil {
-		return nil, err
-	}
 	p, err := n.Kubelet.Pod(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(n.Path(path)); err != nil {
+	if err := n.MkdirAll(v1alpha1.DisabledManifestDir); err != nil {
 		return nil, err
 	}
-	restore = func() error { return n.Write(path, text) }
+	if err := os.Rename(n.manifest(name), n.disabledManifest(name)); err != nil {
+		return nil, err
+	}
+	restore = func() error { return n.restorePod(name) }
 	select {
 	case <-p.Gone():
 		return restore, nil
 	case <-ctx.Done():
 		return restore, fmt.Errorf("waiting for pod %s on %s to go: %w", name, n.Name, ctx.Err())
 	}
+}
+
+func (n *Node) manifest(pod string) string {
+	return n.Path(v1alpha1.ManifestDir + "/" + pod + ".yaml")
+}
+
+func (n *Node) disabledManifest(pod string) string {
+	return n.Path(v1alpha1.DisabledManifestDir + "/" + pod + ".yaml")
+}
+
+// restorePod switches a pod on again; it does nothing for one that is on.
+func (n *Node) restorePod(name string) error {
+	err := os.Rename(n.disabledManifest(name), n.manifest(name))
+	if _, there := os.Stat(n.manifest(name)); errors.Is(err, os.ErrNotExist) && there == nil {
+		return nil
+	}
+	return err
+}
+
+// restorePods switches on all pods that are switched off.
+func (n *Node) restorePods() error {
+	var errs []error
+	for _, name := range podsIn(n.Path(v1alpha1.DisabledManifestDir)) {
+		errs = append(errs, n.restorePod(name))
+	}
+	return errors.Join(errs...)
 }
 
 // Partition cuts the network in two: the named machines on one side, all others

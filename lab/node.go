@@ -58,6 +58,7 @@ func (c *Cluster) add(m Machine) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{Host: h, Role: m.Role, cluster: c, addresses: m.Addresses, routers: map[string]*standin.Service{}}
+	n.Kubelet = &pod.Kubelet{Host: h, Images: c.images, BackOff: c.cfg.BackOff, Log: c.cfg.Log}
 	c.onClose(n.close)
 	c.mu.Lock()
 	c.nodes = append(c.nodes, n)
@@ -187,7 +188,6 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := n.configureAddress(ctx); err != nil {
 		return err
 	}
-	n.Kubelet = &pod.Kubelet{Host: n.Host, Images: n.cluster.images, BackOff: n.cluster.cfg.BackOff, Log: n.cluster.cfg.Log}
 	running, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- n.Kubelet.Run(running) }()
@@ -235,23 +235,25 @@ func (n *Node) OwnAddresses() []netip.Prefix {
 }
 
 // Has says whether an address is on any interface of the node now.
-func (n *Node) Has(addr netip.Addr) (has bool, err error) {
+func (n *Node) Has(addr netip.Addr) (bool, error) {
+	all, err := n.Present()
+	return slices.Contains(all, addr), err
+}
+
+// Present are the addresses that are on any interface of the node now.
+func (n *Node) Present() (all []netip.Addr, err error) {
 	err = n.Do(func() error {
-		family := netlink.FAMILY_V6
-		if addr.Is4() {
-			family = netlink.FAMILY_V4
-		}
-		list, err := netlink.AddrList(nil, family)
+		list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
 		if err != nil {
 			return fmt.Errorf("listing the addresses of %s: %w", n.Name, err)
 		}
-		has = slices.ContainsFunc(list, func(a netlink.Addr) bool {
-			got, _ := netip.AddrFromSlice(a.IP)
-			return got.Unmap() == addr
-		})
+		for _, a := range list {
+			addr, _ := netip.AddrFromSlice(a.IP)
+			all = append(all, addr.Unmap())
+		}
 		return nil
 	})
-	return has, err
+	return all, err
 }
 
 // Container returns a container of a pod, once it runs.
@@ -307,9 +309,6 @@ func (n *Node) Published(name string, v any) (alive bool, err error) {
 // Logs are the last lines of every container on the node.
 func (n *Node) Logs(lines int) string {
 	var b strings.Builder
-	if n.Kubelet == nil {
-		return ""
-	}
 	for _, p := range n.Kubelet.Pods() {
 		for _, c := range p.Containers {
 			all := strings.Split(strings.TrimRight(c.Log(), "\n"), "\n")

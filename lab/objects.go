@@ -231,6 +231,13 @@ func (n *Node) routes() bool {
 	return len(n.routers) > 0
 }
 
+// controllers are the ingress controllers that have a router on the node.
+func (n *Node) controllers() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return sortedKeys(n.routers)
+}
+
 // Router is the stand-in for a router on the node, nil if it has none.
 func (n *Node) Router(controller string) *standin.Service {
 	n.mu.Lock()

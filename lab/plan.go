@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -69,10 +70,16 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 		}
 		plan.Nodes = append(plan.Nodes, nodes...)
 	}
-	for role := range o.Counts {
+	for _, role := range sortedKeys(o.Counts) {
+		if n := o.Counts[role]; n < 0 {
+			return nil, fmt.Errorf("%d nodes of the pool %q", n, role)
+		}
 		if !slices.Contains(c.Roles, role) || role == v1alpha1.RoleBootstrap {
 			return nil, fmt.Errorf("this cluster has no pool %q of nodes", role)
 		}
+	}
+	if o.Bootstrap && !c.OwnsBootstrap() {
+		return nil, errors.New("OpenShift has the bootstrap host of this cluster, and vipgen renders nothing for it: that takes loadBalancer.type UserManaged")
 	}
 	if o.Bootstrap {
 		m, err := p.machine(v1alpha1.RoleBootstrap, v1alpha1.RoleBootstrap)
@@ -80,6 +87,9 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 			return nil, err
 		}
 		plan.Nodes = append(plan.Nodes, m)
+	}
+	if err := plan.distinct(); err != nil {
+		return nil, err
 	}
 	if len(plan.Nodes) > MaxNodes {
 		return nil, fmt.Errorf("%d nodes: a lab has at most %d", len(plan.Nodes), MaxNodes)
@@ -89,6 +99,25 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 		plan.Site, err = p.machine("site", "")
 	}
 	return plan, err
+}
+
+// distinct refuses two machines with one name or address. Agent-based installs
+// have such: their rendezvous host is the bootstrap first and a node later.
+func (p *Plan) distinct() error {
+	names, addresses := map[string]bool{}, map[netip.Addr]string{}
+	for _, m := range p.Nodes {
+		if names[m.Name] {
+			return fmt.Errorf("two nodes are called %q", m.Name)
+		}
+		names[m.Name] = true
+		for _, a := range m.Addresses {
+			if other := addresses[a.Addr()]; other != "" {
+				return fmt.Errorf("%s and %s have the address %v both, and a lab has them at the same time", other, m.Name, a.Addr())
+			}
+			addresses[a.Addr()] = m.Name
+		}
+	}
+	return nil
 }
 
 // planner gives out addresses.

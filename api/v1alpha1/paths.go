@@ -12,6 +12,8 @@ const (
 	HostsTemplate      = ResourceDir + "/coredns/hosts.tmpl"
 
 	ManifestDir = "/etc/kubernetes/manifests"
+	// DisabledManifestDir has those of pods that are switched off.
+	DisabledManifestDir = "/etc/kubernetes/disabled-manifests"
 
 	KeepalivedConf = "/etc/keepalived/keepalived.conf"
 	HAProxyConf    = "/etc/haproxy/haproxy.cfg"

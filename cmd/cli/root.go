@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/lab/control"
 )
 
 // Exit codes.
@@ -23,7 +24,7 @@ const (
 
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{in: in, out: out, err: errOut}
+	a := &app{in: in, out: out, err: errOut, args: args}
 	root := a.root()
 	root.SetArgs(args)
 	return a.exit(root.Execute())
@@ -37,6 +38,8 @@ type app struct {
 	out, err io.Writer
 	// inRead says that standard input has been read.
 	inRead bool
+	// args are the command line.
+	args []string
 }
 
 func (a *app) root() *cobra.Command {
@@ -66,7 +69,7 @@ problem reported; 3 could not read, write or run.`,
 	})
 	root.AddCommand(
 		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.inspectCommand(),
-		a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
+		a.labCommand(), a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)
@@ -95,13 +98,22 @@ var errFinding = errors.New("")
 // errReported ends a command whose report is already printed.
 var errReported = errors.New("")
 
+// exitCode ends a command with the exit code of a program that it ran.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
 // exit prints what is left to print and turns an error into an exit code.
 func (a *app) exit(err error) int {
 	var list problem.List
 	var use *usageError
+	var mistake *control.InputError
+	var code exitCode
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &code):
+		return int(code)
 	case errors.Is(err, errFinding):
 		return exitFinding
 	case errors.Is(err, errReported):
@@ -109,7 +121,7 @@ func (a *app) exit(err error) int {
 	case errors.As(err, &list):
 		a.report(list)
 		return exitInput
-	case errors.As(err, &use), isCobraUsage(err):
+	case errors.As(err, &use), errors.As(err, &mistake), isCobraUsage(err):
 		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
 		return exitInput
 	default:

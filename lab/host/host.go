@@ -103,6 +103,8 @@ func (h *Host) PowerOn() error {
 	}
 	cmd := h.Node.Command(context.Background(), "unshare", "--mount", "--propagation", "private",
 		"--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "--", "bash", "-c", keep, "keep", h.Name)
+	// Not in the group that a terminal interrupts: a host ends with its maker.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err

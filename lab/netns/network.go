@@ -37,6 +37,7 @@ var networks atomic.Int64
 type Network struct {
 	prefix string // of the names of all its namespaces
 	hub    string // the bridge's namespace
+	record func(namespace string) error
 	made   []string
 	nodes  []*Node
 	ports  int
@@ -44,10 +45,17 @@ type Network struct {
 
 // New makes a network without nodes. The caller must Close it.
 func New() (*Network, error) {
+	return NewRecorded(func(string) error { return nil })
+}
+
+// NewRecorded is New for those who have to remove the network also when this
+// process is killed: record is told the name of every namespace before it is
+// made, and what it returns as an error keeps it from being made.
+func NewRecorded(record func(namespace string) error) (*Network, error) {
 	if os.Geteuid() != 0 {
 		return nil, ErrNotRoot
 	}
-	n, err := newHub()
+	n, err := newHub(record)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a network: %w", err), n.Close())
 	}
@@ -96,9 +104,9 @@ func (n *Network) Join() error { return n.Partition() }
 
 // newHub makes the first namespace of a network. A name that exists already
 // was left behind by an earlier process with this pid: it is passed over.
-func newHub() (*Network, error) {
+func newHub(record func(string) error) (*Network, error) {
 	for {
-		n := &Network{prefix: fmt.Sprintf("vg%d-%d", os.Getpid(), networks.Add(1))}
+		n := &Network{prefix: fmt.Sprintf("vg%d-%d", os.Getpid(), networks.Add(1)), record: record}
 		n.hub = n.prefix + "-hub"
 		if _, err := os.Lstat(path(n.hub)); err == nil {
 			continue
@@ -157,17 +165,43 @@ func (n *Network) Ports() (map[int]string, error) {
 // them with all that is in them. It can be called more than once, and goes on
 // past errors, which it returns together.
 func (n *Network) Close() error {
+	err := remove(n.made)
+	n.made, n.nodes = nil, nil
+	return err
+}
+
+// Remove does what Close does for a network that a process with this number left
+// behind. Of the namespaces given it removes those that are there; a name that is
+// not one of a network of that process is an error, and nothing is removed then.
+func Remove(pid int, namespaces ...string) error {
+	own := regexp.MustCompile(fmt.Sprintf(`^vg%d-[0-9]+-(hub|n-[a-z0-9.-]+)$`, pid))
+	var there []string
+	for _, namespace := range namespaces {
+		if !own.MatchString(namespace) {
+			return fmt.Errorf("%q is no namespace that process %d made for a network", namespace, pid)
+		}
+		if _, err := os.Lstat(path(namespace)); err == nil {
+			there = append(there, namespace)
+		}
+	}
+	return remove(there)
+}
+
+// remove ends what runs in namespaces, and removes them.
+func remove(namespaces []string) error {
 	var errs []error
-	for _, namespace := range n.made {
+	for _, namespace := range namespaces {
 		errs = append(errs, killAll(namespace), ip("netns", "delete", namespace))
 	}
-	n.made, n.nodes = nil, nil
 	return errors.Join(errs...)
 }
 
 // addNamespace makes a namespace with loopback up and without IPv6 duplicate
 // address detection.
 func (n *Network) addNamespace(name string) error {
+	if err := n.record(name); err != nil {
+		return fmt.Errorf("recording namespace %s: %w", name, err)
+	}
 	if err := ip("netns", "add", name); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os/exec"
 	"strconv"
@@ -55,6 +56,19 @@ func (n *Node) AddAddress(link string, addr netip.Prefix) error {
 		args = append(args, "nodad")
 	}
 	return ip(args...)
+}
+
+// Up says whether the node's first link is up.
+func (n *Node) Up() (up bool, err error) {
+	err = n.Do(func() error {
+		link, err := net.InterfaceByName(n.Link)
+		if err != nil {
+			return fmt.Errorf("reading the link of %s: %w", n.Name, err)
+		}
+		up = link.Flags&net.FlagUp != 0
+		return nil
+	})
+	return up, err
 }
 
 // SetLink takes the node's first link up or down. The kernel keeps the IPv4

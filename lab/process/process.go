@@ -42,11 +42,12 @@ func Start(name string, cmd *exec.Cmd, log string) (*Process, error) {
 	return p, nil
 }
 
-// launch starts the process such that it dies with this one. The kernel sends the
+// launch starts the process such that it dies with this one, and not by what is
+// typed at this one's terminal. The kernel sends the
 // parent-death signal when the thread that forked ends (hard case 24), so that
 // thread is kept for as long as the process runs.
 func (p *Process) launch() error {
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

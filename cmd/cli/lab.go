@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// labFlags say which lab a command is about.
+type labFlags struct{ dir, name string }
+
+func (a *app) labCommand() *cobra.Command {
+	var f labFlags
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Run a cluster on this machine and break it",
+		Long: `Build the cluster of an install-config out of network namespaces on this Linux
+machine, run on its nodes what 'vipgen render' makes, from the same files and pod
+manifests, and see who holds the virtual IPs while nodes, links and services go.
+
+It needs root, and Debian's haproxy, iproute2, keepalived, nftables, runc and
+util-linux. Nothing of this machine's own network, and no file outside of the lab's
+directory, is touched.`,
+		Example: `  sudo vipgen lab up install-config.yaml --detach
+  sudo vipgen lab status
+  sudo vipgen lab kill master-0
+  sudo vipgen lab heal
+  sudo vipgen lab down`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(c, fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath()))
+			}
+			return c.Help()
+		},
+	}
+	flags := c.PersistentFlags()
+	flags.StringVar(&f.dir, "dir", control.DefaultBase, "`directory` with labs, each in a folder of its name")
+	flags.StringVar(&f.name, "name", "", "`name` of the lab (default: the cluster's, for up; else the only one that there is)")
+	_ = c.MarkPersistentFlagDirname("dir")
+	_ = c.RegisterFlagCompletionFunc("name", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, _ := control.All(f.dir)
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	c.AddCommand(
+		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
+		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
+	)
+	return c
+}
+
+// asRoot refuses to run a command of the lab for anybody else.
+func asRoot() error {
+	if os.Geteuid() != 0 {
+		return errors.New("a lab is made of network namespaces, which needs root: run it with sudo")
+	}
+	return nil
+}
+
+// find returns the lab that a command is about.
+func (f *labFlags) find() (control.Place, error) {
+	if err := asRoot(); err != nil {
+		return control.Place{}, err
+	}
+	return control.Find(f.dir, f.name)
+}
+
+// ask asks the lab that a command is about.
+func (f *labFlags) ask(ctx context.Context, r control.Request) (*control.Reply, error) {
+	place, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	return place.Ask(ctx, r)
+}
+
+// do asks the lab for something and prints what was done.
+func (a *app) do(f *labFlags, r control.Request) error {
+	reply, err := f.ask(context.Background(), r)
+	if err != nil {
+		return err
+	}
+	return a.println(reply.Said)
+}
+
+// downFor bounds how long the removal of a lab is waited for: many times what
+// stopping its processes takes on a busy machine.
+const downFor = 3 * time.Minute
+
+func (a *app) labDownCommand(f *labFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Remove a lab, also one whose process was killed",
+		Long: `End the lab, and remove its namespaces, control groups and files. What was made is
+recorded in the lab's directory, so this also works after a crash; what is not
+recorded there is not touched. It is no error if there is no lab.`,
+		Example: "  sudo vipgen lab down",
+		Args:    args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			place, err := f.find()
+			var none *control.NoLabError
+			if errors.As(err, &none) {
+				return a.println("there is no lab: nothing to remove")
+			}
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), downFor)
+			defer cancel()
+			ran, err := place.Down(ctx)
+			if err != nil {
+				return err
+			}
+			if !ran {
+				return a.println("removed what the lab " + place.Name + " had left: its process had not cleaned up")
+			}
+			return a.println("removed the lab " + place.Name)
+		},
+	}
+}
+
+func (a *app) println(line string) error {
+	_, err := a.out.Write([]byte(safeLine(line) + "\n"))
+	return err
+}
+
+// completeFor is how long a shell waits for the names of what runs.
+const completeFor = 2 * time.Second
+
+// completion completes from what the running lab says.
+type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+func (f *labFlags) complete(names func(s *control.Status, args []string) []string) completion {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.Background(), completeFor)
+		defer cancel()
+		reply, err := f.ask(ctx, control.Request{Do: control.DoStatus})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list := slices.DeleteFunc(names(reply.Status, args), func(s string) bool { return !strings.HasPrefix(s, begun) })
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// nodeNames are those of nodes that fit, for the first argument.
+func nodeNames(fits func(control.Node) bool) func(*control.Status, []string) []string {
+	return func(s *control.Status, args []string) (names []string) {
+		for _, n := range s.Nodes {
+			if len(args) == 0 && fits(n) {
+				names = append(names, n.Name)
+			}
+		}
+		return names
+	}
+}

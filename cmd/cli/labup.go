@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/control"
+	"github.com/vipgen/vipgen/render"
+)
+
+// upFlags are those of lab up.
+type upFlags struct {
+	*labFlags
+	input    inputFlags
+	plan     lab.PlanOptions
+	programs lab.Programs
+	realAPI  bool
+	detach   bool
+}
+
+func (a *app) labUpCommand(f *labFlags) *cobra.Command {
+	up := upFlags{labFlags: f}
+	c := &cobra.Command{
+		Use:   "up [install-config.yaml]",
+		Short: "Build a lab and run it",
+		Long: `Build the cluster of an install-config as a lab and run it: at a terminal with a
+table of who holds what, else with a line for everything that happens. Ctrl-C
+removes the lab again; with --detach it runs in the background until 'vipgen lab
+down'.
+
+API servers are small stand-ins with TLS, unless --real-apiserver asks for etcd and
+kube-apiserver; routers, machine config servers and the site's name server are
+always stand-ins. vipgen-agent, coredns, etcd and kube-apiserver are looked for
+beside vipgen, in a checkout's .cache/bin, and in PATH.`,
+		Example: `  sudo vipgen lab up install-config.yaml
+  sudo vipgen lab up install-config.yaml --nodes master=3,worker=1 --bootstrap
+  sudo vipgen lab up install-config.yaml --detach`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.labUp(c, installConfigArg(args), up)
+		},
+	}
+	up.input.add(c)
+	flags := c.Flags()
+	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: the install-config's, %d workers at most)", lab.MaxWorkers))
+	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "have a bootstrap host, too")
+	flags.BoolVar(&up.realAPI, "real-apiserver", false, "run etcd and kube-apiserver in place of stand-ins")
+	flags.BoolVarP(&up.detach, "detach", "d", false, "run in the background; return when the lab is up")
+	flags.StringVar(&up.programs.Agent, "agent", "", "`file` of vipgen-agent")
+	flags.StringVar(&up.programs.CoreDNS, "coredns", "", "`file` of coredns")
+	flags.StringVar(&up.programs.Etcd, "etcd", "", "`file` of etcd")
+	flags.StringVar(&up.programs.APIServer, "kube-apiserver", "", "`file` of kube-apiserver")
+	return c
+}
+
+func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	ready := readiness()
+	if up.detach && ready == nil {
+		return a.detach(installConfig)
+	}
+	o, err := a.labOptions(c, installConfig, up)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	o.Progress = func(what string) { fmt.Fprintf(a.err, "%5.1fs  %s\n", time.Since(began).Seconds(), what) }
+	events := make(chan control.Event, 1024)
+	o.Events = events
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// Written to by nobody: it keeps a reader that goes away from ending this
+	// process before it has cleaned up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	l, err := control.Start(ctx, o)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	err = a.showLab(ctx, l, o, events, ready)
+	fmt.Fprintf(a.err, "removing the lab %s\n", o.Place.Name)
+	stop() // who asks again does not want to wait
+	if e := l.Close(); e != nil {
+		return e
+	}
+	return err
+}
+
+// interrupted is what comes of a lab that was not finished.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing is left of the lab")
+	}
+	return err
+}
+
+// labOptions reads everything that a lab is made of.
+func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
+	cluster, err := a.quietCluster(installConfig, &up.input)
+	if err != nil {
+		return o, err
+	}
+	plan, err := lab.NewPlan(cluster, up.plan)
+	if err != nil {
+		return o, usage(c, err)
+	}
+	programs, err := lab.FindPrograms(up.programs, up.realAPI)
+	if err == nil {
+		err = programs.Check()
+	}
+	if err != nil {
+		return o, err
+	}
+	if programs.CoreDNS == "" {
+		fmt.Fprintln(a.err, "warning: coredns is not found, so nodes have no DNS server: build it with 'make tools' in a checkout of vipgen, or name it with --coredns")
+	}
+	name := up.name
+	if name == "" {
+		name = clusterName(cluster)
+	}
+	place, err := control.At(up.dir, name)
+	if err != nil {
+		return o, usage(c, err)
+	}
+	return control.Options{Place: place, Config: lab.Config{Cluster: cluster, Plan: plan, Programs: programs, RealAPI: up.realAPI}}, nil
+}
+
+func clusterName(c *render.Cluster) string { return c.Config.Metadata.Name }
+
+// holdersFor is how long a VIP may have no holder before the lab counts as up
+// without.
+const holdersFor = 30 * time.Second
+
+// showLab shows the lab until ctx ends. ready is where to say that it is up, if
+// that is not nil.
+func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, events <-chan control.Event, ready *os.File) error {
+	o.Progress("virtual IPs")
+	waiting, cancel := context.WithTimeout(ctx, holdersFor)
+	without := l.AwaitHolders(waiting)
+	cancel()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(a.err, "warning: nobody holds %s yet\n", strings.Join(without, ", "))
+	}
+	o.Progress("up")
+	out := a.out
+	if ready != nil {
+		log, err := leave(ready, o.Place.Log())
+		if err != nil {
+			return err
+		}
+		out = log
+	}
+	if terminal(out) && os.Getenv("TERM") != "dumb" {
+		return liveTable(ctx, out.(*os.File), l, events)
+	}
+	return printEvents(ctx, out, events)
+}
+
+// printEvents prints a line for each event until ctx ends.
+func printEvents(ctx context.Context, out io.Writer, events <-chan control.Event) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			if _, err := fmt.Fprintf(out, "%s  %s\n", e.At.Format("15:04:05.000"), safeLine(e.Text)); err != nil {
+				return fmt.Errorf("printing what happens: %w", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// labView lays a lab out for people.
+type labView struct {
+	now    time.Time
+	colour bool
+	width  int // of the terminal; 0 where lines may have any length
+}
+
+// style is how a cell looks where there are colours.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	bad    style = "31"
+	warned style = "33"
+)
+
+type cell struct {
+	text  string
+	style style
+}
+
+// lines are those of the whole status.
+func (v labView) lines(s *control.Status) []string {
+	out := []string{v.row(nil,
+		cell{"lab " + s.Name, bold}, cell{s.Domain, plain}, cell{"up " + age(v.now.Sub(s.Since)), plain}, cell{s.Dir, dim}), ""}
+	out = append(out, v.table(v.vips(s))...)
+	out = append(out, "")
+	out = append(out, v.table(v.nodes(s))...)
+	if terms := terms(s); len(terms) > 0 {
+		out = append(out, "")
+		for _, t := range terms {
+			out = append(out, v.row(nil, cell{t, dim}))
+		}
+	}
+	if len(s.CutOff) > 0 {
+		out = append(out, "", v.row(nil, cell{"the network is cut: " + strings.Join(s.CutOff, ", ") + " | the others", bad}))
+	}
+	return out
+}
+
+func (v labView) vips(s *control.Status) [][]cell {
+	rows := [][]cell{header("VIP", "GROUP", "HOLDER", "SINCE", "LAST FAILOVER")}
+	for _, vip := range s.VIPs {
+		holder := cell{vip.Holder(), bold}
+		if len(vip.Holders) != 1 {
+			holder.style = bad
+		}
+		last := cell{"-", dim}
+		if f := vip.Failover; f != nil {
+			last = cell{fmt.Sprintf("%s, %s ago", f, age(v.now.Sub(f.At))), plain}
+		}
+		rows = append(rows, []cell{{vip.Address.String(), plain}, {vip.Group, plain}, holder, {age(v.now.Sub(vip.Since)), plain}, last})
+	}
+	return rows
+}
+
+func (v labView) nodes(s *control.Status) [][]cell {
+	groups := groupNames(s)
+	head := []string{"NODE", "ROLE", "STATE", "HOLDS"}
+	for _, g := range groups {
+		head = append(head, strings.ToUpper(g)+" PRIORITY")
+	}
+	rows := [][]cell{header(append(head, "BACKENDS", "RESTARTS", "STOPPED")...)}
+	for _, n := range s.Nodes {
+		row := []cell{{n.Name, plain}, {n.Role, plain}, nodeState(s, n), {orDash(held(s, n)), bold}}
+		for _, g := range groups {
+			row = append(row, priorityOf(n, g))
+		}
+		row = append(row, backends(n), cell{fmt.Sprint(n.Restarts), dim})
+		stopped := cell{"-", dim}
+		if n.Power && len(n.Stopped) > 0 {
+			stopped = cell{strings.Join(n.Stopped, ", "), warned}
+		}
+		rows = append(rows, append(row, stopped))
+	}
+	return rows
+}
+
+func header(names ...string) (row []cell) {
+	for _, n := range names {
+		row = append(row, cell{n, dim})
+	}
+	return row
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// groupNames are those of the groups of VIPs, in the cluster's order.
+func groupNames(s *control.Status) (names []string) {
+	for _, vip := range s.VIPs {
+		if !slices.Contains(names, vip.Group) {
+			names = append(names, vip.Group)
+		}
+	}
+	return names
+}
+
+// held names the groups of which the node has VIPs.
+func held(s *control.Status, n control.Node) string {
+	var names []string
+	for _, vip := range s.VIPs {
+		if slices.Contains(vip.Holders, n.Name) && !slices.Contains(names, vip.Group) {
+			names = append(names, vip.Group)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func nodeState(s *control.Status, n control.Node) cell {
+	switch {
+	case !n.Power:
+		return cell{"off", bad}
+	case !n.Link:
+		return cell{"no link", bad}
+	case slices.Contains(s.CutOff, n.Name):
+		return cell{"cut off", bad}
+	case len(n.Idle) > 0:
+		return cell{"idle", warned}
+	default:
+		return cell{"on", plain}
+	}
+}
+
+// priorityOf says how the node's priority for a group comes about: "60 = 40+20".
+func priorityOf(n control.Node, group string) cell {
+	for _, p := range n.Priorities {
+		if p.Group != group {
+			continue
+		}
+		if p.Fault {
+			return cell{"fault", warned}
+		}
+		sum := fmt.Sprintf("%d = %d", p.Priority, p.Base)
+		for _, t := range p.Terms {
+			if t.On && t.Points != 0 {
+				sum += fmt.Sprintf("%+d", t.Points)
+			}
+		}
+		return cell{sum, plain}
+	}
+	return cell{"-", dim}
+}
+
+func backends(n control.Node) cell {
+	if n.Backends == nil {
+		return cell{"-", dim}
+	}
+	up := 0
+	for _, b := range n.Backends {
+		if b.Up {
+			up++
+		}
+	}
+	c := cell{fmt.Sprintf("%d of %d", up, len(n.Backends)), plain}
+	if up < len(n.Backends) {
+		c.style = warned
+	}
+	return c
+}
+
+// terms explains the points of priorities, a line for each group.
+func terms(s *control.Status) (lines []string) {
+	for _, g := range groupNames(s) {
+		var meanings []string
+		for _, n := range s.Nodes {
+			for _, p := range n.Priorities {
+				for _, t := range p.Terms {
+					meaning := fmt.Sprintf("%+d %s", t.Points, t.Meaning)
+					if t.Points == 0 {
+						meaning = "fault: " + t.Meaning
+					}
+					if p.Group == g && !slices.Contains(meanings, meaning) {
+						meanings = append(meanings, meaning)
+					}
+				}
+			}
+		}
+		if len(meanings) > 0 {
+			lines = append(lines, g+": "+strings.Join(meanings, "; "))
+		}
+	}
+	return lines
+}
+
+// age is a span of time as people say it.
+func age(d time.Duration) string {
+	switch d = max(d, 0).Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh %02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}
+
+// table lays rows of the same length out in columns.
+func (v labView) table(rows [][]cell) (lines []string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for _, row := range rows {
+		lines = append(lines, v.row(widths, row...))
+	}
+	return lines
+}
+
+// row lays cells out, two spaces apart, and cuts off what the terminal has no
+// room for.
+func (v labView) row(widths []int, cells ...cell) string {
+	var b strings.Builder
+	at, gap := 0, 0
+	for i, c := range cells {
+		text := []rune(safeLine(c.text))
+		if v.width > 0 {
+			room := v.width - at - gap
+			if room <= 0 {
+				break
+			}
+			text = text[:min(len(text), room)]
+		}
+		b.WriteString(strings.Repeat(" ", gap))
+		if v.colour && c.style != plain {
+			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", c.style, string(text))
+		} else {
+			b.WriteString(string(text))
+		}
+		at += gap + len(text)
+		gap = 2
+		if i < len(widths) {
+			gap += max(0, widths[i]-len(text))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,296 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// DefaultBase is where labs are, each in a directory of its own.
+const DefaultBase = "/var/lib/vipgen-lab"
+
+// Place is the directory of a lab.
+type Place struct {
+	Base, Name string
+}
+
+// maxSocket is how long the path of a socket may be (unix(7)).
+const maxSocket = 107
+
+// At returns the place of the lab of that name. Nothing is looked at on disk.
+func At(base, name string) (Place, error) {
+	if !v1alpha1.ValidName(name) {
+		return Place{}, fmt.Errorf("%q: expected the name of a lab: lower-case letters, digits, hyphens and periods", name)
+	}
+	base, err := filepath.Abs(base)
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{base, name}
+	if n := len(p.socket()); n > maxSocket {
+		return Place{}, fmt.Errorf("%s: the path of a socket has %d characters at most, and this one %d: choose a shorter --dir or --name", p.socket(), maxSocket, n)
+	}
+	return p, nil
+}
+
+// Find returns the place of the lab of that name, or of the only one there is.
+func Find(base, name string) (Place, error) {
+	if name != "" {
+		p, err := At(base, name)
+		if err == nil && !p.used() {
+			err = &NoLabError{base, name}
+		}
+		return p, err
+	}
+	found, err := All(base)
+	switch {
+	case err != nil:
+		return Place{}, err
+	case len(found) == 0:
+		return Place{}, &NoLabError{base, ""}
+	case len(found) > 1:
+		return Place{}, fmt.Errorf("there are several labs: choose one with --name, %s", strings.Join(found, " or "))
+	}
+	return At(base, found[0])
+}
+
+// NoLabError says that there is no lab, of that name or at all.
+type NoLabError struct{ Base, Name string }
+
+func (e *NoLabError) Error() string {
+	which := ""
+	if e.Name != "" {
+		which = " " + e.Name
+	}
+	return fmt.Sprintf("there is no lab%s in %s: make one with 'vipgen lab up install-config.yaml'", which, e.Base)
+}
+
+// All lists the names of the labs that run or left something behind.
+func All(base string) (names []string, err error) {
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if p := (Place{base, e.Name()}); e.IsDir() && p.used() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// Dir is the lab's directory.
+func (p Place) Dir() string { return filepath.Join(p.Base, p.Name) }
+
+func (p Place) socket() string { return filepath.Join(p.Dir(), "socket") }
+
+// Log is the file with what happens in the lab.
+func (p Place) Log() string { return filepath.Join(p.Dir(), "log") }
+
+func (p Place) used() bool {
+	_, err := os.Lstat(filepath.Join(p.Dir(), recordFile))
+	return err == nil
+}
+
+// errTaken is what lock returns while another process has the lock.
+var errTaken = errors.New("the lab runs")
+
+// lock takes the lab's directory, which whoever runs the lab has locked: the
+// kernel lets go of it when that process ends, in whatever way.
+func (p Place) lock() (*os.File, error) {
+	f, err := os.Open(p.Dir())
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = errTaken
+	}
+	if err == nil {
+		err = p.same(f)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// same says whether the directory is the one that was opened: not if it was
+// removed meanwhile.
+func (p Place) same(f *os.File) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(p.Dir())
+	if err == nil && !os.SameFile(opened, now) {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// Running says whether a process runs the lab.
+func (p Place) Running() (bool, error) {
+	f, err := p.lock()
+	switch {
+	case errors.Is(err, errTaken):
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return false, f.Close()
+}
+
+// take makes the directory and locks it, after removing what an earlier lab left
+// there. cleaned says that there was something.
+func (p Place) take() (lock *os.File, cleaned bool, err error) {
+	for {
+		if err := os.MkdirAll(p.Base, 0o755); err != nil {
+			return nil, cleaned, err
+		}
+		if err := os.Mkdir(p.Dir(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, cleaned, err
+		}
+		lock, err := p.lock()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // removed by who had it
+		case errors.Is(err, errTaken):
+			return nil, cleaned, fmt.Errorf("the lab %s runs already: look at it with 'vipgen lab status', remove it with 'vipgen lab down', or give another one a name of its own with --name", p.Name)
+		case err != nil:
+			return nil, cleaned, err
+		}
+		if p.used() {
+			err := p.remove()
+			lock.Close()
+			if err != nil {
+				return nil, cleaned, err
+			}
+			cleaned = true
+			continue
+		}
+		entries, err := os.ReadDir(p.Dir())
+		if err == nil && len(entries) > 0 {
+			err = fmt.Errorf("%s is no lab's directory, and not empty: choose another --name or --dir", p.Dir())
+		}
+		if err != nil {
+			lock.Close()
+			return nil, cleaned, err
+		}
+		return lock, cleaned, nil
+	}
+}
+
+// remove removes everything that the record names, and the directory. The caller
+// has the lock.
+func (p Place) remove() error {
+	r, err := readRecord(p.Dir())
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return fmt.Errorf("%s is no lab's directory", p.Dir())
+	}
+	if err := r.clean(); err != nil {
+		return fmt.Errorf("removing what the lab %s left: %w", p.Name, err)
+	}
+	return p.removeFiles()
+}
+
+// removeFiles removes the directory, the record last.
+func (p Place) removeFiles() error {
+	entries, err := os.ReadDir(p.Dir())
+	for _, e := range entries {
+		if e.Name() != recordFile {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(p.Dir(), e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(p.Dir())
+}
+
+// Down ends the lab and removes what it made; it says whether the lab ran. It
+// waits for the process that runs it for as long as ctx does.
+func (p Place) Down(ctx context.Context) (ran bool, err error) {
+	for asked := false; ; pause(ctx, 20*time.Millisecond) {
+		lock, err := p.lock()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return ran, nil
+		case errors.Is(err, errTaken):
+			ran = true
+			if !asked {
+				asked, err = p.terminate()
+			} else {
+				err = nil
+			}
+			if err == nil && ctx.Err() != nil {
+				err = fmt.Errorf("%s does not end: end it with SIGKILL, and then run 'vipgen lab down' again", p.process())
+			}
+			if err != nil {
+				return ran, err
+			}
+		case err != nil:
+			return ran, err
+		default:
+			defer lock.Close()
+			return ran, p.remove()
+		}
+	}
+}
+
+// terminate asks the process that runs the lab to end; false if it is not known
+// yet.
+func (p Place) terminate() (bool, error) {
+	r, err := readRecord(p.Dir())
+	if r == nil || err != nil {
+		return false, err
+	}
+	process, err := unix.PidfdOpen(r.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil // it has just ended
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(process)
+	// Whoever wrote the record still has the lock, so the number was not given to
+	// another process before it was opened.
+	if running, err := p.Running(); !running {
+		return false, err
+	}
+	return true, unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0)
+}
+
+// process names the one that runs the lab.
+func (p Place) process() string {
+	r, err := readRecord(p.Dir())
+	if err != nil || r == nil {
+		return "the process that runs the lab " + p.Name
+	}
+	return fmt.Sprintf("process %d, which runs the lab %s,", r.PID, p.Name)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,97 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a lab can be asked to do.
+const (
+	DoStatus    = "status"
+	DoKill      = "kill"
+	DoHeal      = "heal"
+	DoPartition = "partition"
+	DoStop      = "stop-service"
+	DoStart     = "start-service"
+)
+
+// Request asks a lab for something: a line of JSON on its socket.
+type Request struct {
+	Do string `json:"do"`
+	// Nodes are those of a side of a partition; else one, or none for all.
+	Nodes   []string `json:"nodes,omitempty"`
+	Service string   `json:"service,omitempty"`
+}
+
+// Reply is a line of JSON that answers a request.
+type Reply struct {
+	// Said is what was done, for people.
+	Said   string  `json:"said,omitempty"`
+	Status *Status `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"`
+	// Input says that the error is one of who asked.
+	Input bool `json:"input,omitempty"`
+}
+
+// InputError is a mistake of who asked.
+type InputError struct{ text string }
+
+func (e *InputError) Error() string { return e.text }
+
+func input(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
+
+// Ask asks the lab for something and returns its answer. An error of the lab's is
+// the error, an InputError if who asked is to blame.
+func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket())
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return nil, p.absent(err)
+	case err != nil:
+		return nil, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	reply := new(Reply)
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return nil, p.broken(err)
+	}
+	if err := json.NewDecoder(bufio.NewReader(conn)).Decode(reply); err != nil {
+		return nil, p.broken(err)
+	}
+	switch {
+	case reply.Input:
+		return nil, &InputError{reply.Error}
+	case reply.Error != "":
+		return nil, errors.New(reply.Error)
+	}
+	return reply, nil
+}
+
+// absent says why nobody listens.
+func (p Place) absent(err error) error {
+	running, e := p.Running()
+	switch {
+	case e != nil:
+		return errors.Join(err, e)
+	case running:
+		return fmt.Errorf("the lab %s is being built or removed", p.Name)
+	case p.used():
+		return fmt.Errorf("the lab %s does not run any more, and its process did not clean up: 'vipgen lab down' does", p.Name)
+	default:
+		return &NoLabError{p.Base, p.Name}
+	}
+}
+
+func (p Place) broken(err error) error {
+	return fmt.Errorf("the lab %s ended before it answered: %w", p.Name, err)
+}

@@ -1,0 +1,186 @@
+package control
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+)
+
+// every is how often each node is asked for its addresses. Times of failovers are
+// known to within that.
+const every = 50 * time.Millisecond
+
+// VIP says who has a virtual IP.
+type VIP struct {
+	Address netip.Addr `json:"address"`
+	Group   string     `json:"group"`
+	// Holders are the nodes that have it on an interface: one, unless something is
+	// wrong. Since is when they became those.
+	Holders []string  `json:"holders"`
+	Since   time.Time `json:"since"`
+	// Failover is the last one.
+	Failover *Failover `json:"lastFailover,omitempty"`
+}
+
+// Failover is a VIP's way from one holder to another, or back to the same.
+type Failover struct {
+	From string    `json:"from"`
+	To   string    `json:"to"`
+	At   time.Time `json:"at"`
+	// Gap is how many seconds no node had it, to within a tenth.
+	Gap float64 `json:"gapSeconds"`
+}
+
+// watch follows the holders of a cluster's VIPs.
+type watch struct {
+	nodes []*lab.Node
+	tell  func(format string, args ...any)
+	stop  chan struct{}
+	done  chan struct{}
+
+	mu     sync.Mutex
+	states []*state
+	off    map[string]bool // nodes that hold nothing, whatever is on their links
+}
+
+// state is what is known of a VIP.
+type state struct {
+	VIP
+	sole    string    // who had it last alone
+	lost    time.Time // when nobody had it any more; zero while somebody has
+	several []string  // who had it when it was looked at last, if more than one
+}
+
+func newWatch(c *lab.Cluster, tell func(string, ...any)) *watch {
+	w := &watch{nodes: c.Nodes(), tell: tell, stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
+	for _, g := range c.Spec().Groups {
+		for _, vip := range g.VIPs {
+			w.states = append(w.states, &state{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
+		}
+	}
+	go w.run()
+	return w
+}
+
+func (w *watch) close() {
+	close(w.stop)
+	<-w.done
+}
+
+// run looks at all nodes again and again.
+func (w *watch) run() {
+	defer close(w.done)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		present := map[string][]netip.Addr{}
+		for _, n := range w.nodes {
+			if list, err := n.Present(); err == nil { // else its namespace is going
+				present[n.Name] = list
+			}
+		}
+		w.look(present, time.Now())
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// look takes note of the addresses that the nodes have.
+func (w *watch) look(present map[string][]netip.Addr, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.states {
+		holders := []string{}
+		for _, n := range w.nodes {
+			if !w.off[n.Name] && slices.Contains(present[n.Name], s.Address) {
+				holders = append(holders, n.Name)
+			}
+		}
+		s.look(holders, now, w.tell)
+	}
+}
+
+// power tells that a node loses its power now, or has it again.
+func (w *watch) power(node string, on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.off[node] = !on
+	for _, s := range w.states {
+		if !on && slices.Contains(s.Holders, node) {
+			s.set(slices.DeleteFunc(slices.Clone(s.Holders), func(n string) bool { return n == node }), time.Now(), w.tell)
+		}
+	}
+}
+
+// look takes note of who has the VIP. Several count when they are seen twice: for
+// a moment, the node that takes a VIP and the one that lets go of it both have it.
+func (s *state) look(holders []string, now time.Time, tell func(string, ...any)) {
+	passing := len(holders) > 1 && !slices.Equal(holders, s.several)
+	s.several = nil
+	if len(holders) > 1 {
+		s.several = holders
+	}
+	if !passing && !slices.Equal(holders, s.Holders) {
+		s.set(holders, now, tell)
+	}
+}
+
+// set takes note of other holders.
+func (s *state) set(holders []string, now time.Time, tell func(string, ...any)) {
+	before := strings.Join(s.Holders, " and ")
+	s.Holders, s.Since = holders, now
+	switch len(holders) {
+	case 0:
+		s.lost = now
+		tell("%v: nobody has it, %s had it before", s.Address, before)
+	case 1:
+		s.settle(holders[0], now, tell)
+	default:
+		s.lost = time.Time{}
+		tell("%v: TWO HOLDERS, %s", s.Address, strings.Join(holders, " and "))
+	}
+}
+
+// settle takes note of the only holder.
+func (s *state) settle(holder string, now time.Time, tell func(string, ...any)) {
+	var gap time.Duration
+	if !s.lost.IsZero() {
+		gap = now.Sub(s.lost)
+	}
+	switch {
+	case s.sole == "":
+		tell("%v: %s has it", s.Address, holder)
+	case s.sole == holder && gap == 0:
+		tell("%v: %s has it alone again", s.Address, holder)
+	default:
+		s.Failover = &Failover{From: s.sole, To: holder, At: now, Gap: gap.Round(10 * time.Millisecond).Seconds()}
+		tell("%v: %s has it, %s", s.Address, holder, s.Failover)
+	}
+	s.sole, s.lost = holder, time.Time{}
+}
+
+// String says what went before: "0.30 s after master-0".
+func (f *Failover) String() string {
+	if f.Gap == 0 {
+		return "taken over from " + f.From
+	}
+	return fmt.Sprintf("%.2f s after %s", f.Gap, f.From)
+}
+
+// vips returns what is known now, in the order of the cluster's groups.
+func (w *watch) vips() (out []VIP) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.states {
+		out = append(out, s.VIP)
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/kubeapi"
+)
+
+// Names of the services of a node that are no pods.
+const (
+	APIServer           = "api-server"
+	MachineConfigServer = "machine-config-server"
+	// routerService is that of the default ingress controller; the names of others
+	// have the controller's after a hyphen.
+	routerService = "router"
+)
+
+// defaultController is the ingress controller that every cluster has.
+const defaultController = "default"
+
+// service is something on a node that can be stopped and started by itself.
+type service struct {
+	name    string
+	running func() bool
+	stop    func(context.Context) error
+	start   func(context.Context) error
+}
+
+// serviceList are those that the node has: its pods, then what is beside them.
+func (n *Node) serviceList() (out []service) {
+	names := append(podsIn(n.Path(v1alpha1.ManifestDir)), podsIn(n.Path(v1alpha1.DisabledManifestDir))...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		out = append(out, service{
+			name:    name,
+			running: func() bool { return slices.Contains(podsIn(n.Path(v1alpha1.ManifestDir)), name) },
+			stop: func(ctx context.Context) error {
+				_, err := n.RemovePod(ctx, name)
+				return err
+			},
+			start: func(context.Context) error { return n.restorePod(name) },
+		})
+	}
+	if n.API != nil {
+		stop := n.API.Stop
+		if n.Role == v1alpha1.RoleBootstrap {
+			stop = n.cluster.EndBootstrap // what the end of its API server is
+		}
+		out = append(out, service{
+			name: APIServer, running: n.API.Running, stop: stop,
+			start: func(ctx context.Context) error { return errors.Join(n.API.Launch(), n.API.AwaitReady(ctx)) },
+		})
+	}
+	if m := n.MachineConfig; m != nil {
+		out = append(out, service{
+			name: MachineConfigServer, running: m.Running,
+			stop:  func(context.Context) error { return m.Close() },
+			start: func(context.Context) error { return m.Start() },
+		})
+	}
+	for _, controller := range n.controllers() {
+		out = append(out, service{
+			name:    strings.TrimSuffix(routerService+"-"+controller, "-"+defaultController),
+			running: n.Router(controller).Running,
+			stop:    func(ctx context.Context) error { return n.stopRouter(ctx, controller) },
+			start:   func(ctx context.Context) error { return n.startRouter(ctx, controller) },
+		})
+	}
+	return out
+}
+
+// podsIn are the names of the pods whose manifests are in a directory.
+func podsIn(dir string) (names []string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+	}
+	return names
+}
+
+// Services are the names of what can be stopped on the node: its pods,
+// APIServer, MachineConfigServer and its routers.
+func (n *Node) Services() (names []string) {
+	for _, s := range n.serviceList() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Stopped are the services that do not run; all of them while the power is off.
+func (n *Node) Stopped() (names []string) {
+	on := n.On()
+	for _, s := range n.serviceList() {
+		if !on || !s.running() {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func (n *Node) service(name string) (service, error) {
+	if !n.On() {
+		return service{}, fmt.Errorf("%s is off", n.Name)
+	}
+	for _, s := range n.serviceList() {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	return service{}, fmt.Errorf("%s has no service %q; it has %s", n.Name, name, strings.Join(n.Services(), ", "))
+}
+
+// StopService ends a service as an administrator does, properly, and returns when
+// it has ended. It stays away until StartService or Heal.
+func (n *Node) StopService(ctx context.Context, name string) error {
+	s, err := n.service(name)
+	if err != nil {
+		return err
+	}
+	if !s.running() {
+		return fmt.Errorf("%s is stopped on %s already", name, n.Name)
+	}
+	return s.stop(ctx)
+}
+
+// StartService starts a service that was stopped.
+func (n *Node) StartService(ctx context.Context, name string) error {
+	s, err := n.service(name)
+	if err != nil {
+		return err
+	}
+	if s.running() {
+		return fmt.Errorf("%s runs on %s already", name, n.Name)
+	}
+	return s.start(ctx)
+}
+
+// stopRouter ends a router, and its pod is not ready any more.
+func (n *Node) stopRouter(ctx context.Context, controller string) error {
+	n.Router(controller).Stop()
+	return known(n.RouterReady(ctx, controller, false))
+}
+
+func (n *Node) startRouter(ctx context.Context, controller string) error {
+	if err := n.Router(controller).Start(); err != nil {
+		return err
+	}
+	return known(n.RouterReady(ctx, controller, true))
+}
+
+// known passes over what nobody could be told, since no API server runs.
+func known(err error) error {
+	if errors.Is(err, kubeapi.ErrNoServer) {
+		return nil
+	}
+	return err
+}
