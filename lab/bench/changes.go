@@ -39,12 +39,10 @@ func (r *run) restart(ctx context.Context, n *lab.Node) error {
 		ends = append(ends, done)
 		go func() { done <- f() }()
 	}
-	restores := make(chan func() error, 8)
 	start(func() error { return n.API.Stop(ctx) })
 	for _, p := range n.Kubelet.Pods() {
 		start(func() error {
-			restore, err := n.RemovePod(ctx, p.Name)
-			restores <- restore
+			_, err := n.RemovePod(ctx, p.Name) // heal puts it back
 			return err
 		})
 	}
@@ -52,14 +50,7 @@ func (r *run) restart(ctx context.Context, n *lab.Node) error {
 	for _, done := range ends {
 		errs = append(errs, <-done)
 	}
-	errs = append(errs, r.kill(n))
-	close(restores)
-	for restore := range restores {
-		if restore != nil {
-			errs = append(errs, restore())
-		}
-	}
-	return errors.Join(append(errs, r.heal(ctx, n))...)
+	return errors.Join(append(errs, r.kill(n), r.heal(ctx, n))...)
 }
 
 // withVIP is the cluster with another primary VIP of its API.
@@ -168,20 +159,14 @@ func (r *run) configured(ctx context.Context, at netip.Addr, has bool) error {
 }
 
 // remove begins to take a pod from a node.
-func (r *run) remove(ctx context.Context, n *lab.Node, name string) error {
-	path := v1alpha1.ManifestDir + "/" + name + ".yaml"
-	text, err := n.Read(path)
-	if err != nil {
-		return err
-	}
-	r.later(func(context.Context) error { return n.Write(path, text) })
+func (r *run) remove(ctx context.Context, n *lab.Node, name string) {
 	done := make(chan error, 1)
 	r.removals = append(r.removals, done)
+	r.later(func(ctx context.Context) error { return n.Heal(ctx) })
 	go func() {
 		_, err := n.RemovePod(ctx, name)
 		done <- err
 	}()
-	return nil
 }
 
 // removed returns when the pods that were taken away are gone.

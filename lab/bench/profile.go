@@ -31,20 +31,14 @@ func Profiles() []Profile {
 	}
 }
 
-// Custom is vipgen's own with another time between adverts.
-func Custom(interval time.Duration) Profile {
+// Custom is vipgen's own with another time between adverts, in VRRPv3.
+func Custom(interval time.Duration) (Profile, error) {
+	if why := v1alpha1.AdvertInterval(3, interval); why != "" {
+		return Profile{}, fmt.Errorf("an advert every %v: expected %s", interval, why)
+	}
 	return Profile{Name: interval.String(), VRRP: v1alpha1.VRRPSettings{
 		Profile: v1alpha1.ProfileCustom, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: int(interval.Milliseconds()),
-	}}
-}
-
-// Default is the profile that clusters get unless they ask for another, whose
-// figures have aims.
-func (p Profile) Default() bool { return p.VRRP.Profile == v1alpha1.ProfileFast }
-
-// Interval is the time between adverts.
-func (p Profile) Interval() time.Duration {
-	return time.Duration(p.VRRP.AdvertIntervalMS) * time.Millisecond
+	}}, nil
 }
 
 // of returns the cluster set up in that way, from the first packet on.

@@ -62,7 +62,11 @@ func Saturate(ctx context.Context, cfg Config, intervals []time.Duration, length
 }
 
 func steadiness(ctx context.Context, cfg *Config, interval, length time.Duration) (out Steadiness, err error) {
-	s, err := build(ctx, cfg, Custom(interval), false)
+	p, err := Custom(interval)
+	if err != nil {
+		return out, err
+	}
+	s, err := build(ctx, cfg, p, false)
 	if err != nil {
 		return out, err
 	}
