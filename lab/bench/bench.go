@@ -1,16 +1,21 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/report"
 )
 
@@ -28,7 +33,13 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 			b.report.Reference = p.Name
 		}
 	}
-	var err error
+	plan, err := lab.NewPlan(cfg.Cluster, lab.PlanOptions{})
+	if err != nil {
+		return b.report, err
+	}
+	if b.room, err = room(len(plan.Nodes)); err != nil {
+		return b.report, err
+	}
 	for number, s := range cfg.Scenarios {
 		if err = b.play(ctx, number, &s); err != nil {
 			break
@@ -44,6 +55,7 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 type bench struct {
 	cfg      *Config
 	subjects map[string]*subject // by profile
+	room     int                 // for how many of them
 	report   *report.Report
 }
 
@@ -59,30 +71,48 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 		out.Results = append(out.Results, report.Result{Profile: p.Name})
 	}
 	b.report.Scenarios = append(b.report.Scenarios, out)
-	for i := range b.cfg.Runs {
-		for j, p := range b.cfg.Profiles {
-			run, err := b.once(ctx, s, p, phase(b.cfg.Seed, number, i))
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				run.Error = err.Error()
-			}
-			for k := range run.Spans {
-				run.Spans[k].VIP = out.VIP // whatever it has changed to
-			}
-			list := &out.Results[j].Runs
-			*list = append(*list, run)
-			b.tell(s, p, i, run)
+	for _, t := range b.turns() {
+		run, err := b.once(ctx, s, b.cfg.Profiles[t.profile], phase(b.cfg.Seed, number, t.run))
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
+		if err != nil {
+			run.Error = err.Error()
+		}
+		for k := range run.Spans {
+			run.Spans[k].VIP = out.VIP // whatever it has changed to
+		}
+		list := &out.Results[t.profile].Runs
+		*list = append(*list, run)
+		b.tell(s, b.cfg.Profiles[t.profile], t.run, run)
 	}
 	return nil
+}
+
+// turn is a run of a profile, both counted from 0.
+type turn struct{ run, profile int }
+
+// turns are all of a scenario. With room for all clusters at once the profiles
+// take turns, else the runs of each come one after the other.
+func (b *bench) turns() (out []turn) {
+	for run := range b.cfg.Runs {
+		for profile := range b.cfg.Profiles {
+			out = append(out, turn{run, profile})
+		}
+	}
+	if b.room < len(b.cfg.Profiles) {
+		slices.SortStableFunc(out, func(a, b turn) int { return cmp.Compare(a.profile, b.profile) })
+	}
+	return out
 }
 
 // once has a scenario happen to the cluster of a profile, which is built anew
 // where it cannot be used again.
 func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64) (report.Run, error) {
 	if s.Bootstrap {
+		if err := b.makeRoom(""); err != nil {
+			return report.Run{}, err
+		}
 		fresh, err := build(ctx, b.cfg, p, true)
 		if err != nil {
 			return report.Run{}, err
@@ -92,6 +122,9 @@ func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64)
 	}
 	c := b.subjects[p.Name]
 	if c == nil {
+		if err := b.makeRoom(p.Name); err != nil {
+			return report.Run{}, err
+		}
 		fresh, err := build(ctx, b.cfg, p, false)
 		if err != nil {
 			return report.Run{}, err
@@ -104,6 +137,31 @@ func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64)
 		err = errors.Join(err, c.Close())
 	}
 	return run, err
+}
+
+// makeRoom ends clusters of other profiles until there is room for one more.
+func (b *bench) makeRoom(p string) (err error) {
+	for _, name := range b.report.Profiles {
+		if s := b.subjects[name]; s != nil && name != p && len(b.subjects) >= b.room {
+			delete(b.subjects, name)
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// watchesPerNode is more than the inotify instances that the agents and daemons of
+// a node make.
+const watchesPerNode = 20
+
+// room is how many clusters this machine has inotify instances for; one at least.
+func room(nodes int) (int, error) {
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return max(1, n/(watchesPerNode*nodes)), err
 }
 
 // tell prints a line for a run.

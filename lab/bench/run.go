@@ -111,8 +111,8 @@ func (r *run) ask(vip netip.Addr) (err error) {
 	return err
 }
 
-// target is what a client asks for: an answer of an API server, or a page that is
-// routed to by its name.
+// target is what a client asks for: an answer of an API server, which one that ends
+// goes on giving for a while, or a page that is routed to by its name.
 func (r *run) target(vip netip.Addr) probe.Target {
 	t := probe.Target{Dial: r.Client.DialContext}
 	if r.scenario.VIP == ingress {
@@ -120,7 +120,7 @@ func (r *run) target(vip netip.Addr) probe.Target {
 		t.Host = "console.apps." + r.Spec().Domain
 		return t
 	}
-	t.URL = "https://" + netip.AddrPortFrom(vip, uint16(r.Spec().Ports.API)).String() + "/readyz"
+	t.URL = "https://" + netip.AddrPortFrom(vip, uint16(r.Spec().Ports.API)).String() + "/livez"
 	return t
 }
 
