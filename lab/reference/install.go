@@ -25,8 +25,8 @@ import (
 // iproute2 and nftables.
 //
 // A second Install with other facts of the same role is what a change of VIPs or
-// peers is today: no pod restarts, and the monitors apply it when
-// they have found it often enough. Like today's, they look every 10 seconds
+// peers is today: no pod restarts, and the monitors apply it once they have found
+// it often enough. Like today's, they look every 10 seconds
 // (keepalived; 5 on the bootstrap) and every 6 (HAProxy), and three looks in a row
 // must agree: baremetal-runtimecfg, cmd/dynkeepalived, cmd/monitor, pkg/monitor.
 //
@@ -83,7 +83,7 @@ const (
 	redirectFile = "/var/run/keepalived/iptables-rule-exists"
 )
 
-// Namespace and the like are for templates.
+// Names, as templates call them.
 func (facts) Namespace() string      { return namespace }
 func (facts) Table() string          { return table }
 func (facts) RedirectFile() string   { return redirectFile }
