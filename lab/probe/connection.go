@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"syscall"
 	"time"
 )
@@ -84,6 +85,8 @@ func interrupt(ctx context.Context, conn net.Conn) (stop func()) {
 	return func() { release() }
 }
 
+var errUnanswered = errors.New("no answer within the time-out")
+
 // tell shortens an error of the network to what is the same for every connection
 // that ends in this way, such as "read: connection reset by peer".
 func tell(err error) error {
@@ -94,6 +97,8 @@ func tell(err error) error {
 	}
 	var errno syscall.Errno
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return errUnanswered
 	case errors.As(err, &errno):
 		return fmt.Errorf("%s%w", op, errno)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -103,7 +103,7 @@ func (h *Held) keep(ctx context.Context, conn *heldConnection, first time.Durati
 
 // ask asks over a connection, which it opens if it is not open.
 func (h *Held) ask(ctx context.Context, conn *heldConnection) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.client.timeout, errUnanswered)
+	ctx, cancel := context.WithTimeout(ctx, h.client.timeout)
 	defer cancel()
 	if conn.connection == nil {
 		conn.connection, err = h.client.connect(ctx)
@@ -115,13 +115,8 @@ func (h *Held) ask(ctx context.Context, conn *heldConnection) (err error) {
 		conn.Close()
 		conn.connection = nil
 	}
-	if err != nil && context.Cause(ctx) == errUnanswered {
-		err = errUnanswered
-	}
 	return err
 }
-
-var errUnanswered = errors.New("no answer within the time-out")
 
 func (h *Held) note(err error) {
 	h.mu.Lock()

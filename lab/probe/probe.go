@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,13 +28,13 @@ type Probe struct {
 	since  time.Time
 	bound  int
 
-	cancel context.CancelFunc
-	done   chan struct{}
+	stop func() // sending
+	done chan struct{}
 
 	mu       sync.Mutex
 	requests []Request // in the order in which they were sent
+	settled  int       // all before this one have ended
 	inFlight int
-	ended    bool
 }
 
 // Request is one of a probe. Times are since Config.Since.
@@ -62,13 +63,14 @@ func Start(cfg Config) (*Probe, error) {
 	}
 	p.bound = max(1, int(2*c.timeout/p.every))
 	var ctx context.Context
-	ctx, p.cancel = context.WithCancel(context.Background())
+	ctx, p.stop = context.WithCancel(context.Background())
 	go p.run(ctx)
 	return p, nil
 }
 
-// run sends requests until ctx ends, and waits for those in flight. Moments that
-// the machine missed are not made up for: Result.Pause tells.
+// run sends requests until ctx ends, and waits for those that have no answer yet:
+// they end by themselves, at the time-out at the latest. Moments that the machine
+// missed are not made up for: Result.Pause tells.
 func (p *Probe) run(ctx context.Context) {
 	defer close(p.done)
 	var all sync.WaitGroup
@@ -77,7 +79,10 @@ func (p *Probe) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if index, ok := p.send(); ok {
-			all.Go(func() { p.end(index)(p.client.askOnce(ctx)) })
+			all.Go(func() {
+				from, err := p.client.askOnce(context.Background())
+				p.end(index, from, err)
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -101,22 +106,16 @@ func (p *Probe) send() (index int, ok bool) {
 	return len(p.requests) - 1, ok
 }
 
-// end returns what notes the end of a request. What ends after the probe did is
-// left in flight: it was the probe that ended it.
-func (p *Probe) end(index int) func(from string, err error) {
-	return func(from string, err error) {
-		now := time.Since(p.since)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.inFlight--
-		if p.ended {
-			return
-		}
-		r := &p.requests[index]
-		r.Ended, r.From = now, from
-		if err != nil {
-			r.Err = err.Error()
-		}
+// end notes the end of a request.
+func (p *Probe) end(index int, from string, err error) {
+	now := time.Since(p.since)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inFlight--
+	r := &p.requests[index]
+	r.Ended, r.From = now, from
+	if err != nil {
+		r.Err = err.Error()
 	}
 }
 
@@ -124,8 +123,9 @@ func (p *Probe) end(index int) func(from string, err error) {
 func (p *Probe) Now() time.Duration { return time.Since(p.since) }
 
 // Await returns when n requests in a row were answered that were sent after the
-// call. By then nothing that was sent before them is in flight. The error is
-// that of ctx, with the last request that was lost.
+// call, and none that was sent before them is in flight any more: whatever was
+// lost before is known by then. The error is that of ctx, with the last request
+// that was lost.
 func (p *Probe) Await(ctx context.Context, n int) error {
 	since := p.Now()
 	tick := time.NewTicker(p.every)
@@ -142,24 +142,19 @@ func (p *Probe) Await(ctx context.Context, n int) error {
 	return nil
 }
 
-// row says whether the last n requests that have ended were all answered, were
-// sent after since and have nothing in flight between them.
+// row says whether, of the requests before the first that is in flight, the last n
+// were answered and sent after since.
 func (p *Probe) row(since time.Duration, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := len(p.requests) - 1
-	for last >= 0 && p.requests[last].Ended == 0 {
-		last--
+	for p.settled < len(p.requests) && p.requests[p.settled].Ended != 0 {
+		p.settled++
 	}
-	if first := last - n + 1; first < 0 || p.requests[first].Sent < since {
+	first := p.settled - n
+	if first < 0 || p.requests[first].Sent < since {
 		return false
 	}
-	for _, r := range p.requests[last-n+1 : last+1] {
-		if r.Ended == 0 || r.Err != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.requests[first:p.settled], func(r Request) bool { return r.Err != "" })
 }
 
 func (p *Probe) lastLoss() string {
@@ -173,19 +168,10 @@ func (p *Probe) lastLoss() string {
 	return "none was lost"
 }
 
-// End stops asking and returns what was seen, without what was in flight. It can
-// be called more than once.
+// End stops asking, waits for the requests that are in flight, for as long as the
+// time-out at most, and returns what was seen. It can be called more than once.
 func (p *Probe) End() Result {
-	p.mu.Lock()
-	p.ended = true
-	p.mu.Unlock()
-	p.cancel()
+	p.stop()
 	<-p.done
-	var r Result
-	for _, request := range p.requests {
-		if request.Ended != 0 {
-			r.Requests = append(r.Requests, request)
-		}
-	}
-	return r
+	return Result{Requests: slices.Clone(p.requests)}
 }

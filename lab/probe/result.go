@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Result is what a probe saw: every request that had ended when the probe did, in
-// the order in which they were sent.
+// Result is what a probe saw: every request, in the order in which they were sent.
 type Result struct {
 	Requests []Request
 }

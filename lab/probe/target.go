@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -98,12 +97,9 @@ func (c *client) askOnce(ctx context.Context) (from string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	conn, err := c.connect(ctx)
-	if err == nil {
-		defer conn.Close()
-		from, err = conn.ask(ctx, c.once)
+	if err != nil {
+		return "", err
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
-		err = fmt.Errorf("no answer within %v", c.timeout)
-	}
-	return from, err
+	defer conn.Close()
+	return conn.ask(ctx, c.once)
 }

@@ -40,7 +40,8 @@ type (
 		Result
 		Ran                        int
 		MedianText, WorstText, Two string
-		Against, Verdict, Failed   string
+		Against, Verdict           string
+		Remarks                    []string
 		Missed, Held               bool // the aim; by two nodes
 		Spread                     spread
 		Timelines                  []htmlTimeline
@@ -83,7 +84,7 @@ func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 }
 
 func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest time.Duration) htmlRow {
-	row := htmlRow{Result: one, Ran: len(one.Good()), Failed: one.failed()}
+	row := htmlRow{Result: one, Ran: len(one.Good()), Remarks: one.remarks()}
 	median, ok := one.Median()
 	if !ok {
 		return row

@@ -58,7 +58,8 @@ type (
 		Lost       int          `json:"lost"`
 		Asked      int          `json:"asked"`
 		Slowest    ms           `json:"slowest_answer_ms"`
-		TwoHolders ms           `json:"two_holders_ms"` // the longest time; 0 for never
+		TwoHolders ms           `json:"two_holders_ms"`   // the longest time; 0 for never
+		Pause      ms           `json:"longest_pause_ms"` // of the client, all figures are no better than that
 		Fault      ms           `json:"fault_at_ms"`
 		Spans      []jsonSpan   `json:"holders"`
 		Answers    []jsonAnswer `json:"answers"`
@@ -129,7 +130,8 @@ func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
 
 func (r Run) json() jsonRun {
 	doc := jsonRun{Error: r.Error, Outage: ms(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: ms(r.Slowest),
-		TwoHolders: ms(r.TwoHolders), Fault: ms(r.Fault), Spans: []jsonSpan{}, Answers: []jsonAnswer{}, Events: []jsonEvent{}}
+		TwoHolders: ms(r.TwoHolders),
+		Pause:      ms(r.Pause), Fault: ms(r.Fault), Spans: []jsonSpan{}, Answers: []jsonAnswer{}, Events: []jsonEvent{}}
 	for _, s := range r.Spans {
 		doc.Spans = append(doc.Spans, jsonSpan{VIP: s.VIP, Node: s.Node, From: ms(s.From), To: ms(s.To)})
 	}

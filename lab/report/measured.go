@@ -17,6 +17,7 @@ func Measured(r probe.Result, t watch.Timeline, fault, shortest time.Duration) R
 		Asked:      len(r.Requests),
 		Slowest:    r.Slowest(),
 		TwoHolders: t.TwoHolders(shortest),
+		Pause:      r.Pause(),
 		Fault:      fault,
 	}
 	for _, s := range t.Of(watch.Addresses) {

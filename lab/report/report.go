@@ -53,6 +53,7 @@ type Run struct {
 	Asked      int           // all requests
 	Slowest    time.Duration // of the answers
 	TwoHolders time.Duration // the longest time that two nodes held a VIP at once
+	Pause      time.Duration // the longest time between two requests: all figures are no better
 	Fault      time.Duration // when it was done
 	Spans      []Span
 	Answers    []Answer
@@ -126,6 +127,15 @@ func (r Result) TwoHolders() time.Duration {
 	var longest time.Duration
 	for _, run := range r.Good() {
 		longest = max(longest, run.TwoHolders)
+	}
+	return longest
+}
+
+// Pause returns the longest time of any run that the client did not ask.
+func (r Result) Pause() time.Duration {
+	var longest time.Duration
+	for _, run := range r.Good() {
+		longest = max(longest, run.Pause)
 	}
 	return longest
 }

@@ -44,6 +44,7 @@ func sample() *Report {
 	quick := []Run{run(331, 33), run(364, 36), run(329, 32), run(342, 34)}
 	two := run(120, 12)
 	two.Events = append(two.Events, Event{At: 1400 * ms1, Text: "master-0 hears master-1 again"}, Event{At: 1405 * ms1, Text: "and gives the VIP up"})
+	two.Pause = 71 * ms1
 	two.Spans[0].To, two.TwoHolders = time.Second+400*ms1, 288*ms1
 	evil := "<script>alert('x')</script> \x1b[2J & \"quoted\"\nnext"
 	return &Report{

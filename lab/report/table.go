@@ -53,8 +53,8 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 		}
 	}
 	for _, one := range s.Results {
-		if failed := one.failed(); failed != "" {
-			wrap(w, "  ", failed)
+		for _, remark := range one.remarks() {
+			wrap(w, "  ", remark)
 		}
 	}
 }

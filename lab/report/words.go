@@ -82,6 +82,22 @@ func (a *Aim) words() string {
 	return text
 }
 
+// tolerated is how long a client may pause without a word about it.
+const tolerated = 50 * time.Millisecond
+
+// remarks says what makes the figures of a result doubtful.
+func (r Result) remarks() []string {
+	var remarks []string
+	if failed := r.failed(); failed != "" {
+		remarks = append(remarks, failed)
+	}
+	if pause := r.Pause(); pause > tolerated {
+		remarks = append(remarks, fmt.Sprintf("The machine was busy: with %s the client did not ask for up to %s, and no figure is better than that.",
+			plain(r.Profile), milliseconds(pause)))
+	}
+	return remarks
+}
+
 // failed says how many runs of a result say nothing, and why the first does not.
 func (r Result) failed() string {
 	failed := r.Failed()
