@@ -189,8 +189,11 @@ func (n *Node) boot(ctx context.Context) error {
 		return err
 	}
 	running, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- n.Kubelet.Run(running) }()
+	done, err := n.Kubelet.Start(running)
+	if err != nil {
+		cancel()
+		return err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stop = sync.OnceValue(func() error {

@@ -33,18 +33,19 @@ func readiness() *os.File {
 
 // leave lets the first process go. What this one prints from now on is added to
 // the log.
-func leave(ready *os.File, log string) (*os.File, error) {
+func leave(ready *os.File, log string) error {
 	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer f.Close()
 	for _, fd := range []int{1, 2} {
 		if err := unix.Dup3(int(f.Fd()), fd, 0); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	_, err = fmt.Fprintln(ready, "up")
-	return f, errors.Join(err, ready.Close())
+	return errors.Join(err, ready.Close())
 }
 
 // detach runs the command line in the background and returns when its lab is up.

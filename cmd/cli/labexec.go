@@ -52,7 +52,7 @@ The exit code is the command's.`,
 			}
 			enter, err := entry(reply.Status, args[0])
 			if err != nil {
-				return usage(c, err)
+				return err
 			}
 			return a.runInside(append(enter, command...))
 		},
@@ -73,12 +73,12 @@ func entry(s *control.Status, name string) ([]string, error) {
 		switch {
 		case n.Name != name:
 		case !n.Power:
-			return nil, fmt.Errorf("%s is off: switch it on with 'vipgen lab heal %[1]s'", name)
+			return nil, control.Mistake("%s is off: switch it on with 'vipgen lab heal %[1]s'", name)
 		default:
 			return []string{"--target", strconv.Itoa(n.PID), "--mount", "--pid", "--net", "--uts", "--wdns=" + n.Root, "--"}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no machine %q; there is %s", name, strings.Join(machineNames(s, nil), ", "))
+	return nil, control.Mistake("there is no machine %q; there is %s", name, strings.Join(machineNames(s, nil), ", "))
 }
 
 // runInside runs nsenter with the streams of this process. What is typed at the

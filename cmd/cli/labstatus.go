@@ -33,7 +33,7 @@ was stopped.`,
 				return a.printJSON(reply.Status)
 			}
 			v := labView{now: time.Now(), colour: terminal(a.out) && os.Getenv("NO_COLOR") == ""}
-			_, err = fmt.Fprintln(a.out, strings.Join(v.lines(reply.Status), "\n"))
+			_, err = fmt.Fprintln(a.out, strings.Join(append(v.lines(reply.Status), v.legend(reply.Status)...), "\n"))
 			return err
 		},
 	}
@@ -86,13 +86,13 @@ func draw(out *os.File, l *control.Lab, events []control.Event) error {
 		return err
 	}
 	v := labView{now: time.Now(), colour: os.Getenv("NO_COLOR") == "", width: width}
-	lines := v.lines(s)
-	lines = append(lines, "")
+	lines := append(v.lines(s), "")
 	for _, e := range events {
 		lines = append(lines, v.row(nil, cell{e.At.Format("15:04:05"), dim}, cell{e.Text, plain}))
 	}
-	lines = append(lines, "", v.row(nil, cell{"Ctrl-C removes the lab; in another terminal: vipgen lab kill, heal, partition, stop-service, exec", dim}))
-	lines = lines[:min(len(lines), max(1, height))]
+	lines = append(lines, v.legend(s)...)
+	lines = lines[:min(len(lines), max(0, height-2))] // the legend goes first
+	lines = append(lines, "", v.row(nil, cell{"Ctrl-C removes the lab. In another terminal: vipgen lab kill, heal, partition, stop-service, exec", dim}))
 	_, err = fmt.Fprintf(out, "\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\r\n"))
 	return err
 }

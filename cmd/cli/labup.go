@@ -158,18 +158,18 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, ev
 		fmt.Fprintf(a.err, "warning: nobody holds %s yet\n", strings.Join(without, ", "))
 	}
 	o.Progress("up")
-	out := a.out
-	if ready != nil {
-		log, err := leave(ready, o.Place.Log())
-		if err != nil {
+	switch {
+	case ready != nil:
+		if err := leave(ready, o.Place.Log()); err != nil {
 			return err
 		}
-		out = log
+		<-ctx.Done() // the log has the events
+		return nil
+	case terminal(a.out) && os.Getenv("TERM") != "dumb":
+		return liveTable(ctx, a.out.(*os.File), l, events)
+	default:
+		return printEvents(ctx, a.out, events)
 	}
-	if terminal(out) && os.Getenv("TERM") != "dumb" {
-		return liveTable(ctx, out.(*os.File), l, events)
-	}
-	return printEvents(ctx, out, events)
 }
 
 // printEvents prints a line for each event until ctx ends.

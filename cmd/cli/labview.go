@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -40,16 +41,27 @@ func (v labView) lines(s *control.Status) []string {
 	out = append(out, v.table(v.vips(s))...)
 	out = append(out, "")
 	out = append(out, v.table(v.nodes(s))...)
-	if terms := terms(s); len(terms) > 0 {
-		out = append(out, "")
-		for _, t := range terms {
-			out = append(out, v.row(nil, cell{t, dim}))
+	for _, n := range s.Nodes {
+		for _, why := range n.Idle {
+			out = append(out, v.row(nil, cell{n.Name + " stays out: " + why, warned}))
 		}
 	}
 	if len(s.CutOff) > 0 {
-		out = append(out, "", v.row(nil, cell{"the network is cut: " + strings.Join(s.CutOff, ", ") + " | the others", bad}))
+		out = append(out, v.row(nil, cell{"the network is cut: " + strings.Join(s.CutOff, ", ") + " | the others", bad}))
 	}
 	return out
+}
+
+// legend explains the points of priorities.
+func (v labView) legend(s *control.Status) []string {
+	var rows [][]cell
+	for _, t := range terms(s) {
+		rows = append(rows, []cell{{t.points, dim}, {t.meaning, dim}, {strings.Join(t.groups, ", "), dim}})
+	}
+	if rows == nil {
+		return nil
+	}
+	return append([]string{""}, v.table(rows)...)
 }
 
 func (v labView) vips(s *control.Status) [][]cell {
@@ -72,7 +84,7 @@ func (v labView) nodes(s *control.Status) [][]cell {
 	groups := groupNames(s)
 	head := []string{"NODE", "ROLE", "STATE", "HOLDS"}
 	for _, g := range groups {
-		head = append(head, strings.ToUpper(g)+" PRIORITY")
+		head = append(head, strings.ToUpper(g))
 	}
 	rows := [][]cell{header(append(head, "BACKENDS", "RESTARTS", "STOPPED")...)}
 	for _, n := range s.Nodes {
@@ -133,8 +145,6 @@ func nodeState(s *control.Status, n control.Node) cell {
 		return cell{"no link", bad}
 	case slices.Contains(s.CutOff, n.Name):
 		return cell{"cut off", bad}
-	case len(n.Idle) > 0:
-		return cell{"idle", warned}
 	default:
 		return cell{"on", plain}
 	}
@@ -177,28 +187,43 @@ func backends(n control.Node) cell {
 	return c
 }
 
-// terms explains the points of priorities, a line for each group.
-func terms(s *control.Status) (lines []string) {
+// pointsFor is a term of the priorities of groups.
+type pointsFor struct {
+	points, meaning string
+	groups          []string
+}
+
+// terms are all terms of priorities, in the order of the groups.
+func terms(s *control.Status) (out []pointsFor) {
 	for _, g := range groupNames(s) {
-		var meanings []string
 		for _, n := range s.Nodes {
 			for _, p := range n.Priorities {
+				if p.Group != g {
+					continue
+				}
 				for _, t := range p.Terms {
-					meaning := fmt.Sprintf("%+d %s", t.Points, t.Meaning)
-					if t.Points == 0 {
-						meaning = "fault: " + t.Meaning
-					}
-					if p.Group == g && !slices.Contains(meanings, meaning) {
-						meanings = append(meanings, meaning)
-					}
+					out = addTerm(out, g, t)
 				}
 			}
 		}
-		if len(meanings) > 0 {
-			lines = append(lines, g+": "+strings.Join(meanings, "; "))
+	}
+	return out
+}
+
+func addTerm(list []pointsFor, group string, t keepalived.Term) []pointsFor {
+	points := fmt.Sprintf("%+d", t.Points)
+	if t.Points == 0 {
+		points = "fault"
+	}
+	for i := range list {
+		if known := &list[i]; known.points == points && known.meaning == t.Meaning {
+			if !slices.Contains(known.groups, group) {
+				known.groups = append(known.groups, group)
+			}
+			return list
 		}
 	}
-	return lines
+	return append(list, pointsFor{points, t.Meaning, []string{group}})
 }
 
 // age is a span of time as people say it.

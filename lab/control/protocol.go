@@ -46,7 +46,8 @@ type InputError struct{ text string }
 
 func (e *InputError) Error() string { return e.text }
 
-func input(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
+// Mistake returns an InputError.
+func Mistake(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 
 // Ask asks the lab for something and returns its answer. An error of the lab's is
 // the error, an InputError if who asked is to blame.

@@ -93,7 +93,7 @@ func (l *Lab) do(ctx context.Context, r Request) (reply Reply, err error) {
 	case DoStop, DoStart:
 		reply.Said, err = l.service(ctx, r)
 	default:
-		err = input("a lab cannot %q", r.Do)
+		err = Mistake("a lab cannot %q", r.Do)
 	}
 	return reply, err
 }
@@ -101,7 +101,7 @@ func (l *Lab) do(ctx context.Context, r Request) (reply Reply, err error) {
 // one returns the node that a request is about.
 func (l *Lab) one(names []string) (*lab.Node, error) {
 	if len(names) != 1 {
-		return nil, input("expected one node, found %d", len(names))
+		return nil, Mistake("expected one node, found %d", len(names))
 	}
 	return l.node(names[0])
 }
@@ -112,7 +112,7 @@ func (l *Lab) kill(names []string) (string, error) {
 		return "", err
 	}
 	if !n.On() {
-		return "", input("%s is off already", n.Name)
+		return "", Mistake("%s is off already", n.Name)
 	}
 	l.tell("%s loses its power", n.Name)
 	l.watch.power(n.Name, false)
@@ -124,13 +124,13 @@ func (l *Lab) partition(names []string) (string, error) {
 	all := l.machines()
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return "", input("there is no machine %q; there is %s", name, strings.Join(all, ", "))
+			return "", Mistake("there is no machine %q; there is %s", name, strings.Join(all, ", "))
 		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) == 0 || len(names) == len(all) {
-		return "", input("a partition has machines on both sides")
+		return "", Mistake("a partition has machines on both sides")
 	}
 	if err := l.cutOff(names); err != nil {
 		return "", err
@@ -204,13 +204,13 @@ func (l *Lab) service(ctx context.Context, r Request) (string, error) {
 	stopping := r.Do == DoStop
 	switch running := !slices.Contains(n.Stopped(), r.Service); {
 	case !n.On():
-		return "", input("%s is off: switch it on with 'vipgen lab heal %[1]s'", n.Name)
+		return "", Mistake("%s is off: switch it on with 'vipgen lab heal %[1]s'", n.Name)
 	case !slices.Contains(n.Services(), r.Service):
-		return "", input("%s has no service %q; it has %s", n.Name, r.Service, strings.Join(n.Services(), ", "))
+		return "", Mistake("%s has no service %q; it has %s", n.Name, r.Service, strings.Join(n.Services(), ", "))
 	case stopping && !running:
-		return "", input("%s is stopped on %s already", r.Service, n.Name)
+		return "", Mistake("%s is stopped on %s already", r.Service, n.Name)
 	case !stopping && running:
-		return "", input("%s runs on %s already", r.Service, n.Name)
+		return "", Mistake("%s runs on %s already", r.Service, n.Name)
 	case stopping:
 		l.tell("%s: %s is stopped", n.Name, r.Service)
 		return r.Service + " is stopped on " + n.Name, n.StopService(ctx, r.Service)

@@ -169,8 +169,11 @@ func (s *state) settle(holder string, now time.Time, tell func(string, ...any)) 
 
 // String says what went before: "0.30 s after master-0".
 func (f *Failover) String() string {
-	if f.Gap == 0 {
+	switch {
+	case f.Gap == 0:
 		return "taken over from " + f.From
+	case f.From == f.To:
+		return fmt.Sprintf("back after %.2f s", f.Gap)
 	}
 	return fmt.Sprintf("%.2f s after %s", f.Gap, f.From)
 }

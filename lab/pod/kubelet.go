@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -44,30 +45,60 @@ type Kubelet struct {
 // kills every container and returns once they are gone; it can be called again
 // then, as after a reboot.
 func (k *Kubelet) Run(ctx context.Context) error {
+	done, err := k.Start(ctx)
+	if err != nil {
+		return err
+	}
+	return <-done
+}
+
+// Start is Run in the background: it returns when the pods of the manifests that
+// there are were started. What Run would return comes over the channel.
+func (k *Kubelet) Start(ctx context.Context) (done <-chan error, err error) {
 	if k.BackOff == (BackOff{}) {
 		k.BackOff = KubeletBackOff()
 	}
 	dir := k.Host.Path(v1alpha1.ManifestDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	watch, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w: the kernel gives out no more than fs.inotify.max_user_instances, see sysctl(8)", err)
 	}
-	defer watch.Close()
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", dir, err)
+	}
 	if err := watch.Add(dir); err != nil {
-		return err
+		watch.Close()
+		return nil, fmt.Errorf("watching %s: %w", dir, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer k.wait()
-	defer cancel()
+	if err := k.sync(ctx, dir); err != nil {
+		cancel()
+		k.wait()
+		watch.Close()
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer watch.Close()
+		err := k.follow(ctx, dir, watch)
+		cancel()
+		k.wait()
+		if err != nil {
+			k.Log.Error("kubelet ended", "host", k.Host.Name, "error", err)
+		}
+		ended <- err
+	}()
+	return ended, nil
+}
+
+// follow has the pods follow their manifests until ctx ends.
+func (k *Kubelet) follow(ctx context.Context, dir string, watch *fsnotify.Watcher) error {
 	tick := time.NewTicker(relist)
 	defer tick.Stop()
 	for {
-		if err := k.sync(ctx, dir); err != nil {
-			return err
-		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -75,6 +106,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 			return err
 		case <-watch.Events:
 		case <-tick.C:
+		}
+		if err := k.sync(ctx, dir); err != nil {
+			return err
 		}
 	}
 }

@@ -1,0 +1,485 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// labRunner runs the built programs on labs in a directory of its own.
+type labRunner struct {
+	t       *testing.T
+	ctx     context.Context
+	program string
+	base    string
+	coredns string
+}
+
+const labInstallConfig = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: demo
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+controlPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 1
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.5]
+    ingressVIPs: [192.0.2.6]
+    loadBalancer:
+      type: UserManaged
+`
+
+func newLabRunner(t *testing.T) *labRunner {
+	t.Helper()
+	ctx := t.Context()
+	if end, ok := t.Deadline(); ok { // with a minute to clean up
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Minute))
+		t.Cleanup(cancel)
+	}
+	bin, err := os.MkdirTemp("", "vipgen-bin-") // that others than root can get at
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(bin) })
+	if err := os.Chmod(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "../vipgen", "../vipgen-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	coredns, err := filepath.Abs("../../.cache/bin/coredns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(coredns); err != nil {
+		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
+	}
+	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: coredns}
+	t.Cleanup(func() { // of what a test that failed left
+		r.ctx = context.Background()
+		if out, code := r.run("down"); code != exitOK {
+			t.Errorf("lab down: exit code %d\n%s", code, out)
+		}
+	})
+	return r
+}
+
+// command returns `vipgen lab` with the flags before other arguments.
+func (r *labRunner) command(name string, args ...string) *exec.Cmd {
+	line := append([]string{"lab", name, "--dir", r.base}, args...)
+	return exec.CommandContext(r.ctx, r.program, line...)
+}
+
+// run runs a command and gives all that it printed.
+func (r *labRunner) run(name string, args ...string) (out string, code int) {
+	r.t.Helper()
+	return r.output(r.command(name, args...))
+}
+
+func (r *labRunner) output(cmd *exec.Cmd) (string, int) {
+	r.t.Helper()
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		r.t.Fatalf("%v: %v", cmd, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// must runs a command that has to succeed.
+func (r *labRunner) must(name string, args ...string) string {
+	r.t.Helper()
+	out, code := r.run(name, args...)
+	if code != exitOK {
+		r.t.Fatalf("lab %s %q: exit code %d\n%s", name, args, code, out)
+	}
+	return out
+}
+
+// await asks for the status until it is as wanted.
+func (r *labRunner) await(what string, ok func(*control.Status) bool) *control.Status {
+	r.t.Helper()
+	last, code := "", 0
+	for r.ctx.Err() == nil {
+		if last, code = r.run("status", "-o", "json"); code == exitOK {
+			s := new(control.Status)
+			if err := json.Unmarshal([]byte(last), s); err != nil {
+				r.t.Fatalf("status: %v\n%s", err, last)
+			}
+			if ok(s) {
+				return s
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	r.t.Fatalf("waited in vain for %s\n%s", what, last)
+	return nil
+}
+
+// node returns a node of the status by its name.
+func nodeOf(s *control.Status, name string) control.Node {
+	return s.Nodes[slices.IndexFunc(s.Nodes, func(n control.Node) bool { return n.Name == name })]
+}
+
+// held says that every VIP has one holder.
+func allHeld(s *control.Status) bool {
+	return !slices.ContainsFunc(s.VIPs, func(v control.VIP) bool { return len(v.Holders) != 1 })
+}
+
+// remains are what a lab has on this machine.
+type remains struct {
+	names     []string
+	processes map[string]string // start times by process ID
+}
+
+func (r *labRunner) remainsOf(s *control.Status) remains {
+	r.t.Helper()
+	out := remains{processes: map[string]string{}}
+	for _, m := range s.Others {
+		out.names = append(out.names, m.Namespace)
+	}
+	for _, n := range s.Nodes {
+		out.names = append(out.names, n.Namespace)
+	}
+	out.names = append(out.names, strings.TrimSuffix(s.Others[0].Namespace, "n-client")+"hub")
+	for _, name := range out.names {
+		pids, err := exec.Command("ip", "netns", "pids", name).Output()
+		if err != nil {
+			r.t.Fatalf("the processes in %s: %v", name, err)
+		}
+		for pid := range strings.FieldsSeq(string(pids)) {
+			if start := startTime(pid); start != "" {
+				out.processes[pid] = start
+			}
+		}
+	}
+	if len(out.processes) == 0 {
+		r.t.Fatal("nothing runs in the lab")
+	}
+	return out
+}
+
+// startTime is when a process started (proc(5)); empty if it has ended.
+func startTime(pid string) string {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
+}
+
+// gone checks that nothing is left.
+func (r *labRunner) gone(left remains) {
+	r.t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range left.names {
+		if regexp.MustCompile(`/` + regexp.QuoteMeta(name) + `\b`).Match(mounts) {
+			r.t.Errorf("%s is still mounted", name)
+		}
+		for _, pattern := range []string{"/run/netns/", "/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+			if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
+				r.t.Errorf("left behind: %q", found)
+			}
+		}
+	}
+	if strings.Contains(string(mounts), r.base) {
+		r.t.Errorf("mounts below %s", r.base)
+	}
+	for pid, start := range left.processes {
+		if startTime(pid) == start {
+			r.t.Errorf("process %s goes on", pid)
+		}
+	}
+	if entries, err := os.ReadDir(r.base); err != nil && !errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
+		r.t.Errorf("files left in %s: %v, %v", r.base, entries, err)
+	}
+}
+
+// TestLab builds a lab as a user does, and does to it what there are commands for.
+func TestLab(t *testing.T) {
+	r := newLabRunner(t)
+	lay(t, map[string]string{r.base + ".yaml": labInstallConfig})
+	config := r.base + ".yaml"
+	t.Cleanup(func() { os.Remove(config) })
+	log, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	up := r.command("up", "--coredns", r.coredns, config)
+	up.Stdout, up.Stderr = log, log
+	if err := up.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- up.Wait() }()
+	printed := func() string {
+		data, err := os.ReadFile(log.Name())
+		if err != nil {
+			t.Error(err)
+		}
+		return string(data)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("lab up printed:\n%s", printed())
+		}
+	})
+	s := r.await("a holder of every VIP", allHeld)
+	left := r.remainsOf(s)
+	if out, code := r.run("up", config, "--coredns", r.coredns); code != exitFailed || !strings.Contains(out, "runs already") {
+		t.Errorf("a second lab of that name: exit code %d\n%s", code, out)
+	}
+	t.Run("Exec", func(t *testing.T) { testLabExec(t, r, s) })
+	t.Run("Kill", func(t *testing.T) { testLabKill(t, r) })
+	t.Run("Partition", func(t *testing.T) { testLabPartition(t, r) })
+	t.Run("Services", func(t *testing.T) { testLabServices(t, r) })
+	t.Run("Text", func(t *testing.T) {
+		out := r.must("status")
+		for _, want := range []string{"lab demo  demo.example.com  up ", "\nVIP        GROUP", "\nNODE      ROLE", "\nmaster-2  master", "HAProxy is ready"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
+		}
+	})
+	if out := r.must("down"); out != "removed the lab demo\n" {
+		t.Errorf("lab down: %q", out)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("lab up: %v", err)
+	}
+	for _, want := range []string{"  network and machines\n", "  up\n", " loses its power\n", " the network is cut: ", ": haproxy is stopped\n", "removing the lab demo\n"} {
+		if !strings.Contains(printed(), want) {
+			t.Errorf("lab up did not print %q", want)
+		}
+	}
+	r.gone(left)
+	if out := r.must("down"); out != "there is no lab: nothing to remove\n" {
+		t.Errorf("lab down, again: %q", out)
+	}
+}
+
+// holder is who has the first VIP.
+func (r *labRunner) holder() string {
+	r.t.Helper()
+	return r.await("a holder of every VIP", allHeld).VIPs[0].Holders[0]
+}
+
+func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
+	const node = "master-1"
+	if out := r.must("exec", node, "--", "cat", "etc/hostname"); out != node+"\n" {
+		t.Errorf("the node's file: %q", out)
+	}
+	if out := r.must("exec", node, "hostname"); out != node+"\n" {
+		t.Errorf("without dashes: %q", out)
+	}
+	if out := r.must("exec", node, "--", "ip", "-o", "address"); !strings.Contains(out, nodeOf(s, node).Addresses[0].String()) {
+		t.Errorf("the node's addresses:\n%s", out)
+	}
+	if out := r.must("exec", "client", "--", "ip", "-o", "address"); !strings.Contains(out, s.Others[0].Addresses[0].String()) {
+		t.Errorf("the client's addresses:\n%s", out)
+	}
+	if out := r.must("exec", node, "--", r.program+"-agent", "status", "--root", nodeOf(s, node).Root); !strings.Contains(out, "keepalived ") {
+		t.Errorf("vipgen-agent status:\n%s", out)
+	}
+	cat := r.command("exec", node, "--", "cat")
+	cat.Stdin = strings.NewReader("through")
+	if out, code := r.output(cat); code != exitOK || out != "through" {
+		t.Errorf("standard input: exit code %d, %q", code, out)
+	}
+	if out, code := r.run("exec", node, "--", "sh", "-c", "exit 7"); code != 7 || out != "" {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	if out, code := r.run("exec", "nobody", "--", "true"); code != exitInput || !strings.Contains(out, "there is master-0, ") {
+		t.Errorf("an unknown node: exit code %d, %q", code, out)
+	}
+}
+
+func testLabKill(t *testing.T, r *labRunner) {
+	first := r.holder()
+	r.must("kill", first)
+	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
+	if f := s.VIPs[0].Failover; f == nil || f.From != first || f.To != s.VIPs[0].Holders[0] || f.Gap <= 0 {
+		t.Errorf("failover %+v", f)
+	}
+	if n := nodeOf(s, first); n.Power || n.PID != 0 || len(n.VIPs) > 0 {
+		t.Errorf("a node without power: %+v", n)
+	}
+	for _, args := range [][]string{{"kill", first}, {"exec", first, "true"}, {"stop-service", first, "haproxy"}} {
+		if out, code := r.run(args[0], args[1:]...); code != exitInput || !strings.Contains(out, first+" is off") {
+			t.Errorf("%q of a node without power: exit code %d\n%s", args, code, out)
+		}
+	}
+	r.must("heal", first)
+	r.await(first+" to be whole", func(s *control.Status) bool {
+		n := nodeOf(s, first)
+		return n.Power && n.Link && len(n.Stopped) == 0 && len(n.Priorities) > 0
+	})
+}
+
+func testLabPartition(t *testing.T, r *labRunner) {
+	first := r.holder()
+	r.must("partition", first+" | client")
+	s := r.await("a holder on each side", func(s *control.Status) bool { return len(s.VIPs[0].Holders) == 2 })
+	if !slices.Contains(s.VIPs[0].Holders, first) || !slices.Equal(s.CutOff, []string{first}) {
+		t.Errorf("holders %v, cut off %v", s.VIPs[0].Holders, s.CutOff)
+	}
+	r.must("heal")
+	if s := r.await("one holder", allHeld); len(s.CutOff) > 0 {
+		t.Errorf("cut off: %v", s.CutOff)
+	}
+}
+
+func testLabServices(t *testing.T, r *labRunner) {
+	first := r.holder()
+	r.must("stop-service", first, "haproxy")
+	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
+	if stopped := nodeOf(s, first).Stopped; !slices.Equal(stopped, []string{"haproxy"}) {
+		t.Errorf("stopped: %v", stopped)
+	}
+	if out, code := r.run("stop-service", first, "haproxy"); code != exitInput || !strings.Contains(out, "already") {
+		t.Errorf("stopped twice: exit code %d\n%s", code, out)
+	}
+	complete := exec.CommandContext(r.ctx, r.program, "__complete", "lab", "start-service", "--dir", r.base, first, "")
+	if out, _ := r.output(complete); !strings.HasPrefix(out, "haproxy\n:4\n") {
+		t.Errorf("completion: %s", out)
+	}
+	r.must("start-service", first, "haproxy")
+	for _, service := range []string{"api-server", "machine-config-server"} {
+		r.must("stop-service", first, service)
+	}
+	r.must("stop-service", "worker-0", "router")
+	r.await("a fault", func(s *control.Status) bool {
+		n := nodeOf(s, "worker-0")
+		return len(n.Priorities) == 1 && n.Priorities[0].Fault
+	})
+	r.must("heal")
+	s = r.await("everything to be back", func(s *control.Status) bool {
+		return allHeld(s) && !slices.ContainsFunc(s.Nodes, func(n control.Node) bool { return len(n.Stopped) > 0 })
+	})
+	if out, code := r.run("start-service", first, "rooter"); code != exitInput || !strings.Contains(out, "it has coredns, haproxy, keepalived, mdns-publisher, api-server, machine-config-server") {
+		t.Errorf("an unknown service: exit code %d\n%s", code, out)
+	}
+}
+
+// TestLabCrash kills the process that runs a lab.
+func TestLabCrash(t *testing.T) {
+	r := newLabRunner(t)
+	config := filepath.Join(t.TempDir(), "install-config.yaml")
+	lay(t, map[string]string{config: labInstallConfig})
+	crash := func() remains {
+		t.Helper()
+		out := r.must("up", "--detach", "--nodes", "master=1,worker=1", "--coredns", r.coredns, config)
+		if !strings.Contains(out, "vipgen lab down") {
+			t.Errorf("lab up --detach printed\n%s", out)
+		}
+		s := r.await("an answer", func(*control.Status) bool { return true })
+		left := r.remainsOf(s)
+		if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for r.ctx.Err() == nil && startTime(fmt.Sprint(s.PID)) != "" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return left
+	}
+	first := crash()
+	if out, code := r.run("status"); code != exitFailed || !strings.Contains(out, "'vipgen lab down' does") {
+		t.Errorf("status: exit code %d\n%s", code, out)
+	}
+	second := crash() // whose lab comes where the first one was
+	if out := r.must("down"); !strings.Contains(out, "had not cleaned up") {
+		t.Errorf("lab down: %q", out)
+	}
+	r.gone(first)
+	r.gone(second)
+}
+
+func TestLabNeedsRoot(t *testing.T) {
+	r := newLabRunner(t)
+	for _, args := range [][]string{{"up"}, {"status"}, {"down"}, {"kill", "a"}, {"exec", "a", "true"}} {
+		cmd := exec.CommandContext(r.ctx, r.program, append([]string{"lab"}, args...)...)
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if out, code := r.output(cmd); code != exitFailed || out != "vipgen: a lab is made of network namespaces, which needs root: run it with sudo\n" {
+			t.Errorf("%q: exit code %d, %q", args, code, out)
+		}
+	}
+}
+
+func TestLabBadArguments(t *testing.T) {
+	tests := []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"nonsense"}, exitInput, `unknown command "nonsense" for "vipgen lab"`},
+		{[]string{"up", "a", "b"}, exitInput, "at most 1"},
+		{[]string{"up", "no-such.yaml"}, exitInput, "no such file"},
+		{[]string{"up", "--nodes", "master"}, exitInput, "must be formatted as key=value"},
+		{[]string{"up", "--nodes", "master=many"}, exitInput, "invalid syntax"},
+		{[]string{"up", "--nodes", "nope=1"}, exitInput, `no pool "nope"`},
+		{[]string{"up", "--nodes", "worker=-1"}, exitInput, "-1 nodes"},
+		{[]string{"up", "--nodes", "worker=1000"}, exitInput, "at most 32"},
+		{[]string{"up", "--name", "Upper"}, exitInput, "expected the name of a lab"},
+		{[]string{"up", "--name", strings.Repeat("a", 60) + "." + strings.Repeat("b", 60)}, exitInput, "choose a shorter"},
+		{[]string{"up", "--agent", "/dev/null"}, exitFailed, "is no program"},
+		{[]string{"up", "--agent", "no-such"}, exitFailed, "no such file"},
+		{[]string{"kill"}, exitInput, "accepts 1 arg"},
+		{[]string{"heal", "a", "b"}, exitInput, "at most 1"},
+		{[]string{"stop-service", "a"}, exitInput, "accepts 2 arg"},
+		{[]string{"exec", "a"}, exitInput, "expected a node and a command"},
+		{[]string{"exec", "a", "--"}, exitInput, "expected a node and a command"},
+		{[]string{"partition"}, exitInput, "at least 1"},
+		{[]string{"partition", ","}, exitInput, "expected the nodes of a side"},
+		{[]string{"partition", "a |"}, exitInput, "expected the nodes of a side"},
+		{[]string{"partition", "a|b|c"}, exitInput, "two sides, and this has 3"},
+		{[]string{"partition", "a,b | c,a"}, exitInput, "a is on both sides"},
+		{[]string{"status", "-o", "yaml"}, exitInput, "expected text or json"},
+		{[]string{"status"}, exitFailed, "there is no lab in "},
+		{[]string{"kill", "a", "--name", "demo"}, exitFailed, "there is no lab demo in "},
+		{[]string{"status", "--name", "../x"}, exitFailed, "expected the name of a lab"},
+	}
+	good(t)
+	for _, tt := range tests {
+		args := append([]string{"lab", tt.args[0], "--dir", "labs"}, tt.args[1:]...)
+		code, stdout, stderr := run("", args...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
+			t.Errorf("%q: exit code %d, want %d with %q\n%s%s", args, code, tt.code, tt.want, stdout, stderr)
+		}
+	}
+	if _, err := os.Stat("labs"); err == nil {
+		t.Error("something was made")
+	}
+}
