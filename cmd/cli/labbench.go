@@ -242,7 +242,7 @@ func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error 
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "INTERVAL\tNEEDLESS FAILOVERS\tTWO HOLDERS")
 	for _, s := range all {
-		fmt.Fprintf(w, "%v\t%d\t%v\n", s.Interval, s.Moves, s.Two)
+		fmt.Fprintf(w, "%v ms\t%d\t%v ms\n", s.Interval, s.Moves, s.Two)
 	}
 	return errors.Join(w.Flush(), err)
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/vipgen/vipgen/lab/probe"
@@ -39,8 +40,8 @@ func (r *run) result() report.Run {
 		out.Lost += held.Broken()
 		out.Events = append(out.Events, report.Event{At: r.now(), Text: heldWords(held)})
 	}
-	if n := Moves(out, r.vip.String()); n > 0 {
-		out.Events = append(out.Events, report.Event{At: r.now(), Text: fmt.Sprintf("the VIP has gone to another node %d times", n)})
+	if n := moves(mine); n > 0 {
+		out.Events = append(out.Events, report.Event{At: r.now(), Text: fmt.Sprintf("changes of the holder: %d", n)})
 	}
 	return out
 }
@@ -73,17 +74,14 @@ func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// Moves is how often a VIP went to another node in a run.
-func Moves(run report.Run, vip string) (moves int) {
-	last := ""
-	for _, s := range run.Spans {
-		if s.VIP != vip {
-			continue
+// moves counts how often VIPs went to another node.
+func moves(t watch.Timeline) (count int) {
+	last := map[netip.Addr]string{}
+	for _, s := range t.Of(watch.Addresses) {
+		if last[s.VIP] != "" && last[s.VIP] != s.Node {
+			count++
 		}
-		if last != "" && s.Node != last {
-			moves++
-		}
-		last = s.Node
+		last[s.VIP] = s.Node
 	}
-	return moves
+	return count
 }

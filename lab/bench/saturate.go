@@ -39,23 +39,27 @@ func saturation(ctx context.Context, length time.Duration) error {
 
 // Steadiness is how VRRP fares with one advert interval while all cores are busy.
 type Steadiness struct {
-	Interval time.Duration
+	Interval float64 `json:"interval_ms"`
 	// Moves counts how often a VIP went to another node, of all VIPs: nothing was
 	// wrong, so that all were needless.
-	Moves int
+	Moves int `json:"needless_failovers"`
 	// Two is the longest time for which two nodes had a VIP at once.
-	Two time.Duration
+	Two float64 `json:"two_holders_ms"`
 }
 
 // Saturate keeps all cores busy for a time with each of the advert intervals, and
 // says how often a VIP went to another node for no other reason. What there is is
 // also returned with an error.
 func Saturate(ctx context.Context, cfg Config, intervals []time.Duration, length time.Duration) (all []Steadiness, err error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
 	for _, interval := range intervals {
 		one, err := steadiness(ctx, &cfg, interval, length)
 		if err != nil {
 			return all, fmt.Errorf("with an advert every %v: %w", interval, err)
 		}
+		cfg.Progress(fmt.Sprintf("%v: %d needless failovers in %v", interval, one.Moves, length))
 		all = append(all, one)
 	}
 	return all, nil
@@ -91,19 +95,8 @@ func steadiness(ctx context.Context, cfg *Config, interval, length time.Duration
 	if failed != nil {
 		return out, failed
 	}
-	out = Steadiness{Interval: interval, Two: overlap(timeline, 0), Moves: needless(timeline)}
+	out = Steadiness{Interval: milliseconds(interval), Two: milliseconds(overlap(timeline, 0)), Moves: moves(timeline)}
 	return out, err
 }
 
-// needless counts changes of holders of all VIPs.
-func needless(t watch.Timeline) (moves int) {
-	last := map[string]string{}
-	for _, s := range t.Of(watch.Addresses) {
-		vip := s.VIP.String()
-		if last[vip] != "" && last[vip] != s.Node {
-			moves++
-		}
-		last[vip] = s.Node
-	}
-	return moves
-}
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
