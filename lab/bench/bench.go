@@ -61,16 +61,15 @@ type bench struct {
 
 // play has a scenario happen to all profiles. The error is that of ctx.
 func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
-	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim}
-	for _, g := range b.cfg.Cluster.Config.Spec.Groups {
-		if g.Role == s.VIP && out.VIP == "" {
-			out.VIP = g.VIPs[0].String()
-		}
-	}
+	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim, VIP: s.vip(b.cfg.Cluster)}
+	without := s.without(b.cfg.Cluster)
 	for _, p := range b.cfg.Profiles {
-		out.Results = append(out.Results, report.Result{Profile: p.Name})
+		out.Results = append(out.Results, report.Result{Profile: p.Name, NotApplicable: without})
 	}
 	b.report.Scenarios = append(b.report.Scenarios, out)
+	if without != "" {
+		return nil
+	}
 	for _, t := range b.turns() {
 		run, err := b.once(ctx, s, b.cfg.Profiles[t.profile], phase(b.cfg.Seed, number, t.run))
 		if ctx.Err() != nil {

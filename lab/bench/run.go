@@ -23,7 +23,7 @@ const (
 	// enough is how many answers in a row end a run.
 	enough = 100
 	// undoing bounds what makes a cluster whole again after a run.
-	undoing = 2 * time.Minute
+	undoing = 5 * time.Minute
 )
 
 // Events of every run, and of a partition.

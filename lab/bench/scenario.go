@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/render"
 )
 
 // Scenario is something that happens to a cluster.
@@ -145,4 +146,27 @@ func Choose(all []Scenario, names []string) (some []Scenario, err error) {
 		}
 	}
 	return some, errors.Join(errs...)
+}
+
+// vip is the one that is asked for, in words; empty if the cluster has none.
+func (s *Scenario) vip(c *render.Cluster) string {
+	for _, g := range c.Config.Spec.Groups {
+		if g.Role == s.VIP {
+			return g.VIPs[0].String()
+		}
+	}
+	return ""
+}
+
+// without says what the cluster lacks for a scenario; empty if it has everything.
+func (s *Scenario) without(c *render.Cluster) string {
+	switch {
+	case c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster:
+		return "the cluster's load balancer is not its own"
+	case s.vip(c) == "":
+		return "the cluster has no such VIP"
+	case s.Bootstrap && !c.OwnsBootstrap():
+		return "the bootstrap host is OpenShift's, unless loadBalancer.type is UserManaged"
+	}
+	return ""
 }

@@ -19,7 +19,7 @@ import (
 
 // settling bounds how long a cluster may take to be healthy. Today's needs up to
 // three looks, 10 seconds apart, and three runs of its scripts.
-const settling = 3 * time.Minute
+const settling = 5 * time.Minute
 
 // backOff lets a container that ran for longer than a run lasts start again at
 // once: to kubelet, what is killed in one run is not what was killed in the last.
