@@ -59,8 +59,8 @@ func TestRun(t *testing.T) {
 		"HTML":  func(b *strings.Builder) error { return r.WriteHTML(b) },
 	} {
 		var b strings.Builder
-		if err := write(&b); err != nil || !strings.Contains(b.String(), "planned-stop") {
-			t.Errorf("%s: %v\n%s", name, err, b.String())
+		if err := write(&b); err != nil || !strings.Contains(b.String(), "planned stop of keepalived") {
+			t.Errorf("%s: %v, %d bytes", name, err, b.Len())
 		}
 	}
 	if left, err := os.ReadDir(cfg.Dir); err != nil || len(left) > 0 {

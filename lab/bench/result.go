@@ -27,6 +27,9 @@ func (r *run) result() report.Run {
 	}
 	out := report.Measured(seen, mine, r.at(happened), crossing)
 	out.Events = r.events
+	if r.scenario.NewVIP {
+		out.Outage = max(out.Outage, firstAnswer(seen)-out.Fault)
+	}
 	if spells := seen.Spells(); len(spells) > 0 && !spells[len(spells)-1].OK {
 		out.Events = append(out.Events, report.Event{At: spells[len(spells)-1].To, Text: "the client has given up"})
 	}
@@ -44,6 +47,18 @@ func (r *run) result() report.Run {
 		out.Events = append(out.Events, report.Event{At: r.now(), Text: fmt.Sprintf("changes of the holder: %d", n)})
 	}
 	return out
+}
+
+// firstAnswer is when the first answer came. Who asks for an address that nobody has
+// yet is answered late and not lost, where it comes soon enough: the kernel keeps
+// packets until it knows where to send them.
+func firstAnswer(seen probe.Result) (first time.Duration) {
+	for _, q := range seen.Requests {
+		if q.Err == "" && (first == 0 || q.Ended < first) {
+			first = q.Ended
+		}
+	}
+	return first
 }
 
 // at is when the first event of that text was; 0 for never.
