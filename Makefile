@@ -25,7 +25,7 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test test-clock lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-chaos
+.PHONY: help setup tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,3 +86,16 @@ bench-render: ## Measure one render as a process, and many through the library o
 
 bench-agent: tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
+
+# Where lab-bench writes its reports; a directory of its own unless given.
+BENCHDIR ?=
+# More flags for lab-bench and lab-saturation.
+BENCHFLAGS ?=
+
+lab-bench: build setup $(BIN)/coredns ## Measure what clients see of failures, beside today's configuration; an hour and more (needs root)
+	@dir="$(BENCHDIR)"; dir=$${dir:-$$(mktemp -d -t vipgen-bench-XXXXXX)}; mkdir -p "$$dir"; \
+	bin/vipgen lab bench --saturate 10m --html "$$dir/bench.html" --json "$$dir/bench.json" $(BENCHFLAGS) | tee "$$dir/bench.txt"; \
+	echo "lab-bench: the reports are in $$dir" >&2
+
+lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all cores busy, by advert interval (needs root)
+	bin/vipgen lab saturate $(BENCHFLAGS)

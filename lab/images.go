@@ -80,6 +80,9 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 	var err error
 	find := func(path *string, name string, needed bool) {
 		if *path != "" {
+			absolute, e := filepath.Abs(*path) // runtimes start elsewhere
+			err = errors.Join(err, e)
+			*path = absolute
 			return
 		}
 		if *path = look(name); *path == "" && needed {

@@ -51,7 +51,8 @@ directory, is touched.`,
 	})
 	c.AddCommand(
 		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
-		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f), a.labChaosCommand(),
+		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
+		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(),
 	)
 	return c
 }

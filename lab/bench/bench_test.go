@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/report"
+)
+
+// TestRun has three things happen to vipgen's cluster and to the reference, and
+// asks of what was seen only what holds on any machine.
+func TestRun(t *testing.T) {
+	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "planned-stop", "haproxy-crash"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range scenarios {
+		scenarios[i].Limit = settling // the machine may be busy with other tests
+	}
+	cfg := config(t)
+	cfg.Runs, cfg.Scenarios = 1, scenarios
+	for _, p := range Profiles() {
+		if p.Name != "classic" {
+			cfg.Profiles = append(cfg.Profiles, p)
+		}
+	}
+	// Long enough for a machine with other things to do; the settled cluster of the
+	// reference alone takes half a minute.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	r, err := Run(ctx, *cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Reference != Reference || len(r.Scenarios) != len(scenarios) {
+		t.Fatalf("the report has reference %q and %d scenarios", r.Reference, len(r.Scenarios))
+	}
+	for _, s := range r.Scenarios {
+		for _, result := range s.Results {
+			t.Run(s.Name+"/"+result.Profile, func(t *testing.T) {
+				if len(result.Runs) != 1 {
+					t.Fatalf("%d runs", len(result.Runs))
+				}
+				checkRun(t, s, result.Runs[0])
+			})
+		}
+	}
+	for name, write := range map[string]func(*strings.Builder) error{
+		"table": func(b *strings.Builder) error { return r.WriteTable(b) },
+		"JSON":  func(b *strings.Builder) error { return r.WriteJSON(b) },
+		"HTML":  func(b *strings.Builder) error { return r.WriteHTML(b) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil || !strings.Contains(b.String(), "planned stop of keepalived") {
+			t.Errorf("%s: %v, %d bytes", name, err, b.Len())
+		}
+	}
+	if left, err := os.ReadDir(cfg.Dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// checkRun asks whether a run says something, and ends with answers.
+func checkRun(t *testing.T, s report.Scenario, run report.Run) {
+	t.Helper()
+	if run.Error != "" {
+		t.Fatal(run.Error)
+	}
+	if len(run.Answers) == 0 || !run.Answers[0].OK || !run.Answers[len(run.Answers)-1].OK {
+		t.Errorf("the client got no answers at first, or at last: %+v, %+v", run.Answers, run.Events)
+	}
+	if run.Asked < warm+enough || run.Lost >= run.Asked {
+		t.Errorf("%d of %d requests lost", run.Lost, run.Asked)
+	}
+	if run.Fault <= 0 || !slices.ContainsFunc(run.Events, func(e report.Event) bool { return e.Text == ended && e.At > run.Fault }) {
+		t.Errorf("it did not happen, or does not end: %+v", run.Events)
+	}
+	nodes := map[string]bool{}
+	for _, span := range run.Spans {
+		if span.VIP == s.VIP {
+			nodes[span.Node] = true
+		}
+	}
+	if s.Name == "power-loss" && len(nodes) < 2 {
+		t.Errorf("the VIP has not moved: %+v", run.Spans)
+	}
+}
+
+// config is that of the demo cluster.
+func config(t *testing.T) *Config {
+	t.Helper()
+	demo, err := Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(t.TempDir(), "vipgen-agent")
+	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../../cmd/vipgen-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
+	}
+	coredns, err := filepath.Abs("../../.cache/bin/coredns")
+	if err == nil {
+		_, err = os.Stat(coredns)
+	}
+	if err != nil {
+		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
+	}
+	return &Config{
+		Cluster: demo, Dir: t.TempDir(), Programs: lab.Programs{Agent: agent, CoreDNS: coredns},
+		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Progress: func(line string) { t.Log(line) },
+	}
+}

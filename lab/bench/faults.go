@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// powerLoss takes the holder's power away, and gives it back when it is over.
+func powerLoss(_ context.Context, r *run) error {
+	r.later(func(ctx context.Context) error { return r.heal(ctx, r.holder) })
+	return r.kill(r.holder)
+}
+
+func linkDown(_ context.Context, r *run) error {
+	r.later(func(context.Context) error { return r.holder.PlugIn() })
+	return r.holder.Unplug()
+}
+
+// monitorContainer watches over keepalived in the reference.
+const monitorContainer = "keepalived-monitor"
+
+func keepalivedCrash(ctx context.Context, r *run) error {
+	return r.holder.Signal(ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL)
+}
+
+// agentCrash kills what watches over keepalived: vipgen's agent is the first
+// process of its container, so that keepalived ends with it.
+func agentCrash(ctx context.Context, r *run) error {
+	name := "keepalived"
+	if r.Reference {
+		name = monitorContainer
+	}
+	return killFirst(ctx, r.holder, name)
+}
+
+// bothCrash kills that and keepalived. With the first process of a container the
+// kernel ends all others at once.
+func bothCrash(ctx context.Context, r *run) error {
+	err := killFirst(ctx, r.holder, "keepalived")
+	if r.Reference {
+		err = errors.Join(err, killFirst(ctx, r.holder, monitorContainer))
+	}
+	return err
+}
+
+func killFirst(ctx context.Context, n *lab.Node, container string) error {
+	c, err := n.Container(ctx, pod.Keepalived, container)
+	if err != nil {
+		return err
+	}
+	return c.Signal(syscall.SIGKILL)
+}
+
+func haproxyCrash(ctx context.Context, r *run) error {
+	return r.holder.Signal(ctx, pod.HAProxy, "haproxy", "haproxy", syscall.SIGKILL)
+}
+
+// haproxyHang stops HAProxy where it is. When it is over, what is left of it goes
+// on.
+func haproxyHang(ctx context.Context, r *run) error {
+	hung, err := r.holder.Running(ctx, pod.HAProxy, "haproxy")
+	if err != nil {
+		return err
+	}
+	r.later(func(context.Context) error {
+		select {
+		case <-hung.Done(): // kubelet has replaced it
+			return nil
+		default:
+		}
+		_, err := hung.KillProcess("haproxy", syscall.SIGCONT)
+		return err
+	})
+	_, err = hung.KillProcess("haproxy", syscall.SIGSTOP)
+	return err
+}
+
+func apiCrash(_ context.Context, r *run) error {
+	r.later(func(ctx context.Context) error {
+		return errors.Join(r.holder.API.Launch(), r.holder.API.AwaitReady(ctx))
+	})
+	return r.holder.API.Kill()
+}
+
+// apiRestart ends the API server properly and starts it again.
+func apiRestart(ctx context.Context, r *run) error {
+	s := r.holder.API
+	if err := s.Stop(ctx); err != nil {
+		r.later(func(ctx context.Context) error { return errors.Join(s.Launch(), s.AwaitReady(ctx)) })
+		return err
+	}
+	return errors.Join(s.Launch(), s.AwaitReady(ctx))
+}
+
+// noHAProxy takes the manifests of HAProxy from every node.
+func noHAProxy(ctx context.Context, r *run) error {
+	for _, n := range r.ControlPlane() {
+		r.remove(ctx, n, pod.HAProxy)
+	}
+	return nil
+}
+
+func podsGone(ctx context.Context, r *run) error {
+	return errors.Join(r.removed(), r.answers(ctx))
+}
+
+func plannedStop(ctx context.Context, r *run) error {
+	c, err := r.holder.Container(ctx, pod.Keepalived, "keepalived")
+	if err != nil {
+		return err
+	}
+	return c.Signal(syscall.SIGTERM)
+}
+
+// nodeGone switches a node off that held the VIP, which is one that could want it
+// back.
+func nodeGone(ctx context.Context, r *run) error {
+	vip := r.vip
+	gone, err := r.Holder(ctx, vip)
+	if err != nil {
+		return err
+	}
+	r.gone = gone
+	if err := gone.Kill(); err != nil {
+		return err
+	}
+	r.later(func(ctx context.Context) error {
+		if gone.On() {
+			return nil
+		}
+		return gone.Heal(ctx)
+	})
+	_, err = r.Holder(ctx, vip)
+	return err
+}
+
+func nodeReturns(ctx context.Context, r *run) error { return r.heal(ctx, r.gone) }
+
+// settles waits until all is as it was, and clients get answers.
+func settles(ctx context.Context, r *run) error {
+	if err := r.settled(ctx); err != nil {
+		return err
+	}
+	return r.answers(ctx)
+}
+
+// partition cuts the holder off from all others, and from the client.
+func partition(_ context.Context, r *run) error {
+	r.later(func(context.Context) error { return r.Join() })
+	return r.Partition(r.holder.Name)
+}
+
+// partitionHeals heals the network as soon as clients get answers again, and
+// returns when one holder is left.
+func partitionHeals(ctx context.Context, r *run) error {
+	if err := r.answers(ctx); err != nil {
+		return err
+	}
+	if err := r.Join(); err != nil {
+		return err
+	}
+	r.mark(healed)
+	if _, err := r.Holder(ctx, r.vip); err != nil {
+		return err
+	}
+	return r.answers(ctx)
+}
+
+// routerGone kills the holder's router: its pod goes on being ready for the API.
+func routerGone(_ context.Context, r *run) error {
+	for _, g := range r.Spec().Groups {
+		if s := r.holder.Router(g.Controller); g.Role == ingress && s != nil {
+			r.later(func(context.Context) error { return s.Start() })
+			s.Stop()
+			return nil
+		}
+	}
+	return errors.New(r.holder.Name + " holds the ingress VIP without a router")
+}
+
+func bootstrapEnds(ctx context.Context, r *run) error { return r.EndBootstrap(ctx) }
+
+func bootstrapGone(ctx context.Context, r *run) error {
+	err := lab.Await(ctx, "the bootstrap host to give the VIP away", func() (bool, error) {
+		has, err := r.Bootstrap().Has(r.vip)
+		return !has, err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Holder(ctx, r.vip); err != nil {
+		return err
+	}
+	return r.answers(ctx)
+}

@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/reference"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Profile is a way to set up a cluster.
+type Profile struct {
+	Name string
+	// VRRP is the way of electing; of the reference it is part of what it is.
+	VRRP v1alpha1.VRRPSettings
+	// Reference asks for what clusters run today in place of vipgen's files.
+	Reference bool
+}
+
+// Reference is the name of the profile that others are compared with.
+const Reference = "reference"
+
+// Profiles are those that are measured unless others are asked for.
+func Profiles() []Profile {
+	return []Profile{
+		{Name: string(v1alpha1.ProfileFast), VRRP: v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()},
+		{Name: string(v1alpha1.ProfileClassic), VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)},
+		{Name: Reference, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true},
+	}
+}
+
+// Custom is vipgen's own with another time between adverts, in VRRPv3.
+func Custom(interval time.Duration) (Profile, error) {
+	if why := v1alpha1.AdvertInterval(3, interval); why != "" {
+		return Profile{}, fmt.Errorf("an advert every %v: expected %s", interval, why)
+	}
+	return Profile{Name: interval.String(), VRRP: v1alpha1.VRRPSettings{
+		Profile: v1alpha1.ProfileCustom, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: int(interval.Milliseconds()),
+	}}, nil
+}
+
+// of returns the cluster set up in that way, from the first packet on.
+func (p Profile) of(c *render.Cluster) *render.Cluster {
+	out, config := *c, *c.Config
+	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: p.VRRP}
+	out.Config = &config
+	return &out
+}
+
+// install puts a node's files on its host while the lab is built; nil for what
+// vipgen renders.
+func (p Profile) install(c *render.Cluster, plan *lab.Plan) func(*lab.Node) error {
+	if !p.Reference {
+		return nil
+	}
+	return func(n *lab.Node) error { return installReference(n, c, plan.Nodes) }
+}
+
+// installReference gives a node what it runs today when these nodes are known.
+func installReference(n *lab.Node, c *render.Cluster, nodes []lab.Machine) error {
+	facts := &v1alpha1.Node{Name: n.Name, Role: n.Role}
+	for _, m := range nodes {
+		if m.Name == n.Name {
+			facts.Interfaces = []v1alpha1.Interface{{Name: n.Link, Addresses: m.Addresses}}
+			continue
+		}
+		peer := v1alpha1.Peer{Name: m.Name, Role: m.Role}
+		for _, a := range m.Addresses {
+			peer.Addresses = append(peer.Addresses, a.Addr())
+		}
+		facts.Peers = append(facts.Peers, peer)
+	}
+	if len(facts.Interfaces) == 0 {
+		return fmt.Errorf("%s is not among the nodes of the cluster", n.Name)
+	}
+	return reference.Install(n.Host, c.Config, facts, c.Images)
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/probe"
+	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// crossing is more than an advert needs from one node to the other, and less than
+// a client can notice: for that long two nodes may have a VIP that one gives to the
+// other.
+const crossing = 10 * time.Millisecond
+
+// result ends what looks at the cluster and says what was seen of the VIP.
+func (r *run) result() report.Run {
+	seen := r.probe.End()
+	timeline, _ := r.watch.End() // close reports the error
+	var mine watch.Timeline
+	for _, s := range timeline {
+		if s.VIP == r.vip {
+			mine = append(mine, s)
+		}
+	}
+	out := report.Measured(seen, mine, r.at(happened), crossing)
+	out.Events = r.events
+	if r.scenario.NewVIP {
+		out.Outage = max(out.Outage, firstAnswer(seen)-out.Fault)
+	}
+	if spells := seen.Spells(); len(spells) > 0 && !spells[len(spells)-1].OK {
+		out.Events = append(out.Events, report.Event{At: spells[len(spells)-1].To, Text: "the client has given up"})
+	}
+	if at := r.at(healed); at > 0 {
+		out.TwoHolders = overlap(mine, at)
+		out.Events = append(out.Events, report.Event{At: at, Text: fmt.Sprintf("two holders: %v since the partition began, %v since it healed",
+			round(overlap(mine, 0)), round(out.TwoHolders))})
+	}
+	if r.held != nil {
+		held := r.held.End()
+		out.Lost += held.Broken()
+		out.Events = append(out.Events, report.Event{At: r.now(), Text: heldWords(held)})
+	}
+	if n := moves(mine); n > 0 {
+		out.Events = append(out.Events, report.Event{At: r.now(), Text: fmt.Sprintf("changes of the holder: %d", n)})
+	}
+	return out
+}
+
+// firstAnswer is when the first answer came. Who asks for an address that nobody has
+// yet is answered late and not lost, where it comes soon enough: the kernel keeps
+// packets until it knows where to send them.
+func firstAnswer(seen probe.Result) (first time.Duration) {
+	for _, q := range seen.Requests {
+		if q.Err == "" && (first == 0 || q.Ended < first) {
+			first = q.Ended
+		}
+	}
+	return first
+}
+
+// at is when the first event of that text was; 0 for never.
+func (r *run) at(text string) time.Duration {
+	for _, e := range r.events {
+		if e.Text == text {
+			return e.At
+		}
+	}
+	return 0
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+func heldWords(h probe.HoldResult) string {
+	return fmt.Sprintf("of %d open connections: %d refused, %d reset, %d closed, %d without an answer in time, %d otherwise; %d requests were answered",
+		h.Connections, h.Refused, h.Reset, h.Closed, h.Unanswered, h.Other, h.Answered)
+}
+
+// overlap is the longest time, from a moment on, for which two nodes held a VIP, as
+// either view has it.
+func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
+	for _, o := range t.Overlaps(crossing) {
+		if length := o.To - max(o.From, from); length >= crossing {
+			longest = max(longest, length)
+		}
+	}
+	return longest
+}
+
+// moves counts how often VIPs went to another node.
+func moves(t watch.Timeline) (count int) {
+	last := map[netip.Addr]string{}
+	for _, s := range t.Of(watch.Addresses) {
+		if last[s.VIP] != "" && last[s.VIP] != s.Node {
+			count++
+		}
+		last[s.VIP] = s.Node
+	}
+	return count
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// loopsPerCore is how many programs of ordinary priority want each core.
+const loopsPerCore = 2
+
+// saturation keeps all cores of this machine busy for a time, at ordinary
+// priority, by programs outside of this one: its own client must not wait for its
+// own loops more than for others'.
+func saturation(ctx context.Context, length time.Duration) error {
+	busy, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	loops := make([]*exec.Cmd, loopsPerCore*runtime.NumCPU())
+	for i := range loops {
+		loops[i] = exec.CommandContext(busy, "sh", "-c", "while :; do :; done")
+		if err := loops[i].Start(); err != nil {
+			cancel()
+			for _, started := range loops[:i] {
+				_ = started.Wait() // killed
+			}
+			return fmt.Errorf("keeping a core busy: %w", err)
+		}
+	}
+	for _, loop := range loops {
+		_ = loop.Wait() // killed when the time is over
+	}
+	return ctx.Err()
+}
+
+// Steadiness is how VRRP fares with one advert interval while all cores are busy.
+type Steadiness struct {
+	Interval float64 `json:"interval_ms"`
+	// Moves counts how often a VIP went to another node, of all VIPs: nothing was
+	// wrong, so that all were needless.
+	Moves int `json:"needless_failovers"`
+	// Two is the longest time for which two nodes had a VIP at once.
+	Two float64 `json:"two_holders_ms"`
+}
+
+// Saturate keeps all cores busy for a time with each of the advert intervals, and
+// says how often a VIP went to another node for no other reason. What there is is
+// also returned with an error.
+func Saturate(ctx context.Context, cfg Config, intervals []time.Duration, length time.Duration) (all []Steadiness, err error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	for _, interval := range intervals {
+		one, err := steadiness(ctx, &cfg, interval, length)
+		if err != nil {
+			return all, fmt.Errorf("with an advert every %v: %w", interval, err)
+		}
+		cfg.Progress(fmt.Sprintf("%v: %d needless failovers in %v", interval, one.Moves, length))
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func steadiness(ctx context.Context, cfg *Config, interval, length time.Duration) (out Steadiness, err error) {
+	p, err := Custom(interval)
+	if err != nil {
+		return out, err
+	}
+	s, err := build(ctx, cfg, p, false)
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	if err := s.settled(ctx); err != nil {
+		return out, err
+	}
+	var nodes []*netns.Node
+	for _, n := range s.Nodes() {
+		nodes = append(nodes, n.Node)
+	}
+	w, err := watch.Start(watch.Config{Network: s.Network(), Nodes: nodes, VIPs: s.vips()})
+	if err != nil {
+		return out, err
+	}
+	failed := saturation(ctx, length)
+	timeline, err := w.End()
+	if failed != nil {
+		return out, failed
+	}
+	out = Steadiness{Interval: milliseconds(interval), Two: milliseconds(overlap(timeline, 0)), Moves: moves(timeline)}
+	return out, err
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

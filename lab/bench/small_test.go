@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+func TestChoose(t *testing.T) {
+	all := Scenarios(time.Minute)
+	names := map[string]bool{}
+	for _, s := range all {
+		if names[s.Name] || s.Title == "" || s.What == "" || s.happens == nil {
+			t.Errorf("scenario %q is there twice, or says nothing", s.Name)
+		}
+		names[s.Name] = true
+	}
+	some, err := Choose(all, []string{"planned-stop", "power-loss"})
+	if err != nil || len(some) != 2 || some[0].Name != "power-loss" {
+		t.Errorf("chosen: %v, %v", some, err)
+	}
+	if _, err := Choose(all, []string{"power-los"}); err == nil || !strings.Contains(err.Error(), `"power-los": there are power-loss, link-down`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+// Whatever number of runs, their moments are apart from each other.
+func TestPhase(t *testing.T) {
+	for runs := 2; runs <= 20; runs++ {
+		var list []float64
+		for i := range runs {
+			list = append(list, phase(1, 3, i))
+		}
+		slices.Sort(list)
+		for i, p := range list {
+			if p < 0 || p >= 1 || i > 0 && p-list[i-1] < 0.3/float64(runs) {
+				t.Fatalf("of %d runs, these are close: %v", runs, list)
+			}
+		}
+	}
+	if phase(1, 2, 3) != phase(1, 2, 3) || phase(1, 2, 3) == phase(2, 2, 3) {
+		t.Error("the seed does not decide")
+	}
+}
+
+func TestTurns(t *testing.T) {
+	b := &bench{cfg: &Config{Runs: 2, Profiles: make([]Profile, 2)}, room: 2}
+	if diff := cmp.Diff([]turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(), cmp.AllowUnexported(turn{})); diff != "" {
+		t.Error(diff)
+	}
+	b.room = 1
+	if diff := cmp.Diff([]turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(), cmp.AllowUnexported(turn{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEffective(t *testing.T) {
+	const dump = ` VRRP Instance = demo_API_0
+   VRRP Version = 2
+   State = BACKUP
+   Priority = 40
+   Effective priority = 68
+ VRRP Instance = demo_INGRESS_0
+   State = FAULT
+   Effective priority = 30
+`
+	for instance, want := range map[string]int{"demo_API_0": 68, "demo_INGRESS_0": 0, "demo": 0} {
+		if got := effective(dump, instance); got != want {
+			t.Errorf("%s has %d, want %d", instance, got, want)
+		}
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	vip, other := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("192.0.2.6")
+	ms := time.Millisecond
+	timeline := watch.Timeline{
+		{View: watch.Addresses, VIP: vip, Node: "a", From: 0, To: 100 * ms},
+		{View: watch.Addresses, VIP: vip, Node: "b", From: 60 * ms, To: 200 * ms},
+		{View: watch.Addresses, VIP: vip, Node: "a", From: 195 * ms, To: 300 * ms}, // in passing
+		{View: watch.Addresses, VIP: other, Node: "c", From: 0, To: 300 * ms},
+		{View: watch.Capture, VIP: vip, Node: "c", From: 0, To: 300 * ms},
+	}
+	for from, want := range map[time.Duration]time.Duration{0: 40 * ms, 70 * ms: 30 * ms, 95 * ms: 0} {
+		if got := overlap(timeline, from); got != want {
+			t.Errorf("from %v on: %v, want %v", from, got, want)
+		}
+	}
+	if got := moves(timeline); got != 2 {
+		t.Errorf("%d moves, want 2", got)
+	}
+}
