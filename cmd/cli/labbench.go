@@ -171,6 +171,9 @@ func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
 	ctx, stop := interruptible()
 	defer stop()
 	result, err := bench.Run(ctx, cfg)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("ended early: the report has what was measured until then")
+	}
 	return errors.Join(a.printBench(result, f), err)
 }
 
