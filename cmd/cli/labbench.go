@@ -124,7 +124,7 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 		return cfg, nil, err
 	}
 	if len(args) == 0 {
-		cfg.Cluster, err = bench.Demo()
+		cfg.Cluster, err = lab.Demo()
 	} else {
 		cfg.Cluster, err = a.quietCluster(args[0], &f.input)
 	}

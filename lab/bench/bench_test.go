@@ -97,7 +97,7 @@ func checkRun(t *testing.T, s report.Scenario, run report.Run) {
 // config is that of the demo cluster.
 func config(t *testing.T) *Config {
 	t.Helper()
-	demo, err := Demo()
+	demo, err := lab.Demo()
 	if err != nil {
 		t.Fatal(err)
 	}

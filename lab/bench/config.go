@@ -28,37 +28,6 @@ type Config struct {
 	Progress func(string)
 }
 
-// demo is a cluster of documentation addresses: RFC 5737.
-const demo = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5]
-    ingressVIPs: [192.0.2.6]
-    loadBalancer:
-      type: UserManaged
-`
-
-// Demo is the cluster that is measured where no other is given.
-func Demo() (*render.Cluster, error) {
-	c, problems, err := render.Load(render.Sources{InstallConfig: render.File{Name: "demo", Data: []byte(demo)}}, render.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return c, problems.Err()
-}
-
 func (c *Config) logger() *slog.Logger {
 	if c.Log == nil {
 		return slog.New(slog.DiscardHandler)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/vipgen/vipgen/lab/netns"
@@ -22,17 +23,20 @@ func saturation(ctx context.Context, length time.Duration) error {
 	defer cancel()
 	loops := make([]*exec.Cmd, loopsPerCore*runtime.NumCPU())
 	for i := range loops {
-		loops[i] = exec.CommandContext(busy, "sh", "-c", "while :; do :; done")
+		// timeout(1) ends its loop also when this program could not.
+		loop := exec.CommandContext(busy, "timeout", fmt.Sprint(int(length.Seconds())+1), "sh", "-c", "while :; do :; done")
+		loop.Cancel = func() error { return loop.Process.Signal(syscall.SIGTERM) }
+		loops[i] = loop
 		if err := loops[i].Start(); err != nil {
 			cancel()
 			for _, started := range loops[:i] {
-				_ = started.Wait() // killed
+				_ = started.Wait() // ended
 			}
 			return fmt.Errorf("keeping a core busy: %w", err)
 		}
 	}
 	for _, loop := range loops {
-		_ = loop.Wait() // killed when the time is over
+		_ = loop.Wait() // ended when the time is over
 	}
 	return ctx.Err()
 }

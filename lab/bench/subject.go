@@ -63,34 +63,20 @@ func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subjec
 // Close ends the cluster and removes its files.
 func (s *subject) Close() error { return errors.Join(s.Cluster.Close(), os.RemoveAll(s.dir)) }
 
-// spare gives addresses of the network of the API VIP that neither the cluster
-// nor the plan has: one for a VIP, and one for each node of the control plane.
+// spare gives addresses of the first family that neither the cluster nor the plan
+// has: one for a VIP, and one for each node of the control plane.
 func spare(c *render.Cluster, plan *lab.Plan) (out []netip.Prefix, err error) {
-	used := map[netip.Addr]bool{}
-	want := 1
-	for _, m := range append(slices.Clone(plan.Nodes), plan.Client, plan.Site) {
-		for _, a := range m.Addresses {
-			used[a.Addr()] = true
-		}
+	names := []string{"vip"}
+	for _, m := range plan.Nodes {
 		if m.Role == v1alpha1.RoleMaster {
-			want++
+			names = append(names, m.Name)
 		}
 	}
-	for _, g := range c.Config.Spec.Groups {
-		for _, vip := range g.VIPs {
-			used[vip] = true
-		}
+	machines, err := lab.Spare(c, plan, names...)
+	for _, m := range machines {
+		out = append(out, m.Addresses[0])
 	}
-	network := plan.Client.Addresses[0].Masked()
-	for a := plan.Client.Addresses[0].Addr().Next(); len(out) < want; a = a.Next() {
-		if !network.Contains(a.Next()) {
-			return nil, fmt.Errorf("network %v has no %d addresses left to change to", network, want)
-		}
-		if !used[a] {
-			out = append(out, netip.PrefixFrom(a, network.Bits()))
-		}
-	}
-	return out, nil
+	return out, err
 }
 
 // apply gives the cluster another configuration, or what has changed about its
