@@ -11,7 +11,7 @@ import (
 )
 
 func TestInForce(t *testing.T) {
-	fast := v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 100}
+	fast := v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: v1alpha1.FastIntervalMS}
 	slower, multicast := fast, fast
 	slower.AdvertIntervalMS, multicast.Mode = 200, "multicast"
 	classic := v1alpha1.ClassicSettings("unicast")

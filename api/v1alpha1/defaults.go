@@ -34,6 +34,11 @@ func (c *VIPConfig) Default() {
 	}
 }
 
+// FastIntervalMS is the time between two adverts of the fast profile, in
+// milliseconds: twice the shortest that moved no VIP while all cores were busy
+// (docs/timing.md).
+const FastIntervalMS = 40
+
 // Settings gives the way of electing that the user asked for, of a VIPConfig
 // with defaults.
 func (v VRRP) Settings() VRRPSettings {
@@ -43,7 +48,7 @@ func (v VRRP) Settings() VRRPSettings {
 	case ProfileCustom:
 		return VRRPSettings{Profile: ProfileCustom, Mode: v.Mode, Version: v.Version, AdvertIntervalMS: v.AdvertInterval.Milliseconds()}
 	default:
-		return VRRPSettings{Profile: ProfileFast, Mode: v.Mode, Version: 3, AdvertIntervalMS: 100}
+		return VRRPSettings{Profile: ProfileFast, Mode: v.Mode, Version: 3, AdvertIntervalMS: FastIntervalMS}
 	}
 }
 

@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 		in   VRRP
 		want VRRPSettings
 	}{
-		{VRRP{Profile: ProfileFast, Mode: ModeUnicast}, VRRPSettings{ProfileFast, ModeUnicast, 3, 100}},
+		{VRRP{Profile: ProfileFast, Mode: ModeUnicast}, VRRPSettings{ProfileFast, ModeUnicast, 3, FastIntervalMS}},
 		{VRRP{Profile: ProfileClassic, Mode: ModeMulticast}, VRRPSettings{ProfileClassic, ModeMulticast, 2, 1000}},
 		{VRRP{Profile: ProfileCustom, Mode: ModeUnicast, Version: 2, AdvertInterval: Duration(3 * time.Second)}, VRRPSettings{ProfileCustom, ModeUnicast, 2, 3000}},
 	}

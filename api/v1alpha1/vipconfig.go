@@ -81,7 +81,7 @@ type Profile string
 const (
 	// ProfileClassic is VRRPv2 with adverts of 1 s, as OpenShift's own.
 	ProfileClassic Profile = "classic"
-	// ProfileFast is VRRPv3 with adverts of 100 ms. The default.
+	// ProfileFast is VRRPv3 with an advert every FastIntervalMS. The default.
 	ProfileFast Profile = "fast"
 	// ProfileCustom takes version and interval from the VIPConfig.
 	ProfileCustom Profile = "custom"
@@ -99,7 +99,7 @@ const (
 
 // VRRP says how the nodes agree on who holds a VIP.
 type VRRP struct {
-	// "fast" (VRRPv3, an advert every 100 ms; the default), "classic" (VRRPv2,
+	// "fast" (VRRPv3, an advert every 40 ms; the default), "classic" (VRRPv2,
 	// every second, as OpenShift's own keepalived) or "custom".
 	Profile Profile `json:"profile,omitempty"`
 	// "unicast" (the default) or "multicast".

@@ -80,7 +80,7 @@ func TestCounterexample(t *testing.T) {
 	_, out, _ = strings.Cut(out, "in the running cluster: master-0, master-1\n")
 	out, _, _ = strings.Cut(out, "\n\n\n")
 	out, _, _ = strings.Cut(out, "ingress 192")
-	want := `  fast (VRRPv3, 100 ms, unicast)
+	want := `  fast (VRRPv3, 40 ms, unicast)
   note: 2 of 3 nodes
   note: names and addresses that the input does not have are made up
 
