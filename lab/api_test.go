@@ -16,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 	manifests "github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -31,16 +32,16 @@ func (c *cluster) awaitBackend(t *testing.T, want haproxy.Backend) {
 }
 
 func (n *node) backend(up bool) haproxy.Backend {
-	return haproxy.Backend{Name: n.Name, Address: n.addrs[0].Addr().String() + ":6443", Up: up}
+	return haproxy.Backend{Name: n.Name, Address: n.Address().String() + ":6443", Up: up}
 }
 
 func testAPIServerRestarts(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	p := c.startProbe(t, api)
-	n.api.Kill()
+	n.killAPI()
 	c.awaitBackend(t, n.backend(false))
 	p.answers(t, 20)
-	n.api.Start()
+	n.startAPI()
 	c.awaitBackend(t, n.backend(true))
 	p.answers(t, 5)
 	// The request that it had when it was killed is lost.
@@ -59,7 +60,7 @@ type connection struct {
 func (c *cluster) connect(t *testing.T) connection {
 	t.Helper()
 	var raw net.Conn
-	err := c.client.Do(func() (err error) {
+	err := c.Client.Do(func() (err error) {
 		raw, err = net.DialTimeout("tcp", api.String()+":6443", patience)
 		return err
 	})
@@ -107,11 +108,11 @@ func testBackendComesAndGoes(t *testing.T, c *cluster) {
 	askAll("at first")
 	p := c.startProbe(t, api)
 	const joining = "/api/v1/nodes/master-3"
-	c.api().Create("/api/v1/nodes", []byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-3","labels":{"node-role.kubernetes.io/master":""}}}`))
-	c.api().Patch(joining+"/status", []byte(`{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.13"}]}}`))
+	c.create("/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-3","labels":{"node-role.kubernetes.io/master":""}}}`)
+	c.patch(joining+"/status", `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.13"}]}}`)
 	c.awaitBackend(t, haproxy.Backend{Name: "master-3", Address: "192.0.2.13:6443"})
 	askAll("with a backend more")
-	c.api().Delete(joining)
+	c.remove(joining)
 	for _, n := range c.masters() {
 		await(t, "HAProxy on "+n.Name+" to lose the backend", func() bool {
 			s, alive := published[haproxy.State](n, haproxy.StateName)
@@ -128,7 +129,7 @@ func testRefused(t *testing.T, c *cluster) {
 	n := c.backup(t)
 	k := n.container(manifests.Keepalived, "keepalived")
 	conf := n.read(v1alpha1.KeepalivedConf)
-	c.api().Delete(rbac + "clusterrolebindings/vipgen-agent")
+	c.remove(rbac + "clusterrolebindings/vipgen-agent")
 	// The watch that there is goes on; another one is not allowed.
 	before := k.Status().Restarts
 	if err := k.Signal(syscall.SIGKILL); err != nil {
@@ -145,7 +146,7 @@ func testRefused(t *testing.T, c *cluster) {
 		t.Errorf("keepalived.conf has changed:\n%s", now)
 	}
 	c.holder(t, api)
-	c.apply("clusterrolebinding")
+	c.must(c.grant(c.t.Context(), manifest.ClusterRoleBinding))
 	const allowed = "the API server lets this node list and watch nodes again"
 	await(t, "the rights to be back", func() bool { return strings.Contains(k.Log(), allowed) })
 	show(t, "oc apply -f manifests/clusterrolebinding.yaml", grep(k.Log(), allowed))
@@ -156,11 +157,11 @@ func testRefused(t *testing.T, c *cluster) {
 func testAPIAway(t *testing.T, c *cluster) {
 	before := c.configurations()
 	for _, n := range c.masters() {
-		n.api.Kill()
+		n.killAPI()
 	}
 	restarted := map[*pod.Container]int{}
 	for _, n := range c.nodes {
-		for _, p := range n.kubelet.Pods() {
+		for _, p := range n.Kubelet.Pods() {
 			for _, k := range p.Containers {
 				restarted[k] = k.Status().Restarts + 1
 				if err := k.Signal(syscall.SIGKILL); err != nil {
@@ -179,8 +180,8 @@ func testAPIAway(t *testing.T, c *cluster) {
 	})
 	c.check(t)
 	for _, n := range c.nodes {
-		c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", api.String())
-		c.awaitDNS(t, n.addrs[0].Addr(), "worker-0."+domain, "A", "192.0.2.20")
+		c.awaitDNS(t, n.Address(), "api."+domain, "A", api.String())
+		c.awaitDNS(t, n.Address(), "worker-0."+domain, "A", "192.0.2.20")
 	}
 	for path, was := range before {
 		if now := c.configurations()[path]; now != was {
@@ -188,10 +189,10 @@ func testAPIAway(t *testing.T, c *cluster) {
 		}
 	}
 	for _, n := range c.masters() {
-		n.api.Launch()
+		c.must(n.API.Launch())
 	}
 	for _, n := range c.masters() {
-		n.api.AwaitReady()
+		n.must(n.API.AwaitReady)
 	}
 	await(t, "the API at its VIP", func() bool {
 		out, err := c.run("curl", "-sk", "https://192.0.2.5:6443/readyz")
@@ -204,7 +205,7 @@ func (c *cluster) configurations() map[string]string {
 	out := map[string]string{}
 	for _, n := range c.nodes {
 		paths := []string{v1alpha1.KeepalivedConf, v1alpha1.Corefile, v1alpha1.HostsFile}
-		if n.api != nil {
+		if n.API != nil {
 			paths = append(paths, v1alpha1.HAProxyConf)
 		}
 		for _, path := range paths {

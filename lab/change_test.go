@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,26 +10,20 @@ import (
 
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // A control-plane node keeps its name and changes its address.
 func testAddressChanges(t *testing.T, c *cluster) {
 	n := c.backup(t)
-	old, fresh := n.addrs[0], netip.MustParsePrefix("192.0.2.40/24")
-	// In this order: the kernel drops other addresses of a network with its first.
-	n.ip("address", "delete", old.String(), "dev", n.Link)
-	if err := n.AddAddress(n.Link, fresh); err != nil {
-		t.Fatal(err)
-	}
-	n.addrs[0] = fresh
-	n.api.SetAddr(fresh.Addr())
-	n.runUnit("nodeip-configuration.service")
-	n.runUnit("on-prem-resolv-prepender.service")
-	n.report()
+	all, fresh := n.OwnAddresses(), netip.MustParsePrefix("192.0.2.40/24")
+	old := all[0]
+	all[0] = fresh
+	n.must(func(ctx context.Context) error { return n.Renumber(ctx, all) })
 
 	c.awaitBackend(t, n.backend(true))
 	for _, other := range c.nodes {
-		c.awaitDNS(t, other.addrs[0].Addr(), n.Name+"."+domain, "A", fresh.Addr().String())
+		c.awaitDNS(t, other.Address(), n.Name+"."+domain, "A", fresh.Addr().String())
 	}
 	for _, other := range c.masters() {
 		if other == n {
@@ -63,7 +58,7 @@ func testUpstreams(t *testing.T, c *cluster) {
 		return s.Upstreams
 	}
 	n.write(file, b.String())
-	n.runUnit("on-prem-resolv-prepender.service")
+	n.must(n.configureAddress)
 	list := upstreams(15)
 	show(t, n.Name+"$ vipgen-agent status | grep upstreams   # of 21 servers", strings.Join(list, " "))
 	for _, not := range []string{"192.0.2.20", "127.0.0.1", "::1", "192.0.2.5"} {
@@ -76,27 +71,47 @@ func testUpstreams(t *testing.T, c *cluster) {
 	if got := n.read("/etc/resolv.conf"); !strings.HasSuffix(got, want) {
 		t.Errorf("resolv.conf:\n%s\nwant\n%s", got, want)
 	}
-	c.awaitDNS(t, n.addrs[0].Addr(), "www.example.org", "A", "203.0.113.80")
+	c.awaitDNS(t, n.Address(), "www.example.org", "A", "203.0.113.80")
 
 	n.write(file, "# nothing yet\n")
 	upstreams(0)
-	c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", "192.0.2.5")
+	c.awaitDNS(t, n.Address(), "api."+domain, "A", "192.0.2.5")
 
 	n.write(file, was)
 	upstreams(1)
-	c.awaitDNS(t, n.addrs[0].Addr(), "www.example.org", "A", "203.0.113.80")
+	c.awaitDNS(t, n.Address(), "www.example.org", "A", "203.0.113.80")
+}
+
+// join makes a node that is not there from the start.
+func (c *cluster) join(name, role string, n int) *node {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	added, err := c.Add(ctx, machine(name, role, n))
+	c.must(err)
+	joined := &node{Node: added, cluster: c}
+	c.nodes = append(c.nodes, joined)
+	return joined
+}
+
+// putRouterPod makes the object of a ready router pod.
+func (c *cluster) putRouterPod(controller, name string) {
+	c.t.Helper()
+	c.create(routerPods, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"router-%s-%s","labels":{%q:%[1]q}},
+		"spec":{"nodeName":%[2]q,"hostNetwork":true,"containers":[{"name":"router","image":"router"}]}}`, controller, name, routerLabel))
+	c.patch(routerPods+"/router-"+controller+"-"+name+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 }
 
 // The default router moves to a worker that joins the cluster. A router of
 // another ingress controller stays, and answers as before.
 func testRouterMoves(t *testing.T, c *cluster) {
-	n := c.add("worker-1", "worker", 21)
-	n.register()
-	n.boot()
+	n := c.join("worker-1", "worker", 21)
 	was := c.holder(t, ingress)
-	c.api().Delete(routerPods + "/router-default-" + was.Name)
+	c.remove(routerPods + "/router-default-" + was.Name)
 	c.putRouterPod("sharded", was.Name)
-	c.putRouter(n.Name)
+	n.must(func(ctx context.Context) error {
+		return n.PutRouter(ctx, "default", v1alpha1.DefaultPorts.RouterHealth)
+	})
 	for _, vip := range []string{"192.0.2.6", "2001:db8::6"} {
 		if h := c.otherHolder(t, netip.MustParseAddr(vip), was); h != n {
 			t.Fatalf("%s is held by %s", vip, h.Name)

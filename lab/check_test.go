@@ -63,7 +63,7 @@ func (c *cluster) backup(t *testing.T) *node {
 func (c *cluster) restarts() map[string]int {
 	out := map[string]int{}
 	for _, n := range c.nodes {
-		for _, p := range n.kubelet.Pods() {
+		for _, p := range n.Kubelet.Pods() {
 			for _, k := range p.Containers {
 				out[n.Name+"/"+p.Name+"/"+k.Name] = k.Status().Restarts
 			}
@@ -104,6 +104,6 @@ func (n *node) check(t *testing.T) {
 }
 
 func (n *node) runs(name string) bool {
-	_, err := n.kubelet.Pod(name)
+	_, err := n.Kubelet.Pod(name)
 	return err == nil
 }

@@ -1,23 +1,21 @@
 package lab
 
 import (
-	"crypto/tls"
+	"context"
 	"fmt"
-	"io"
-	"net/http"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/probe"
 )
 
 // run runs a program on the client and returns what it printed.
 func (c *cluster) run(name string, args ...string) (string, error) {
-	out, err := c.client.Command(c.t.Context(), name, args...).CombinedOutput()
+	out, err := c.Client.Command(c.t.Context(), name, args...).CombinedOutput()
 	return strings.TrimRight(string(out), "\n"), err
 }
 
@@ -56,127 +54,55 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 	})
 }
 
-// probe is a client that asks for a URL over and over, each time over a new
-// connection, and does not wait for one answer before it asks again.
-type probe struct {
-	vip  netip.Addr
-	stop chan struct{}
-	done chan struct{}
+// probeEvery is the time between two requests, inFlight how many may be lost when
+// what serves them ends: those that it has already. An answer takes a few
+// milliseconds, on a busy machine many.
+const (
+	probeEvery = 25 * time.Millisecond
+	inFlight   = 10
+)
 
-	mu    sync.Mutex
-	asked int
-	lost  []string // the errors
-	gap   time.Duration
-	last  time.Time // the last answer
+// asking is a client that asks https://VIP:6443/readyz over and over.
+type asking struct {
+	*probe.Probe
+	vip netip.Addr
 }
 
-// probeEvery is the time between two requests.
-const probeEvery = 25 * time.Millisecond
-
-// inFlight is how many requests may be lost when what serves them ends: those
-// that it has already. An answer takes a few milliseconds, on a busy machine many.
-const inFlight = 10
-
-// startProbe asks https://VIP:6443/readyz from the client.
-func (c *cluster) startProbe(t *testing.T, vip netip.Addr) *probe {
+func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	t.Helper()
-	p := &probe{vip: vip, stop: make(chan struct{}), done: make(chan struct{}), last: time.Now()}
-	client := httpClient(c.client)
-	url := "https://" + netip.AddrPortFrom(vip, 6443).String() + "/readyz"
-	go func() {
-		defer close(p.done)
-		tick := time.NewTicker(probeEvery)
-		defer tick.Stop()
-		var all sync.WaitGroup
-		defer all.Wait()
-		for {
-			all.Go(func() { p.note(getOnce(client, url)) })
-			select {
-			case <-p.stop:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	t.Cleanup(func() { p.end() })
-	p.answers(t, 10)
-	return p
-}
-
-func httpClient(node *netns.Node) *http.Client {
-	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // curl -k
-		DialContext:       node.DialContext,
-	}}
-}
-
-func getOnce(client *http.Client, url string) error {
-	resp, err := client.Get(url)
+	p, err := probe.Start(probe.Config{Every: probeEvery, Target: probe.Target{
+		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
+	}})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, body)
-	}
-	return err
+	t.Cleanup(func() { p.End() })
+	a := asking{p, vip}
+	a.answers(t, 10)
+	return a
 }
 
-func (p *probe) note(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked++
-	if err != nil {
-		p.lost = append(p.lost, err.Error())
-		return
-	}
-	select {
-	case <-p.stop: // nobody asks any more, so that pauses say nothing
-		return
-	default:
-	}
-	now := time.Now()
-	p.gap = max(p.gap, now.Sub(p.last))
-	p.last = now
-}
-
-// answers waits until n more requests were answered.
-func (p *probe) answers(t *testing.T, n int) {
+// answers waits until n more requests in a row were answered.
+func (p asking) answers(t *testing.T, n int) {
 	t.Helper()
-	count := func() int {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.asked - len(p.lost)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.Await(ctx, n); err != nil {
+		t.Fatal(err)
 	}
-	before := count()
-	await(t, fmt.Sprintf("%d more answers", n), func() bool { return count() >= before+n })
-}
-
-// end stops the probe; requests that have no answer yet are waited for.
-func (p *probe) end() {
-	p.mu.Lock()
-	select {
-	case <-p.stop:
-	default:
-		close(p.stop)
-	}
-	p.mu.Unlock()
-	<-p.done
 }
 
 // expect ends the probe, shows what it saw, and fails the test if more requests
 // than that got no answer.
-func (p *probe) expect(t *testing.T, lost int) {
+func (p asking) expect(t *testing.T, lost int) {
 	t.Helper()
-	p.end()
-	text := fmt.Sprintf("%d requests, %d without an answer; longest time between two answers %v", p.asked, len(p.lost), p.gap.Round(time.Millisecond))
-	if len(p.lost) > 0 {
-		text += "\nthe first: " + p.lost[0]
+	r := p.End()
+	text := fmt.Sprintf("%d requests, %d without an answer; longest time between two answers %v", len(r.Requests), r.Lost(), r.Gap().Round(time.Millisecond))
+	for _, why := range slices.Sorted(maps.Keys(r.Errors())) {
+		text += fmt.Sprintf("\n%d times: %s", r.Errors()[why], why)
 	}
 	show(t, fmt.Sprintf("while :; do curl -k https://%s/readyz & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), probeEvery.Seconds()), text)
-	if len(p.lost) > lost {
-		t.Errorf("%d requests got no answer, at most %d may", len(p.lost), lost)
+	if r.Lost() > lost {
+		t.Errorf("%d requests got no answer, at most %d may", r.Lost(), lost)
 	}
 }

@@ -150,8 +150,16 @@ func (c *Cluster) build(context.Context) (err error) {
 	return nil
 }
 
-// siteAddr is where the site's name server and etcd are.
+// siteAddr is where the site's name server is.
 func (c *Cluster) siteAddr() netip.Addr { return c.cfg.Plan.Site.Addresses[0].Addr() }
+
+// etcdAddr is where etcd is: at the last address, which is IPv6 where there are
+// both, because the IPv4 addresses of nodes change, and a real node has an etcd of
+// its own.
+func (c *Cluster) etcdAddr() netip.Addr {
+	all := c.cfg.Plan.Site.Addresses
+	return all[len(all)-1].Addr()
+}
 
 func (c *Cluster) plane() (kubeapi.Plane, error) {
 	domain := c.cluster.Config.Spec.Domain
@@ -164,7 +172,7 @@ func (c *Cluster) plane() (kubeapi.Plane, error) {
 	}
 	return kubeapi.NewReal(kubeapi.RealConfig{
 		Dir: dir, Etcd: c.cfg.Programs.Etcd, APIServer: c.cfg.Programs.APIServer,
-		Node: c.Site, Addr: c.siteAddr(), Domain: domain, Log: c.cfg.Log,
+		Node: c.Site, Addr: c.etcdAddr(), Domain: domain, Log: c.cfg.Log,
 	})
 }
 

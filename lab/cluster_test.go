@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -11,18 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
-	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/standin"
-)
-
-// The images that vipgen.yaml names.
-const (
-	agentImage      = "registry.example.com/agent:1"
-	keepalivedImage = "registry.example.com/keepalived:1"
-	haproxyImage    = "registry.example.com/haproxy:1"
-	corednsImage    = "registry.example.com/coredns:1"
+	"github.com/vipgen/vipgen/lab/pod"
+	"github.com/vipgen/vipgen/render"
 )
 
 const vipgenYAML = `apiVersion: vipgen.io/v1alpha1
@@ -31,38 +22,14 @@ metadata:
   name: demo
 spec:
   images:
-    agent: ` + agentImage + `
-    keepalived: ` + keepalivedImage + `
-    haproxy: ` + haproxyImage + `
-    coredns: ` + corednsImage + `
+    agent: registry.example.com/agent:1
+    keepalived: registry.example.com/keepalived:1
+    haproxy: registry.example.com/haproxy:1
+    coredns: registry.example.com/coredns:1
   dns:
     records:
     - name: registry.example.com
       addresses: [192.0.2.99]
-`
-
-// installConfig is dual-stack, and leaves the load balancer to vipgen alone, so
-// that the fast profile holds from the first packet.
-const installConfig = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 2001:db8::/64
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5, "2001:db8::5"]
-    ingressVIPs: [192.0.2.6, "2001:db8::6"]
-    loadBalancer:
-      type: UserManaged
 `
 
 const domain = "demo.example.com"
@@ -75,65 +42,76 @@ var (
 	upstream = netip.MustParseAddr("192.0.2.250")
 )
 
-// cluster is the whole cluster, and what is around it.
+// cluster is a lab with what a test says about it.
 type cluster struct {
-	t       *testing.T // the test or subtest that runs
-	top     *testing.T // the test that the cluster lasts for
-	network *netns.Network
-	images  map[string]container.Image
-	client  *netns.Node
-	control *daemon.ControlPlane
-	nodes   []*node
-	vips    []netip.Addr
-	tree    string // what was rendered last
-	events  string // a file with what happened to pods
-	log     *slog.Logger
+	*Cluster
+	t      *testing.T // the test or subtest that runs
+	top    *testing.T // the test that the cluster lasts for
+	nodes  []*node
+	vips   []netip.Addr
+	events string // a file with what happened to pods
 }
 
-// newCluster makes the cluster: control plane and worker with all that they run.
+// newCluster makes the demo cluster with one worker and real API servers.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, top: t, network: daemon.NewNetwork(t)}
-	c.record()
-	c.images = images(t)
-	c.tree = c.render(installConfig)
-	c.client = c.outside("client", 200)
-	site := c.outside("site", 250)
-	c.serve(standin.NewNameServer(site, upstream, standin.ExampleRecord))
-	// By IPv6: the IPv4 addresses of nodes change, and a real node has an etcd of
-	// its own.
-	c.control = daemon.NewControlPlane(t, domain, site, addresses(250)[1].Addr())
+	c := &cluster{t: t, top: t}
+	log := c.record()
+	rendered := load(t, demo)
+	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
 	for i := range 3 {
-		c.add(fmt.Sprintf("master-%d", i), "master", 10+i)
+		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
 	}
-	c.add("worker-0", "worker", 20)
-	c.startAPI()
-	for _, n := range c.nodes {
-		n.boot()
+	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var err error
+	c.Cluster, err = New(ctx, Config{
+		Cluster: rendered, Plan: plan, Dir: t.TempDir(), Programs: programs(t), RealAPI: true, BackOff: backOff, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	c.putRouter("worker-0")
+	t.Cleanup(c.close)
+	for _, n := range c.Nodes() {
+		c.nodes = append(c.nodes, &node{Node: n, cluster: c})
+	}
+	c.vips = vipsOf(rendered)
 	return c
 }
 
+// close removes the cluster, and shows what its containers said if the test has
+// failed.
+func (c *cluster) close() {
+	if c.top.Failed() {
+		for _, n := range c.nodes {
+			c.top.Log(n.Logs(60))
+		}
+	}
+	if err := c.Close(); err != nil {
+		c.top.Error(err)
+	}
+}
+
 // record keeps what happens to pods, and shows it if the test fails.
-func (c *cluster) record() {
+func (c *cluster) record() *slog.Logger {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.top.TempDir(), "events"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.events = file.Name()
-	c.log = slog.New(slog.NewTextHandler(file, nil))
 	c.top.Cleanup(func() {
 		file.Close()
 		if c.top.Failed() {
 			c.top.Logf("what happened to pods:\n%s", tail(c.events, 200))
 		}
 	})
+	return slog.New(slog.NewTextHandler(file, nil))
 }
 
-// images are made of this machine's programs; the agent's holds the agent alone.
-func images(t *testing.T) map[string]container.Image {
+// programs are the project's own and those that it builds at a pinned version.
+func programs(t *testing.T) Programs {
 	t.Helper()
 	agent := filepath.Join(t.TempDir(), "vipgen-agent")
 	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../cmd/vipgen-agent")
@@ -141,13 +119,7 @@ func images(t *testing.T) map[string]container.Image {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
 	}
-	debian := container.Image{Distribution: true}
-	return map[string]container.Image{
-		agentImage:      {Programs: map[string]string{"/usr/bin/vipgen-agent": agent}},
-		keepalivedImage: debian,
-		haproxyImage:    debian,
-		corednsImage:    {Distribution: true, Programs: map[string]string{"/coredns": tool(t, "coredns")}},
-	}
+	return Programs{Agent: agent, CoreDNS: tool(t, "coredns"), Etcd: tool(t, "etcd"), APIServer: tool(t, "kube-apiserver")}
 }
 
 // tool is one that the project builds at a pinned version.
@@ -163,106 +135,65 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// render runs `vipgen render` and returns the tree that it wrote.
-func (c *cluster) render(install string) string {
-	c.t.Helper()
-	dir := c.top.TempDir()
-	for name, text := range map[string]string{"install-config.yaml": install, "vipgen.yaml": vipgenYAML} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			c.t.Fatal(err)
-		}
+// backOff is shorter than kubelet's, so that nobody waits for minutes.
+var backOff = pod.BackOff{Initial: time.Second, Max: 30 * time.Second, Reset: time.Minute}
+
+// load reads an install-config, with the test's vipgen.yaml beside it.
+func load(t *testing.T, install string) *render.Cluster {
+	t.Helper()
+	c, problems, err := render.Load(render.Sources{
+		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
+		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipgenYAML)},
+	}, render.Options{})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
 	}
-	var out strings.Builder
-	args := []string{"render", filepath.Join(dir, "install-config.yaml"), "--format", "files", "-o", filepath.Join(dir, "rendered")}
-	run := exec.Command("go", append([]string{"run", "../cmd/vipgen"}, args...)...)
-	run.Stdout, run.Stderr = &out, &out
-	if err := run.Run(); err != nil {
-		c.t.Fatalf("vipgen %s: %v\n%s", strings.Join(args, " "), err, &out)
-	}
-	show(c.t, "vipgen render install-config.yaml --format files -o rendered", out.String())
-	c.vips = nil
-	for line := range strings.Lines(install) {
-		if _, list, ok := strings.Cut(line, "VIPs: ["); ok {
-			for _, word := range strings.Split(strings.TrimRight(list, "]\n"), ", ") {
-				c.vips = append(c.vips, netip.MustParseAddr(strings.Trim(word, `"`)))
-			}
-		}
-	}
-	return filepath.Join(dir, "rendered")
+	return c
 }
 
-// outside adds a host that is no node of the cluster.
-func (c *cluster) outside(name string, n int) *netns.Node {
-	c.t.Helper()
-	node, err := c.network.AddNode(name, addresses(n)...)
-	if err != nil {
-		c.t.Fatal(err)
+// vipsOf are all VIPs of a cluster.
+func vipsOf(c *render.Cluster) (out []netip.Addr) {
+	for _, g := range c.Config.Spec.Groups {
+		out = append(out, g.VIPs...)
 	}
-	return node
+	return out
 }
 
-func addresses(n int) []netip.Prefix {
-	return []netip.Prefix{
+func machine(name, role string, n int) Machine {
+	return Machine{Name: name, Role: role, Addresses: []netip.Prefix{
 		netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/24", n)),
 		netip.MustParsePrefix(fmt.Sprintf("2001:db8::%d/64", n)),
-	}
-}
-
-// startAPI starts the API servers, and puts into them what the installer would.
-func (c *cluster) startAPI() {
-	c.t.Helper()
-	for _, n := range c.masters() {
-		n.api.Launch()
-	}
-	for _, n := range c.masters() {
-		n.api.AwaitReady()
-	}
-	c.createNamespace("openshift-ingress")
-	c.createNamespace(etcdNamespace)
-	for _, name := range []string{"clusterrole", "clusterrolebinding", "role", "rolebinding"} {
-		c.apply(name)
-	}
-	c.api().Create("/api/v1/namespaces/"+etcdNamespace+"/configmaps", []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: etcd-endpoints}}"))
-	for _, n := range c.nodes {
-		n.register()
-	}
+	}}
 }
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 
-// apply makes an object of the rendered manifests.
-func (c *cluster) apply(name string) {
+// create, patch and remove change objects as cluster administrator.
+func (c *cluster) create(collection, object string) {
 	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.tree, "manifests", name+".yaml"))
+	c.must(c.API.Create(c.t.Context(), collection, []byte(object)))
+}
+
+func (c *cluster) patch(path, patch string) {
+	c.t.Helper()
+	c.must(c.API.Patch(c.t.Context(), path, []byte(patch)))
+}
+
+func (c *cluster) remove(path string) {
+	c.t.Helper()
+	c.must(c.API.Delete(c.t.Context(), path))
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	path := rbac
-	if !strings.HasPrefix(name, "cluster") {
-		path += "namespaces/" + etcdNamespace + "/"
-	}
-	c.api().Create(path+name+"s", data)
-}
-
-func (c *cluster) createNamespace(name string) {
-	c.t.Helper()
-	c.api().Create("/api/v1/namespaces", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}"))
-}
-
-// api is the API server of the first control-plane node that is on.
-func (c *cluster) api() *daemon.APIServer {
-	for _, n := range c.masters() {
-		if n.On() {
-			return n.api
-		}
-	}
-	c.t.Fatal("no control-plane node is on")
-	return nil
 }
 
 func (c *cluster) masters() (out []*node) {
 	for _, n := range c.nodes {
-		if n.api != nil {
+		if n.API != nil {
 			out = append(out, n)
 		}
 	}

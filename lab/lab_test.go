@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render"
 )
 
 // TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
@@ -16,20 +15,19 @@ import (
 func TestLab(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	r, problems, err := render.Load(render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(installConfig)}}, render.Options{})
+	r, err := Demo()
 	if err != nil {
-		t.Fatal(err, problems)
+		t.Fatal(err)
 	}
 	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	agent := images(t)[agentImage].Programs["/usr/bin/vipgen-agent"]
 	began := time.Now()
 	c, err := New(ctx, Config{
 		Cluster: r, Plan: plan, Dir: dir, BackOff: backOff,
-		Programs: Programs{Agent: agent, CoreDNS: tool(t, "coredns")},
+		Programs: programs(t),
 		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) },
 	})

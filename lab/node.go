@@ -142,46 +142,32 @@ func (n *Node) leavesOut(path string) bool {
 	return n.cluster.cfg.Programs.CoreDNS == "" && path == v1alpha1.ManifestDir+"/coredns.yaml"
 }
 
-// credentials are where kubelet has them, in the form that it has them. Those of
-// the bootstrap are a cluster administrator's, and its API server is its own.
+// credentials are where kubelet has them. Those of the bootstrap are a cluster
+// administrator's, and its API server is its own.
 func (n *Node) credentials() error {
-	const dir = "/var/lib/kubelet/"
-	path, server := dir+"kubeconfig", "api-int."+n.cluster.Spec().Domain
-	user, groups := "system:node:"+n.Name, []string{"system:nodes"}
-	if n.Role == v1alpha1.RoleBootstrap {
-		path, server = "/etc/kubernetes/kubeconfig", "localhost"
-		user, groups = "admin", []string{"system:masters"}
+	ca := n.cluster.API.CA()
+	if n.Role != v1alpha1.RoleBootstrap {
+		_, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", ca, n.Name, "api-int."+n.cluster.Spec().Domain+":6443")
+		return err
 	}
-	pair, err := n.cluster.API.CA().Client(user, groups...)
+	pair, err := ca.Client("admin", "system:masters")
 	if err != nil {
 		return err
 	}
 	config := `apiVersion: v1
 kind: Config
-clusters: [{name: c, cluster: {server: "https://` + server + `:6443", certificate-authority-data: ` + base64Of(n.cluster.API.CA().CertPEM) + `}}]
-`
-	const current = dir + "pki/kubelet-client-current.pem"
-	if n.Role == v1alpha1.RoleBootstrap {
-		config += `users: [{name: u, user: {client-certificate-data: ` + base64Of(pair.Cert) + `, client-key-data: ` + base64Of(pair.Key) + `}}]
-`
-	} else {
-		config += `users: [{name: u, user: {client-certificate: ` + current + `, client-key: ` + current + `}}]
-`
-		if err := errors.Join(
-			n.WriteMode(dir+"pki/kubelet-client-1.pem", pair.Both(), 0o600),
-			os.Symlink(dir+"pki/kubelet-client-1.pem", n.Path(current)),
-		); err != nil {
-			return err
-		}
-	}
-	return n.WriteMode(path, []byte(config+`contexts: [{name: x, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://localhost:6443", certificate-authority-data: ` + base64Of(ca.CertPEM) + `}}]
+users: [{name: u, user: {client-certificate-data: ` + base64Of(pair.Cert) + `, client-key-data: ` + base64Of(pair.Key) + `}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
-`), 0o600)
+`
+	return n.WriteMode("/etc/kubernetes/kubeconfig", []byte(config), 0o600)
 }
 
 // boot does what happens on a node from its network to its pods.
 func (n *Node) boot(ctx context.Context) error {
-	resolv := "search " + n.cluster.Spec().Domain + "\nnameserver " + n.cluster.siteAddr().String() + "\n"
+	config := n.cluster.Rendered().Config
+	resolv := "search " + strings.TrimPrefix(config.Spec.Domain, config.Metadata.Name+".") + "\nnameserver " + n.cluster.siteAddr().String() + "\n"
 	if err := n.Write("/run/NetworkManager/resolv.conf", []byte(resolv)); err != nil {
 		return err
 	}

@@ -68,16 +68,16 @@ var grants = map[string]string{
 	manifest.RoleBinding:        "/apis/rbac.authorization.k8s.io/v1/namespaces/" + etcdNamespace + "/rolebindings",
 }
 
-// grant makes the rendered RBAC objects.
-func (c *Cluster) grant(ctx context.Context) error {
+// grant makes the rendered RBAC objects, or those named alone.
+func (c *Cluster) grant(ctx context.Context, names ...string) error {
 	all, err := c.Rendered().Manifests()
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
 		path, ok := grants[m.Name]
-		if !ok {
-			continue // a lab has no operators that would read it
+		if !ok || len(names) > 0 && !slices.Contains(names, m.Name) {
+			continue // a lab has no operators that would read others
 		}
 		if err := c.API.Create(ctx, path, m.Contents); err != nil {
 			return err

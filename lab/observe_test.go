@@ -15,7 +15,7 @@ import (
 func (n *node) monitors() map[string]int {
 	p := v1alpha1.DefaultPorts
 	out := map[string]int{"keepalived": p.KeepalivedMonitor, "coredns": p.CoreDNSMonitor, "mdns": p.MDNSMonitor}
-	if n.role == "master" {
+	if n.Role == "master" {
 		out["haproxy"], out["firewall"] = p.HAProxyMonitor, p.FirewallMonitor
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 )
 
 // TestCluster runs a cluster of three control-plane nodes and a worker, each a
-// network namespace with the files that vipgen rendered for it, its agents and
+// network namespace with the files that vipgen renders for it, its agents and
 // daemons started from the pod manifests, and a real API server on each
 // control-plane node. Machine config servers, routers and the site's name server
 // are stand-ins. What goes wrong in clusters then happens to it, one thing after
@@ -60,7 +60,7 @@ func testStarts(t *testing.T, c *cluster) {
 	show(t, n.Name+"$ vipgen-agent status", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
 	for _, n := range c.nodes {
 		var pods []string
-		for _, p := range n.kubelet.Pods() {
+		for _, p := range n.Kubelet.Pods() {
 			for _, k := range p.Containers {
 				s := k.Status()
 				pods = append(pods, fmt.Sprintf("%s/%s running=%t restarts=%d", p.Name, k.Name, s.Running, s.Restarts))
@@ -99,14 +99,14 @@ func testEveryBackendServes(t *testing.T, c *cluster) {
 
 func testNames(t *testing.T, c *cluster) {
 	for _, n := range c.nodes {
-		at := n.addrs[0].Addr()
+		at := n.Address()
 		c.awaitDNS(t, at, "api."+domain, "A", "192.0.2.5")
 		c.awaitDNS(t, at, "api."+domain, "AAAA", "2001:db8::5")
 		c.awaitDNS(t, at, "api-int."+domain, "A", "192.0.2.5")
 		c.awaitDNS(t, at, "console.apps."+domain, "A", "192.0.2.6")
 		c.awaitDNS(t, at, "console.apps."+domain, "AAAA", "2001:db8::6")
 		for _, other := range c.nodes {
-			c.awaitDNS(t, at, other.Name+"."+domain, "A", other.addrs[0].Addr().String())
+			c.awaitDNS(t, at, other.Name+"."+domain, "A", other.Address().String())
 		}
 		c.awaitDNS(t, at, "registry.example.com", "A", "192.0.2.99")
 		c.awaitDNS(t, at, "registry.example.com", "AAAA") // NOERROR, and no data (hard case 17)

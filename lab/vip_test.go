@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -52,7 +51,7 @@ func testInterfaceChanges(t *testing.T, c *cluster) {
 	n.ip("link", "set", old, "master", "br-ex")
 	n.ip("link", "set", "br-ex", "up")
 	n.Link = "br-ex"
-	for _, a := range n.addrs {
+	for _, a := range n.OwnAddresses() {
 		if err := n.AddAddress("br-ex", a); err != nil {
 			t.Fatal(err)
 		}
@@ -245,14 +244,9 @@ func testPowerLoss(t *testing.T, c *cluster) {
 func testVIPChanges(t *testing.T, c *cluster) {
 	before := c.restarts()
 	old := c.vips
-	tree := c.render(strings.Replace(installConfig, `apiVIPs: [192.0.2.5, "2001:db8::5"]`, `apiVIPs: [192.0.2.7, "2001:db8::7"]`, 1))
-	for _, n := range c.nodes {
-		data, err := os.ReadFile(filepath.Join(tree, "files", n.role, v1alpha1.ClusterConfigPath))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n.write(v1alpha1.ClusterConfigPath, string(data))
-	}
+	changed := load(t, strings.Replace(demo, `apiVIPs: [192.0.2.5, "2001:db8::5"]`, `apiVIPs: [192.0.2.7, "2001:db8::7"]`, 1))
+	c.must(c.Apply(changed))
+	c.vips = vipsOf(changed)
 	fresh := netip.MustParseAddr("192.0.2.7")
 	n := c.holder(t, fresh)
 	await(t, "the old VIPs to go", func() bool { return len(c.holders(old[0])) == 0 && len(c.holders(old[1])) == 0 })
@@ -262,7 +256,7 @@ func testVIPChanges(t *testing.T, c *cluster) {
 	})
 	show(t, "curl -k https://192.0.2.7:6443/readyz", "ok   # held by "+n.Name)
 	for _, n := range c.nodes {
-		c.awaitDNS(t, n.addrs[0].Addr(), "api."+domain, "A", "192.0.2.7")
+		c.awaitDNS(t, n.Address(), "api."+domain, "A", "192.0.2.7")
 	}
 	for name, count := range c.restarts() {
 		if count != before[name] {

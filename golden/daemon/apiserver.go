@@ -21,7 +21,7 @@ type APIServer struct {
 	// InternalName is the internal name of the API, "api-int.<domain>".
 	InternalName string
 
-	control *ControlPlane
+	control *controlPlane
 	server  kubeapi.Server
 }
 
@@ -30,7 +30,7 @@ type APIServer struct {
 func NewAPIServer(t testing.TB, domain string) *APIServer {
 	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
-	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: loopback, Port: freePort(t)}).APIServer(nil, loopback)
+	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: loopback, Port: freePort(t)}).apiServer(nil, loopback)
 	s.Start()
 	return s
 }
@@ -39,7 +39,7 @@ func NewAPIServer(t testing.TB, domain string) *APIServer {
 // loopback and the same port.
 func (s *APIServer) Replica(addr string) *APIServer {
 	s.control.t.Helper()
-	r := s.control.APIServer(nil, netip.MustParseAddr(addr))
+	r := s.control.apiServer(nil, netip.MustParseAddr(addr))
 	r.Start()
 	return r
 }

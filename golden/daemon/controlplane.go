@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// ControlPlane is the API of a cluster: real API servers on several nodes, and
+// controlPlane is the API of a cluster: real API servers on several nodes, and
 // what they have in common.
-type ControlPlane struct {
+type controlPlane struct {
 	// CA signs everybody's certificates.
 	CA *Authority
 
@@ -23,14 +22,8 @@ type ControlPlane struct {
 	plane  kubeapi.Plane
 }
 
-// NewControlPlane starts etcd on a node, at one of its addresses. domain is the
-// cluster's.
-func NewControlPlane(t testing.TB, domain string, node *netns.Node, addr netip.Addr) *ControlPlane {
-	t.Helper()
-	return newControlPlane(t, kubeapi.RealConfig{Domain: domain, Node: node, Addr: addr, Port: uint16(v1alpha1.DefaultPorts.API)})
-}
-
-func newControlPlane(t testing.TB, c kubeapi.RealConfig) *ControlPlane {
+// newControlPlane starts etcd; the directory and programs of c are filled in.
+func newControlPlane(t testing.TB, c kubeapi.RealConfig) *controlPlane {
 	t.Helper()
 	c.Dir, c.Etcd, c.APIServer = t.TempDir(), tool(t, "etcd"), tool(t, "kube-apiserver")
 	plane, err := kubeapi.NewReal(c)
@@ -43,7 +36,7 @@ func newControlPlane(t testing.TB, c kubeapi.RealConfig) *ControlPlane {
 		}
 		showLogs(t, c.Dir)
 	})
-	return &ControlPlane{CA: &Authority{plane.CA(), t}, t: t, domain: c.Domain, port: c.Port, plane: plane}
+	return &controlPlane{CA: &Authority{plane.CA(), t}, t: t, domain: c.Domain, port: c.Port, plane: plane}
 }
 
 // showLogs shows the end of what the programs printed if the test failed.
@@ -62,8 +55,8 @@ func showLogs(t testing.TB, dir string) {
 	}
 }
 
-// APIServer prepares the API server of a node, for Launch, as kubeapi.Plane does.
-func (c *ControlPlane) APIServer(node *netns.Node, addr netip.Addr, valid ...netip.Addr) *APIServer {
+// apiServer prepares the API server of a node, for Launch, as kubeapi.Plane does.
+func (c *controlPlane) apiServer(node *netns.Node, addr netip.Addr, valid ...netip.Addr) *APIServer {
 	c.t.Helper()
 	server, err := c.plane.Server(node, addr, valid...)
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
+// UnitDir is where systemd units are.
+const UnitDir = "/etc/systemd/system"
+
 // Host is a node with a file system and processes of its own.
 type Host struct {
 	*netns.Node
