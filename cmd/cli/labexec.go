@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) labExecCommand(f *labFlags) *cobra.Command {
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command on a node of the lab",
 		Long: `Run a program of this machine in a node's namespaces: it sees the node's network and
@@ -36,14 +36,8 @@ The exit code is the command's.`,
 			return machineNames(s, args)
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
-			command := args
-			if len(command) > 0 {
-				command = command[1:]
-			}
-			if len(command) > 0 && command[0] == "--" {
-				command = command[1:]
-			}
-			if len(command) == 0 {
+			// Without the dashes a flag of the command would be taken for one of this.
+			if len(args) < 2 || c.ArgsLenAtDash() > 1 {
 				return usage(c, errors.New("expected a node and a command: vipgen lab exec NODE -- COMMAND"))
 			}
 			reply, err := f.ask(context.Background(), control.Request{Do: control.DoStatus})
@@ -54,12 +48,9 @@ The exit code is the command's.`,
 			if err != nil {
 				return err
 			}
-			return a.runInside(append(enter, command...))
+			return a.runInside(append(enter, args[1:]...))
 		},
 	}
-	// What follows the node is the command's, also without the dashes.
-	c.Flags().SetInterspersed(false)
-	return c
 }
 
 // entry returns how nsenter gets into a machine.
