@@ -11,15 +11,15 @@ import (
 )
 
 // queue is what may wait for a neighbour on the node's link, in bytes.
-func (n *node) queue(ipv6 bool) uint32 {
+func (n *node) queue(iface string, ipv6 bool) uint32 {
 	n.t.Helper()
 	var list []queue
 	if err := n.Do(func() (err error) { list, err = readQueues(); return err }); err != nil {
 		n.t.Fatal(err)
 	}
-	q, ok := find(list, queue{Interface: "eth0", IPv6: ipv6})
+	q, ok := find(list, queue{Interface: iface, IPv6: ipv6})
 	if !ok {
-		n.t.Fatalf("no queues of eth0 in %+v", list)
+		n.t.Fatalf("no queues of %s in %+v", iface, list)
 	}
 	return q.Bytes
 }
@@ -40,7 +40,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	c.controlPlane(2)
 	holder := c.nodes[c.holder(c.all()...)]
 	other := c.nodes[c.others(holder.name)[0]]
-	usual := holder.queue(l.apiVIP.Is6())
+	usual := holder.queue("lo", l.apiVIP.Is6()) // where nobody bounds it
 	defer c.neverTwo()()
 	for i := range dead {
 		c.list.set(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())
@@ -53,26 +53,26 @@ func testDeadPeers(t *testing.T, l layout) {
 		})
 	}
 	c.holder(holder.name)
-	bound := holder.queue(l.apiVIP.Is6())
+	bound := holder.queue("eth0", l.apiVIP.Is6())
 	if bound >= usual {
 		t.Errorf("%d bytes may wait for each neighbour, as before", bound)
 	}
 	holder.agent.Stop()
 	c.holder(other.name)
-	if got := holder.queue(l.apiVIP.Is6()); got != usual {
+	if got := holder.queue("eth0", l.apiVIP.Is6()); got != usual {
 		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
 	}
 	holder.start()
 	holder.awaitState("it runs", running)
 	holder.agent.Kill()
 	await(t, "nothing to be left", func() bool { return len(holder.processes()) == 0 })
-	if got := holder.queue(l.apiVIP.Is6()); got != bound {
+	if got := holder.queue("eth0", l.apiVIP.Is6()); got != bound {
 		t.Errorf("%d bytes may wait for each neighbour after a kill, want %d", got, bound)
 	}
 	holder.start()
 	holder.awaitState("it runs", running)
 	holder.agent.Stop()
-	if got := holder.queue(l.apiVIP.Is6()); got != usual {
+	if got := holder.queue("eth0", l.apiVIP.Is6()); got != usual {
 		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
 	}
 	c.holder(other.name)

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestClusterConfigChanges(t *testing.T) {
 	before := n.awaitState("it runs", running)
 	good := clusterConfig(t)
 	n.Write(v1alpha1.ClusterConfigPath, good)
-	changed := bytes.Replace(good, []byte("advertIntervalMS: 100"), []byte("advertIntervalMS: 200"), 1)
+	changed := bytes.Replace(good, fmt.Appendf(nil, "advertIntervalMS: %d", v1alpha1.FastIntervalMS), []byte("advertIntervalMS: 200"), 1)
 	for _, name := range c.all() {
 		c.nodes[name].Write(v1alpha1.ClusterConfigPath, changed)
 	}

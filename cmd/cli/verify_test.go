@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/explain"
 	"github.com/vipgen/vipgen/render/verify"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -153,7 +154,7 @@ func TestExplainJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, "explain", "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 20 {
+	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 2*1000/v1alpha1.FastIntervalMS {
 		t.Errorf("%+v", got)
 	}
 }
