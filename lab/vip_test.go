@@ -94,11 +94,11 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 	if h := c.holder(t, api); h != n {
 		t.Fatalf("%s holds the VIP", h.Name)
 	}
-	s, _ := published[keepalived.State](n, keepalived.StateName)
+	await(t, n.Name+" to say that it has the two others as peers", func() bool {
+		s, alive := published[keepalived.State](n, keepalived.StateName)
+		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
+	})
 	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
-	if len(s.Instances) == 0 || len(s.Instances[0].Peers) != 2 {
-		t.Errorf("the peers are %+v, want the two others", s.Instances)
-	}
 	if log := n.container(pod.Keepalived, "keepalived").Log(); !strings.Contains(log, "server=https://localhost:6443") {
 		t.Errorf("the nodes were not read from the node's own API server:\n%s", log)
 	}

@@ -226,9 +226,13 @@ func (c *Container) KillProcess(name string, s unix.Signal) (int, error) {
 	list, err := c.Processes()
 	n := 0
 	for _, p := range list {
-		if p.Name == name {
-			n++
-			err = errors.Join(err, unix.Kill(p.PID, s))
+		if p.Name != name {
+			continue
+		}
+		n++
+		// One may have ended with the one before it.
+		if e := unix.Kill(p.PID, s); e != nil && !errors.Is(e, unix.ESRCH) {
+			err = errors.Join(err, e)
 		}
 	}
 	return n, err
