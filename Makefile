@@ -78,7 +78,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
 	while read -r package name; do \
 		echo "$$package $$name for $(FUZZTIME)"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" </dev/null; \
+		golden/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
 	done <<<"$$targets"
 
 bench-render: ## Measure one render as a process, and many through the library on one core
