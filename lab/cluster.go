@@ -311,11 +311,14 @@ func (c *Cluster) Holder(ctx context.Context, vip netip.Addr) (*Node, error) {
 	return last, err
 }
 
-// every is how often a condition is looked at.
-const every = 20 * time.Millisecond
-
-// Await waits for a condition; what says which, for the error when ctx ends.
+// Await waits for a condition, which it looks at 50 times a second; what says
+// which, for the error when ctx ends.
 func Await(ctx context.Context, what string, ok func() (bool, error)) error {
+	return AwaitEvery(ctx, 20*time.Millisecond, what, ok)
+}
+
+// AwaitEvery is Await for a condition that costs something to look at.
+func AwaitEvery(ctx context.Context, every time.Duration, what string, ok func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -88,20 +88,10 @@ func (c *Cluster) grant(ctx context.Context, names ...string) error {
 
 // register makes the node known as its kubelet does.
 func (c *Cluster) register(ctx context.Context, n *Node) error {
-	labels := object{v1alpha1.RoleLabel(n.Role): ""}
-	if n.Role == v1alpha1.RoleMaster {
-		labels[v1alpha1.RoleLabel("control-plane")] = ""
-		if c.Spec().ControlPlane.Schedulable {
-			labels[v1alpha1.RoleLabel(v1alpha1.RoleWorker)] = ""
-		}
-	} else if n.Role != v1alpha1.RoleArbiter {
-		labels[v1alpha1.RoleLabel(v1alpha1.RoleWorker)] = ""
-	}
+	labels := c.Spec().ImpliedLabels(n.Role)
 	for _, g := range c.Spec().Groups {
 		if g.Role == v1alpha1.GroupIngress && c.Spec().Hosts(&g, n.Role, nil) {
-			for k, v := range g.NodeSelector {
-				labels[k] = v
-			}
+			maps.Copy(labels, g.NodeSelector)
 		}
 	}
 	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": labels}}

@@ -156,7 +156,7 @@ func (p *planner) reserve() {
 func (p *planner) nodes(role string, n int) (out []Machine, err error) {
 	for _, peer := range p.config.Spec.Peers {
 		if peer.Role == role && len(out) < n {
-			out = append(out, Machine{Name: peer.Name, Role: role, Addresses: p.withNetworks(peer.Addresses)})
+			out = append(out, Machine{Name: peer.Name, Role: role, Addresses: p.config.Spec.WithNetworks(peer.Addresses)})
 		}
 	}
 	for i := 0; len(out) < n; i++ {
@@ -180,7 +180,7 @@ func (p *planner) machine(name, role string) (Machine, error) {
 	if role == v1alpha1.RoleBootstrap {
 		for _, peer := range p.config.Spec.Peers {
 			if peer.Role == role {
-				m.Addresses = p.withNetworks(peer.Addresses)
+				m.Addresses = p.config.Spec.WithNetworks(peer.Addresses)
 				return m, nil
 			}
 		}
@@ -216,18 +216,4 @@ func (p *planner) free(network netip.Prefix) (netip.Prefix, error) {
 		}
 	}
 	return netip.Prefix{}, fmt.Errorf("network %v has no free address", network)
-}
-
-// withNetworks gives addresses the prefix lengths of their machine networks.
-func (p *planner) withNetworks(list []netip.Addr) (out []netip.Prefix) {
-	for _, a := range list {
-		bits := a.BitLen()
-		for _, n := range p.config.Spec.MachineNetworks {
-			if n.Contains(a) {
-				bits = n.Bits()
-			}
-		}
-		out = append(out, netip.PrefixFrom(a, bits))
-	}
-	return out
 }

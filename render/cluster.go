@@ -50,6 +50,14 @@ func (c *Cluster) Understood() bool {
 	return c.OwnsBootstrap() || c.Config.Spec.VRRP.Initial() == v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 }
 
+// Electing gives the cluster another way of electing, from the first packet on.
+func (c *Cluster) Electing(v v1alpha1.VRRPSettings) *Cluster {
+	out, config := *c, *c.Config
+	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
+	out.Config = &config
+	return &out
+}
+
 // Resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
 func Resolve(in *Input, o Options) (*Cluster, problem.List) {

@@ -49,7 +49,7 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 		p := c.Spec.Peers[self]
 		n.Role = cmp.Or(n.Role, p.Role)
 		if len(n.Interfaces) == 0 {
-			n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: withPrefixes(c, p.Addresses)}}
+			n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: c.Spec.WithNetworks(p.Addresses)}}
 		}
 	}
 	known := append(slices.Clone(n.Peers), v1alpha1.Peer{Name: n.Name, Role: n.Role, Addresses: ownAddresses(n)})
@@ -91,21 +91,6 @@ func ownAddresses(n *v1alpha1.Node) []netip.Addr {
 		for _, a := range i.Addresses {
 			out = append(out, a.Addr())
 		}
-	}
-	return out
-}
-
-// withPrefixes gives addresses the prefix lengths of their machine networks.
-func withPrefixes(c *v1alpha1.ClusterConfig, list []netip.Addr) []netip.Prefix {
-	var out []netip.Prefix
-	for _, a := range list {
-		bits := a.BitLen()
-		for _, n := range c.Spec.MachineNetworks {
-			if n.Contains(a) {
-				bits = n.Bits()
-			}
-		}
-		out = append(out, netip.PrefixFrom(a, bits))
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]strin
 		return false
 	}
 	if labels == nil {
-		labels = s.impliedLabels(role)
+		labels = s.ImpliedLabels(role)
 	}
 	for k, v := range g.NodeSelector {
 		if got, ok := labels[k]; !ok || got != v {
@@ -122,7 +122,8 @@ func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]strin
 	return true
 }
 
-func (s *ClusterConfigSpec) impliedLabels(role string) map[string]string {
+// ImpliedLabels are those that OpenShift gives to nodes of a role.
+func (s *ClusterConfigSpec) ImpliedLabels(role string) map[string]string {
 	l := map[string]string{RoleLabel(role): ""}
 	switch {
 	case role == RoleMaster:
@@ -134,4 +135,20 @@ func (s *ClusterConfigSpec) impliedLabels(role string) map[string]string {
 		l[RoleLabel(RoleWorker)] = ""
 	}
 	return l
+}
+
+// WithNetworks gives addresses the prefix lengths of their machine networks, or
+// that of a host to those that are in none.
+func (s *ClusterConfigSpec) WithNetworks(list []netip.Addr) []netip.Prefix {
+	var out []netip.Prefix
+	for _, a := range list {
+		bits := a.BitLen()
+		for _, n := range s.MachineNetworks {
+			if n.Contains(a) {
+				bits = n.Bits()
+			}
+		}
+		out = append(out, netip.PrefixFrom(a, bits))
+	}
+	return out
 }

@@ -98,7 +98,7 @@ where every node's log is. Exit code 1: something that must hold did not.`,
 }
 
 func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
-	cluster, err := a.chaosCluster(args, f)
+	cluster, err := a.demoOr(args, &f.input)
 	if err != nil {
 		return err
 	}
@@ -132,30 +132,28 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	return a.runChaos(cfg, p, f)
 }
 
-// chaosCluster is that of the install-config, or one for the purpose.
-func (a *app) chaosCluster(args []string, f *chaosFlags) (*render.Cluster, error) {
+// demoOr is the cluster of the install-config that is named, or a small one that is
+// built in.
+func (a *app) demoOr(args []string, f *inputFlags) (*render.Cluster, error) {
 	if len(args) == 0 {
 		return lab.Demo()
 	}
-	return a.quietCluster(args[0], &f.input)
+	return a.quietCluster(args[0], f)
 }
 
 // withProfile is the cluster with another way of electing, from the first packet on.
 func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
-	out, config := *c, *c.Config
-	mode := config.Spec.VRRP.Target.Mode
+	mode := c.Config.Spec.VRRP.Target.Mode
 	switch v1alpha1.Profile(name) {
 	case "":
 		return c, nil
 	case v1alpha1.ProfileClassic:
-		config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v1alpha1.ClassicSettings(mode)}
+		return c.Electing(v1alpha1.ClassicSettings(mode)), nil
 	case v1alpha1.ProfileFast:
-		config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: mode}.Settings()}
+		return c.Electing(v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: mode}.Settings()), nil
 	default:
 		return nil, fmt.Errorf("--profile %s: expected fast or classic", name)
 	}
-	out.Config = &config
-	return &out, nil
 }
 
 func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err error) {

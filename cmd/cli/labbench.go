@@ -123,12 +123,7 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 	if err := asRoot(); err != nil {
 		return cfg, nil, err
 	}
-	if len(args) == 0 {
-		cfg.Cluster, err = lab.Demo()
-	} else {
-		cfg.Cluster, err = a.quietCluster(args[0], &f.input)
-	}
-	if err != nil {
+	if cfg.Cluster, err = a.demoOr(args, &f.input); err != nil {
 		return cfg, nil, err
 	}
 	if cfg.Programs, err = lab.FindPrograms(f.programs, false); err != nil {

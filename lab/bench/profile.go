@@ -41,14 +41,6 @@ func Custom(interval time.Duration) (Profile, error) {
 	}}, nil
 }
 
-// of returns the cluster set up in that way, from the first packet on.
-func (p Profile) of(c *render.Cluster) *render.Cluster {
-	out, config := *c, *c.Config
-	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: p.VRRP}
-	out.Config = &config
-	return &out
-}
-
 // install puts a node's files on its host while the lab is built; nil for what
 // vipgen renders.
 func (p Profile) install(c *render.Cluster, plan *lab.Plan) func(*lab.Node) error {

@@ -38,7 +38,7 @@ type subject struct {
 
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
-	c := p.of(cfg.Cluster)
+	c := cfg.Cluster.Electing(p.VRRP)
 	plan, err := lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 		full += t.Points
 	}
 	now := 0
-	err := await(ctx, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
+	err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
 		now, err = s.priority(n, g)
 		return now == full, err
 	})
@@ -155,7 +155,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
 	at := netip.AddrPortFrom(n.Address(), uint16(s.Spec().Ports.HAProxy))
 	var servers []string
-	return await(ctx, fmt.Sprintf("HAProxy on %s to pass on to every API server", n.Name), func() (bool, error) {
+	return lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("HAProxy on %s to pass on to every API server", n.Name), func() (bool, error) {
 		p, err := probe.Start(probe.Config{Target: probe.Target{URL: "https://" + at.String() + "/readyz", Dial: s.Client.DialContext}, Every: pollEvery / 10})
 		if err != nil {
 			return false, err
@@ -176,20 +176,3 @@ func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
 
 // pollEvery is how often a condition is looked at where looking costs something.
 const pollEvery = 200 * time.Millisecond
-
-// await waits for a condition; what says which, for the error when ctx ends.
-func await(ctx context.Context, what string, ok func() (bool, error)) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		done, err := ok()
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
