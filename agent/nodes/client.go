@@ -303,7 +303,7 @@ func (c *client) prefer(ctx context.Context) {
 }
 
 func (c *client) ready(ctx context.Context, conn *connection, server string) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
 	if err != nil {

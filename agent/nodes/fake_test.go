@@ -139,8 +139,33 @@ type fakeServer struct {
 	cert    tls.Certificate
 	server  *httptest.Server // nil while it is down
 
+	frozen sync.RWMutex // locked while nothing is sent
+
 	mu    sync.Mutex
 	conns map[net.Conn]bool // open ones
+}
+
+// mute is a listener whose connections send nothing while the server is frozen.
+// The kernel goes on taking connections for it.
+type mute struct {
+	net.Listener
+	frozen *sync.RWMutex
+}
+
+func (m mute) Accept() (net.Conn, error) {
+	c, err := m.Listener.Accept()
+	return mutedConn{c, m.frozen}, err
+}
+
+type mutedConn struct {
+	net.Conn
+	frozen *sync.RWMutex
+}
+
+func (c mutedConn) Write(p []byte) (int, error) {
+	c.frozen.RLock()
+	defer c.frozen.RUnlock()
+	return c.Conn.Write(p)
 }
 
 // serve makes a server at an address, such as 127.0.0.1:0, and starts it.
@@ -165,7 +190,7 @@ func (s *fakeServer) start() {
 	}
 	s.addr = l.Addr().String()
 	s.server = &httptest.Server{
-		Listener:    l,
+		Listener:    mute{l, &s.frozen},
 		EnableHTTP2: true,
 		TLS: &tls.Config{
 			Certificates: []tls.Certificate{s.cert}, ClientCAs: s.cluster.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,

@@ -84,13 +84,16 @@ func (c *credentials) equal(o *credentials) bool {
 		bytes.Equal(c.tls.CertData, o.tls.CertData) && bytes.Equal(c.tls.KeyData, o.tls.KeyData)
 }
 
-// Limits of a connection. A server that hangs is noticed within a few seconds,
-// also when the kernel still answers for it.
+// Limits of a connection. A watch on a server that hangs, or whose address is
+// gone, ends after pingAfter and pingTimeout, and the next server is read after
+// one dialTimeout: sooner than a node that has moved takes part again
+// (agent/keepalived's arrivalTime), which this node must know by then.
 const (
-	dialTimeout   = 3 * time.Second
+	dialTimeout   = 1500 * time.Millisecond // a SYN may be lost once; also of the TLS handshake
 	headerTimeout = 10 * time.Second
-	pingAfter     = 10 * time.Second // without a frame received
-	pingTimeout   = 5 * time.Second
+	pingAfter     = 2 * time.Second // without a frame received
+	pingTimeout   = 2 * time.Second
+	readyTimeout  = 3 * time.Second
 	idleTimeout   = 30 * time.Second
 )
 

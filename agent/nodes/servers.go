@@ -41,35 +41,36 @@ func servers(spec *v1alpha1.ClusterConfigSpec, self, role, kubeconfig string, no
 
 // peerServers are the API servers of other nodes: of the control plane, each
 // node starting at another one so that they share the load, then of the
-// bootstrap. A node that is reached by two families has two.
+// bootstrap. A node that is reached by two families has two, the second after
+// all others have been tried: a node that is gone is waited for once.
 func peerServers(spec *v1alpha1.ClusterConfigSpec, self string, nodes []v1alpha1.Peer) []string {
-	var masters, bootstraps []string
+	var masters, bootstraps []v1alpha1.Peer
 	for _, p := range nodes {
-		if p.Name == self {
-			continue
-		}
-		switch p.Role {
-		case v1alpha1.RoleMaster:
-			masters = append(masters, urls(p, spec.Ports.API)...)
-		case v1alpha1.RoleBootstrap:
-			bootstraps = append(bootstraps, urls(p, spec.Ports.API)...)
+		switch {
+		case p.Name == self:
+		case p.Role == v1alpha1.RoleMaster:
+			masters = append(masters, p)
+		case p.Role == v1alpha1.RoleBootstrap:
+			bootstraps = append(bootstraps, p)
 		}
 	}
 	if len(masters) > 0 {
 		h := fnv.New32a()
 		h.Write([]byte(self))
 		first := int(h.Sum32() % uint32(len(masters)))
-		masters = append(masters[first:len(masters):len(masters)], masters[:first]...)
+		masters = slices.Concat(masters[first:], masters[:first])
 	}
-	return append(masters, bootstraps...)
+	return append(urls(masters, spec.Ports.API), urls(bootstraps, spec.Ports.API)...)
 }
 
-func urls(p v1alpha1.Peer, port int) []string {
+func urls(of []v1alpha1.Peer, port int) []string {
 	var out []string
 	for _, is4 := range []bool{true, false} {
-		i := slices.IndexFunc(p.Addresses, func(a netip.Addr) bool { return a.Is4() == is4 })
-		if i >= 0 {
-			out = append(out, "https://"+netip.AddrPortFrom(p.Addresses[i], uint16(port)).String())
+		for _, p := range of {
+			i := slices.IndexFunc(p.Addresses, func(a netip.Addr) bool { return a.Is4() == is4 })
+			if i >= 0 {
+				out = append(out, "https://"+netip.AddrPortFrom(p.Addresses[i], uint16(port)).String())
+			}
 		}
 	}
 	return out

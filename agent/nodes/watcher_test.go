@@ -191,6 +191,27 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	}
 }
 
+// A server that stands still is left before a node that moved takes part again,
+// also when the kernel answers for it.
+func TestServerHangs(t *testing.T) {
+	c := newFakeCluster(t)
+	first := c.serve("127.0.0.1:0")
+	second := c.serve(fmt.Sprintf("127.0.0.2:%d", first.port()))
+	h := newHost(t, c.ca, "master-0", "master", first.port())
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	w, _ := h.run()
+	h.awaitPeers(w, false)
+	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
+
+	first.frozen.Lock()
+	defer first.frozen.Unlock()
+	c.set("worker-0", "", "192.0.2.20")
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	if w.Server() != "https://"+second.addr {
+		t.Errorf("reading from %s", w.Server())
+	}
+}
+
 func TestRotation(t *testing.T) {
 	c := newFakeCluster(t)
 	c.set("worker-0", "", "192.0.2.20")
