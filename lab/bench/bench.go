@@ -70,7 +70,11 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 	if without != "" {
 		return nil
 	}
-	for _, t := range b.turns() {
+	runs := b.cfg.Runs
+	if s.Once {
+		runs = min(runs, 1)
+	}
+	for _, t := range b.turns(runs) {
 		run, err := b.once(ctx, s, b.cfg.Profiles[t.profile], phase(b.cfg.Seed, number, t.run))
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -83,7 +87,8 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 		}
 		list := &out.Results[t.profile].Runs
 		*list = append(*list, run)
-		b.tell(s, b.cfg.Profiles[t.profile], t.run, run)
+		what := fmt.Sprintf("%s, run %d of %d, %s", s.Name, t.run+1, runs, b.cfg.Profiles[t.profile].Name)
+		b.cfg.Progress(what + ": " + tell(run))
 	}
 	return nil
 }
@@ -93,8 +98,8 @@ type turn struct{ run, profile int }
 
 // turns are all of a scenario. With room for all clusters at once the profiles
 // take turns, else the runs of each come one after the other.
-func (b *bench) turns() (out []turn) {
-	for run := range b.cfg.Runs {
+func (b *bench) turns(runs int) (out []turn) {
+	for run := range runs {
 		for profile := range b.cfg.Profiles {
 			out = append(out, turn{run, profile})
 		}
@@ -163,8 +168,11 @@ func room(nodes int) (int, error) {
 	return max(1, n/(watchesPerNode*nodes)), err
 }
 
-// tell prints a line for a run.
-func (b *bench) tell(s *Scenario, p Profile, i int, run report.Run) {
+// tell says what a run was like.
+func tell(run report.Run) string {
+	if run.Error != "" {
+		return "failed: " + run.Error
+	}
 	what := fmt.Sprintf("%v without an answer, %d of %d requests lost", round(run.Outage), run.Lost, run.Asked)
 	if run.TwoHolders > 0 {
 		what += fmt.Sprintf(", two holders for %v", round(run.TwoHolders))
@@ -174,10 +182,7 @@ func (b *bench) tell(s *Scenario, p Profile, i int, run report.Run) {
 			what += "; " + e.Text
 		}
 	}
-	if run.Error != "" {
-		what = "failed: " + run.Error
-	}
-	b.cfg.Progress(fmt.Sprintf("%s, run %d of %d, %s: %s", s.Name, i+1, b.cfg.Runs, p.Name, what))
+	return what
 }
 
 // phase gives a moment between two adverts, from 0 to 1. Those of consecutive runs

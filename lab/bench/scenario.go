@@ -26,6 +26,9 @@ type Scenario struct {
 	// NewVIP asks for the VIP that there will be, from the moment on at which it is
 	// asked for.
 	NewVIP bool
+	// Once has it happen once to each profile, however many runs there are, because
+	// it takes minutes and is many of its kind in one.
+	Once bool
 	// Limit bounds a run from what happens to its end; 30 seconds if 0.
 	Limit time.Duration
 	// Aim is that of the default profile, as the client sees it; nil for none.
@@ -111,7 +114,7 @@ func Scenarios(saturate time.Duration) []Scenario {
 			VIP:  api, Bootstrap: true, happens: bootstrapEnds, over: bootstrapGone, Limit: time.Minute},
 		{Name: "rolling-restart", Title: "all nodes restart, one after the other",
 			What: "Each control-plane node is restarted as its operating system does: pods and API server are asked to end, and it comes back. The next one follows when all is well. Outage is the longest of them.",
-			VIP:  api, happens: rollingRestart, over: settles, Limit: 3 * slowly},
+			VIP:  api, Once: true, happens: rollingRestart, over: settles, Limit: 3 * slowly},
 		{Name: "vip-change", Title: "the API VIP changes",
 			What: "The cluster gets another API VIP by what nodes read, and a client asks for the new one from then on.",
 			VIP:  api, NewVIP: true, happens: vipChange, Limit: slowly},
@@ -124,7 +127,7 @@ func Scenarios(saturate time.Duration) []Scenario {
 			Aim: aim(0, 0)},
 		{Name: "saturation", Title: fmt.Sprintf("all cores busy for %v", saturate),
 			What: "Twice as many busy loops as there are cores, of ordinary priority. Nothing is wrong with the cluster: the VIP is to stay where it is.",
-			VIP:  api, Limit: saturate + time.Minute,
+			VIP:  api, Once: true, Limit: saturate + time.Minute,
 			happens: func(ctx context.Context, r *run) error { return saturation(ctx, saturate) }, Aim: aim(0, 0)},
 	}
 }

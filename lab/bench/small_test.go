@@ -51,11 +51,11 @@ func TestPhase(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	b := &bench{cfg: &Config{Runs: 2, Profiles: make([]Profile, 2)}, room: 2}
-	if diff := cmp.Diff([]turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(), cmp.AllowUnexported(turn{})); diff != "" {
+	if diff := cmp.Diff([]turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{})); diff != "" {
 		t.Error(diff)
 	}
 	b.room = 1
-	if diff := cmp.Diff([]turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(), cmp.AllowUnexported(turn{})); diff != "" {
+	if diff := cmp.Diff([]turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{})); diff != "" {
 		t.Error(diff)
 	}
 }
