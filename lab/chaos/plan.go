@@ -184,7 +184,7 @@ const clusterWide = ofConfig | ofTopology
 // collides says that two faults are about the same.
 func (f Fault) collides(other Fault) bool {
 	both := f.parts() & other.parts()
-	if both&clusterWide != 0 {
+	if both&clusterWide != 0 || f.Kind == other.Kind && len(f.Nodes) == 0 {
 		return true
 	}
 	return both != 0 && slices.ContainsFunc(f.Nodes, func(n int) bool { return slices.Contains(other.Nodes, n) })
@@ -207,7 +207,7 @@ func (p *planner) allowed(f Fault) bool {
 		if from, to := g.span(); from >= end || to <= f.At {
 			continue
 		}
-		if f.collides(g) || f.Kind == g.Kind && len(f.Nodes) == 0 {
+		if f.collides(g) {
 			return false
 		}
 		atOnce++

@@ -187,12 +187,22 @@ func (r *run) round(ctx context.Context, round Round) bool {
 	var judged sync.WaitGroup
 	judged.Go(func() { r.judge(judging, from) })
 	var all sync.WaitGroup
+	over := make([]chan struct{}, len(round.Faults))
 	began := time.Now()
-	for _, f := range round.Faults {
+	for i, f := range round.Faults {
 		if !sleep(ctx, time.Until(began.Add(f.At))) {
 			break
 		}
-		all.Go(func() { r.happen(ctx, f) })
+		over[i] = make(chan struct{})
+		all.Go(func() {
+			defer close(over[i])
+			for before, g := range round.Faults[:i] {
+				if f.collides(g) { // which may take longer than was planned
+					<-over[before]
+				}
+			}
+			r.happen(ctx, f)
+		})
 	}
 	all.Wait()
 	ok := ctx.Err() == nil && r.rest(ctx)
