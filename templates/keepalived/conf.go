@@ -60,8 +60,8 @@ type Instance struct {
 	Peers  []netip.Addr
 	// FullTTL sends adverts with TTL 255, and OnLink takes none that have less, so
 	// that they come from this link (as RFC 9568 section 5.1.1.3 wants of
-	// multicast), and from a peer. The operator's own keepalived sends 64, so the
-	// classic profile does without.
+	// multicast), and from a peer. What the operator's own keepalived sends depends
+	// on its version and on the family, so the classic profile does without.
 	FullTTL, OnLink bool
 	// QuietGroup is a multicast address that no other cluster listens to. It is
 	// set in unicast mode without peers, where keepalived would send its adverts
