@@ -21,8 +21,9 @@ import (
 
 // How often things are looked at.
 const (
-	reloadEvery = 10 * time.Second // files that may have rotated
-	probeEvery  = 5 * time.Second  // servers that are preferred to the one in use
+	reloadEvery  = 10 * time.Second // files that may have rotated
+	probeEvery   = 5 * time.Second  // servers that are preferred to the one in use
+	refusedEvery = 10 * time.Second // what RBAC refused to show
 )
 
 // client sends requests to the first API server that answers.
@@ -30,7 +31,7 @@ type client struct {
 	self, role             string
 	kubeconfig, serverName string
 	log                    *slog.Logger
-	reload, probe          time.Duration
+	reload, probe, refused time.Duration
 
 	mu      sync.Mutex
 	spec    *v1alpha1.ClusterConfigSpec

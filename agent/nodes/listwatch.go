@@ -44,6 +44,13 @@ func (r *resource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext is part of cache.ListerWatcherWithContext.
 func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if r.refusals.refused {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(jittered(r.client.refused)):
+		}
+	}
 	var list runtime.Object
 	err := r.client.try(ctx, func(c *rest.RESTClient, _ string) error {
 		ctx, cancel := context.WithTimeout(ctx, listTimeout)
@@ -94,22 +101,18 @@ func (r *resource[T]) outcome(ctx context.Context, verb string, err error) {
 	}
 }
 
-// reflectorBackoff is between attempts that no server answered, or that were
-// refused.
-var reflectorBackoff = wait.Backoff{
-	Duration: 250 * time.Millisecond,
-	Factor:   2,
-	Jitter:   0.5,
-	Steps:    7,
-	Cap:      10 * time.Second,
-}
+// reflectorPace is between attempts. It does not grow: servers that fail are left
+// alone by failures, refusals are waited for before a list, and client-go would
+// remember for two minutes that the API was away, and be as late with the next
+// change of server.
+var reflectorPace = wait.Backoff{Duration: 250 * time.Millisecond, Jitter: 0.5}
 
 // reflect keeps the store as the API has it until ctx ends. What client-go would
 // log is known from the outcome of requests, and said once.
 func (r *resource[T]) reflect(ctx context.Context, store cache.ReflectorStore, object runtime.Object) {
 	ctx = klog.NewContext(ctx, klog.Logger{})
-	quiet, backoff := klog.Logger{}, reflectorBackoff
+	quiet, pace := klog.Logger{}, reflectorPace
 	cache.NewReflectorWithOptions(r, object, store, cache.ReflectorOptions{
-		Logger: &quiet, Name: r.name, Backoff: &backoff,
+		Logger: &quiet, Name: r.name, Backoff: &pace,
 	}).RunWithContext(ctx)
 }

@@ -90,8 +90,12 @@ func compact(in []string) []string {
 // A server that fails is left alone for a while, longer each time.
 const (
 	backoffMin = time.Second
-	backoffMax = 10 * time.Second
+	backoffMax = 3 * time.Second
 )
+
+// jittered is a little less than d, at random, so that nodes do not come all at
+// once.
+func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d/4))) }
 
 // failures remembers which servers failed.
 type failures map[string]*failure
@@ -116,8 +120,7 @@ func (f failures) add(server string, now time.Time) (news bool) {
 		news = true
 	}
 	x.wait = min(max(2*x.wait, backoffMin), backoffMax)
-	// A little less at random, so that nodes do not come all at once.
-	x.until = now.Add(x.wait - time.Duration(rand.Int64N(int64(x.wait/4))))
+	x.until = now.Add(jittered(x.wait))
 	return news
 }
 

@@ -87,7 +87,7 @@ func New(o Options) (*Watcher, error) {
 		change:    make(chan bool, 1),
 		client: &client{
 			self: o.Node, role: o.Role, kubeconfig: o.Kubeconfig, serverName: o.ServerName,
-			log: o.Log, reload: reloadEvery, probe: probeEvery,
+			log: o.Log, reload: reloadEvery, probe: probeEvery, refused: refusedEvery,
 			spec:   &o.Cluster.Spec,
 			failed: failures{}, watches: map[*openWatch]struct{}{},
 		},

@@ -74,7 +74,7 @@ func (h *host) run() (w *Watcher, stop func()) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	w.client.reload, w.client.probe = 100*time.Millisecond, 100*time.Millisecond
+	w.client.reload, w.client.probe, w.client.refused = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
