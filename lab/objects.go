@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/standin"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
@@ -169,8 +170,20 @@ const (
 
 func (n *Node) routerPod(controller string) string { return "router-" + controller + "-" + n.Name }
 
+// Told does something that an API server has to answer for, and waits for one
+// while there is none.
+func Told(ctx context.Context, what string, do func() error) error {
+	return Await(ctx, "an API server that is told of "+what, func() (bool, error) {
+		err := do()
+		if errors.Is(err, kubeapi.ErrNoServer) || errors.Is(err, context.DeadlineExceeded) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
 // PutRouter runs a router of an ingress controller on the node: a stand-in for
-// it, and its pod object, which is ready.
+// it, and its pod object, which is ready. It waits for an API server if none runs.
 func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int) error {
 	s, err := standin.NewRouter(n.Node, healthPort)
 	if err != nil {
@@ -181,15 +194,15 @@ func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int)
 	n.mu.Unlock()
 	name := n.routerPod(controller)
 	api := n.cluster.API
-	err = api.Create(ctx, routerPods, object{
+	pod := object{
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"name": name, "namespace": "openshift-ingress", "labels": object{routerLabel: controller}},
 		"spec":     object{"nodeName": n.Name, "hostNetwork": true, "containers": []object{{"name": "router", "image": "router"}}},
-	}.json())
-	if err != nil {
+	}
+	if err := Told(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) }); err != nil {
 		return err
 	}
-	return n.RouterReady(ctx, controller, true)
+	return Told(ctx, "a router", func() error { return n.RouterReady(ctx, controller, true) })
 }
 
 // RouterReady sets the condition of a router's pod.
@@ -202,7 +215,8 @@ func (n *Node) RouterReady(ctx context.Context, controller string, ready bool) e
 		object{"status": object{"conditions": []object{{"type": "Ready", "status": status}}}}.json())
 }
 
-// RemoveRouter ends a router and deletes its pod object.
+// RemoveRouter ends a router and deletes its pod object. It waits for an API server
+// if none runs.
 func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 	n.mu.Lock()
 	s := n.routers[controller]
@@ -211,7 +225,9 @@ func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 	if s == nil {
 		return fmt.Errorf("%s has no router of the ingress controller %q", n.Name, controller)
 	}
-	return errors.Join(s.Close(), n.cluster.API.Delete(ctx, routerPods+"/"+n.routerPod(controller)))
+	return errors.Join(s.Close(), Told(ctx, "a router", func() error {
+		return n.cluster.API.Delete(ctx, routerPods+"/"+n.routerPod(controller))
+	}))
 }
 
 // routes says whether the node has a router of any ingress controller.

@@ -15,15 +15,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// again says whether something that needs an API server was done, and not to give
-// up while there is none.
-func again(err error) (done bool, _ error) {
-	if errors.Is(err, kubeapi.ErrNoServer) || errors.Is(err, context.DeadlineExceeded) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // setGroup has a command's children end with it.
 func setGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -105,9 +96,7 @@ func (a *act) routerNotReady(ctx context.Context) (undo, error) {
 		return nil, errNoEffect
 	}
 	set := func(ctx context.Context, ready bool) error {
-		return lab.Await(ctx, "an API server that is told of a router", func() (bool, error) {
-			return again(n.RouterReady(ctx, a.controller(), ready))
-		})
+		return lab.Told(ctx, "a router", func() error { return n.RouterReady(ctx, a.controller(), ready) })
 	}
 	m := a.begin(n, Condition{Effect: Unsure, Group: v1alpha1.GroupIngress})
 	return func(ctx context.Context) error {
@@ -122,9 +111,7 @@ func (a *act) moveRouter(ctx context.Context) (undo, error) {
 		return nil, errNoEffect
 	}
 	// While an API server answers, so that the pod goes with the router.
-	err := lab.Await(ctx, "an API server that is told of a router", func() (bool, error) {
-		return again(n.RouterReady(ctx, group.Controller, false))
-	})
+	err := lab.Told(ctx, "a router", func() error { return n.RouterReady(ctx, group.Controller, false) })
 	if err != nil {
 		return nil, err
 	}

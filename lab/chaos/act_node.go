@@ -183,9 +183,7 @@ func (a *act) renumber(ctx context.Context) (undo, error) {
 func (a *act) renumberTo(ctx context.Context, n *lab.Node, fresh []netip.Prefix) error {
 	reload := a.reloading()
 	defer func() { reload.end(a.settle(a.bounds.Apply)) }()
-	return lab.Await(ctx, "an API server that is told of other addresses", func() (bool, error) {
-		return again(n.Renumber(ctx, fresh))
-	})
+	return lab.Told(ctx, "other addresses", func() error { return n.Renumber(ctx, fresh) })
 }
 
 // reloading notes that every keepalived may read its configuration anew.
