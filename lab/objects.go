@@ -112,7 +112,7 @@ func (n *Node) report(ctx context.Context) error {
 }
 
 // Renumber gives a node other addresses in place of its own, as a network does
-// that leases them anew, and has it reported.
+// that leases them anew, and has it reported, once an API server runs.
 func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 	old := n.OwnAddresses()
 	// In this order: the kernel drops other addresses of a network with its first.
@@ -135,7 +135,7 @@ func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 	if err := n.configureAddress(ctx); err != nil {
 		return err
 	}
-	return n.report(ctx)
+	return Told(ctx, "other addresses", func() error { return n.report(ctx) })
 }
 
 // Routers of ingress controllers: how many each has, as OpenShift's default.

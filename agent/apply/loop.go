@@ -55,8 +55,9 @@ func (l *Loop) Trigger() {
 	}
 }
 
-// Urge asks for an apply that does not wait for MinInterval: for what does harm
-// until it is applied. It never blocks.
+// Urge asks for an apply that does not wait for MinInterval, and for twice Quiet
+// where triggers keep coming: for what does harm until it is applied. It never
+// blocks.
 func (l *Loop) Urge() {
 	l.urged.Store(true)
 	l.Trigger()
@@ -75,9 +76,11 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		case <-l.triggered:
 			p.trigger(time.Now())
-			p.urgent = l.urged.Swap(false) || p.urgent
+			if l.urged.Swap(false) && p.urged.IsZero() {
+				p.urged = p.last
+			}
 		case <-timer.C:
-			p.first, p.urgent = time.Time{}, false
+			p.first, p.urged = time.Time{}, time.Time{}
 			changed, err := l.Apply(ctx)
 			l.pulse.Beat()
 			p.applied(time.Now(), changed, err, l.Timing)
@@ -106,7 +109,7 @@ type pending struct {
 	reloaded    time.Time
 	retry       time.Time
 	wait        time.Duration // before the last retry
-	urgent      bool          // not to be put off by the last reload
+	urged       time.Time     // not to be put off by the last reload
 }
 
 func (p *pending) trigger(now time.Time) {
@@ -133,6 +136,9 @@ func (p *pending) due(t Timing) time.Time {
 	due := p.retry
 	if !p.first.IsZero() {
 		quiet, late := p.last.Add(t.Quiet), p.first.Add(t.MaxDelay)
+		if soon := p.urged.Add(2 * t.Quiet); !p.urged.IsZero() && soon.Before(late) {
+			late = soon
+		}
 		if late.Before(quiet) {
 			quiet = late
 		}
@@ -140,7 +146,7 @@ func (p *pending) due(t Timing) time.Time {
 			due = quiet
 		}
 	}
-	if !due.IsZero() && !p.reloaded.IsZero() && !p.urgent {
+	if !due.IsZero() && !p.reloaded.IsZero() && p.urged.IsZero() {
 		if next := p.reloaded.Add(t.MinInterval); due.Before(next) {
 			due = next
 		}

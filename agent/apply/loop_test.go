@@ -150,10 +150,16 @@ func TestUrge(t *testing.T) {
 			loop.Urge()
 			time.Sleep(500 * time.Millisecond)
 			loop.Trigger()
+			time.Sleep(4500 * time.Millisecond)
+			loop.Urge()
+			for range 20 {
+				time.Sleep(50 * time.Millisecond)
+				loop.Trigger()
+			}
 		}()
 		loop.Run(ctx)
 	})
-	if want := []int{100, 1100, 4100}; !slices.Equal(at, want) {
+	if want := []int{100, 1100, 4100, 6200, 9200}; !slices.Equal(at, want) {
 		t.Errorf("applied at %v ms, want %v", at, want)
 	}
 }

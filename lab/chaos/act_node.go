@@ -179,11 +179,11 @@ func (a *act) renumber(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// renumberTo tries again while no API server takes the new addresses.
+// renumberTo gives a node other addresses.
 func (a *act) renumberTo(ctx context.Context, n *lab.Node, fresh []netip.Prefix) error {
 	reload := a.reloading()
 	defer func() { reload.end(a.settle(a.bounds.Apply)) }()
-	return lab.Told(ctx, "other addresses", func() error { return n.Renumber(ctx, fresh) })
+	return n.Renumber(ctx, fresh)
 }
 
 // reloading notes that every keepalived may read its configuration anew.
