@@ -13,8 +13,11 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// licenseFile are names under which modules ship their licences and notices.
-var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright|patents)([-._].*)?$`)
+// Names under which modules ship their licences, and what goes with them.
+var (
+	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-._].*)?$`)
+	noticeFile  = regexp.MustCompile(`(?i)^(notice|copyright|patents)([-._].*)?$`)
+)
 
 // licenses adds the licences of modules to the image, below dir, and says which
 // they are, by the modules' paths. Sources are the modules' directories. A module
@@ -29,7 +32,8 @@ func licenses(r *Rootfs, dir string, sources map[string]string) (map[string]stri
 		known := map[string]bool{}
 		found := false
 		for _, e := range entries {
-			if !e.Type().IsRegular() || !licenseFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".go") {
+			isLicense := licenseFile.MatchString(e.Name())
+			if !e.Type().IsRegular() || !isLicense && !noticeFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".go") {
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(sources[module], e.Name()))
@@ -38,6 +42,9 @@ func licenses(r *Rootfs, dir string, sources map[string]string) (map[string]stri
 			}
 			if err := r.Add(File{Path: path.Join(dir, module, e.Name()), Mode: 0o644, Data: text}); err != nil {
 				return nil, err
+			}
+			if !isLicense {
+				continue
 			}
 			found = true
 			for _, id := range identify(text) {

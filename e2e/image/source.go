@@ -17,14 +17,17 @@ import (
 type Source struct {
 	// Dir holds its go.mod.
 	Dir string
-	// Version is stamped into what is built; empty means that it has none.
+	// Version is stamped into what is built.
 	Version string
 }
 
 // Programs of vipgen.
 var programs = []string{"vipgen", "vipgen-agent"}
 
-const modulePath = "github.com/vipgen/vipgen"
+const (
+	modulePath = "github.com/vipgen/vipgen"
+	ownLicense = "Apache-2.0"
+)
 
 // validVersion is what may stand in a label, in the linker's flags and in a
 // file's name.
@@ -39,13 +42,10 @@ var settings = []string{
 
 // build compiles the programs, static, into a directory.
 func (s Source) build(ctx context.Context, p v1.Platform, dir string) error {
-	if s.Version != "" && !validVersion.MatchString(s.Version) {
+	if !validVersion.MatchString(s.Version) {
 		return fmt.Errorf("version %q: expected letters, digits and . _ + -, such as v1.2.3", s.Version)
 	}
-	flags := "-s -w"
-	if s.Version != "" {
-		flags += " -X " + modulePath + "/cmd/version.stamped=" + s.Version
-	}
+	flags := "-s -w -X " + modulePath + "/cmd/version.stamped=" + s.Version
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)

@@ -45,12 +45,10 @@ func vipgenConfig(version string) v1.Config {
 	labels := map[string]string{
 		"org.opencontainers.image.title":         "vipgen",
 		"org.opencontainers.image.description":   "Virtual IPs, API load balancing and DNS for on-premises clusters: vipgen, and vipgen-agent for their nodes",
-		"org.opencontainers.image.licenses":      "Apache-2.0",
+		"org.opencontainers.image.licenses":      ownLicense,
 		"org.opencontainers.image.source":        "https://github.com/vipgen/vipgen",
 		"org.opencontainers.image.documentation": "https://github.com/vipgen/vipgen/blob/main/docs/image.md",
-	}
-	if version != "" {
-		labels["org.opencontainers.image.version"] = version
+		"org.opencontainers.image.version":       version,
 	}
 	return v1.Config{
 		User:       "65532:65532", // nobody's: distroless calls it nonroot
@@ -99,6 +97,7 @@ func VipgenContent(ctx context.Context, s Source, p v1.Platform, at time.Time, w
 	if err != nil {
 		return nil, err
 	}
+	known[modulePath] = ownLicense
 	components, err := goComponents(files, s.Version, func(module string) string { return known[module] })
 	if err != nil {
 		return nil, err

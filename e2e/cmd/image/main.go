@@ -57,7 +57,7 @@ func vipgenCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&s.Dir, "source", ".", "checkout of vipgen")
-	c.Flags().StringVar(&s.Version, "version", "", "version that programs, label and bills of materials give")
+	c.Flags().StringVar(&s.Version, "version", "devel", "version that programs, label and bills of materials give")
 	c.Flags().StringVar(&name, "name", defaultNames().Agent, "name with tag")
 	c.Flags().StringVar(&output, "output", "bin/image", "directory to write into")
 	c.Flags().StringVar(&platforms, "platforms", allPlatforms(), "comma-separated list")
@@ -114,7 +114,7 @@ func rootfsCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&s.Dir, "source", ".", "checkout of vipgen")
-	c.Flags().StringVar(&s.Version, "version", "", "version that programs and the bill of materials give")
+	c.Flags().StringVar(&s.Version, "version", "devel", "version that programs and the bill of materials give")
 	c.Flags().StringVar(&platform, "platform", "linux/amd64", "one platform")
 	c.Flags().StringVar(&output, "output", "", "directory to write into, empty or not there yet")
 	c.MarkFlagRequired("output")
