@@ -92,8 +92,10 @@ func TestContainerfileBuilds(t *testing.T) {
 	goImage := b.goImage()
 	for _, arch := range []string{runtime.GOARCH, "s390x"} {
 		t.Run(arch, func(t *testing.T) {
+			b := &buildah{t, b.dir}
 			name := "localhost/vipgen:" + arch
-			b.run("build", "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
+			// buildah 1.28 does not know the builder's own platform by itself.
+			b.run("build", "--build-arg", "BUILDPLATFORM="+here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
 				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--platform", "linux/"+arch,
 				"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/root/.cache/go-build",
 				"--tag", name, top)

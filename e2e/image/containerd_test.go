@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/golden/daemon"
 )
 
 // containerd is one of the test's own, with its own images, state and socket.
@@ -18,6 +20,7 @@ type containerd struct {
 	t      *testing.T
 	socket string
 	ran    int
+	flags  []string // more of ctr run's
 }
 
 // The CRI plugin would need a network configuration; ctr does without it.
@@ -27,6 +30,8 @@ state = %q
 disabled_plugins = ["io.containerd.grpc.v1.cri"]
 [grpc]
   address = %q
+[debug]
+  level = "error"
 `
 
 func startContainerd(t *testing.T) *containerd {
@@ -50,19 +55,19 @@ func startContainerd(t *testing.T) *containerd {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	daemon := exec.Command("containerd", "--config", config)
-	daemon.Stdout, daemon.Stderr = log, log
-	if err := daemon.Start(); err != nil {
+	cmd := exec.Command("containerd", "--config", config)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make e2e-setup`", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- daemon.Wait() }()
+	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		daemon.Process.Signal(syscall.SIGTERM)
+		cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
-			daemon.Process.Kill()
+			cmd.Process.Kill()
 			t.Error("containerd did not end after a minute")
 		}
 		if t.Failed() {
@@ -141,7 +146,7 @@ func mount(from, to, mode string) string {
 // and returns what it prints.
 func (c *containerd) run(image string, mounts []string, args ...string) (string, error) {
 	c.ran++
-	all := []string{"run", "--rm", "--read-only"}
+	all := append([]string{"run", "--rm", "--read-only"}, c.flags...)
 	for _, m := range mounts {
 		all = append(all, "--mount", m)
 	}
@@ -198,19 +203,23 @@ func TestContainerd(t *testing.T) {
 		expect(image+"-as-root", []string{mount(volume, "/vipgen", "ro")}, "vipgen-agent v1.2.3-test", "/vipgen/vipgen-agent", "version")
 	}
 
-	// The daemons' own parsers: what they load at run time is there.
-	conf := t.TempDir()
-	for name, text := range map[string]string{
-		"keepalived.conf": "global_defs {\n  enable_script_security\n}\nvrrp_instance a {\n  interface lo\n  virtual_router_id 1\n  version 3\n  virtual_ipaddress {\n    192.0.2.1\n  }\n}\n",
-		"haproxy.cfg":     "defaults\n  mode tcp\n  timeout connect 1s\n  timeout client 1s\n  timeout server 1s\nfrontend f\n  bind 127.0.0.1:9445\n  default_backend b\nbackend b\n  option httpchk GET /readyz\n  server s 192.0.2.1:6443 check check-ssl verify none\n",
-	} {
-		if err := os.WriteFile(filepath.Join(conf, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	// The daemons' own parsers, with what they get on a node: what they load at run
+	// time is there. keepalived looks for the interface that it names.
+	golden, err := filepath.Abs(filepath.Join(top, "golden/cases/baremetal-usermanaged/expected/preview/master-0"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	mounts := []string{mount(conf, "/conf", "ro"), "type=tmpfs,src=tmpfs,dst=/tmp"}
-	expect(keepalived+"-as-root", mounts, "", "keepalived", "--config-test", "--use-file", "/conf/keepalived.conf")
-	expect(haproxy+"-as-root", mounts, "", "haproxy", "-c", "-f", "/conf/haproxy.cfg")
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
+	mounts := []string{mount(golden, "/conf", "ro"), "type=tmpfs,src=tmpfs,dst=/tmp"}
+	c.flags = []string{"--with-ns", "network:/run/netns/" + node.Namespace()}
+	out, err := c.run(keepalived+"-as-root", mounts, "keepalived", "--config-test", "--use-file", "/conf/keepalived.conf")
+	if err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("keepalived: %v\n%s", err, out)
+	}
+	if out, err := c.run(haproxy+"-as-root", mounts, "haproxy", "-c", "-q", "-f", "/conf/haproxy.cfg"); err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("haproxy: %v\n%s", err, out)
+	}
+	c.flags = nil
 
 	// Nothing else is in there.
 	for _, image := range []string{own.Name, keepalived, haproxy, coredns} {
