@@ -16,6 +16,13 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 DURATION ?= 5m
 SEED     ?=
 
+# The version that programs and image give; Go's own words for it if empty.
+VERSION ?=
+# For `make image`: name and tag, by default those that `vipgen images` prints,
+# and the directory to write into.
+IMAGE    ?=
+IMAGEDIR ?= bin/image
+
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
@@ -25,10 +32,10 @@ BIN   := .cache/bin
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
+.PHONY: help setup tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image test-image e2e-setup
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install the Debian packages that are missing (needs root if any is)
 	@golden/tools/setup
@@ -44,7 +51,16 @@ $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 $(BIN)/ignition: | setup
 
 build: ## Build bin/vipgen and bin/vipgen-agent, static
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/version.stamped=$(VERSION))" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+
+image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
+	go -C e2e run ./cmd/image vipgen --source .. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
+
+e2e-setup: ## Install the Debian packages that tests of images take as well (needs root if any is missing)
+	@e2e/setup
+
+test-image: e2e-setup $(BIN)/coredns ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
+	go -C e2e test -timeout 60m $(TESTFLAGS) ./image/... ./cmd/image/...
 
 test: setup tools ## Set up what is missing and run every test (needs root)
 	go test -timeout 30m $(TESTFLAGS) ./...
@@ -66,12 +82,15 @@ gofmt:
 
 vet:
 	go vet ./...
+	go -C e2e vet ./...
 
 staticcheck: $(BIN)/staticcheck
 	$(BIN)/staticcheck ./...
+	cd e2e && $(CURDIR)/$(BIN)/staticcheck ./...
 
 govulncheck: $(BIN)/govulncheck
 	@golden/tools/govulncheck/run $(BIN)/govulncheck ./...
+	@golden/tools/govulncheck/run $(BIN)/govulncheck -C e2e ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@targets=$$(go test -list '^Fuzz' ./... | \

@@ -102,6 +102,10 @@ func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images 
 	}
 }
 
+// DefaultImages are those of vipgen's table for an OpenShift version; empty means
+// the newest one known.
+func DefaultImages(version string) v1alpha1.Images { return images(v1alpha1.Images{}, version, nil) }
+
 // ImageList names images in the order in which they are listed everywhere.
 func ImageList(i v1alpha1.Images) [][2]string {
 	return [][2]string{{"agent", i.Agent}, {"keepalived", i.Keepalived}, {"haproxy", i.HAProxy}, {"coredns", i.CoreDNS}}

@@ -3,11 +3,11 @@ package agentcli
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/cmd/version"
 )
 
 func (a *app) installCommand() *cobra.Command {
@@ -43,13 +43,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  vipgen-agent version",
 		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			v := struct {
-				Version string `json:"version"`
-				Go      string `json:"go"`
-			}{Version: "unknown"}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version, v.Go = info.Main.Version, info.GoVersion
-			}
+			v := version.Read()
 			if o.value == "json" {
 				return a.printJSON(v)
 			}

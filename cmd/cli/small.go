@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/version"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -82,13 +82,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  vipgen version",
 		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			v := struct {
-				Version string `json:"version"`
-				Go      string `json:"go"`
-			}{Version: "unknown"}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version, v.Go = info.Main.Version, info.GoVersion
-			}
+			v := version.Read()
 			if o == "json" {
 				return a.printJSON(v)
 			}

@@ -15,13 +15,19 @@ type podman struct {
 	volumes []string
 	image   string
 	args    []string
+	uid     uint32
+	gid     uint32
 }
+
+// imageUser is that of vipgen's image, for commands that give none
+// (docs/image.md).
+const imageUser = 65532
 
 // errNotPodman says that a command is no `podman run` on the host's network.
 var errNotPodman = errors.New("only podman run --rm --net=host is supported")
 
 func parsePodman(words []string) (podman, error) {
-	var p podman
+	p := podman{uid: imageUser, gid: imageUser}
 	if len(words) < 2 || words[0] != "/usr/bin/podman" || words[1] != "run" {
 		return p, fmt.Errorf("%w, not %q", errNotPodman, words)
 	}
@@ -29,7 +35,7 @@ func parsePodman(words []string) (podman, error) {
 	var rm, hostNetwork bool
 	for i := 2; i < len(words); i++ {
 		word := words[i]
-		takesValue := word == "--security-opt" || word == "--authfile" || word == "--volume" || word == "--entrypoint"
+		takesValue := word == "--security-opt" || word == "--authfile" || word == "--volume" || word == "--user" || word == "--entrypoint"
 		if takesValue {
 			if i++; i == len(words) {
 				return p, fmt.Errorf("podman's %s lacks a value", word)
@@ -42,6 +48,10 @@ func parsePodman(words []string) (podman, error) {
 			hostNetwork = true
 		case word == "--volume":
 			p.volumes = append(p.volumes, words[i])
+		case word == "--user":
+			if n, err := fmt.Sscanf(words[i]+"\n", "%d:%d\n", &p.uid, &p.gid); n != 2 || err != nil {
+				return p, fmt.Errorf("podman's --user %s is not supported: expected UID:GID", words[i])
+			}
 		case word == "--entrypoint":
 			entry = words[i]
 		case takesValue: // SELinux, registries: there is neither
@@ -64,7 +74,7 @@ func (p podman) config(h *host.Host, images map[string]container.Image, id strin
 	if !ok {
 		return container.Config{}, fmt.Errorf("there is no image %q", p.image)
 	}
-	cfg := container.Config{ID: id, Image: image, Args: p.args, Capabilities: container.DefaultCapabilities()}
+	cfg := container.Config{ID: id, Image: image, Args: p.args, UID: p.uid, GID: p.gid, Capabilities: container.DefaultCapabilities()}
 	for _, v := range p.volumes {
 		m, err := mount(h, v)
 		if err != nil {

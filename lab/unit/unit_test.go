@@ -19,6 +19,8 @@ func TestParsePodman(t *testing.T) {
 	for in, want := range map[string]string{
 		"/usr/bin/podman run --rm --net=host --entrypoint /a image b":                        "",
 		"/usr/bin/podman run --rm --net=host --volume /x:/y:ro --entrypoint /a image --help": "",
+		"/usr/bin/podman run --rm --net=host --user 0:0 --entrypoint /a image b":             "",
+		"/usr/bin/podman run --rm --net=host --user root --entrypoint /a image":              "expected UID:GID",
 		"/usr/bin/podman pull image":                                             "only podman run",
 		"/usr/bin/podman run --net=host --entrypoint /a image":                   "only podman run --rm --net=host",
 		"/usr/bin/podman run --rm --net=host image":                              "with an entry point",
@@ -90,14 +92,18 @@ func TestRun(t *testing.T) {
 		}
 		return Run(ctx, h, images, "test.service")
 	}
-	out, err := run("--volume /run/made:/here --entrypoint /usr/bin/touch debian /here/file")
+	out, err := run("--user 0:0 --volume /run/made:/here --entrypoint /usr/bin/touch debian /here/file")
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := h.Read("/run/made/file"); err != nil {
 		t.Error(err)
 	}
-	out, err = run("--volume /run/made:/here:ro --entrypoint /usr/bin/touch debian /here/other")
+	out, err = run("--volume /run/made:/here --entrypoint /usr/bin/touch debian /here/other")
+	if err == nil || !strings.Contains(out, "Permission denied") {
+		t.Errorf("the image's own user: %v: %s", err, out)
+	}
+	out, err = run("--user 0:0 --volume /run/made:/here:ro --entrypoint /usr/bin/touch debian /here/other")
 	if err == nil || !strings.Contains(out, "Read-only file system") {
 		t.Errorf("a volume that is read-only: %v: %s", err, out)
 	}

@@ -1,0 +1,26 @@
+// Package version says which version of vipgen a program is.
+package version
+
+import "runtime/debug"
+
+// stamped is set where a release is built: by `make build VERSION=v1.2.3`, and
+// for images. Go itself knows the version of what `go install` built.
+var stamped string
+
+// Info is what `version` prints, also as JSON.
+type Info struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+}
+
+// Read says what is known of the running program.
+func Read() Info {
+	v := Info{Version: "unknown"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version, v.Go = info.Main.Version, info.GoVersion
+	}
+	if stamped != "" {
+		v.Version = stamped
+	}
+	return v
+}

@@ -1,0 +1,17 @@
+package version
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	defer func(old string) { stamped = old }(stamped)
+	for in, want := range map[string]bool{"v1.2.3": true, "": false} {
+		stamped = in
+		got := Read()
+		if got.Go != runtime.Version() || (got.Version == "v1.2.3") != want {
+			t.Errorf("%q: %+v", in, got)
+		}
+	}
+}

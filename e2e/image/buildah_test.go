@@ -1,0 +1,158 @@
+package image
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+)
+
+// buildah runs buildah with a storage of the test's own, as root and without
+// what a container of its own would take.
+type buildah struct {
+	t   *testing.T
+	dir string
+}
+
+func newBuildah(t *testing.T) *buildah {
+	t.Helper()
+	if _, err := exec.LookPath("buildah"); err != nil {
+		t.Fatalf("%v: run `make e2e-setup`", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("this test needs root")
+	}
+	return &buildah{t, t.TempDir()}
+}
+
+func (b *buildah) run(args ...string) string {
+	b.t.Helper()
+	cmd := exec.Command("buildah", append([]string{
+		"--root", filepath.Join(b.dir, "root"), "--runroot", filepath.Join(b.dir, "run"), "--storage-driver", "vfs",
+	}, args...)...)
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		b.t.Fatalf("buildah %s: %v\n%s\n%s", args[0], err, out, complaints.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// goImage makes the image that the Containerfile builds in: a registry would have
+// it. This one holds the Go that runs this test, and Debian's shell.
+func (b *buildah) goImage() string {
+	b.t.Helper()
+	var shell Rootfs
+	if _, err := debianPrograms(&shell, "/bin/sh"); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := shell.Add(File{Path: "/tmp", Mode: 0o777 | os.ModeDir}); err != nil {
+		b.t.Fatal(err)
+	}
+	root := filepath.Join(b.dir, "shell")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := shell.Unpack(root, epoch); err != nil {
+		b.t.Fatal(err)
+	}
+	container := b.run("from", "scratch")
+	b.run("copy", container, root, "/")
+	b.run("copy", container, goEnv(b.t, "GOROOT"), "/usr/local/go")
+	// No network: all modules are here.
+	b.run("config", "--env", "PATH=/usr/local/go/bin:/usr/bin:/bin", "--env", "GOPATH=/go", "--env", "HOME=/root", "--env", "GOPROXY=off", "--env", "GOTOOLCHAIN=local", container)
+	b.run("commit", "--quiet", container, "localhost/go:test")
+	b.run("rm", container)
+	return "localhost/go:test"
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestContainerfileBuilds runs the Containerfile with buildah, as one does who has
+// a registry, and compares the image with the one that is made without: the same
+// files, byte by byte, and the same configuration. One platform is this machine's,
+// the other is not.
+func TestContainerfileBuilds(t *testing.T) {
+	b := newBuildah(t)
+	goImage := b.goImage()
+	for _, arch := range []string{runtime.GOARCH, "s390x"} {
+		t.Run(arch, func(t *testing.T) {
+			b := &buildah{t, b.dir}
+			name := "localhost/vipgen:" + arch
+			// buildah 1.28 does not know the builder's own platform by itself.
+			b.run("build", "--build-arg", "BUILDPLATFORM="+here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
+				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--platform", "linux/"+arch,
+				"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/root/.cache/go-build",
+				"--tag", name, top)
+			dir := filepath.Join(t.TempDir(), "oci")
+			b.run("push", "--quiet", name, "oci:"+dir)
+			compare(t, only(t, dir), arch)
+		})
+	}
+}
+
+// only reads the one image of a layout.
+func only(t *testing.T, dir string) v1.Image {
+	t.Helper()
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil || len(manifest.Manifests) != 1 {
+		t.Fatal(manifest, err)
+	}
+	image, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// compare compares buildah's image with the one of that platform that was made
+// without it.
+func compare(t *testing.T, got v1.Image, arch string) {
+	t.Helper()
+	ours := vipgenImage(t)
+	n := slices.IndexFunc(ours.Contents, func(c Content) bool { return c.Platform.Architecture == arch })
+	one := *ours
+	one.Contents = ours.Contents[n : n+1]
+	_, index := open(t, &one)
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(entries(t, want), entries(t, got)); diff != "" {
+		t.Errorf("files differ (-without +with buildah):\n%s", diff)
+	}
+	config, err := got.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Architecture != arch || config.OS != "linux" || !config.Created.Equal(epoch) {
+		t.Errorf("made for %s/%s at %v", config.OS, config.Architecture, config.Created)
+	}
+	delete(config.Config.Labels, "io.buildah.version")
+	if diff := cmp.Diff(ours.Config, config.Config); diff != "" {
+		t.Errorf("configurations differ (-without +with buildah):\n%s", diff)
+	}
+}

@@ -1,0 +1,257 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// containerd is one of the test's own, with its own images, state and socket.
+type containerd struct {
+	t      *testing.T
+	socket string
+	ran    int
+	flags  []string // more of ctr run's
+}
+
+// The CRI plugin would need a network configuration; ctr does without it.
+const containerdConfig = `version = 2
+root = %q
+state = %q
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = %q
+[debug]
+  level = "error"
+`
+
+func startContainerd(t *testing.T) *containerd {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("this test needs root")
+	}
+	dir, err := os.MkdirTemp("", "containerd-") // short: a socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	c := &containerd{t: t, socket: filepath.Join(dir, "sock")}
+	config := filepath.Join(dir, "config.toml")
+	text := fmt.Sprintf(containerdConfig, filepath.Join(dir, "root"), filepath.Join(dir, "state"), c.socket)
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command("containerd", "--config", config)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: run `make e2e-setup`", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			cmd.Process.Kill()
+			t.Error("containerd did not end after a minute")
+		}
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("containerd's log:\n%s", text)
+		}
+	})
+	c.await(ended, log.Name())
+	return c
+}
+
+// await returns when containerd answers.
+func (c *containerd) await(ended <-chan error, log string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := c.try("version"); err == nil {
+			return
+		}
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log)
+			c.t.Fatalf("containerd ended: %v\n%s", err, text)
+		default:
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log)
+			c.t.Fatalf("containerd does not answer\n%s", text)
+		}
+	}
+}
+
+// try runs ctr in the namespace that kubelet's images are in.
+func (c *containerd) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", c.socket, "--namespace", "k8s.io"}, args...)...).CombinedOutput()
+	return string(out), err
+}
+
+func (c *containerd) ctr(args ...string) string {
+	c.t.Helper()
+	out, err := c.try(args...)
+	if err != nil {
+		c.t.Fatalf("ctr %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// load imports an image and returns the digest that containerd knows it by.
+func (c *containerd) load(i *Image) (digest string) {
+	c.t.Helper()
+	archive := filepath.Join(c.t.TempDir(), "image.tar")
+	want, err := i.WriteArchive(archive)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.ctr("images", "import", archive)
+	for line := range strings.Lines(c.ctr("images", "list", "name=="+i.Name)) {
+		if f := strings.Fields(line); f[0] == i.Name {
+			if f[2] != want.String() {
+				c.t.Errorf("containerd knows %s as %s, not %s", i.Name, f[2], want)
+			}
+			return f[2]
+		}
+	}
+	c.t.Fatalf("containerd has no %s", i.Name)
+	return ""
+}
+
+// mount is a directory of this machine in a container.
+func mount(from, to, mode string) string {
+	return "type=bind,src=" + from + ",dst=" + to + ",options=rbind:" + mode
+}
+
+// run runs a program in a container of an image, whose files cannot be written,
+// and returns what it prints.
+func (c *containerd) run(image string, mounts []string, args ...string) (string, error) {
+	c.ran++
+	all := append([]string{"run", "--rm", "--read-only"}, c.flags...)
+	for _, m := range mounts {
+		all = append(all, "--mount", m)
+	}
+	return c.try(append(append(all, image, fmt.Sprint("test-", c.ran)), args...)...)
+}
+
+// asRoot is the same image for the user that pods ask for: ctr 1.6 has no flag
+// for that.
+func asRoot(i *Image) *Image {
+	root := *i
+	root.Name += "-as-root"
+	root.Config.User = "0:0"
+	return &root
+}
+
+// TestContainerd has the real containerd import every image under the name that
+// manifests have, and runs what is in it.
+func TestContainerd(t *testing.T) {
+	c := startContainerd(t)
+	own := vipgenImage(t)
+	daemons := daemonImages(t)
+	for _, i := range append([]*Image{own}, daemons...) {
+		c.load(i)
+		c.load(asRoot(i))
+	}
+	keepalived, haproxy, coredns := daemons[0].Name, daemons[1].Name, daemons[2].Name
+
+	expect := func(image string, mounts []string, want string, args ...string) {
+		t.Helper()
+		out, err := c.run(image, mounts, args...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %q: %v, want %q\n%s", image, args, err, want, out)
+		}
+	}
+	// The image's own user.
+	expect(own.Name, nil, "vipgen v1.2.3-test", "vipgen", "version")
+	expect(own.Name, nil, "vipgen-agent v1.2.3-test", "/usr/bin/vipgen-agent", "version")
+	expect(keepalived, nil, "Keepalived v", "keepalived", "--version")
+	expect(haproxy, nil, "HAProxy version", "haproxy", "-v")
+	expect(coredns, nil, "CoreDNS-", "coredns", "-version")
+	examples, err := filepath.Abs(filepath.Join(top, "examples/baremetal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(own.Name, []string{mount(examples, "/cluster", "ro")}, "kind: MachineConfig", "vipgen", "render", "/cluster/install-config.yaml")
+
+	// What the init container of each pod does, and what its container then runs.
+	volume := t.TempDir()
+	if out, err := c.run(own.Name, []string{mount(volume, "/vipgen", "rw")}, "/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"); err == nil {
+		t.Errorf("the image's own user wrote into a directory of root's: %s", out)
+	}
+	expect(own.Name+"-as-root", []string{mount(volume, "/vipgen", "rw")}, "installed", "/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent")
+	for _, image := range []string{keepalived, haproxy, coredns} {
+		expect(image+"-as-root", []string{mount(volume, "/vipgen", "ro")}, "vipgen-agent v1.2.3-test", "/vipgen/vipgen-agent", "version")
+	}
+
+	// The daemons' own parsers, with what they get on a node: what they load at run
+	// time is there. keepalived looks for the interface that it names.
+	golden, err := filepath.Abs(filepath.Join(top, "golden/cases/baremetal-usermanaged/expected/preview/master-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
+	mounts := []string{mount(golden, "/conf", "ro"), "type=tmpfs,src=tmpfs,dst=/tmp"}
+	c.flags = []string{"--with-ns", "network:/run/netns/" + node.Namespace()}
+	out, err := c.run(keepalived+"-as-root", mounts, "keepalived", "--config-test", "--use-file", "/conf/keepalived.conf")
+	if err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("keepalived: %v\n%s", err, out)
+	}
+	if out, err := c.run(haproxy+"-as-root", mounts, "haproxy", "-c", "-q", "-f", "/conf/haproxy.cfg"); err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("haproxy: %v\n%s", err, out)
+	}
+	c.flags = nil
+
+	// Nothing else is in there.
+	for _, image := range []string{own.Name, keepalived, haproxy, coredns} {
+		if out, err := c.run(image, nil, "/bin/sh", "-c", "true"); err == nil || !strings.Contains(out, "no such file") {
+			t.Errorf("%s: a shell: %v\n%s", image, err, out)
+		}
+	}
+	if left := strings.Fields(c.ctr("tasks", "list", "--quiet")); len(left) > 0 {
+		t.Errorf("tasks left: %v", left)
+	}
+}
+
+// TestContainerdByDigest: a manifest that pins the image by digest finds it, where
+// it was imported as docs/image.md says.
+func TestContainerdByDigest(t *testing.T) {
+	c := startContainerd(t)
+	i := daemonImages(t)[1]
+	dir := t.TempDir()
+	pinned, err := i.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(pinned, "@")
+	archive, err := filepath.Glob(filepath.Join(dir, "*.oci.tar"))
+	if err != nil || len(archive) != 1 {
+		t.Fatal(archive, err)
+	}
+	c.ctr("images", "import", "--digests", "--base-name", name, archive[0])
+	if list := strings.Fields(c.ctr("images", "list", "--quiet")); !slices.Contains(list, pinned) {
+		t.Errorf("containerd has %v, not %s", list, pinned)
+	}
+	if out, err := c.run(pinned, nil, "haproxy", "-v"); err != nil || !strings.Contains(out, "HAProxy version") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,79 @@
+package image
+
+import (
+	"path"
+	"runtime"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// daemonConfig is that of the daemons' images. The user is none that they could
+// run as: pods say which one they need, and one that forgets to fails in tests.
+var daemonConfig = v1.Config{User: "65532:65532", Env: []string{searchPath}}
+
+// Daemons makes the images of the daemons, for tests, under the names given. The
+// agent's is vipgen's own: see Vipgen.
+func Daemons(names v1alpha1.Images, coredns string, at time.Time) ([]*Image, error) {
+	keepalived, err := Debian(names.Keepalived, at, "/usr/sbin/keepalived")
+	if err != nil {
+		return nil, err
+	}
+	haproxy, err := Debian(names.HAProxy, at, "/usr/sbin/haproxy")
+	if err != nil {
+		return nil, err
+	}
+	dns, err := CoreDNS(names.CoreDNS, coredns, at)
+	return []*Image{keepalived, haproxy, dns}, err
+}
+
+// Debian makes an image for tests from programs of installed Debian packages, for
+// this machine's platform. Programs are paths on this machine and in the image.
+// It stands for an image of OpenShift's that cannot be had without a registry:
+// the same daemon, and less around it, not even a shell.
+func Debian(name string, at time.Time, programs ...string) (*Image, error) {
+	c := Content{Platform: here()}
+	components, err := debianPrograms(&c.Rootfs, programs...)
+	if err != nil {
+		return nil, err
+	}
+	title := path.Base(programs[0])
+	if err := c.addBill(title, "", bomPath(title), components, at); err != nil {
+		return nil, err
+	}
+	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
+}
+
+// CoreDNS makes an image for tests with a coredns that was built on this machine,
+// where OpenShift's image has it, and Debian's C library if it was built with cgo.
+func CoreDNS(name, program string, at time.Time) (*Image, error) {
+	const inside = "/usr/bin/coredns"
+	c := Content{Platform: here()}
+	if err := c.Rootfs.Add(File{Path: inside, Mode: 0o755, Source: program}); err != nil {
+		return nil, err
+	}
+	unknown := func(string) string { return "" }
+	components, err := goComponents(map[string]string{inside: program}, "", unknown)
+	if err != nil {
+		return nil, err
+	}
+	needed, err := libraries(program)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := debianFiles(&c.Rootfs, needed...)
+	if err != nil {
+		return nil, err
+	}
+	components = append(components, packages...)
+	if err := c.addBill("coredns", "", bomPath("coredns"), components, at); err != nil {
+		return nil, err
+	}
+	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
+}
+
+func here() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
+
+func bomPath(name string) string { return path.Join("/usr/share/doc", name, "sbom.spdx.json") }

@@ -1,0 +1,215 @@
+package image
+
+import (
+	"debug/elf"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390}
+
+// TestVipgenImage looks at the archive of vipgen's image as a registry would.
+func TestVipgenImage(t *testing.T) {
+	i := vipgenImage(t)
+	_, index := open(t, i)
+	if err := validate.Index(index); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(manifest.Annotations, i.Config.Labels) {
+		t.Errorf("annotations %v", manifest.Annotations)
+	}
+	if len(manifest.Manifests) != 4 {
+		t.Fatalf("%d platforms", len(manifest.Manifests))
+	}
+	for n, d := range manifest.Manifests {
+		t.Run(d.Platform.String(), func(t *testing.T) {
+			image, err := index.Image(d.Digest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkConfig(t, image, i.Config, *d.Platform)
+			checkFiles(t, image, &i.Contents[n])
+		})
+	}
+}
+
+func checkConfig(t *testing.T, image v1.Image, want v1.Config, p v1.Platform) {
+	t.Helper()
+	c, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.OS != p.OS || c.Architecture != p.Architecture || !c.Created.Equal(epoch) {
+		t.Errorf("made for %s/%s at %v", c.OS, c.Architecture, c.Created)
+	}
+	if diff := cmp.Diff(want, c.Config); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func checkFiles(t *testing.T, image v1.Image, c *Content) {
+	t.Helper()
+	got := entries(t, image)
+	for path, e := range got {
+		if e.UID != 0 || e.GID != 0 || !e.At.Equal(epoch) || e.Mode&0o022 != 0 {
+			t.Errorf("%s: %+v", path, e)
+		}
+		if !strings.HasPrefix(path, "/licenses") && !slices.Contains([]string{
+			"/usr", "/usr/bin", "/usr/bin/vipgen", "/usr/bin/vipgen-agent",
+			"/usr/share", "/usr/share/doc", "/usr/share/doc/vipgen", "/usr/share/doc/vipgen/sbom.spdx.json",
+		}, path) {
+			t.Errorf("%s is not needed", path)
+		}
+	}
+	if got["/licenses/github.com/vipgen/vipgen/LICENSE"].Size == 0 {
+		t.Error("no licence")
+	}
+	for _, name := range programs {
+		f := c.Rootfs.files["/usr/bin/"+name]
+		if got[f.Path].Mode != 0o755 {
+			t.Errorf("%s: %+v", name, got[f.Path])
+		}
+		program, err := elf.Open(f.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		if program.Machine != machines[c.Platform.Architecture] {
+			t.Errorf("%s is for %v", name, program.Machine)
+		}
+		if needed, err := program.ImportedLibraries(); len(needed) > 0 || err != nil {
+			t.Errorf("%s needs %v, %v", name, needed, err)
+		}
+	}
+}
+
+// TestProgramsSayVersion runs the image's programs for this machine.
+func TestProgramsSayVersion(t *testing.T) {
+	for _, c := range vipgenImage(t).Contents {
+		if c.Platform.Architecture != runtime.GOARCH {
+			continue
+		}
+		for _, name := range programs {
+			out, err := exec.Command(c.Rootfs.files["/usr/bin/"+name].Source, "version").Output()
+			if err != nil || !strings.HasPrefix(string(out), name+" v1.2.3-test (go") {
+				t.Errorf("%s version: %q, %v", name, out, err)
+			}
+		}
+	}
+}
+
+// TestDaemonImages: the daemons, what they load, licences, and no shell.
+func TestDaemonImages(t *testing.T) {
+	want := []string{"/usr/sbin/keepalived", "/usr/sbin/haproxy", "/usr/bin/coredns"}
+	for n, i := range daemonImages(t) {
+		again := daemonImages(t)[n]
+		archive, index := open(t, i)
+		if err := validate.Index(index); err != nil {
+			t.Fatal(err)
+		}
+		other, _ := open(t, again)
+		if a, b := fileSum(t, archive), fileSum(t, other); a != b {
+			t.Errorf("%s: the second one differs", i.Name)
+		}
+		files := i.Contents[0].Rootfs.files
+		if _, ok := files[want[n]]; !ok {
+			t.Errorf("%s has no %s", i.Name, want[n])
+		}
+		for path := range files {
+			if base := filepath.Base(path); base == "sh" || base == "bash" || base == "dash" || base == "passwd" {
+				t.Errorf("%s has %s", i.Name, path)
+			}
+		}
+	}
+}
+
+func fileSum(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return sumOf(t, f)
+}
+
+func TestTime(t *testing.T) {
+	i, err := Debian("registry.example.com/x:1", time.Unix(1_000_000_000, 0), "/usr/sbin/haproxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, index := open(t, i)
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, e := range entries(t, image) {
+		if e.At.Unix() != 1_000_000_000 {
+			t.Errorf("%s: %v", path, e.At)
+		}
+	}
+	if c, err := image.ConfigFile(); err != nil || c.Created.Unix() != 1_000_000_000 {
+		t.Errorf("%v, %v", c.Created, err)
+	}
+}
+
+func TestBadNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"vipgen":                     "whole name",
+		"registry.example.com/x":     "no tag",
+		"registry.example.com/X:1":   "lowercase",
+		"registry.example.com/x@abc": "whole name",
+	} {
+		dir := t.TempDir()
+		_, err := (&Image{Name: name}).WriteArchive(filepath.Join(dir, "a.tar"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+		if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+			t.Errorf("%s left %v, %v", name, left, err)
+		}
+	}
+}
+
+func TestBadVersion(t *testing.T) {
+	for _, v := range []string{"", "-v", "a b", `x" -X y=z`} {
+		if err := (Source{top, v}).build(t.Context(), Platforms()[0], t.TempDir()); err == nil || !strings.Contains(err.Error(), "such as v1.2.3") {
+			t.Errorf("version %q: %v", v, err)
+		}
+	}
+}
+
+// TestForeignFile: only what a package has may be in an image of packages.
+func TestForeignFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(name, []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var r Rootfs
+	if _, err := debianFiles(&r, name); err == nil || !strings.Contains(err.Error(), "from no Debian package") {
+		t.Error(err)
+	}
+	p := debianPackage{Component: Component{Name: "x"}, sums: map[string]string{name: "0"}}
+	if err := p.check(name); err == nil || !strings.Contains(err.Error(), "apt-get install --reinstall x") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,41 @@
+package image
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// TestMirror copies an archive to a registry, as docs/image.md says, and has
+// containerd pull it by the digest that it had from the start. The registry is the
+// library's own, on loopback.
+func TestMirror(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+
+	dir := t.TempDir()
+	i := vipgenImage(t)
+	pinned, err := i.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := exec.Command("skopeo", "--insecure-policy", "copy", "--all", "--preserve-digests", "--dest-tls-verify=false",
+		"oci-archive:"+filepath.Join(dir, "vipgen-agent.oci.tar"), "docker://"+host+"/vipgen/vipgen-agent:v1alpha1")
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Fatalf("%v: run `make e2e-setup`\n%s", err, out)
+	}
+	_, digest, _ := strings.Cut(pinned, "@")
+	c := startContainerd(t)
+	name := host + "/vipgen/vipgen-agent@" + digest
+	c.ctr("images", "pull", "--plain-http", name)
+	if out, err := c.run(name, nil, "vipgen", "version"); err != nil || !strings.Contains(out, "v1.2.3-test") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

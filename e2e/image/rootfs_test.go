@@ -1,0 +1,125 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRootfsAdd(t *testing.T) {
+	file := func(path string) File { return File{Path: path, Mode: 0o644, Data: []byte("a")} }
+	for name, c := range map[string]struct {
+		add  []File
+		want string // part of the error
+	}{
+		"twice":         {[]File{file("/a/b"), file("/a/b")}, ""},
+		"two":           {[]File{file("/a/b"), file("/a/c")}, ""},
+		"different":     {[]File{file("/a"), {Path: "/a", Mode: 0o755}}, "differs"},
+		"relative":      {[]File{file("a")}, "no clean absolute path"},
+		"not clean":     {[]File{file("/a/../b")}, "no clean absolute path"},
+		"root":          {[]File{file("/")}, "no clean absolute path"},
+		"below a file":  {[]File{file("/a"), file("/a/b")}, "/a is no directory"},
+		"device":        {[]File{{Path: "/a", Mode: fs.ModeDevice}}, "only plain files"},
+		"set user ID":   {[]File{{Path: "/a", Mode: fs.ModeSetuid | 0o755}}, "only plain files"},
+		"over a folder": {[]File{file("/a/b"), file("/a")}, "differs"},
+	} {
+		var r Rootfs
+		var err error
+		for _, f := range c.add {
+			if err = r.Add(f); err != nil {
+				break
+			}
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func sample(t *testing.T) *Rootfs {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(source, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var r Rootfs
+	for _, f := range []File{
+		{Path: "/usr/bin/x", Mode: 0o755, Source: source},
+		{Path: "/usr/bin-x", Mode: 0o644, Data: []byte("data")},
+		{Path: "/bin", Mode: fs.ModeSymlink | 0o777, Link: "usr/bin"},
+		{Path: "/tmp", Mode: fs.ModeDir | 0o700},
+	} {
+		if err := r.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &r
+}
+
+func TestRootfsTar(t *testing.T) {
+	at := time.Unix(1_000_000_000, 0)
+	var out bytes.Buffer
+	if err := sample(t).Tar(&out, at); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for from := tar.NewReader(&out); ; {
+		h, err := from.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || !h.ModTime.Equal(at) {
+			t.Errorf("%s: %+v", h.Name, h)
+		}
+		got = append(got, h.FileInfo().Mode().String()+" "+h.Name+" "+h.Linkname+string(data))
+	}
+	want := []string{
+		"Lrwxrwxrwx bin usr/bin", "drwx------ tmp/ ", "drwxr-xr-x usr/ ",
+		"drwxr-xr-x usr/bin/ ", "-rw-r--r-- usr/bin-x data", "-rwxr-xr-x usr/bin/x program",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestRootfsUnpack(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	at := time.Unix(1_000_000_000, 0)
+	dir := t.TempDir()
+	r := sample(t)
+	if err := r.Unpack(dir, at); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Files() {
+		info, err := os.Lstat(filepath.Join(dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != f.Mode {
+			t.Errorf("%s: %v, want %v", f.Path, info.Mode(), f.Mode)
+		}
+		if f.Mode&fs.ModeSymlink == 0 && !info.ModTime().Equal(at) {
+			t.Errorf("%s: %v, want %v", f.Path, info.ModTime(), at)
+		}
+	}
+	if target, err := os.Readlink(filepath.Join(dir, "bin")); target != "usr/bin" {
+		t.Errorf("bin leads to %q, %v", target, err)
+	}
+	if err := r.Unpack(dir, at); err == nil {
+		t.Error("no complaint about a directory that is not empty")
+	}
+}

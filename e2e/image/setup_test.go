@@ -1,0 +1,165 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+
+	"github.com/vipgen/vipgen/render"
+)
+
+const top = "../.." // of the checkout
+
+var epoch = time.Unix(0, 0)
+
+// scratch lasts as long as all tests: images take their files from it.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "vipgen-image-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// built is vipgen's own image of this checkout on all platforms, built once.
+var built = sync.OnceValues(func() (*Image, error) {
+	return Vipgen(context.Background(), Source{top, "v1.2.3-test"}, render.DefaultImages("").Agent, Platforms(), epoch, scratch)
+})
+
+func vipgenImage(t *testing.T) *Image {
+	t.Helper()
+	i, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// daemonImages are those of keepalived, HAProxy and CoreDNS.
+func daemonImages(t *testing.T) []*Image {
+	t.Helper()
+	list, err := Daemons(render.DefaultImages(""), filepath.Join(top, ".cache/bin/coredns"), epoch)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%v: run `make setup tools e2e-setup`", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// open writes an image's archive and reads the index in it back.
+func open(t *testing.T, i *Image) (archive string, index v1.ImageIndex) {
+	t.Helper()
+	dir := t.TempDir()
+	archive = filepath.Join(dir, "image.tar")
+	digest, err := i.WriteArchive(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "layout")
+	untar(t, archive, to)
+	all, err := layout.ImageIndexFromPath(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if index, err = all.ImageIndex(digest); err != nil {
+		t.Fatal(err)
+	}
+	return archive, index
+}
+
+func untar(t *testing.T, archive, dir string) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for from := tar.NewReader(f); ; {
+		h, err := from.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(name, 0o755)
+		} else {
+			err = writeFile(name, from)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeFile(name string, from io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(f, from)
+	return err
+}
+
+// entry is what a test compares of a file in an image.
+type entry struct {
+	Type     byte
+	Mode     int64
+	UID, GID int
+	Link     string
+	Size     int64
+	Sum      string
+	At       time.Time
+}
+
+// entries are those of an image's file system, all layers together, by path.
+func entries(t *testing.T, i v1.Image) map[string]entry {
+	t.Helper()
+	out := map[string]entry{}
+	stream := mutate.Extract(i)
+	defer stream.Close()
+	for from := tar.NewReader(stream); ; {
+		h, err := from.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["/"+strings.Trim(h.Name, "/")] = entry{h.Typeflag, h.Mode & 0o7777, h.Uid, h.Gid, h.Linkname, h.Size, sumOf(t, from), h.ModTime.UTC()}
+	}
+}
+
+func sumOf(t *testing.T, from io.Reader) string {
+	t.Helper()
+	h := sha256.New()
+	if _, err := io.Copy(h, from); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

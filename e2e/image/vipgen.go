@@ -1,0 +1,154 @@
+package image
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Platforms are those that OpenShift runs on.
+func Platforms() []v1.Platform {
+	var out []v1.Platform
+	for _, arch := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
+		out = append(out, v1.Platform{OS: "linux", Architecture: arch})
+	}
+	return out
+}
+
+// Supported says whether vipgen's image is made for a platform.
+func Supported(p v1.Platform) bool {
+	return slices.ContainsFunc(Platforms(), func(q v1.Platform) bool { return q.Equals(p) })
+}
+
+// searchPath is where programs are looked up: the agent starts daemons by name.
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Places in vipgen's image. The programs' is fixed by the pods and units.
+const (
+	programDir = "/usr/bin"
+	licenseDir = "/licenses"
+)
+
+// vipgenConfig says how vipgen's own image runs, where nothing else is said. The
+// Containerfile says the same, which a test makes sure of. Pods and units of nodes
+// give the command and the user (root) themselves.
+func vipgenConfig(version string) v1.Config {
+	labels := map[string]string{
+		"org.opencontainers.image.title":         "vipgen",
+		"org.opencontainers.image.description":   "Virtual IPs, API load balancing and DNS for on-premises clusters: vipgen, and vipgen-agent for their nodes",
+		"org.opencontainers.image.licenses":      ownLicense,
+		"org.opencontainers.image.source":        "https://github.com/vipgen/vipgen",
+		"org.opencontainers.image.documentation": "https://github.com/vipgen/vipgen/blob/main/docs/image.md",
+		"org.opencontainers.image.version":       version,
+	}
+	return v1.Config{
+		User:       "65532:65532", // nobody's: distroless calls it nonroot
+		Env:        []string{searchPath},
+		Entrypoint: []string{programDir + "/vipgen"},
+		Labels:     labels,
+	}
+}
+
+// Vipgen makes vipgen's own image from a checkout. The programs are built below
+// the directory work, and have to stay there until the image is written.
+func Vipgen(ctx context.Context, s Source, name string, platforms []v1.Platform, at time.Time, work string) (*Image, error) {
+	i := &Image{Name: name, Config: vipgenConfig(s.Version), Time: at}
+	for _, p := range platforms {
+		c, err := VipgenContent(ctx, s, p, at, work)
+		if err != nil {
+			return nil, err
+		}
+		i.Contents = append(i.Contents, *c)
+	}
+	return i, nil
+}
+
+// VipgenContent makes what vipgen's image has on one platform.
+func VipgenContent(ctx context.Context, s Source, p v1.Platform, at time.Time, work string) (*Content, error) {
+	dir := filepath.Join(work, p.OS+"-"+p.Architecture)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := s.build(ctx, p, dir); err != nil {
+		return nil, err
+	}
+	c := &Content{Platform: p}
+	files := map[string]string{}
+	for _, name := range programs {
+		file := filepath.Join(dir, name)
+		if err := checkStatic(file); err != nil {
+			return nil, err
+		}
+		files[path.Join(programDir, name)] = file
+		if err := c.Rootfs.Add(File{Path: path.Join(programDir, name), Mode: 0o755, Source: file}); err != nil {
+			return nil, err
+		}
+	}
+	known, err := s.licenses(ctx, &c.Rootfs, files)
+	if err != nil {
+		return nil, err
+	}
+	known[modulePath] = ownLicense
+	components, err := goComponents(files, s.Version, func(module string) string { return known[module] })
+	if err != nil {
+		return nil, err
+	}
+	return c, c.addBill("vipgen", s.Version, bomPath("vipgen"), components, at)
+}
+
+// licenses adds those of the programs' modules and of Go itself to the image.
+func (s Source) licenses(ctx context.Context, r *Rootfs, files map[string]string) (map[string]string, error) {
+	paths := map[string]bool{modulePath: true}
+	for _, file := range files {
+		_, deps, err := modules(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range deps {
+			paths[d.Path] = true
+		}
+	}
+	delete(paths, stdlib)
+	sources, err := s.moduleDirs(ctx, slices.Sorted(maps.Keys(paths)))
+	if err != nil {
+		return nil, err
+	}
+	if sources[stdlib], err = s.goRoot(ctx); err != nil {
+		return nil, err
+	}
+	return licenses(r, licenseDir, sources)
+}
+
+// addBill makes the bill of materials and puts it into the image.
+func (c *Content) addBill(name, version, at string, components []Component, made time.Time) error {
+	text, err := bill(name, version, c.Platform, &c.Rootfs, components, made)
+	if err != nil {
+		return err
+	}
+	c.SBOM = text
+	return c.Rootfs.Add(File{Path: at, Mode: 0o644, Data: text})
+}
+
+// checkStatic refuses a program that needs a loader: there is none in the image.
+func checkStatic(file string) error {
+	f, err := elf.Open(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New(file + " is not static; build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
+}
