@@ -7,6 +7,11 @@ import "time"
 // configurations are applied every 3 s.
 const arrivalTime = 7 * time.Second
 
+// strangerTime is for how much longer a node waits, at most, for a holder that
+// does not know it. A holder that was cut off when the node came learns of it as
+// soon as it reads from an API server again, within six seconds (agent/nodes).
+const strangerTime = 10 * time.Second
+
 // arrival keeps a node out until the others know it. In unicast mode the holder
 // sends its adverts to its peers alone, so that a node which came sooner would
 // hear nothing and hold the VIP beside it.
@@ -23,7 +28,9 @@ func (a *arrival) again() { a.known, a.listed = false, false }
 // listed is out for another reason, and arrives when it is. An agent that just
 // started has not read the list yet, which is no reason to forget that the others
 // know this node; one that was listed and is not any more has to arrive again.
-func (a *arrival) wait(now time.Time, unregistered bool) time.Duration {
+// stranger is asked in the end whether somebody who does not know the node holds a
+// VIP.
+func (a *arrival) wait(now time.Time, unregistered bool, stranger func() bool) time.Duration {
 	before := a.listed
 	a.listed = !unregistered
 	switch {
@@ -35,7 +42,11 @@ func (a *arrival) wait(now time.Time, unregistered bool) time.Duration {
 	case !before:
 		a.since = now
 	}
-	left := max(arrivalTime-now.Sub(a.since), 0)
+	passed := now.Sub(a.since)
+	left := max(arrivalTime-passed, 0)
+	if left == 0 && passed < arrivalTime+strangerTime && stranger() {
+		left = time.Second
+	}
 	a.known = left == 0
 	return left
 }

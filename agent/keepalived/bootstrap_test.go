@@ -60,24 +60,31 @@ func TestArrival(t *testing.T) {
 		unregistered bool
 		want         time.Duration
 	}
+	strangers := func(until time.Duration) func(time.Duration) bool {
+		return func(at time.Duration) bool { return at < until }
+	}
 	s := time.Second
 	tests := []struct {
-		name  string
-		known bool
-		steps []step
+		name     string
+		known    bool
+		stranger func(time.Duration) bool
+		steps    []step
 	}{
-		{"new", false, []step{{0, true, 0}, {1 * s, false, 7 * s}, {4 * s, false, 4 * s}, {8 * s, false, 0}, {9 * s, false, 0}}},
-		{"new, listed before the agent started", false, []step{{0, false, 7 * s}, {7 * s, false, 0}}},
-		{"known, the list not read yet", true, []step{{0, true, 0}, {1 * s, false, 0}}},
-		{"known, removed and back", true, []step{{0, false, 0}, {1 * s, true, 0}, {2 * s, true, 0}, {3 * s, false, 7 * s}, {10 * s, false, 0}}},
-		{"removed while it waits", false, []step{{0, false, 7 * s}, {5 * s, true, 0}, {6 * s, false, 7 * s}}},
+		{"new", false, strangers(0), []step{{0, true, 0}, {1 * s, false, 7 * s}, {4 * s, false, 4 * s}, {8 * s, false, 0}, {9 * s, false, 0}}},
+		{"new, listed before the agent started", false, strangers(0), []step{{0, false, 7 * s}, {7 * s, false, 0}}},
+		{"known, the list not read yet", true, strangers(0), []step{{0, true, 0}, {1 * s, false, 0}}},
+		{"known, removed and back", true, strangers(0), []step{{0, false, 0}, {1 * s, true, 0}, {2 * s, true, 0}, {3 * s, false, 7 * s}, {10 * s, false, 0}}},
+		{"removed while it waits", false, strangers(0), []step{{0, false, 7 * s}, {5 * s, true, 0}, {6 * s, false, 7 * s}}},
+		{"the holder learns of it", false, strangers(9 * s), []step{{0, false, 7 * s}, {7 * s, false, 1 * s}, {8 * s, false, 1 * s}, {9 * s, false, 0}, {10 * s, false, 0}}},
+		{"the holder never does", false, strangers(time.Hour), []step{{0, false, 7 * s}, {16 * s, false, 1 * s}, {17 * s, false, 0}}},
+		{"known, the holder does not", true, strangers(time.Hour), []step{{0, false, 0}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := arrival{known: tt.known}
 			began := time.Now()
 			for _, step := range tt.steps {
-				if got := a.wait(began.Add(step.at), step.unregistered); got != step.want {
+				if got := a.wait(began.Add(step.at), step.unregistered, func() bool { return tt.stranger(step.at) }); got != step.want {
 					t.Fatalf("after %v: %v, want %v", step.at, got, step.want)
 				}
 			}

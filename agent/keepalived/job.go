@@ -76,6 +76,7 @@ type Job struct {
 	keeping  trouble.Trouble
 	cleaning trouble.Trouble
 	bounding trouble.Trouble
+	hearing  trouble.Trouble
 
 	mu   sync.Mutex
 	now  *decision // nil before the first
@@ -295,7 +296,8 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 		// to send their adverts there.
 		j.arrival.again()
 	}
-	wait, why := j.arrival.wait(now, f.Node.Unregistered), "the other nodes are still getting to know this one"
+	stranger := func() bool { return j.strange(d.conf.Instances) }
+	wait, why := j.arrival.wait(now, f.Node.Unregistered, stranger), "the other nodes are still getting to know this one"
 	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
 		wait, why = w, "the cluster lists this node at an address that it does not have"
 		j.arrival.again()
@@ -304,6 +306,17 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 		d.sit(why)
 		time.AfterFunc(wait, j.loop.Trigger)
 	}
+}
+
+// strange says whether a node that does not know this one holds a VIP of the
+// instances. keepalived does not run.
+func (j *Job) strange(instances []keepalived.Instance) bool {
+	vips, err := unheard(instances)
+	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	if len(vips) > 0 {
+		j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
+	}
+	return len(vips) > 0
 }
 
 // render gives keepalived.conf as it was decided last.

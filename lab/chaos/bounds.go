@@ -40,8 +40,9 @@ type Bounds struct {
 
 // What of the agent and of the lab has no setting to take it from.
 const (
-	// arrival is agent/keepalived's arrivalTime.
-	arrival = 7 * time.Second
+	// arrival and stranger are agent/keepalived's arrivalTime and strangerTime.
+	arrival  = 7 * time.Second
+	stranger = 10 * time.Second
 	// nodesPace is how often agent/nodes hands changes on.
 	nodesPace = 3 * time.Second
 	// daemonBackOff is the longest wait of agent/supervise between two starts.
@@ -61,7 +62,7 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 // NewBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
-	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival}
+	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival + stranger}
 	for _, c := range health.Checks(spec, v1alpha1.RoleMaster, nil) {
 		if c.Name == health.FactHAProxy {
 			b.Refused = c.Interval + time.Duration(c.Fall-1)*c.Confirm
@@ -75,7 +76,7 @@ func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
 	b.Apply = nodesPace + apply.DefaultTiming.MinInterval + apply.DefaultTiming.MaxDelay
-	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + b.Arrive
+	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + arrival
 	return b, b.haproxy(haproxy.Template)
 }
 

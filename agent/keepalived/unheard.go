@@ -1,0 +1,127 @@
+package keepalived
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// listenTime is how long a holder has for its adverts: as many as make a backup
+// take over, and one more, and time for the link to say whose a VIP is.
+func listenTime(i keepalived.Instance) time.Duration {
+	seconds, err := strconv.ParseFloat(i.AdvertInterval, 64)
+	if err != nil {
+		seconds = 1
+	}
+	return max(5*time.Duration(seconds*float64(time.Second)), 500*time.Millisecond)
+}
+
+// unheard gives the VIPs of unicast instances that another node answers for on
+// the link while no advert of theirs comes here: their holder does not know this
+// node, which would take them beside it. That takes as long as the holder has for
+// its adverts, and no longer than an advert where they come. The error says that
+// it could not be found out.
+func unheard(instances []keepalived.Instance) (vips []netip.Addr, err error) {
+	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
+	heard := make([]bool, len(instances))
+	var all sync.WaitGroup
+	for n, i := range instances {
+		c, e := listenFor(i)
+		if e != nil {
+			err = errors.Join(err, e)
+			heard[n] = true // for all that is known
+			continue
+		}
+		defer c.Close()
+		all.Go(func() { heard[n] = hears(c, i) })
+	}
+	all.Wait()
+	for n, i := range instances {
+		if heard[n] {
+			continue
+		}
+		is, e := answered(i.Interface, i.VIP.Addr())
+		if err = errors.Join(err, e); is {
+			vips = append(vips, i.VIP.Addr())
+		}
+	}
+	return vips, err
+}
+
+// listenFor listens for the adverts of an instance, and asks the link whose its VIP
+// is.
+func listenFor(i keepalived.Instance) (*net.IPConn, error) {
+	vip := i.VIP.Addr()
+	network := "ip4:112" // RFC 9568, section 5.1.1.4
+	if vip.Is6() {
+		network = "ip6:112"
+	}
+	c, err := net.ListenIP(network, &net.IPAddr{IP: i.Source.AsSlice()})
+	if err != nil {
+		return nil, fmt.Errorf("listening for adverts at %v: %w", i.Source, err)
+	}
+	if err := forget(i.Interface, vip); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
+	}
+	greet([]netip.Addr{vip})
+	return c, nil
+}
+
+// hears says whether an advert of an instance comes in time.
+func hears(c *net.IPConn, i keepalived.Instance) bool {
+	c.SetReadDeadline(time.Now().Add(listenTime(i)))
+	for packet := make([]byte, 256); ; {
+		n, _, err := c.ReadFromIP(packet)
+		switch {
+		case err != nil: // the deadline, or an address that went meanwhile
+			return false
+		case n >= 2 && packet[0]&0xf == 1 && packet[1] == byte(i.RouterID): // type and router ID: section 5.1
+			return true
+		}
+	}
+}
+
+// forget removes what the kernel knows of whose an address is.
+func forget(link string, a netip.Addr) error {
+	l, err := netlink.LinkByName(link)
+	if err != nil {
+		return err
+	}
+	err = netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: a.AsSlice()})
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// answered says whether a host on the link has said that an address is its own.
+func answered(link string, a netip.Addr) (bool, error) {
+	l, err := netlink.LinkByName(link)
+	if err != nil {
+		return false, err
+	}
+	family := netlink.FAMILY_V4
+	if a.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	list, err := netlink.NeighList(l.Attrs().Index, family)
+	if err != nil {
+		return false, fmt.Errorf("asking whose %v is: %w", a, err)
+	}
+	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE
+	return slices.ContainsFunc(list, func(n netlink.Neigh) bool {
+		ip, _ := netip.AddrFromSlice(n.IP)
+		return ip.Unmap() == a && n.State&known != 0
+	}), nil
+}
