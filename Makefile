@@ -19,21 +19,30 @@ SEED     ?=
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
+# Those of real nodes, which take minutes to build and nothing else needs.
+E2E_TOOLS := kubelet kubectl
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
+# Kubernetes takes the version that it says of itself from its release process.
+LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
+LDFLAGS_kubectl := $(LDFLAGS_kubelet)
+
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
+.PHONY: help setup tools e2e-tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install the Debian packages that are missing (needs root if any is)
 	@golden/tools/setup
 
 tools: $(TOOLS:%=$(BIN)/%) ## Build what the tests run, at its pinned version, into .cache/bin
+
+e2e-tools: tools $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides, and install containerd
+	@golden/tools/setup containerd
 
 $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 	@mkdir -p $(BIN)
