@@ -50,6 +50,8 @@ func (m *Machine) install() error {
 	return errors.Join(
 		os.Symlink("../usr/lib/os-release", m.Path("/etc/os-release")),
 		m.Write("/etc/machine-id", fmt.Appendf(nil, "%x\n", md5.Sum([]byte(m.Name)))),
+		// What NetworkManager writes; a network without a name server.
+		m.Write("/etc/resolv.conf", nil),
 		// Ignition labels nothing where this says so.
 		m.Write("/etc/selinux/config", []byte("SELINUX=disabled\n")),
 	)
