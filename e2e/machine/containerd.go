@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -17,10 +18,18 @@ const (
 //go:embed containerd.toml
 var containerdText string
 
+// network is a configuration without plugins in place of the cluster's network: the
+// node is ready, and pods on the host's network run. Others cannot.
+const network = `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}` + "\n"
+
 // StartContainerd starts containerd and returns when it answers. The image, which
 // has to be imported, is that of the process that holds a pod's namespaces.
 func (m *Machine) StartContainerd(ctx context.Context, sandboxImage string) (*Service, error) {
-	if err := m.Write(containerdConfig, fmt.Appendf(nil, containerdText, sandboxImage)); err != nil {
+	err := errors.Join(
+		m.Write(containerdConfig, fmt.Appendf(nil, containerdText, sandboxImage)),
+		m.Write("/etc/cni/net.d/10-none.conflist", []byte(network)),
+	)
+	if err != nil {
 		return nil, err
 	}
 	s, err := m.Start("containerd", "--config", containerdConfig)

@@ -43,6 +43,9 @@ spec:
       timeoutSeconds: 30
       failureThreshold: 1
     volumeMounts: [{name: alive, mountPath: /alive}]
+  - name: plain
+    image: ` + toolsImage + `
+    command: [/bin/sleep, infinity]
   terminationGracePeriodSeconds: 1
   volumes: [{name: alive, hostPath: {path: /var/lib/alive, type: DirectoryOrCreate}}]
 `
@@ -134,6 +137,34 @@ func (n node) await(t *testing.T, what, pod, container string, ok func(corev1.Co
 
 func running(s corev1.ContainerStatus) bool { return s.State.Running != nil && s.Ready }
 
+// checkProcesses: what of a manifest's security context is in force can be read, and
+// is told from what a container has without one.
+func checkProcesses(t *testing.T, n node, alive corev1.ContainerStatus) {
+	t.Helper()
+	plain := n.await(t, "running", "alive", "plain", running)
+	for _, tt := range []struct {
+		status                         corev1.ContainerStatus
+		capable, restricted, writeable bool
+	}{{alive, false, true, false}, {plain, true, false, true}} {
+		list, err := n.Processes(containerID(tt.status))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %+v, %v", tt.status.Name, list, err)
+		}
+		p := list[0]
+		if p.Name != "sleep" || p.UID != 0 || p.NoNewPrivileges != tt.restricted || p.ReadOnlyRoot == tt.writeable {
+			t.Errorf("%s: %+v", tt.status.Name, p)
+		}
+		for _, set := range []uint64{p.Bounding, p.Permitted, p.Effective} {
+			if (set != 0) != tt.capable {
+				t.Errorf("%s has the capabilities %x", tt.status.Name, set)
+			}
+		}
+	}
+	if _, err := n.Processes("absent"); err == nil {
+		t.Error("a container that is not there has processes")
+	}
+}
+
 func config(ca *authority.Authority, i int) KubeletConfig {
 	return KubeletConfig{CA: ca, NodeIPs: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})}}
 }
@@ -157,6 +188,7 @@ func TestKubelet(t *testing.T) {
 	}
 	first, second := nodes[0], nodes[1]
 	before := first.await(t, "running", "alive", "alive", running)
+	checkProcesses(t, first, before)
 	other := second.await(t, "running", "alive", "alive", running)
 
 	if err := os.Remove(first.Path(aliveFile)); err != nil {

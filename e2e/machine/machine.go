@@ -15,17 +15,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// Machine is a node with a root, control groups and processes of its own.
+// Machine is a node with a root, control groups and processes of its own. What runs by
+// Command is on it; Exec of its Host has this machine's root.
 type Machine struct {
 	*host.Host
 	programs map[string]string
-	inside   int // the process that keeps the machine's root, as this machine numbers it
+	inside   atomic.Int64 // the process that keeps the machine's root, by its ID here; 0 without power
 }
 
 // New gives a node an operating system in an empty directory, which exists, and
@@ -63,14 +65,14 @@ func (m *Machine) PowerOn() error {
 // PowerOff ends all that runs on the machine at once, with its mounts and control
 // groups, and takes its link down. What is on its disk stays.
 func (m *Machine) PowerOff() error {
-	m.inside = 0
+	m.inside.Store(0)
 	return errors.Join(m.Host.PowerOff(), host.RemoveCgroups(m.Cgroup()))
 }
 
 // Close ends what runs on the machine. Nothing is left of it then but the directory,
 // which is the caller's, and the namespace, which is the network's.
 func (m *Machine) Close() error {
-	m.inside = 0
+	m.inside.Store(0)
 	return m.Host.Close()
 }
 
@@ -108,9 +110,11 @@ func (m *Machine) start() error {
 		err = errors.Join(err, cmd.Wait())
 		return fmt.Errorf("making its root: %w: %s", err, bytes.TrimSpace(complaint.Bytes()))
 	}
-	if m.inside, err = child(cmd.Process.Pid); err != nil {
+	inside, err := child(cmd.Process.Pid)
+	if err != nil {
 		return fmt.Errorf("making its root: %w", err)
 	}
+	m.inside.Store(int64(inside))
 	go func() {
 		io.Copy(io.Discard, stdout)
 		cmd.Wait()
@@ -133,11 +137,12 @@ const searchPath = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 // Command returns a command that will run on the machine: in its root, namespaces and
 // control groups, with an environment of its own. When ctx ends it is killed.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	enter := []string{"--target", strconv.Itoa(m.inside), "--mount", "--pid", "--net", "--uts", "--cgroup", "--",
+	inside := m.inside.Load()
+	enter := []string{"--target", strconv.FormatInt(inside, 10), "--mount", "--pid", "--net", "--uts", "--cgroup", "--",
 		"/usr/bin/sh", "-c", `cd / && exec "$@"`, "sh", name}
 	cmd := exec.CommandContext(ctx, "/bin/sh")
 	groups, err := cgroupDirs(m.Cgroup())
-	if m.inside == 0 {
+	if inside == 0 {
 		err = fmt.Errorf("%s has no power", m.Name)
 	}
 	cmd.Err = errors.Join(cmd.Err, err)
