@@ -31,7 +31,7 @@ LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
 LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
+.PHONY: help setup tools e2e-tools e2e build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
+
+e2e: e2e-tools build ## Run real kubelets on nodes in namespaces, with what is rendered (needs root)
+	go -C e2e/pods test $(TESTFLAGS) ./...
+	go -C e2e test -count 1 -timeout 60m $(TESTFLAGS) ./...
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
