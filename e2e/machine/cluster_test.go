@@ -330,7 +330,7 @@ func (n *clusterNode) awaitPods() map[string]corev1.ContainerStatus {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(250 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited for %s in vain", what)
 		}
