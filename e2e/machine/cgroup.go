@@ -55,7 +55,10 @@ func cgroupDirs(group string) ([]string, error) {
 	}
 	var dirs []string
 	for _, procs := range roots {
-		dirs = append(dirs, filepath.Join(filepath.Dir(procs), group))
+		root := filepath.Dir(procs)
+		if info, e := os.Lstat(root); e == nil && info.IsDir() { // no link to a hierarchy of several controllers
+			dirs = append(dirs, filepath.Join(root, group))
+		}
 	}
 	return dirs, err
 }

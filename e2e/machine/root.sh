@@ -6,6 +6,7 @@
 # separated by colons, and each PROGRAM of this machine is there as bin/NAME.
 set -eu
 
+# Again, in namespaces of its own.
 if [ "${1-}" != inside ]; then
 	exec unshare --cgroup --mount --propagation private bash -c "$BASH_EXECUTION_STRING" root.sh inside "$@"
 fi
