@@ -26,13 +26,19 @@ IMAGEDIR ?= bin/image
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
+# Those of real nodes, which take minutes to build and nothing else needs.
+E2E_TOOLS := kubelet kubectl
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
+# Kubernetes takes the version that it says of itself from its release process.
+LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
+LDFLAGS_kubectl := $(LDFLAGS_kubelet)
+
 .DELETE_ON_ERROR:
-.PHONY: help setup tools build test test-clock show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image test-image e2e-setup
+.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +47,8 @@ setup: ## Install the Debian packages that are missing (needs root if any is)
 	@golden/tools/setup
 
 tools: $(TOOLS:%=$(BIN)/%) ## Build what the tests run, at its pinned version, into .cache/bin
+
+e2e-tools: tools e2e-setup $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
 
 $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 	@mkdir -p $(BIN)
@@ -56,7 +64,7 @@ build: ## Build bin/vipgen and bin/vipgen-agent, static
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
 	go -C e2e run ./cmd/image vipgen --source .. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
 
-e2e-setup: ## Install the Debian packages that tests of images take as well (needs root if any is missing)
+e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
@@ -70,6 +78,10 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
+
+e2e: e2e-tools build ## Run real kubelets on nodes in namespaces, with what is rendered (needs root)
+	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
+	go -C e2e test -count 1 -timeout 60m $(TESTFLAGS) ./...
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 

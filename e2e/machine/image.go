@@ -1,0 +1,58 @@
+package machine
+
+import (
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// copied files of this machine belong to its operating system: programs look users,
+// libraries and ports up in them.
+var copied = []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/etc/protocols", "/etc/services"}
+
+// install puts into an empty root what an operating system's image brings.
+func (m *Machine) install() error {
+	for _, dir := range []string{"dev", "proc", "sys", "usr", "root", "opt", "var/tmp", "etc/selinux"} {
+		if err := m.MkdirAll("/" + dir); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(m.localDir(), "bin"), 0o755), os.Chmod(m.Path("/tmp"), 0o777|fs.ModeSticky)); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
+		target, err := os.Readlink(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil { // /bin -> usr/bin
+			err = os.Symlink(target, m.Path(dir))
+		}
+		if err != nil {
+			return fmt.Errorf("machines need a system whose %s is in /usr: %w", dir, err)
+		}
+	}
+	for _, file := range copied {
+		data, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = m.Write(file, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		os.Symlink("../usr/lib/os-release", m.Path("/etc/os-release")),
+		m.Write("/etc/machine-id", fmt.Appendf(nil, "%x\n", md5.Sum([]byte(m.Name)))),
+		// What NetworkManager writes; a network without a name server.
+		m.Write("/etc/resolv.conf", nil),
+		// Ignition labels nothing where this says so.
+		m.Write("/etc/selinux/config", []byte("SELINUX=disabled\n")),
+	)
+}

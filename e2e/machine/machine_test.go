@@ -1,0 +1,209 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// patience is how long anything may take that takes seconds on an idle machine.
+const patience = 10 * time.Minute
+
+func newNetwork(t *testing.T) *netns.Network {
+	t.Helper()
+	network, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return network
+}
+
+func newMachine(t *testing.T, network *netns.Network, name, addr string, programs map[string]string) *Machine {
+	t.Helper()
+	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(node, t.TempDir(), programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, trace := range traces(t, m) {
+			t.Errorf("%s left %s", m.Name, trace)
+		}
+	})
+	return m
+}
+
+// traces are what there is of a machine on this one, but for its directory and its
+// network namespace.
+func traces(t *testing.T, m *Machine) (out []string) {
+	t.Helper()
+	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		out = append(out, "control group "+g)
+	}
+	pids, err := exec.Command("ip", "netns", "pids", m.Namespace()).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range strings.Fields(string(pids)) {
+		out = append(out, "process "+pid)
+	}
+	tables, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		data, err := os.ReadFile(table)
+		if err == nil && strings.Contains(string(data), m.Dir()) {
+			out = append(out, "mounts, in "+table)
+		}
+	}
+	return out
+}
+
+func output(t *testing.T, m *Machine, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := m.Output(ctx, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(out, "\n")
+}
+
+func TestMachine(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 here\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	network := newNetwork(t)
+	m := newMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
+	other := newMachine(t, network, "node-1", "192.0.2.11/24", nil)
+
+	for _, tt := range []struct{ what, want string }{
+		{"hostname", "node-0"},
+		{"greet hello", "hello here"},
+		{"pwd", "/"},
+		{"ls /", "bin dev etc lib lib64 opt proc root run sbin sys tmp usr var"},
+		{"ls /usr/local /usr/local/bin", "/usr/local: bin /usr/local/bin: greet"},
+		{"cat /proc/1/comm", "bash"},
+		{"ls /sys/class/net", "eth0 lo"},
+		{"readlink /var/run", "../run"},
+		{"cat /proc/sys/vm/overcommit_memory /proc/sys/kernel/panic", "1 10"},
+		{"stat -c %F /dev/null /dev/kmsg", "character special file character special file"},
+		{"stat -c %a /tmp", "1777"},
+	} {
+		if got := strings.Join(strings.Fields(output(t, m, "sh", "-c", tt.what)), " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+	for line := range strings.Lines(output(t, m, "cat", "/proc/self/cgroup")) {
+		if _, path, _ := strings.Cut(strings.TrimSpace(line), ":/"); path != "" {
+			t.Errorf("it sees control groups of this machine: %s", line)
+		}
+	}
+	for line := range strings.Lines(output(t, m, "cat", "/proc/self/mounts")) {
+		fields := strings.Fields(line)
+		if strings.HasPrefix(fields[1], m.Dir()) || strings.HasPrefix(fields[1], "/.old") {
+			t.Errorf("it sees mounts of this machine: %s", line)
+		}
+		if fields[1] == "/usr" && !strings.HasPrefix(fields[3], "ro,") {
+			t.Errorf("this machine's /usr can be written to: %s", line)
+		}
+	}
+
+	// What it writes is in its directory, and what is written there is on it.
+	output(t, m, "sh", "-c", "echo a >/etc/a; mkdir -p /sys/fs/cgroup/pids/kubepods")
+	if err := m.Write("/etc/b", []byte("b\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.Read("/etc/a"); err != nil || string(got) != "a\n" || output(t, m, "cat", "/etc/b") != "b" {
+		t.Errorf("its files: %q, %v", got, err)
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/pids" + m.Cgroup() + "/kubepods"); err != nil {
+		t.Error(err)
+	}
+	reach(t, m, "192.0.2.11")
+
+	testPower(t, m, other)
+}
+
+// reach has a machine refused by another, at a port where nothing listens.
+func reach(t *testing.T, m *Machine, addr string) {
+	t.Helper()
+	_, err := m.Output(t.Context(), "bash", "-c", ": </dev/tcp/"+addr+"/9")
+	if err == nil || !strings.Contains(err.Error(), "Connection refused") {
+		t.Errorf("%s does not reach %s: %v", m.Name, addr, err)
+	}
+}
+
+// testPower: the power of one machine is no other's.
+func testPower(t *testing.T, m, other *Machine) {
+	daemon := m.Command(t.Context(), "sleep", "infinity")
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	output(t, m, "touch", "/run/x")
+	if err := m.PowerOff(); err != nil {
+		t.Fatal(err)
+	}
+	daemon.Wait()
+	for _, trace := range traces(t, m) {
+		t.Errorf("without power there is %s", trace)
+	}
+	if _, err := m.Output(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "has no power") {
+		t.Errorf("running a program without power: %v", err)
+	}
+	if got := output(t, other, "hostname"); got != "node-1" {
+		t.Errorf("the other machine is %q", got)
+	}
+	if err := m.PowerOn(); err != nil {
+		t.Fatal(err)
+	}
+	if got := output(t, m, "sh", "-c", "cat /etc/a; ! ls /run/x 2>&1"); !strings.HasPrefix(got, "a\nls: cannot access '/run/x'") {
+		t.Errorf("after a reboot it has %q, want what was on disk", got)
+	}
+	reach(t, other, "192.0.2.10")
+}
+
+func TestNewLeavesNothingWhenItFails(t *testing.T) {
+	node, err := newNetwork(t).AddNode("node-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	m, err := New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
+	if m != nil || err == nil || !strings.Contains(err.Error(), "making its root") {
+		t.Fatalf("%v, %v", m, err)
+	}
+	out, err := exec.Command("ip", "netns", "pids", node.Namespace()).Output()
+	if err != nil || len(out) > 0 {
+		t.Errorf("processes %s, %v", out, err)
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/pids/" + node.Namespace()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its control group: %v", err)
+	}
+}

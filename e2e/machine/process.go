@@ -1,0 +1,97 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Process is a process of a container, as this machine's /proc has it.
+type Process struct {
+	PID  int
+	Name string // as the kernel has it, 15 bytes at most
+	// Bounding, Permitted and Effective are sets of capabilities, a bit each
+	// (capabilities(7)).
+	Bounding, Permitted, Effective uint64
+	NoNewPrivileges                bool
+	UID                            int
+	// ReadOnlyRoot says that its root file system is mounted read-only.
+	ReadOnlyRoot bool
+}
+
+// Processes are those that run in a container, given by its ID, as in the status of
+// a pod without "containerd://".
+func (m *Machine) Processes(containerID string) ([]Process, error) {
+	var group string
+	err := filepath.WalkDir(filepath.Join(hierarchies, "pids", m.Cgroup()), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == containerID {
+			group = path
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err == nil && group == "" {
+		err = fmt.Errorf("no container %s runs on %s", containerID, m.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pids, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	var out []Process
+	for _, field := range strings.Fields(string(pids)) {
+		p, err := readProcess(filepath.Join("/proc", field))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// readProcess reads proc_pid_status(5) and proc_pid_mountinfo(5).
+func readProcess(dir string) (p Process, err error) {
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return p, err
+	}
+	var errs []error
+	for line := range strings.Lines(string(status)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		var err error
+		switch key {
+		case "Name":
+			p.Name = value
+		case "Pid":
+			p.PID, err = strconv.Atoi(value)
+		case "Uid":
+			p.UID, err = strconv.Atoi(strings.Fields(value)[0])
+		case "CapBnd":
+			p.Bounding, err = strconv.ParseUint(value, 16, 64)
+		case "CapPrm":
+			p.Permitted, err = strconv.ParseUint(value, 16, 64)
+		case "CapEff":
+			p.Effective, err = strconv.ParseUint(value, 16, 64)
+		case "NoNewPrivs":
+			p.NoNewPrivileges = value == "1"
+		}
+		errs = append(errs, err)
+	}
+	mounts, err := os.ReadFile(filepath.Join(dir, "mountinfo"))
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 5 && fields[4] == "/" {
+			p.ReadOnlyRoot = strings.HasPrefix(fields[5]+",", "ro,") // of the last one, which is on top
+		}
+	}
+	return p, errors.Join(append(errs, err)...)
+}

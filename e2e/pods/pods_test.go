@@ -1,0 +1,146 @@
+package pods
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Kubelet takes every rendered pod, and takes it as it is written.
+func TestKubeletTakes(t *testing.T) {
+	all := pools(t)
+	count := 0
+	for _, pool := range slices.Sorted(maps.Keys(all)) {
+		t.Run(pool, func(t *testing.T) {
+			taken, complaint := kubelet.read(t, all[pool])
+			for _, name := range slices.Sorted(maps.Keys(all[pool])) {
+				count++
+				for _, problem := range compare(t, all[pool][name], taken) {
+					t.Errorf("%s: %s", name, problem)
+				}
+			}
+			if len(taken) != len(all[pool]) {
+				t.Errorf("%d manifests became %d pods", len(all[pool]), len(taken))
+			}
+			if t.Failed() {
+				t.Logf("kubelet says:\n%s", complaint)
+			}
+		})
+	}
+	if count == 0 {
+		t.Error("no case has a pod")
+	}
+	t.Logf("%d pods of %d pools", count, len(all))
+}
+
+// compare says in what the pod that kubelet made of a manifest differs from it.
+func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
+	t.Helper()
+	var written map[string]any
+	if err := yaml.Unmarshal(manifest, &written); err != nil {
+		t.Fatal(err)
+	}
+	metadata := written["metadata"].(map[string]any)
+	metadata["name"] = fmt.Sprintf("%s-%s", metadata["name"], nodeName)
+	i := slices.IndexFunc(taken, func(p *corev1.Pod) bool { return p.Name == metadata["name"] && p.Namespace == metadata["namespace"] })
+	if i < 0 {
+		return []string{"kubelet makes no pod of it"}
+	}
+	pod := taken[i]
+	var problems []string
+	if pod.Spec.NodeName != nodeName {
+		problems = append(problems, "spec.nodeName is "+pod.Spec.NodeName)
+	}
+	// What kubelet adds by itself, at the end.
+	if n := len(pod.Spec.Tolerations); n == 0 || pod.Spec.Tolerations[n-1].Effect != corev1.TaintEffectNoExecute {
+		problems = append(problems, "it would be evicted")
+	} else {
+		pod = pod.DeepCopy()
+		pod.Spec.Tolerations = pod.Spec.Tolerations[:n-1]
+	}
+	data, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	delete(written, "apiVersion") // of the decoder's business, as is
+	delete(written, "kind")
+	return append(problems, differences("", written, got)...)
+}
+
+// differences says what of want got lacks or has otherwise. It may have more: there
+// are defaults.
+func differences(path string, want, got any) (out []string) {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := got.(map[string]any)
+		if !ok && len(want) > 0 {
+			return []string{fmt.Sprintf("%s is %v, not %v", path, got, want)}
+		}
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			out = append(out, differences(path+"."+key, want[key], fields[key])...)
+		}
+		return out
+	case []any:
+		items, _ := got.([]any)
+		if len(items) != len(want) {
+			return []string{fmt.Sprintf("%s is %v, not %v", path, got, want)}
+		}
+		for i := range want {
+			out = append(out, differences(fmt.Sprintf("%s[%d]", path, i), want[i], items[i])...)
+		}
+		return out
+	}
+	if want != got {
+		return []string{fmt.Sprintf("%s is %v, not %v", path, got, want)}
+	}
+	return nil
+}
+
+// A pod that is not right is none for kubelet, or one that the comparison finds.
+func TestKubeletRefuses(t *testing.T) {
+	good := pools(t)["baremetal-usermanaged/master"]["keepalived.yaml"]
+	tests := []struct{ name, old, new, complaint string }{
+		{"no YAML", "kind: Pod", "kind: Pod\n\tx", "couldn't parse as pod"},
+		{"no pod", "kind: Pod", "kind: Podd", "couldn't parse as pod"},
+		{"wrong type", "periodSeconds: 10", "periodSeconds: ten", "couldn't parse as pod"},
+		{"no name", "  name: keepalived\n  namespace", "  namespace", "name is needed"},
+		{"bad name", "  name: keepalived\n  namespace", "  name: keep_alived\n  namespace", "metadata.name: Invalid value"},
+		{"no image", "image: \"quay.io/openshift/origin-keepalived-ipfailover:4.22\"", "image: \"\"", "spec.containers[0].image: Required value"},
+		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", "volumeMounts[5].name: Not found"},
+		{"type of a hostPath", "type: DirectoryOrCreate", "type: Dir", "hostPath.type: Unsupported value"},
+		{"probe without a way", "exec:\n        command: [/vipgen/vipgen-agent, probe, keepalived]\n      initial", "initial", "livenessProbe: Required value"},
+		{"resource that is no figure", "cpu: 50m", "cpu: 50x", "couldn't parse as pod"},
+		{"privilege that contradicts", "allowPrivilegeEscalation: false\n      readOnlyRootFilesystem: true\n      capabilities:\n        drop: [ALL]\n        #", "allowPrivilegeEscalation: false\n      privileged: true\n      capabilities:\n        drop: [ALL]\n        #", "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"},
+		{"secret, which is not there before the API", "emptyDir: {}", "secret: {secretName: x}", "static pods may not reference secrets"},
+		{"field that kubelet does not know", "hostNetwork: true", "hostNetwerk: true", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !bytes.Contains(good, []byte(tt.old)) {
+				t.Fatalf("the pod has no %q:\n%s", tt.old, good)
+			}
+			bad := bytes.Replace(good, []byte(tt.old), []byte(tt.new), 1)
+			taken, complaint := kubelet.read(t, map[string][]byte{"keepalived.yaml": bad})
+			if tt.complaint == "" {
+				if len(taken) != 1 || len(compare(t, bad, taken)) == 0 {
+					t.Errorf("%d pods, and no difference is found", len(taken))
+				}
+				return
+			}
+			if len(taken) != 0 || !strings.Contains(complaint, tt.complaint) {
+				t.Errorf("kubelet makes %d pods of it and says %q, want %q", len(taken), complaint, tt.complaint)
+			}
+		})
+	}
+}
