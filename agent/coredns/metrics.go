@@ -30,6 +30,9 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	upstreams.Put(to, float64(len(s.Upstreams)))
 }
 
+// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+func (j *Job) Stuck() error { return j.daemon.Stuck() }
+
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {
 	if err := j.daemon.Health(); err != nil {

@@ -115,12 +115,17 @@ func (d *Daemon) Status() Status {
 	return s
 }
 
+// Stuck says that the loop that applies configurations does not turn.
+func (d *Daemon) Stuck() error {
+	d.init()
+	return d.loop.Stuck()
+}
+
 // Health says what is wrong: the daemon does not run, or the loop that applies
 // configurations does not turn. A configuration that was refused is nothing
 // wrong: the last good one runs.
 func (d *Daemon) Health() error {
-	d.init()
-	if err := d.loop.Stuck(); err != nil {
+	if err := d.Stuck(); err != nil {
 		return err
 	}
 	if d.sup.PID() == 0 {

@@ -169,14 +169,3 @@ func (j *Job) say(before *Published, now Published) {
 	}
 	j.Log.Log(context.Background(), level, what, "haproxyServes", now.Serving, "restored", now.Restored, "error", now.Why)
 }
-
-// Probe says whether the job runs, for a liveness probe. What keeps it from
-// placing the redirect is not mended by starting it again.
-func Probe(_ context.Context, dir *state.Dir) error {
-	var p Published
-	alive, err := dir.Read(StateName, &p)
-	if err == nil && !alive {
-		err = errors.New("the firewall job does not run")
-	}
-	return err
-}

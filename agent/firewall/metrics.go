@@ -37,9 +37,12 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 // stuckAfter is many times what the Keeper's interval and a transaction take.
 const stuckAfter = time.Minute
 
+// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+func (j *Job) Stuck() error { return j.pulse.Stuck("the loop that keeps the redirect", stuckAfter) }
+
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {
-	if err := j.pulse.Stuck("the loop that keeps the redirect", stuckAfter); err != nil {
+	if err := j.Stuck(); err != nil {
 		return err
 	}
 	if p := j.told.Load(); p != nil && p.Why != "" {

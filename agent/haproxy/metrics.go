@@ -32,6 +32,9 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+func (j *Job) Stuck() error { return j.daemon.Stuck() }
+
 // Health says what is wrong with the job, for /healthz. That no backend is up is
 // not: HAProxy answers, and does what can be done.
 func (j *Job) Health(ctx context.Context) error {

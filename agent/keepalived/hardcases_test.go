@@ -48,6 +48,35 @@ func TestHardCase01StaleVIP(t *testing.T) {
 	}
 }
 
+// A keepalived that is killed leaves the VIP, and the cluster has another one when
+// the next is started.
+func TestHardCase01VIPOfBefore(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(2)
+	n := c.nodes[c.holder(c.all()...)]
+	s := n.awaitState("it runs", running)
+	for _, pid := range append(workers(t, s.PID), s.PID) {
+		syscall.Kill(pid, syscall.SIGSTOP) // it removes nothing when its parent is gone
+	}
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of its processes", func() bool { return len(n.processes()) == 0 })
+	if len(n.linksWith(apiVIP)) == 0 {
+		t.Fatal("the VIP is not left: this proves nothing")
+	}
+
+	c.vip = c.host(7).Addr()
+	fresh := strings.ReplaceAll(string(c.clusterConfig(t)), apiVIP.String()+"\n", c.vip.String()+"\n")
+	for _, n := range c.nodes {
+		n.Write(v1alpha1.ClusterConfigPath, []byte(fresh))
+	}
+	n.start()
+	n.awaitState("it runs", running)
+	await(t, "the VIP of before to be removed", func() bool { return len(n.linksWith(apiVIP)) == 0 })
+	c.holder(c.all()...)
+}
+
 // A control-plane node without peers takes no part, until there is one; the
 // bootstrap may be alone.
 func TestHardCase02NoPeers(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
 	keptQueues = v1alpha1.RunDir + "/keepalived-queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/keepalived-vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -55,6 +56,7 @@ type Job struct {
 	checks  *checks
 	daemon  *child
 	queues  queues
+	placed  placed
 	applier *apply.Applier
 	loop    *apply.Loop
 	tenure  *tenure // of the bootstrap; nil elsewhere
@@ -77,6 +79,7 @@ type Job struct {
 	cleaning trouble.Trouble
 	bounding trouble.Trouble
 	hearing  trouble.Trouble
+	placing  trouble.Trouble
 
 	mu   sync.Mutex
 	now  *decision // nil before the first
@@ -142,6 +145,9 @@ func (j *Job) prepare() (err error) {
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile)}
 	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log}
 	j.queues = queues{j.below(keptQueues)}
+	if err := j.placed.open(j.below(keptVIPs)); err != nil {
+		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
+	}
 	j.dump.path = j.below(dumpFile)
 	conf := j.below(v1alpha1.KeepalivedConf)
 	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.Log)
@@ -219,6 +225,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	j.leaveOut(d.conf.Idle)
+	j.place(d)
 	if !d.takesPart() {
 		if changed = j.daemon.stop(); changed {
 			j.Log.Info("keepalived stopped")
@@ -243,6 +250,24 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
 	j.keeping.Error(j.Log, err, "the settings of VRRP in force will not be remembered", "the settings of VRRP in force are remembered again")
 	return changed, err
+}
+
+// place remembers the VIPs that keepalived is about to get, and forgets those that
+// are neither the cluster's nor on this node any more.
+func (j *Job) place(d *decision) {
+	j.mu.Lock()
+	looked, here := j.held != nil, append(d.vips(), j.held...)
+	j.mu.Unlock()
+	var vips []netip.Addr
+	for _, i := range d.conf.Instances {
+		vips = append(vips, i.VIP.Addr())
+	}
+	var err error
+	if looked {
+		err = j.placed.keep(here)
+	}
+	err = errors.Join(err, j.placed.add(vips))
+	j.placing.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 
 // leaveOut logs which VIPs are left out, and why, when that changed.
@@ -362,7 +387,7 @@ func (j *Job) clean(context.Context) error {
 	if d == nil {
 		return nil
 	}
-	err := removeVIPs(d.vips(), j.Log)
+	err := removeVIPs(j.placed.with(d.vips()), j.Log)
 	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
 	return err
 }

@@ -76,6 +76,11 @@ const stuckAfter = 30 * time.Second
 // answerTime is how long keepalived has for an answer.
 const answerTime = 3 * time.Second
 
+// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+func (j *Job) Stuck() error {
+	return errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter))
+}
+
 // Health says what is wrong with the job, for /healthz: a loop that does not
 // turn, keepalived that is wanted and does not run or does not answer. That this
 // node takes no part is nothing wrong.
@@ -84,7 +89,7 @@ func (j *Job) Health(ctx context.Context) error {
 	if s == nil {
 		return errors.New("the job has not begun")
 	}
-	if err := errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter)); err != nil {
+	if err := j.Stuck(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("waited for %v", answerTime))

@@ -36,9 +36,12 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 // although nobody reported a change.
 const stuckAfter = 2 * time.Minute
 
+// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+func (j *Job) Stuck() error { return j.pulse.Stuck("the loop that follows addresses", stuckAfter) }
+
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {
-	if err := j.pulse.Stuck("the loop that follows addresses", stuckAfter); err != nil {
+	if err := j.Stuck(); err != nil {
 		return err
 	}
 	p := j.told.Load()

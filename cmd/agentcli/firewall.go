@@ -1,8 +1,6 @@
 package agentcli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/facts"
@@ -38,8 +36,4 @@ NODE_NAME holds the name of this node.`,
 			return a.runTask(c.Context(), task{name: c.Name(), job: &firewall.Job{Source: source, State: dir, Log: a.log}, source: source})
 		},
 	}
-}
-
-func probeFirewall(ctx context.Context, dir *state.Dir, _ string) error {
-	return firewall.Probe(ctx, dir)
 }

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"context"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/firewall"
@@ -44,6 +45,12 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	if errOut, code := s.probe(); code != exitOK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
+	s.tell(syscall.SIGSTOP)
+	if errOut, code := s.probe(); code != exitFinding || !strings.Contains(errOut, "the firewall job does not answer") {
+		t.Errorf("liveness probe of a job that stands still: %d: %s", code, errOut)
+	}
+	s.tell(syscall.SIGCONT)
+	s.await("the liveness probe", func() bool { _, code := s.probe(); return code == exitOK })
 	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}

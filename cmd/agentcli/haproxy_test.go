@@ -78,8 +78,8 @@ func (b balancer) dial() (c net.Conn, err error) {
 	return c, err
 }
 
-// alive says what is wrong with a connection; nil if bytes come back.
-func alive(c net.Conn) error {
+// echoes says what is wrong with a connection; nil if bytes come back.
+func echoes(c net.Conn) error {
 	c.SetDeadline(time.Now().Add(waitTime))
 	if _, err := c.Write([]byte("ping")); err != nil {
 		return err
@@ -107,7 +107,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 		}
 		defer c.Close()
 		open = append(open, c)
-		if err := alive(c); err != nil {
+		if err := echoes(c); err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 				}
 				c, err := b.dial()
 				if err == nil {
-					err = alive(c)
+					err = echoes(c)
 					c.Close()
 				}
 				if err != nil {
@@ -144,7 +144,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	for i, c := range open {
-		if err := alive(c); err != nil {
+		if err := echoes(c); err != nil {
 			t.Fatalf("connection %d from before the reloads: %v", i, err)
 		}
 	}
@@ -229,12 +229,12 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := alive(c); err != nil {
+	if err := echoes(c); err != nil {
 		t.Fatal(err)
 	}
 	b.tell(syscall.SIGTERM)
 	b.awaitState("not serving", func(s haproxy.State) bool { return !s.Serving })
-	if err := alive(c); err != nil {
+	if err := echoes(c); err != nil {
 		t.Errorf("cut while it is being stopped: %v", err)
 	}
 	c.Close()

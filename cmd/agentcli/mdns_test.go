@@ -256,7 +256,7 @@ func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	p.tell(syscall.SIGSTOP)
 	p.await("a probe that gets no answer", func() bool {
 		errOut, code := p.probe()
-		return code == exitFinding && strings.Contains(errOut, "no answer")
+		return code == exitFinding && strings.Contains(errOut, "the mdns job does not answer")
 	})
 	p.tell(syscall.SIGCONT)
 	if errOut, code := p.probe(); code != exitOK {

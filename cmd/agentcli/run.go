@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vipgen/vipgen/agent/alive"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/loglevel"
@@ -20,6 +21,8 @@ type job interface {
 	prometheus.Collector
 	// Run runs the job until ctx ends.
 	Run(ctx context.Context) error
+	// Stuck says which of its loops does not turn any more; nil if all do.
+	Stuck() error
 	// Health says what is wrong with the job, nil if it works as it should.
 	Health(ctx context.Context) error
 }
@@ -54,6 +57,7 @@ func (a *app) runTask(ctx context.Context, t task) error {
 			a.log.Warn("the log level stays as it is", "error", err)
 		}
 	})
+	all.Go(func() { alive.Answer(beside, a.below(v1alpha1.RunDir), t.name, t.job.Stuck, a.log) })
 	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Log: a.log}
 	all.Go(func() { server.Run(beside) })
 	return t.job.Run(ctx)

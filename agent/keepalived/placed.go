@@ -1,0 +1,72 @@
+package keepalived
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/vipgen/vipgen/agent/atomicfile"
+)
+
+// placed remembers the VIPs that a keepalived of this node may have put on an
+// interface, over restarts of the container and until the node boots. One that is
+// killed leaves its VIPs (hard case 1), and by the next start the cluster may have
+// others: nobody else would remove those.
+type placed struct {
+	path string
+
+	mu   sync.Mutex
+	vips []netip.Addr
+}
+
+// open reads what an earlier process left; what cannot be read says nothing.
+func (p *placed) open(path string) error {
+	p.path = path
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return json.Unmarshal(data, &p.vips)
+}
+
+// add notes VIPs before keepalived gets to know them.
+func (p *placed) add(vips []netip.Addr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.set(append(slices.Clone(p.vips), vips...))
+}
+
+// keep forgets VIPs but for some.
+func (p *placed) keep(vips []netip.Addr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.set(slices.DeleteFunc(slices.Clone(p.vips), func(a netip.Addr) bool { return !slices.Contains(vips, a) }))
+}
+
+func (p *placed) set(vips []netip.Addr) error {
+	slices.SortFunc(vips, netip.Addr.Compare)
+	if vips = slices.Compact(vips); slices.Equal(vips, p.vips) {
+		return nil
+	}
+	p.vips = vips
+	data, err := json.Marshal(vips)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(p.path, append(data, '\n'), 0o644)
+	return err
+}
+
+// with are those VIPs, and the ones of a configuration.
+func (p *placed) with(vips []netip.Addr) []netip.Addr {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(slices.Clone(p.vips), vips...)
+}
