@@ -95,7 +95,7 @@ func TestContainerfileBuilds(t *testing.T) {
 			b := &buildah{t, b.dir}
 			name := "localhost/vipgen:" + arch
 			// buildah 1.28 does not know the builder's own platform by itself.
-			b.run("build", "--build-arg", "BUILDPLATFORM="+here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
+			b.run("build", "--build-arg", "BUILDPLATFORM="+Here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
 				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--platform", "linux/"+arch,
 				"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/root/.cache/go-build",
 				"--tag", name, top)

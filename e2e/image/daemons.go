@@ -34,7 +34,7 @@ func Daemons(names v1alpha1.Images, coredns string, at time.Time) ([]*Image, err
 // It stands for an image of OpenShift's that cannot be had without a registry:
 // the same daemon, and less around it, not even a shell.
 func Debian(name string, at time.Time, programs ...string) (*Image, error) {
-	c := Content{Platform: here()}
+	c := Content{Platform: Here()}
 	components, err := debianPrograms(&c.Rootfs, programs...)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Debian(name string, at time.Time, programs ...string) (*Image, error) {
 // where OpenShift's image has it, and Debian's C library if it was built with cgo.
 func CoreDNS(name, program string, at time.Time) (*Image, error) {
 	const inside = "/usr/bin/coredns"
-	c := Content{Platform: here()}
+	c := Content{Platform: Here()}
 	if err := c.Rootfs.Add(File{Path: inside, Mode: 0o755, Source: program}); err != nil {
 		return nil, err
 	}
@@ -74,6 +74,7 @@ func CoreDNS(name, program string, at time.Time) (*Image, error) {
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
 }
 
-func here() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
+// Here is the platform of this machine.
+func Here() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
 func bomPath(name string) string { return path.Join("/usr/share/doc", name, "sbom.spdx.json") }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/e2e/image"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -52,13 +53,6 @@ platform:
 )
 
 var apiVIP = netip.MustParseAddr("192.0.2.5")
-
-// daemons are the programs in the images of the pods' first containers.
-var daemons = map[string]map[string]string{
-	"keepalived": {"/usr/sbin/keepalived": "/usr/sbin/keepalived"},
-	"haproxy":    {"/usr/sbin/haproxy": "/usr/sbin/haproxy"},
-	"coredns":    {"/usr/bin/coredns": "../../.cache/bin/coredns"},
-}
 
 // cluster is what nodes of one cluster share.
 type cluster struct {
@@ -184,18 +178,22 @@ func (n *clusterNode) readPods() {
 		c.t.Fatalf("Ignition wrote the pods %v, want %v", got, want)
 	}
 	n.agent = n.pods["mdns-publisher"].Spec.Containers[0].Image
-	c.makeImage(n.agent, map[string]string{"/usr/bin/vipgen-agent": built(c.t, "vipgen-agent")})
-	for name, programs := range daemons {
-		if pod := n.pods[name]; pod != nil {
-			c.makeImage(pod.Spec.Containers[0].Image, programs)
-		}
+	if c.archives[n.agent] == "" {
+		c.archives[n.agent] = agentArchive(c.t, n.agent)
 	}
-}
-
-func (c *cluster) makeImage(name string, programs map[string]string) {
-	c.t.Helper()
-	if c.archives[name] == "" {
-		c.archives[name] = makeImage(c.t, name, programs)
+	for _, pod := range n.pods {
+		name := pod.Spec.Containers[0].Image
+		if c.archives[name] != "" {
+			continue
+		}
+		var i *image.Image
+		switch pod.Name {
+		case "coredns":
+			i, err = image.CoreDNS(name, tool(c.t, "coredns"), made)
+		case "keepalived", "haproxy":
+			i, err = image.Debian(name, made, "/usr/sbin/"+pod.Name)
+		}
+		c.archives[name] = write(c.t, i, err)
 	}
 }
 

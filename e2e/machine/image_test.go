@@ -1,87 +1,46 @@
 package machine
 
 import (
-	"archive/tar"
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vipgen/vipgen/e2e/image"
 )
 
-// makeImage makes an image of programs of this machine, by their paths in it, with
-// the libraries that they need, and returns its archive in the form of docker save.
-// It stands in for the images that are made of Debian's packages.
-func makeImage(t *testing.T, name string, programs map[string]string) string {
+// made is the time of all files in images.
+var made = time.Unix(0, 0)
+
+// write writes an image that was made into an archive, whose path it returns.
+func write(t *testing.T, i *image.Image, err error) string {
 	t.Helper()
-	files := maps.Clone(programs)
-	for _, program := range programs {
-		out, _ := exec.Command("ldd", program).CombinedOutput() // fails for static ones
-		for _, match := range regexp.MustCompile(`(?m)(/\S+) \(0x`).FindAllSubmatch(out, -1) {
-			files[string(match[1])] = string(match[1])
-		}
-	}
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	for _, dir := range []string{"tmp", "etc", "run", "var"} {
-		add(t, w, &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}, nil)
-	}
-	add(t, w, &tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\n"))
-	add(t, w, &tar.Header{Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\n"))
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		data, err := os.ReadFile(files[path])
-		if err != nil {
-			t.Fatal(err)
-		}
-		add(t, w, &tar.Header{Name: path[1:], Mode: 0o755}, data)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	config := marshal(t, map[string]any{
-		"architecture": "amd64", "os": "linux",
-		"config": map[string]any{"Env": []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, "Entrypoint": []string{"/bin/sleep", "infinity"}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
-	})
-	var archive bytes.Buffer
-	w = tar.NewWriter(&archive)
-	add(t, w, &tar.Header{Name: "layer.tar", Mode: 0o644}, layer.Bytes())
-	add(t, w, &tar.Header{Name: "config.json", Mode: 0o644}, config)
-	add(t, w, &tar.Header{Name: "manifest.json", Mode: 0o644}, marshal(t, []any{map[string]any{
-		"Config": "config.json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"},
-	}}))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "image.tar")
-	if err := os.WriteFile(path, archive.Bytes(), 0o600); err != nil {
+	if err == nil {
+		_, err = i.WriteArchive(path)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func add(t *testing.T, w *tar.Writer, h *tar.Header, data []byte) {
+// toolsArchive is an image with what pods of tests run, and containerd for the
+// sandbox of each pod.
+func toolsArchive(t *testing.T) string {
 	t.Helper()
-	h.Size = int64(len(data))
-	if err := w.WriteHeader(h); err != nil {
-		t.Fatal(err)
+	i, err := image.Debian(toolsImage, made, "/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/cat", "/usr/bin/touch")
+	if err == nil {
+		i.Config.User = ""
+		i.Config.Entrypoint = []string{"/usr/bin/sleep", "infinity"}
 	}
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
+	return write(t, i, err)
 }
 
-func marshal(t *testing.T, v any) []byte {
+// agentArchive is vipgen's own image.
+func agentArchive(t *testing.T, name string) string {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	i, err := image.Vipgen(t.Context(), image.Source{Dir: "../..", Version: "devel"}, name, []v1.Platform{image.Here()}, made, t.TempDir())
+	return write(t, i, err)
 }

@@ -31,13 +31,13 @@ spec:
   containers:
   - name: alive
     image: ` + toolsImage + `
-    command: [/bin/sh, -c, "echo started; touch /alive/file; exec sleep infinity"]
+    command: [/usr/bin/dash, -c, "echo started; touch /alive/file; exec sleep infinity"]
     securityContext:
       readOnlyRootFilesystem: true
       allowPrivilegeEscalation: false
       capabilities: {drop: [ALL]}
     livenessProbe:
-      exec: {command: [/bin/cat, /alive/file]}
+      exec: {command: [/usr/bin/cat, /alive/file]}
       initialDelaySeconds: 1
       periodSeconds: 1
       timeoutSeconds: 30
@@ -45,7 +45,7 @@ spec:
     volumeMounts: [{name: alive, mountPath: /alive}]
   - name: plain
     image: ` + toolsImage + `
-    command: [/bin/sleep, infinity]
+    command: [/usr/bin/sleep, infinity]
   terminationGracePeriodSeconds: 1
   volumes: [{name: alive, hostPath: {path: /var/lib/alive, type: DirectoryOrCreate}}]
 `
@@ -61,13 +61,6 @@ func tool(t *testing.T, name string) string {
 		t.Fatalf("%s is not built: run `make e2e-tools` (%v)", name, err)
 	}
 	return path
-}
-
-func toolsArchive(t *testing.T) string {
-	t.Helper()
-	return makeImage(t, toolsImage, map[string]string{
-		"/bin/sh": "/bin/sh", "/bin/sleep": "/bin/sleep", "/bin/cat": "/bin/cat", "/bin/touch": "/bin/touch",
-	})
 }
 
 // node is a machine with a kubelet.
