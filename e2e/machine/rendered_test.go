@@ -27,7 +27,8 @@ func TestRenderedPods(t *testing.T) {
 	t.Run("security", func(t *testing.T) { n.checkSecurity(t, statuses) })
 	t.Run("mirrors", n.checkMirrors)
 	t.Run("VIP", n.checkVIP)
-	t.Run("probes", func(t *testing.T) { n.checkProbes(t, statuses) })
+	t.Run("probes of daemons", func(t *testing.T) { n.checkProbes(t, daemons) })
+	t.Run("probes of agents", func(t *testing.T) { n.checkProbes(t, agents) })
 	t.Run("reboot", func(t *testing.T) {
 		if err := n.PowerOff(); err != nil {
 			t.Fatal(err)
@@ -114,17 +115,25 @@ func (n *clusterNode) holdsVIP() bool {
 	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == apiVIP })
 }
 
-// hangs are the processes that a probe asks, by pod and container. The firewall's asks
-// none: it finds out whether the job is there, and one that hangs is.
-var hangs = map[string]string{
-	"coredns/coredns":               "coredns",
-	"haproxy/haproxy":               "haproxy",
-	"keepalived/keepalived":         "keepalived",
-	"mdns-publisher/mdns-publisher": "vipgen-agent",
-}
+// daemons and agents are the processes that probes ask, by pod and container.
+var (
+	daemons = map[string]string{
+		"coredns/coredns":       "coredns",
+		"haproxy/haproxy":       "haproxy",
+		"keepalived/keepalived": "keepalived",
+	}
+	agents = map[string]string{
+		"coredns/coredns":               "vipgen-agent",
+		"haproxy/firewall":              "vipgen-agent",
+		"haproxy/haproxy":               "vipgen-agent",
+		"keepalived/keepalived":         "vipgen-agent",
+		"mdns-publisher/mdns-publisher": "vipgen-agent",
+	}
+)
 
-// checkProbes: kubelet starts every container again whose daemon hangs.
-func (n *clusterNode) checkProbes(t *testing.T, before map[string]corev1.ContainerStatus) {
+// checkProbes: kubelet starts every container again in which a process hangs.
+func (n *clusterNode) checkProbes(t *testing.T, hangs map[string]string) {
+	before := n.awaitPods()
 	for _, name := range slices.Sorted(maps.Keys(hangs)) {
 		n.freeze(t, containerID(before[name]), hangs[name])
 	}
