@@ -262,11 +262,7 @@ func (j *Job) place(d *decision) {
 	for _, i := range d.conf.Instances {
 		vips = append(vips, i.VIP.Addr())
 	}
-	var err error
-	if looked {
-		err = j.placed.keep(here)
-	}
-	err = errors.Join(err, j.placed.add(vips))
+	err := j.placed.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
 	j.placing.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 

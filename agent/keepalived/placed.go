@@ -36,21 +36,12 @@ func (p *placed) open(path string) error {
 	return json.Unmarshal(data, &p.vips)
 }
 
-// add notes VIPs before keepalived gets to know them.
-func (p *placed) add(vips []netip.Addr) error {
+// note adds VIPs before keepalived gets to know them, and forgets those that are
+// gone.
+func (p *placed) note(vips []netip.Addr, gone func(netip.Addr) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.set(append(slices.Clone(p.vips), vips...))
-}
-
-// keep forgets VIPs but for some.
-func (p *placed) keep(vips []netip.Addr) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.set(slices.DeleteFunc(slices.Clone(p.vips), func(a netip.Addr) bool { return !slices.Contains(vips, a) }))
-}
-
-func (p *placed) set(vips []netip.Addr) error {
+	vips = append(slices.DeleteFunc(slices.Clone(p.vips), gone), vips...)
 	slices.SortFunc(vips, netip.Addr.Compare)
 	if vips = slices.Compact(vips); slices.Equal(vips, p.vips) {
 		return nil

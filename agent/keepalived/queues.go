@@ -50,8 +50,8 @@ func bounds(instances []keepalived.Instance, buffer int) (out []queue) {
 	}
 	loads := map[queue]*load{}
 	for _, i := range instances {
-		interval, err := strconv.ParseFloat(i.AdvertInterval, 64)
-		if err != nil || interval <= 0 {
+		interval := i.Interval().Seconds()
+		if interval <= 0 {
 			continue
 		}
 		q := queue{Interface: i.Interface, IPv6: i.VIP.Addr().Is6()}

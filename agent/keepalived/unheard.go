@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,11 +18,7 @@ import (
 // listenTime is how long a holder has for its adverts: as many as make a backup
 // take over, and one more, and time for the link to say whose a VIP is.
 func listenTime(i keepalived.Instance) time.Duration {
-	seconds, err := strconv.ParseFloat(i.AdvertInterval, 64)
-	if err != nil {
-		seconds = 1
-	}
-	return max(5*time.Duration(seconds*float64(time.Second)), 500*time.Millisecond)
+	return max(5*i.Interval(), 500*time.Millisecond)
 }
 
 // unheard gives the VIPs of unicast instances that another node answers for on

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/e2e/image"
+	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -78,7 +79,7 @@ type clusterNode struct {
 // newCluster renders a cluster, and starts what its site has: a name server, and etcd.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, network: newNetwork(t), rendered: render(t), archives: map[string]string{toolsImage: toolsArchive(t)}}
+	c := &cluster{t: t, network: daemon.NewNetwork(t), rendered: render(t), archives: map[string]string{toolsImage: toolsArchive(t)}}
 	addr := netip.MustParseAddr(siteAddr)
 	site, err := c.network.AddNode("site", netip.PrefixFrom(addr, 24))
 	c.must(err)
@@ -141,19 +142,6 @@ func render(t *testing.T) string {
 		t.Fatalf("%v: %s", err, message)
 	}
 	return out
-}
-
-// built is a program of vipgen's own.
-func built(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs("../../bin/" + name)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Fatalf("%s is not built: run `make build` (%v)", name, err)
-	}
-	return path
 }
 
 // readPods reads the pods that Ignition wrote, and makes the images that they name.

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vipgen/vipgen/golden/daemon"
+
 	"github.com/vipgen/vipgen/lab/authority"
 )
 
@@ -53,12 +55,24 @@ spec:
 // tool is a program that the project builds at a pinned version.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs("../../.cache/bin/" + name)
+	return program(t, "../../.cache/bin/"+name, "make e2e-tools")
+}
+
+// built is a program of vipgen's own.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	return program(t, "../../bin/"+name, "make build")
+}
+
+// program is a file that a command makes.
+func program(t *testing.T, file, command string) string {
+	t.Helper()
+	path, err := filepath.Abs(file)
 	if err == nil {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		t.Fatalf("%s is not built: run `make e2e-tools` (%v)", name, err)
+		t.Fatalf("%s is not built: run `%s` (%v)", filepath.Base(file), command, err)
 	}
 	return path
 }
@@ -169,7 +183,7 @@ func TestKubelet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	network := newNetwork(t)
+	network := daemon.NewNetwork(t)
 	image := toolsArchive(t)
 	var nodes []node
 	for i := range 2 {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // Machine is a node with a root, control groups and processes of its own. What runs by
@@ -110,7 +110,7 @@ func (m *Machine) start() error {
 		err = errors.Join(err, cmd.Wait())
 		return fmt.Errorf("making its root: %w: %s", err, bytes.TrimSpace(complaint.Bytes()))
 	}
-	inside, err := child(cmd.Process.Pid)
+	inside, err := process.Child(cmd.Process.Pid)
 	if err != nil {
 		return fmt.Errorf("making its root: %w", err)
 	}
@@ -120,15 +120,6 @@ func (m *Machine) start() error {
 		cmd.Wait()
 	}()
 	return nil
-}
-
-// child returns the only child of a process.
-func child(pid int) (int, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
 // searchPath is where the machine's programs are.

@@ -11,25 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/golden/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // patience is how long anything may take that takes seconds on an idle machine.
 const patience = 10 * time.Minute
-
-func newNetwork(t *testing.T) *netns.Network {
-	t.Helper()
-	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return network
-}
 
 func newMachine(t *testing.T, network *netns.Network, name, addr string, programs map[string]string) *Machine {
 	t.Helper()
@@ -99,7 +86,7 @@ func TestMachine(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 here\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	network := newNetwork(t)
+	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
 	other := newMachine(t, network, "node-1", "192.0.2.11/24", nil)
 
@@ -162,15 +149,15 @@ func reach(t *testing.T, m *Machine, addr string) {
 
 // testPower: the power of one machine is no other's.
 func testPower(t *testing.T, m, other *Machine) {
-	daemon := m.Command(t.Context(), "sleep", "infinity")
-	if err := daemon.Start(); err != nil {
+	sleeper := m.Command(t.Context(), "sleep", "infinity")
+	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	output(t, m, "touch", "/run/x")
 	if err := m.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
-	daemon.Wait()
+	sleeper.Wait()
 	for _, trace := range traces(t, m) {
 		t.Errorf("without power there is %s", trace)
 	}
@@ -190,7 +177,7 @@ func testPower(t *testing.T, m, other *Machine) {
 }
 
 func TestNewLeavesNothingWhenItFails(t *testing.T) {
-	node, err := newNetwork(t).AddNode("node-0")
+	node, err := daemon.NewNetwork(t).AddNode("node-0")
 	if err != nil {
 		t.Fatal(err)
 	}

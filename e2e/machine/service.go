@@ -27,7 +27,7 @@ func (m *Machine) Start(name string, args ...string) (*Service, error) {
 	}
 	// What enters has the program as its only child.
 	for !s.run.Ended() {
-		if s.pid, err = child(s.run.PID()); err == nil {
+		if s.pid, err = process.Child(s.run.PID()); err == nil {
 			return s, nil
 		}
 		time.Sleep(time.Millisecond)

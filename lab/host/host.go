@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // UnitDir is where systemd units are.
@@ -125,7 +126,7 @@ func (h *Host) PowerOn() error {
 	if _, err := io.ReadFull(stdout, make([]byte, len("up\n"))); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w: %s", h.Name, err, &complaint), h.end())
 	}
-	if h.init, err = child(cmd.Process.Pid); err != nil {
+	if h.init, err = process.Child(cmd.Process.Pid); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", h.Name, err), h.end())
 	}
 	return h.plugIn()
@@ -242,15 +243,6 @@ func (h *Host) Run(stdin io.Reader, name string, args ...string) error {
 		return fmt.Errorf("%s %s on %s: %w: %s", name, strings.Join(args, " "), h.Name, err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-// child returns the only child of a process.
-func child(pid int) (int, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
 func empty(dir string) error {

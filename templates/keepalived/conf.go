@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
@@ -71,6 +72,15 @@ type Instance struct {
 	// of the node's own connections.
 	VIP   netip.Prefix
 	Terms []Term
+}
+
+// Interval is the time between two adverts; 0 if AdvertInterval is no number.
+func (i *Instance) Interval() time.Duration {
+	d, err := time.ParseDuration(i.AdvertInterval + "s")
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 // Addresses set aside for experiments, link scope (RFC 4727 sections 2.4.1 and
