@@ -23,11 +23,15 @@ VERSION ?=
 IMAGE    ?=
 IMAGEDIR ?= bin/image
 
+# For `make e2e`: what happens, by the beginnings of names, and where to write it down.
+FAULTS    ?= all
+E2EREPORT ?= bin/e2e.md
+
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes, which take minutes to build and nothing else needs.
-E2E_TOOLS := kubelet kubectl
+E2E_TOOLS := kubelet kubectl kube-controller-manager
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -36,9 +40,10 @@ LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRela
 # Kubernetes takes the version that it says of itself from its release process.
 LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
 LDFLAGS_kubectl := $(LDFLAGS_kubelet)
+LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,9 +84,12 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
-e2e: e2e-tools build ## Run real kubelets on nodes in namespaces, with what is rendered (needs root)
-	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
-	go -C e2e test -count 1 -timeout 60m $(TESTFLAGS) ./...
+test-e2e: e2e-tools build ## Test pods with kubelet's code, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+	go -C e2e/pods test $(TESTFLAGS) ./...
+	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
+
+e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
+	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -report '$(abspath $(E2EREPORT))'
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 

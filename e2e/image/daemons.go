@@ -2,6 +2,7 @@ package image
 
 import (
 	"path"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -25,7 +26,7 @@ func Daemons(names v1alpha1.Images, coredns string, at time.Time) ([]*Image, err
 	if err != nil {
 		return nil, err
 	}
-	dns, err := CoreDNS(names.CoreDNS, coredns, at)
+	dns, err := Program(names.CoreDNS, coredns, at)
 	return []*Image{keepalived, haproxy, dns}, err
 }
 
@@ -46,10 +47,11 @@ func Debian(name string, at time.Time, programs ...string) (*Image, error) {
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
 }
 
-// CoreDNS makes an image for tests with a coredns that was built on this machine,
-// where OpenShift's image has it, and Debian's C library if it was built with cgo.
-func CoreDNS(name, program string, at time.Time) (*Image, error) {
-	const inside = "/usr/bin/coredns"
+// Program makes an image for tests with a program that was built on this machine, in
+// /usr/bin, and Debian's C library if it was built with cgo.
+func Program(name, program string, at time.Time) (*Image, error) {
+	title := filepath.Base(program)
+	inside := "/usr/bin/" + title
 	c := Content{Platform: Here()}
 	if err := c.Rootfs.Add(File{Path: inside, Mode: 0o755, Source: program}); err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func CoreDNS(name, program string, at time.Time) (*Image, error) {
 		return nil, err
 	}
 	components = append(components, packages...)
-	if err := c.addBill("coredns", "", bomPath("coredns"), components, at); err != nil {
+	if err := c.addBill(title, "", bomPath(title), components, at); err != nil {
 		return nil, err
 	}
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil

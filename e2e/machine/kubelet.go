@@ -30,8 +30,10 @@ var kubeletText string
 type KubeletConfig struct {
 	// CA signs everybody's certificates.
 	CA *authority.Authority
-	// Kubeconfig is a file of the machine; without one kubelet runs alone.
-	Kubeconfig string
+	// Kubeconfig is a file of the machine; without one kubelet runs alone. Where it is
+	// absent kubelet makes it, with a certificate that it asks for by Bootstrap, which is
+	// one as well.
+	Kubeconfig, Bootstrap string
 	// NodeIPs are the node's addresses; without any kubelet chooses one.
 	NodeIPs []netip.Addr
 	// Labels are those that it gives its Node.
@@ -67,6 +69,9 @@ func (c KubeletConfig) args() []string {
 	args := []string{"--config", kubeletConfig}
 	if c.Kubeconfig != "" {
 		args = append(args, "--kubeconfig", c.Kubeconfig)
+	}
+	if c.Bootstrap != "" {
+		args = append(args, "--bootstrap-kubeconfig", c.Bootstrap)
 	}
 	var ips []string
 	for _, ip := range c.NodeIPs {

@@ -1,78 +1,22 @@
-package machine
+package machine_test
 
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/vipgen/vipgen/e2e/machine"
+	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/golden/daemon"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// patience is how long anything may take that takes seconds on an idle machine.
-const patience = 10 * time.Minute
-
-func newMachine(t *testing.T, network *netns.Network, name, addr string, programs map[string]string) *Machine {
+func output(t *testing.T, m *machine.Machine, name string, args ...string) string {
 	t.Helper()
-	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(node, t.TempDir(), programs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, trace := range traces(t, m) {
-			t.Errorf("%s left %s", m.Name, trace)
-		}
-	})
-	return m
-}
-
-// traces are what there is of a machine on this one, but for its directory and its
-// network namespace.
-func traces(t *testing.T, m *Machine) (out []string) {
-	t.Helper()
-	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range groups {
-		out = append(out, "control group "+g)
-	}
-	pids, err := exec.Command("ip", "netns", "pids", m.Namespace()).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pid := range strings.Fields(string(pids)) {
-		out = append(out, "process "+pid)
-	}
-	tables, err := filepath.Glob("/proc/[0-9]*/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range tables {
-		data, err := os.ReadFile(table)
-		if err == nil && strings.Contains(string(data), m.Dir()) {
-			out = append(out, "mounts, in "+table)
-		}
-	}
-	return out
-}
-
-func output(t *testing.T, m *Machine, name string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
 	out, err := m.Output(ctx, name, args...)
 	if err != nil {
@@ -87,8 +31,8 @@ func TestMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	network := daemon.NewNetwork(t)
-	m := newMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
-	other := newMachine(t, network, "node-1", "192.0.2.11/24", nil)
+	m := rig.NewMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
+	other := rig.NewMachine(t, network, "node-1", "192.0.2.11/24", nil)
 
 	for _, tt := range []struct{ what, want string }{
 		{"hostname", "node-0"},
@@ -139,7 +83,7 @@ func TestMachine(t *testing.T) {
 }
 
 // reach has a machine refused by another, at a port where nothing listens.
-func reach(t *testing.T, m *Machine, addr string) {
+func reach(t *testing.T, m *machine.Machine, addr string) {
 	t.Helper()
 	_, err := m.Output(t.Context(), "bash", "-c", ": </dev/tcp/"+addr+"/9")
 	if err == nil || !strings.Contains(err.Error(), "Connection refused") {
@@ -148,7 +92,7 @@ func reach(t *testing.T, m *Machine, addr string) {
 }
 
 // testPower: the power of one machine is no other's.
-func testPower(t *testing.T, m, other *Machine) {
+func testPower(t *testing.T, m, other *machine.Machine) {
 	sleeper := m.Command(t.Context(), "sleep", "infinity")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
@@ -158,9 +102,7 @@ func testPower(t *testing.T, m, other *Machine) {
 		t.Fatal(err)
 	}
 	sleeper.Wait()
-	for _, trace := range traces(t, m) {
-		t.Errorf("without power there is %s", trace)
-	}
+	rig.CheckTraces(t, m)
 	if _, err := m.Output(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "has no power") {
 		t.Errorf("running a program without power: %v", err)
 	}
@@ -182,7 +124,7 @@ func TestNewLeavesNothingWhenItFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	m, err := New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
+	m, err := machine.New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
 	if m != nil || err == nil || !strings.Contains(err.Error(), "making its root") {
 		t.Fatalf("%v, %v", m, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Process is a process of a container, as this machine's /proc has it.
@@ -26,17 +27,7 @@ type Process struct {
 // Processes are those that run in a container, given by its ID, as in the status of
 // a pod without "containerd://".
 func (m *Machine) Processes(containerID string) ([]Process, error) {
-	var group string
-	err := filepath.WalkDir(filepath.Join(hierarchies, "pids", m.Cgroup()), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && d.Name() == containerID {
-			group = path
-			return fs.SkipAll
-		}
-		return err
-	})
-	if err == nil && group == "" {
-		err = fmt.Errorf("no container %s runs on %s", containerID, m.Name)
-	}
+	group, err := m.containerGroup("pids", containerID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +47,56 @@ func (m *Machine) Processes(containerID string) ([]Process, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// containerGroup is a container's control group of a controller.
+func (m *Machine) containerGroup(controller, containerID string) (group string, err error) {
+	err = filepath.WalkDir(filepath.Join(hierarchies, controller, m.Cgroup()), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == containerID {
+			group = path
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err == nil && group == "" {
+		err = fmt.Errorf("no container %s runs on %s", containerID, m.Name)
+	}
+	return group, err
+}
+
+// Usage is what a container has used.
+type Usage struct {
+	CPU    time.Duration // on cores, since it started
+	Memory int64         // bytes that are its own now: no file's, and shared with nobody
+}
+
+// Usage reads what a container has used from its control groups.
+func (m *Machine) Usage(containerID string) (u Usage, err error) {
+	cpu, err := m.containerGroup("cpuacct", containerID)
+	if err != nil {
+		return u, err
+	}
+	memory, err := m.containerGroup("memory", containerID)
+	if err != nil {
+		return u, err
+	}
+	nanoseconds, err := os.ReadFile(filepath.Join(cpu, "cpuacct.usage"))
+	if err != nil {
+		return u, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(nanoseconds)), 10, 64)
+	u.CPU = time.Duration(n)
+	stat, readErr := os.ReadFile(filepath.Join(memory, "memory.stat"))
+	if err = errors.Join(err, readErr); err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(stat)) {
+		if value, ok := strings.CutPrefix(line, "total_rss "); ok {
+			u.Memory, err = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return u, err
+		}
+	}
+	return u, fmt.Errorf("%s/memory.stat says nothing of total_rss", memory)
 }
 
 // readProcess reads proc_pid_status(5) and proc_pid_mountinfo(5).

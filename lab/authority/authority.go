@@ -24,6 +24,7 @@ const lifetime = 30 * 24 * time.Hour
 type Authority struct {
 	// CertPEM is its own certificate.
 	CertPEM []byte
+	keyPEM  []byte
 	cert    *x509.Certificate
 	key     *ecdsa.PrivateKey
 }
@@ -53,9 +54,12 @@ func New(name string) (*Authority, error) {
 	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
 		return nil, err
 	}
-	a.CertPEM = pair.Cert
+	a.CertPEM, a.keyPEM = pair.Cert, pair.Key
 	return a, nil
 }
+
+// Pair is its own certificate and key, for another signer in its name.
+func (a *Authority) Pair() KeyPair { return KeyPair{a.CertPEM, a.keyPEM} }
 
 // Pool returns a pool with the authority alone.
 func (a *Authority) Pool() *x509.CertPool {
@@ -67,13 +71,22 @@ func (a *Authority) Pool() *x509.CertPool {
 // Serving makes a certificate of a server with these names and addresses, the
 // first of which is its subject.
 func (a *Authority) Serving(names ...string) (KeyPair, error) {
+	return a.serving([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, names)
+}
+
+// Peer makes a certificate as Serving does that is good for a client, too.
+func (a *Authority) Peer(names ...string) (KeyPair, error) {
+	return a.serving([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, names)
+}
+
+func (a *Authority) serving(usage []x509.ExtKeyUsage, names []string) (KeyPair, error) {
 	if len(names) == 0 {
 		return KeyPair{}, errors.New("making a serving certificate: it needs a name")
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: names[0]},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage: usage,
 	}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

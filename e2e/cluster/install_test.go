@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// install plays an installation through. The client uses the cluster by its VIP from
+// when the bootstrap host holds it, and what it saw is the first row of the report.
+func (c *cluster) install(r *report, workers int) {
+	c.t.Helper()
+	c.bootstrap = c.add("bootstrap", v1alpha1.RoleBootstrap, "192.0.2.20")
+	for i := range 3 {
+		c.masters = append(c.masters, c.add(fmt.Sprintf("master-%d", i), v1alpha1.RoleMaster, fmt.Sprintf("192.0.2.1%d", i)))
+	}
+	for i := range workers {
+		c.workers = append(c.workers, c.add(fmt.Sprintf("worker-%d", i), v1alpha1.RoleWorker, fmt.Sprintf("192.0.2.3%d", i)))
+	}
+
+	c.log("the bootstrap host comes up alone")
+	b := c.bootstrap
+	first := []*node{b}
+	b.startEtcd("new", first)
+	b.startAPI(first)
+	b.startControllers()
+	b.boot()
+	c.until("the API server of the bootstrap", func() bool { return c.serves(b) })
+	c.prepare()
+	b.awaitPods()
+	c.until("the bootstrap to hold the VIP", func() bool { return b.has(c.vip) })
+
+	c.log("the client begins to use the VIP; nodes join by it")
+	l := c.startLoad(c.vip)
+	l.answers()
+	for _, n := range c.nodes() {
+		n.boot()
+	}
+	for _, n := range c.nodes() {
+		c.until(n.Name+" to register", func() bool {
+			return slices.Contains(strings.Fields(c.kubectl("get", "nodes", "-o", "name")), "node/"+n.Name)
+		})
+		c.label(n)
+	}
+	members := first
+	for _, n := range c.masters {
+		c.log("etcd of %s joins", n.Name)
+		c.joinEtcd(n, members)
+		members = append(members[:len(members):len(members)], n)
+	}
+	for _, n := range c.masters {
+		c.log("the API server of %s starts", n.Name)
+		n.startAPI(c.masters)
+		n.startControllers()
+		c.until("the API server of "+n.Name, func() bool { return c.serves(n) })
+	}
+	c.startRouters()
+	for _, n := range c.nodes() {
+		n.awaitPods()
+	}
+	c.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=60s")
+	if !b.has(c.vip) {
+		c.t.Error("the bootstrap does not hold the VIP any more")
+	}
+	l.answers()
+	c.log("all nodes are ready")
+	joined := row{
+		Name: "nodes join", What: "The bootstrap host holds the API VIP alone; kubelets of three control-plane nodes and the workers register by it; etcd grows from one member to four; API servers start on the control plane.",
+		Seen: l.end(), After: c.getNodes(),
+	}
+	r.rows = append(r.rows, joined)
+	c.handOver(r)
+}
+
+// handOver ends the bootstrap host as an installer does: its API server first, properly.
+func (c *cluster) handOver(r *report) {
+	b := c.bootstrap
+	r.rows = append(r.rows, c.during(fault{
+		name: "handover",
+		what: "The API server of the bootstrap host is shut down properly (/readyz says so for 10 s, and all else is served); the VIP moves; the bootstrap leaves etcd, and its power goes.",
+		do: func() {
+			c.kubectl("annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"-")
+			b.endStatic(controllerManager)
+			b.endStatic(apiServer)
+			c.until("the bootstrap to give the VIP away", func() bool { return !b.has(c.vip) })
+		},
+		over: func() {
+			c.until("the bootstrap's API server to end", func() bool { return !c.serves(b) })
+			c.leaveEtcd(b, c.masters)
+			b.powerOff()
+			c.bootstrap = nil
+		},
+	}))
+}
+
+const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"
+
+// prepare makes what others make on a cluster, and what vipgen renders for it.
+func (c *cluster) prepare() {
+	c.t.Helper()
+	at := c.bootstrap.addr
+	kubectl := func(args ...string) {
+		c.t.Helper()
+		c.until("kubectl "+strings.Join(args, " "), func() bool {
+			_, err := c.kubectlAt(c.t.Context(), at, args...)
+			if err != nil {
+				c.t.Log(err)
+			}
+			return err == nil || strings.Contains(err.Error(), "already exists")
+		})
+	}
+	for _, name := range []string{podNamespace, "openshift-etcd", routerNamespace} {
+		kubectl("create", "namespace", name)
+	}
+	for name, role := range map[string]string{
+		"bootstrappers-ask": "system:node-bootstrapper", "bootstrappers-get": "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+	} {
+		kubectl("create", "clusterrolebinding", name, "--clusterrole="+role, "--group=system:bootstrappers")
+	}
+	kubectl("create", "clusterrolebinding", "nodes-rotate", "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "--group=system:nodes")
+	kubectl("apply", "-f", c.rendered+"/manifests")
+	kubectl("create", "configmap", "etcd-endpoints", "-n", "openshift-etcd")
+	kubectl("annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"="+at.String())
+	kubectl("create", "configmap", beat, "-n", controlNamespace)
+}
+
+// label gives a node's object the labels of its role. Kubelet may not.
+func (c *cluster) label(n *node) {
+	c.t.Helper()
+	labels := []string{"node-role.kubernetes.io/worker="}
+	if n.role == v1alpha1.RoleMaster {
+		labels = []string{"node-role.kubernetes.io/master=", "node-role.kubernetes.io/control-plane="}
+	}
+	c.kubectl(append([]string{"label", "node", n.Name}, labels...)...)
+}
+
+// log says in the test's log what is happening.
+func (c *cluster) log(format string, args ...any) {
+	c.t.Helper()
+	c.t.Logf(format, args...)
+}

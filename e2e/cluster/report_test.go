@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+)
+
+// probed is what a probe saw.
+type probed struct {
+	Outage   time.Duration
+	Lost, Of int
+	Pause    time.Duration // the longest time for which the probe itself did not run
+}
+
+func (p probed) String() string {
+	if p.Of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s, %d of %d", short(p.Outage), p.Lost, p.Of)
+}
+
+// seen is what a load saw.
+type seen struct {
+	VIP      netip.Addr
+	API, Web probed
+	NoServer time.Duration // the longest time for which no API server answered beside the VIP
+
+	Lists               time.Duration
+	Listed, ListsFailed int
+	Events              time.Duration
+	Lines               time.Duration
+	Downloaded, Breaks  int
+
+	Holders  []string
+	Two      time.Duration
+	NotReady []string
+}
+
+// row is what happened in one step.
+type row struct {
+	Name, What            string
+	Seen                  seen
+	Restarts              []string
+	Before, During, After string // kubectl get nodes
+}
+
+// report collects rows, and writes them when the run is over.
+type report struct {
+	file  string
+	title string
+	rows  []row
+	extra []string
+}
+
+func short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// table is one for Markdown.
+func (r *report) table() string {
+	var b strings.Builder
+	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | two holders | containers restarted |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, w := range r.rows {
+		s := w.Seen
+		two, restarts := "-", "none"
+		if s.Two > 0 {
+			two = short(s.Two)
+		}
+		if len(w.Restarts) > 0 {
+			restarts = strings.Join(w.Restarts, ", ")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s, %d of %d lost | %s | %s, %d | %s | %s | %s |\n",
+			w.Name, s.API, s.Web, short(s.NoServer), short(s.Lists), s.ListsFailed, s.Listed+s.ListsFailed,
+			short(s.Events), short(s.Lines), s.Breaks, strings.Join(s.Holders, " → "), two, restarts)
+	}
+	return b.String()
+}
+
+// String is the whole report.
+func (r *report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s", r.title, r.table())
+	for _, w := range r.rows {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", w.Name, w.What)
+		for _, line := range w.Seen.NotReady {
+			fmt.Fprintf(&b, "\n- %s", line)
+		}
+		if len(w.Seen.NotReady) > 0 {
+			b.WriteString("\n")
+		}
+		for _, t := range []struct{ when, nodes string }{{"Before", w.Before}, {"During", w.During}, {"After", w.After}} {
+			if t.nodes != "" {
+				fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", t.when, t.nodes)
+			}
+		}
+	}
+	for _, e := range r.extra {
+		b.WriteString("\n" + e)
+	}
+	return b.String()
+}
+
+// write writes the report, if a file was asked for.
+func (r *report) write() error {
+	if r.file == "" {
+		return nil
+	}
+	return os.WriteFile(r.file, []byte(r.String()), 0o644)
+}

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"flag"
+	"strings"
+	"testing"
+)
+
+// What of a run is done; `make e2e` does all of it.
+var (
+	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
+	workers    = flag.Int("workers", 1, "number of workers")
+	idle       = flag.Duration("idle", 0, "for how long nothing happens while it is measured what containers use")
+	reportFile = flag.String("report", "", "file for a report in Markdown")
+)
+
+// TestCluster installs a cluster, as an installer would, and has things happen to it
+// while a client uses it.
+func TestCluster(t *testing.T) {
+	c := newCluster(t)
+	r := &report{file: *reportFile, title: "A run on real nodes"}
+	t.Cleanup(func() {
+		t.Logf("\n%s", r.table())
+		if err := r.write(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.install(r, *workers)
+	c.checkPods()
+	if *idle > 0 {
+		r.extra = append(r.extra, c.measureIdle(*idle))
+	}
+	for _, f := range c.faults() {
+		if chosen(f.name) {
+			r.rows = append(r.rows, c.during(f))
+		}
+	}
+	c.checkPods()
+}
+
+func chosen(name string) bool {
+	for want := range strings.SplitSeq(*faultNames, ",") {
+		if want == "all" || want != "" && strings.HasPrefix(name, want) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,76 @@
+package rig
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/e2e/machine"
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// Patience is how long anything may take that takes seconds on an idle machine.
+const Patience = 10 * time.Minute
+
+// NewMachine makes a machine, which is gone without a trace when the test ends.
+func NewMachine(t testing.TB, network *netns.Network, name, addr string, programs map[string]string) *machine.Machine {
+	t.Helper()
+	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := machine.New(node, t.TempDir(), programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		CheckTraces(t, m)
+	})
+	return m
+}
+
+// CheckTraces fails the test if anything of a machine without power is left.
+func CheckTraces(t testing.TB, m *machine.Machine) {
+	t.Helper()
+	for _, trace := range traces(t, m) {
+		t.Errorf("of %s, which has no power, there is %s", m.Name, trace)
+	}
+}
+
+// traces are what there is of a machine on this one, but for its directory and its
+// network namespace.
+func traces(t testing.TB, m *machine.Machine) (out []string) {
+	t.Helper()
+	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		out = append(out, "control group "+g)
+	}
+	pids, err := exec.Command("ip", "netns", "pids", m.Namespace()).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range strings.Fields(string(pids)) {
+		out = append(out, "process "+pid)
+	}
+	tables, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		data, err := os.ReadFile(table)
+		if err == nil && strings.Contains(string(data), m.Dir()) {
+			out = append(out, "mounts, in "+table)
+		}
+	}
+	return out
+}
