@@ -73,7 +73,6 @@ type static struct {
 	args  []string
 	data  string // a directory of the node that it writes to
 	ready corev1.HTTPGetAction
-	cpu   string
 }
 
 // runStatic gives the node's kubelet a pod of the control plane.
