@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -125,7 +126,7 @@ func (w *Watch) received(control []byte) time.Duration {
 		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS || len(m.Data) < 16 {
 			continue
 		}
-		stamp := time.Unix(int64(native.Uint64(m.Data)), int64(native.Uint64(m.Data[8:])))
+		stamp := time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
 		// Not where the clock was set meanwhile.
 		if waited := now.Round(0).Sub(stamp); waited > 0 && waited < time.Minute {
 			return now.Add(-waited).Sub(w.since)

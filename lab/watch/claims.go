@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
 )
 
 // claimKept is how long ARP and neighbour advertisements are taken for one
@@ -16,7 +18,7 @@ const claimKept = time.Second
 type Speaker struct {
 	Node    string
 	Adverts int
-	Last    Advert
+	Last    vrrp.Advert
 	At      time.Duration // of the last
 }
 
@@ -59,7 +61,7 @@ func (w *Watch) note(node string, p packet, at time.Duration) {
 		if p.advert.Priority == 0 {
 			w.capture.end(holding{vip, node}, at)
 		} else {
-			w.claim(node, vip, at, p.advert.downInterval())
+			w.claim(node, vip, at, p.advert.DownInterval())
 		}
 	}
 }

@@ -5,12 +5,14 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
 )
 
 // packet is what a frame says about VIPs.
 type packet struct {
-	advert  *Advert    // nil if it is none
-	claimed netip.Addr // the sender says that it has it: by ARP or neighbour discovery
+	advert  *vrrp.Advert // nil if it is none
+	claimed netip.Addr   // the sender says that it has it: by ARP or neighbour discovery
 }
 
 // parser reads frames, one at a time.
@@ -64,6 +66,6 @@ func advert(protocol layers.IPProtocol, source, payload []byte) (packet, bool) {
 	if !ok || protocol != layers.IPProtocolVRRP {
 		return packet{}, false
 	}
-	a, err := parseAdvert(addr.Unmap(), payload)
+	a, err := vrrp.ParseAdvert(addr.Unmap(), payload)
 	return packet{advert: a}, err == nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
 )
 
 // Frames as keepalived 2.2.7 and the kernel send them.
@@ -40,16 +42,16 @@ func TestParse(t *testing.T) {
 		frame  []byte
 		ok     bool
 		claims string // an address, or the VIPs of an advert
-		advert *Advert
+		advert *vrrp.Advert
 	}{
 		{"VRRPv3", unhex(t, ethernet4, ip4, v3), true, "192.0.2.5",
-			&Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 100 * time.Millisecond, Source: netip.MustParseAddr("192.0.2.11")}},
+			&vrrp.Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 100 * time.Millisecond, Source: netip.MustParseAddr("192.0.2.11")}},
 		{"VRRPv3 with the padding of a short frame", unhex(t, ethernet4, ip4, v3, strings.Repeat("00", 16)), true, "192.0.2.5",
-			&Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 100 * time.Millisecond, Source: netip.MustParseAddr("192.0.2.11")}},
+			&vrrp.Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 100 * time.Millisecond, Source: netip.MustParseAddr("192.0.2.11")}},
 		{"VRRPv3 over IPv6", unhex(t, ethernet6, ip6VRRP, v3ip6), true, "2001:db8::5",
-			&Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 250 * time.Millisecond, Source: netip.MustParseAddr("fe80::aa0")}},
+			&vrrp.Advert{Version: 3, RouterID: 109, Priority: 60, Interval: 250 * time.Millisecond, Source: netip.MustParseAddr("fe80::aa0")}},
 		{"VRRPv2 with a password", unhex(t, ethernet4, v2ip, v2), true, "192.0.2.5",
-			&Advert{Version: 2, RouterID: 109, Priority: 68, Interval: time.Second, Source: netip.MustParseAddr("192.0.2.11")}},
+			&vrrp.Advert{Version: 2, RouterID: 109, Priority: 68, Interval: time.Second, Source: netip.MustParseAddr("192.0.2.11")}},
 		{"ARP announcement", unhex(t, arpHeader, "0001 0200000000aa c0000205 000000000000 c0000205"), true, "192.0.2.5", nil},
 		{"ARP answer", unhex(t, arpHeader, "0002 0200000000aa c0000205 0200000000bb c0000264"), true, "192.0.2.5", nil},
 		{"ARP question", unhex(t, arpHeader, "0001 0200000000aa c0000264 000000000000 c0000205"), true, "192.0.2.100", nil},
@@ -113,11 +115,11 @@ func FuzzAdvert(f *testing.F) {
 		if six {
 			source = netip.MustParseAddr("fe80::aa0")
 		}
-		a, err := parseAdvert(source, payload)
+		a, err := vrrp.ParseAdvert(source, payload)
 		if err != nil {
 			return
 		}
-		if len(a.VIPs) != int(payload[3]) || a.Interval < 0 || a.Interval > 255*time.Second || a.downInterval() < 3*a.Interval {
+		if len(a.VIPs) != int(payload[3]) || a.Interval < 0 || a.Interval > 255*time.Second || a.DownInterval() < 3*a.Interval {
 			t.Errorf("advert %+v of %x", a, payload)
 		}
 		for _, vip := range a.VIPs {

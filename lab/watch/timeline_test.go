@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
 )
 
 var (
@@ -65,7 +67,7 @@ func newTestWatch() *Watch {
 func TestClaims(t *testing.T) {
 	ms := time.Millisecond
 	advert := func(priority uint8) packet {
-		return packet{advert: &Advert{Priority: priority, Interval: 100 * ms, VIPs: []netip.Addr{vip1, vip2}}}
+		return packet{advert: &vrrp.Advert{Priority: priority, Interval: 100 * ms, VIPs: []netip.Addr{vip1, vip2}}}
 	}
 	arp := packet{claimed: vip1}
 	type event struct {

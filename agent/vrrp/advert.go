@@ -1,4 +1,5 @@
-package watch
+// Package vrrp reads VRRP adverts, and listens for them on the wire.
+package vrrp
 
 import (
 	"encoding/binary"
@@ -7,8 +8,6 @@ import (
 	"slices"
 	"time"
 )
-
-var native = binary.NativeEndian
 
 // Advert is a VRRP advertisement: RFC 3768, section 5 (version 2), or RFC 9568,
 // section 5 (version 3).
@@ -26,9 +25,9 @@ const (
 	advertisement = 1 // the one type of message that there is
 )
 
-// parseAdvert reads the payload of an IP packet from that source. The checksum is
+// ParseAdvert reads the payload of an IP packet from that source. The checksum is
 // left to those whom the advert is for.
-func parseAdvert(source netip.Addr, payload []byte) (*Advert, error) {
+func ParseAdvert(source netip.Addr, payload []byte) (*Advert, error) {
 	if len(payload) < advertHeader {
 		return nil, fmt.Errorf("an advert of %d bytes, want %d at least", len(payload), advertHeader)
 	}
@@ -55,9 +54,9 @@ func parseAdvert(source netip.Addr, payload []byte) (*Advert, error) {
 	return a, nil
 }
 
-// downInterval is how long after an advert of it the sender is taken for gone:
+// DownInterval is how long after an advert of it the sender is taken for gone:
 // RFC 9568, section 6.1, Active_Down_Interval.
-func (a *Advert) downInterval() time.Duration {
+func (a *Advert) DownInterval() time.Duration {
 	skew := time.Duration(256-int(a.Priority)) * a.Interval / 256
 	return 3*a.Interval + skew
 }
