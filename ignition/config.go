@@ -107,6 +107,7 @@ func (d *decoder) config(raw json.RawMessage, doc *Document) error {
 		return fmt.Errorf("ignition version %q: vipgen reads 2 and 3", v)
 	}
 	c.notes(doc)
+	c.settings(raw, doc)
 	for _, f := range c.Storage.Files {
 		doc.Files = append(doc.Files, d.files(f, doc)...)
 	}

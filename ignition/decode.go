@@ -90,6 +90,37 @@ func jsonStream(data []byte) ([]json.RawMessage, error) {
 	}
 }
 
+// Objects splits a file, JSON or a YAML stream, into its objects, those of lists
+// included. What is no object is left out.
+func Objects(data []byte) ([]json.RawMessage, error) {
+	objects, err := objectsIn(data)
+	if err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for _, o := range objects {
+		out = flatten(out, o, 0)
+	}
+	return out, nil
+}
+
+func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMessage {
+	var o struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	switch err := json.Unmarshal(raw, &o); {
+	case err != nil:
+		return out
+	case strings.HasSuffix(o.Kind, "List") && depth < maxNesting:
+		for _, item := range o.Items {
+			out = flatten(out, item, depth+1)
+		}
+		return out
+	}
+	return append(out, raw)
+}
+
 // decoder gathers documents, within bounds of nesting and of decoded bytes.
 type decoder struct {
 	file      string
@@ -140,8 +171,9 @@ func (d *decoder) bareIgnition(raw json.RawMessage) error {
 func (d *decoder) machineConfig(raw json.RawMessage) error {
 	var mc struct {
 		Metadata struct {
-			Name   string            `json:"name"`
-			Labels map[string]string `json:"labels"`
+			Name        string            `json:"name"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 		Spec struct {
 			Config          json.RawMessage `json:"config"`
@@ -156,7 +188,7 @@ func (d *decoder) machineConfig(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &mc); err != nil {
 		return fmt.Errorf("MachineConfig: %w", err)
 	}
-	doc := Document{Source: "MachineConfig " + mc.Metadata.Name, Name: mc.Metadata.Name, Role: mc.Metadata.Labels[roleLabel]}
+	doc := Document{Source: "MachineConfig " + mc.Metadata.Name, Name: mc.Metadata.Name, Role: mc.Metadata.Labels[roleLabel], Annotations: mc.Metadata.Annotations}
 	if len(mc.Spec.Config) > 0 && string(mc.Spec.Config) != "null" {
 		if err := d.config(mc.Spec.Config, &doc); err != nil {
 			return fmt.Errorf("%s: %w", doc.Source, err)
@@ -164,16 +196,20 @@ func (d *decoder) machineConfig(raw json.RawMessage) error {
 	}
 	doc.noteList("kernel arguments", mc.Spec.KernelArguments)
 	doc.noteList("extensions", mc.Spec.Extensions)
+	doc.setting(SettingKernelArguments, strings.Join(mc.Spec.KernelArguments, " "))
+	doc.setting(SettingExtensions, strings.Join(mc.Spec.Extensions, " "))
 	if mc.Spec.FIPS {
 		doc.note("FIPS mode")
+		doc.setting(SettingFIPS, "true")
 	}
-	for _, n := range []struct{ what, value string }{
-		{"kernel type", mc.Spec.KernelType},
-		{"operating system image", mc.Spec.OSImageURL},
-		{"extensions image", mc.Spec.ExtensionsImage},
+	for _, n := range []struct{ what, setting, value string }{
+		{"kernel type", SettingKernelType, mc.Spec.KernelType},
+		{"operating system image", SettingOSImage, mc.Spec.OSImageURL},
+		{"extensions image", SettingExtensionsImage, mc.Spec.ExtensionsImage},
 	} {
 		if n.value != "" {
 			doc.note("%s: %s", n.what, n.value)
+			doc.setting(n.setting, n.value)
 		}
 	}
 	d.documents = append(d.documents, doc)

@@ -108,7 +108,7 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations")); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 			if strings.Contains(fmt.Sprintf("%+v", got), "SECRET") {
@@ -277,4 +277,33 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What a document has besides files and units can be compared, secrets without
+// showing them.
+func TestSettings(t *testing.T) {
+	const head = `{"ignition": {"version": "3.2.0"}, "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["SECRET`
+	decode := func(text string) map[string]string {
+		docs, err := Decode("x.ign", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return docs[0].Settings
+	}
+	a, same, b := decode(head+`1"]}]}}`), decode(strings.ReplaceAll(head, " ", "")+`1"]}]},"storage":{}}`), decode(head+`2"]}]}}`)
+	if len(a) != 1 || a[SettingUsers] == "" || strings.Contains(a[SettingUsers], "SECRET") {
+		t.Errorf("settings %v", a)
+	}
+	if a[SettingUsers] != same[SettingUsers] || a[SettingUsers] == b[SettingUsers] {
+		t.Errorf("%v, %v, %v: the first two alone are the same", a, same, b)
+	}
+	docs, err := Decode("all.yaml", readTestdata(t, "machineconfigs.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{SettingKernelArguments: "nosmt quiet", SettingExtensions: "usbguard", SettingFIPS: "true", SettingKernelType: "realtime",
+		SettingOSImage: "quay.io/example/os@sha256:aa", SettingExtensionsImage: "quay.io/example/ext@sha256:bb"}
+	if diff := cmp.Diff(want, docs[len(docs)-1].Settings); diff != "" {
+		t.Error(diff)
+	}
 }

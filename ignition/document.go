@@ -17,6 +17,12 @@ type Document struct {
 	IgnitionVersion string
 	Files           []DecodedFile
 	Units           []Unit
+	// Annotations are those of a MachineConfig.
+	Annotations map[string]string
+	// Settings are what it has besides files and units, for comparing: the fields
+	// of a MachineConfig with their values, parts of an Ignition config with a
+	// digest, as they may hold secrets. What is not there is missing.
+	Settings map[string]string
 	// Notes say what it has besides, a line each, in the order of the
 	// document. They hold no key, password hash, token or file contents.
 	Notes []string
@@ -72,4 +78,15 @@ func (d Document) Bundle() Bundle {
 
 func (d *Document) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// setting keeps a value for comparing; nothing where there is none.
+func (d *Document) setting(name, value string) {
+	if value == "" {
+		return
+	}
+	if d.Settings == nil {
+		d.Settings = map[string]string{}
+	}
+	d.Settings[name] = value
 }

@@ -101,7 +101,7 @@ func (c *Cluster) Manifests() ([]Manifest, error) {
 	if c.DisruptionPolicy {
 		names = append(names, manifest.NodeDisruptionPolicy)
 	}
-	p := manifest.Params{Namespace: c.Namespace, LiveFiles: liveFiles}
+	p := manifest.Params{Namespace: c.Namespace, LiveFiles: v1alpha1.LiveFiles()}
 	var out []Manifest
 	for _, name := range names {
 		text, err := manifest.Render(name, p)
@@ -111,14 +111,4 @@ func (c *Cluster) Manifests() ([]Manifest, error) {
 		out = append(out, Manifest{Name: name, Contents: text})
 	}
 	return out, nil
-}
-
-// liveFiles are those that the agent applies by itself.
-var liveFiles = []string{
-	v1alpha1.ModeFile,
-	v1alpha1.ClusterConfigPath,
-	v1alpha1.CorefileTemplate,
-	v1alpha1.HostsTemplate,
-	v1alpha1.HAProxyTemplate,
-	v1alpha1.KeepalivedTemplate,
 }

@@ -11,19 +11,15 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render/installconfig"
-	"github.com/vipgen/vipgen/render/source"
 )
 
-func (r *resolver) report(s problem.Severity, doc *source.Document, p problem.Problem) {
+func (r *resolver) report(s problem.Severity, docs layers, p problem.Problem) {
 	p.Severity = s
-	if doc != nil {
-		p = doc.Locate(problem.List{p})[0]
-	}
-	r.list = append(r.list, p)
+	r.list = append(r.list, docs.locate(p))
 }
 
-func (r *resolver) errorAt(doc *source.Document, code problem.Code, field, found, expected string) {
-	r.report(problem.Error, doc, problem.Problem{Code: code, Field: field, Found: found, Expected: expected})
+func (r *resolver) errorAt(docs layers, code problem.Code, field, found, expected string) {
+	r.report(problem.Error, docs, problem.Problem{Code: code, Field: field, Found: found, Expected: expected})
 }
 
 func (r *resolver) checkVersion(o Options) {
@@ -31,27 +27,27 @@ func (r *resolver) checkVersion(o Options) {
 	v := r.in.version(o)
 	if v != "" && !slices.Contains(known, v) {
 		p := problem.Problem{Code: problem.UnsupportedVersion, Found: problem.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
-		doc := r.in.vipDoc
+		docs := r.in.vipDocs
 		switch {
 		case o.OpenShiftVersion != "":
-			doc, p.Field = nil, "--openshift-version"
+			docs, p.Field = layers{}, "--openshift-version"
 		case r.in.VIP.Spec.OpenShiftVersion != "":
 			p.Field = "spec.openshiftVersion"
 		default:
-			doc, p.Field = nil, "--release-info"
+			docs, p.Field = layers{}, "--release-info"
 		}
-		r.report(problem.Error, doc, p)
+		r.report(problem.Error, docs, p)
 		return
 	}
 	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
-		r.errorAt(r.in.vipDoc, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
+		r.errorAt(r.in.vipDocs, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
 			"openshiftVersion 4.17 or later, the first with node disruption policies")
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
 	}
 	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, 20) {
-		r.errorAt(r.in.Install.Doc, problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
+		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
 	}
 }
 
@@ -68,7 +64,7 @@ func (r *resolver) checkTopology() {
 	i := r.in.Install
 	n := i.ControlPlane.Replicas
 	bad := func(field, found, expected string) {
-		r.errorAt(i.Doc, problem.Topology, field, found, expected)
+		r.errorAt(layer(i.Doc), problem.Topology, field, found, expected)
 	}
 	switch {
 	case n < 1:
@@ -103,9 +99,9 @@ func (r *resolver) checkVIPs() {
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
 		for j, a := range g.VIPs {
-			all = append(all, place{a, r.in.vipDoc, fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)})
+			all = append(all, place{a, r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)})
 		}
-		r.checkFamilies(places(r.in.vipDoc, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
+		r.checkFamilies(places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
 	}
 	r.checkFamilies(r.api)
 	r.checkFamilies(r.ingress)
@@ -115,7 +111,7 @@ func (r *resolver) checkVIPs() {
 		r.checkNetworks(v)
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
-			r.report(problem.Error, v.doc, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
+			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
 				Expected: "an address of its own, this is the one of " + first.field, Hint: r.sharingHint(first, v)})
 		} else {
 			seen[v.Addr] = v
@@ -124,10 +120,10 @@ func (r *resolver) checkVIPs() {
 	r.checkNames()
 }
 
-func places(doc *source.Document, field string, list []netip.Addr) []place {
+func places(docs layers, field string, list []netip.Addr) []place {
 	var out []place
 	for i, a := range list {
-		out = append(out, place{a, doc, fmt.Sprintf("%s[%d]", field, i)})
+		out = append(out, place{a, docs, fmt.Sprintf("%s[%d]", field, i)})
 	}
 	return out
 }
@@ -153,7 +149,7 @@ func (r *resolver) checkPresence() bool {
 	case len(r.ingress) > 0:
 		missing = "API VIP"
 	}
-	r.report(problem.Error, i.Doc, problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform,
+	r.report(problem.Error, layer(i.Doc), problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform,
 		Found: "no " + missing, Expected: "an API and an ingress VIP per address family", Hint: hint})
 	return false
 }
@@ -187,7 +183,7 @@ func (r *resolver) checkFamilies(list []place) {
 	}
 	primary := r.in.Install.MachineNetworks[0].Prefix.Addr()
 	if list[0].Is4() != primary.Is4() {
-		r.errorAt(list[0].doc, problem.FamilyOrder, list[0].field, family(list[0].Addr)+" first",
+		r.errorAt(list[0].docs, problem.FamilyOrder, list[0].field, family(list[0].Addr)+" first",
 			family(primary)+" first, as in networking.machineNetwork")
 	}
 }
@@ -195,7 +191,7 @@ func (r *resolver) checkFamilies(list []place) {
 // checkSameFamilies: API and ingress must be reachable by the same families.
 func (r *resolver) checkSameFamilies() {
 	if a, b := families(r.api), families(r.ingress); a != b {
-		r.errorAt(r.ingress[0].doc, problem.FamilyOrder, r.ingress[0].field, b, a+", as the API VIPs")
+		r.errorAt(r.ingress[0].docs, problem.FamilyOrder, r.ingress[0].field, b, a+", as the API VIPs")
 	}
 }
 
@@ -231,13 +227,13 @@ func (r *resolver) checkNetworks(v place) {
 		if len(i.MachineNetworks) > 0 && i.MachineNetworks[0].Default {
 			p.Hint = "networking.machineNetwork is not given, so this is the installer's default"
 		}
-		r.report(problem.Error, v.doc, p)
+		r.report(problem.Error, v.docs, p)
 	case in != nil && isEdge(in.Prefix, v.Addr):
-		r.errorAt(v.doc, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+in.Prefix.String())
+		r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+in.Prefix.String())
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
 		if n.Prefix.Contains(v.Addr) {
-			r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
+			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}
 }
@@ -260,7 +256,7 @@ func isEdge(p netip.Prefix, a netip.Addr) bool {
 
 func (r *resolver) checkHosts(v place) {
 	if by := r.hostWith(v.Addr); by != "" {
-		r.errorAt(v.doc, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
+		r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
 	}
 }
 
@@ -285,11 +281,11 @@ func (r *resolver) checkNames() {
 	taken := map[string]string{"api." + domain: "the API", "api-int." + domain: "the API", "*.apps." + domain: "the default ingress controller"}
 	claim := func(name, by, field string) {
 		if first, ok := taken[name]; ok {
-			r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
+			r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
 		}
 		taken[name] = by
 		if below, wild := strings.CutPrefix(name, "*."); wild && (domain == below || strings.HasSuffix(domain, "."+below)) {
-			r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a domain that does not hold the names of the cluster's own nodes")
+			r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a domain that does not hold the names of the cluster's own nodes")
 		}
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
@@ -306,7 +302,7 @@ func (r *resolver) checkNames() {
 func (r *resolver) checkLoadBalancer() {
 	vip := &r.in.VIP.Spec
 	if r.external() && r.operatorsKeepalived() {
-		r.errorAt(r.in.vipDoc, problem.ConflictingFields, "spec.loadBalancer.type", "External",
+		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.loadBalancer.type", "External",
 			fmt.Sprintf("platform.%s.loadBalancer.type: UserManaged in the install-config, or OpenShift's own keepalived holds the VIPs too", r.in.Install.Platform))
 	}
 	if r.external() {
@@ -314,11 +310,11 @@ func (r *resolver) checkLoadBalancer() {
 	}
 	ids := vip.VRRP.VirtualRouterIDs
 	if r.besideOperators() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
-		r.errorAt(r.in.vipDoc, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),
+		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),
 			fmt.Sprintf("%d, which OpenShift's own keepalived has on the bootstrap host, or platform.%s.loadBalancer.type: UserManaged", v1alpha1.RouterIDs(r.in.Install.Name).API, r.in.Install.Platform))
 	}
 	if want := vip.VRRP.Interoperable; want != nil && !*want && r.operatorsKeepalived() {
-		r.report(problem.Warning, r.in.vipDoc, problem.Problem{Code: problem.ConflictingFields, Field: "spec.vrrp.interoperable",
+		r.report(problem.Warning, r.in.vipDocs, problem.Problem{Code: problem.ConflictingFields, Field: "spec.vrrp.interoperable",
 			Found: "false", Expected: "true where OpenShift's own keepalived runs on the bootstrap host: both sides will hold the API VIP until it is gone"})
 	}
 }

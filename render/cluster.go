@@ -137,7 +137,7 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	}
 	c.Spec.Groups = r.groups(c.Spec.Domain)
 	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
-		r.errorAt(r.in.vipDoc, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
+		r.errorAt(r.in.vipDocs, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
 	}
 	return c
 }

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // place is an address with where it stands.
 type place struct {
 	netip.Addr
-	doc   *source.Document
+	docs  layers
 	field string
 }
 
@@ -22,13 +22,13 @@ type place struct {
 func (r *resolver) collectVIPs() {
 	install, vip := r.in.Install, &r.in.VIP.Spec
 	for _, a := range install.APIVIPs {
-		r.api = append(r.api, place{a.Addr, install.Doc, a.Field})
+		r.api = append(r.api, place{a.Addr, layer(install.Doc), a.Field})
 	}
 	for _, a := range install.IngressVIPs {
-		r.ingress = append(r.ingress, place{a.Addr, install.Doc, a.Field})
+		r.ingress = append(r.ingress, place{a.Addr, layer(install.Doc), a.Field})
 	}
 	if install.DNSVIP != nil {
-		r.dns = &place{install.DNSVIP.Addr, install.Doc, install.DNSVIP.Field}
+		r.dns = &place{install.DNSVIP.Addr, layer(install.Doc), install.DNSVIP.Field}
 	}
 	r.api = r.takeVIPs(r.api, "spec.apiVIPs", vip.APIVIPs)
 	r.ingress = r.takeVIPs(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
@@ -40,11 +40,11 @@ func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []pla
 		return have
 	}
 	if len(have) > 0 {
-		r.errorAt(r.in.vipDoc, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: the install-config has "+have[0].field)
+		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: the install-config has "+have[0].field)
 		return have
 	}
 	for i, a := range list {
-		have = append(have, place{a, r.in.vipDoc, fmt.Sprintf("%s[%d]", field, i)})
+		have = append(have, place{a, r.in.vipDocs, fmt.Sprintf("%s[%d]", field, i)})
 	}
 	return have
 }
@@ -123,8 +123,12 @@ func (r *resolver) routerIDs(groups []v1alpha1.Group) map[string]int {
 	derived := v1alpha1.RouterIDs(name)
 	ids, taken := map[string]int{}, map[int]string{}
 	give := func(group string, id int, field string) {
+		if slices.Contains(r.in.VIP.Spec.VRRP.ReservedRouterIDs, id) {
+			r.report(problem.Error, r.in.vipDocs, problem.Problem{Code: problem.RouterIDTaken, Field: cmp.Or(field, "spec.vrrp.reservedRouterIDs"),
+				Found: fmt.Sprintf("%d, of group %s", id, group), Expected: "an ID that is not reserved", Hint: "'vipgen vr-ids --fix' finds one"})
+		}
 		if by, ok := taken[id]; ok {
-			r.errorAt(r.in.vipDoc, problem.RouterIDTaken, field, fmt.Sprint(id), "an ID of its own, this is the one of group "+by)
+			r.errorAt(r.in.vipDocs, problem.RouterIDTaken, field, fmt.Sprint(id), "an ID of its own, this is the one of group "+by)
 		}
 		ids[group], taken[id] = id, group
 	}

@@ -124,7 +124,7 @@ func (r *resolver) checkImages(all v1alpha1.Images) {
 		}
 	}
 	if len(tagged) > 0 {
-		r.report(problem.Warning, r.in.vipDoc, problem.Problem{Code: problem.UnpinnedImage, Field: "spec.images", Found: "tags for " + strings.Join(tagged, ", "),
+		r.report(problem.Warning, r.in.vipDocs, problem.Problem{Code: problem.UnpinnedImage, Field: "spec.images", Found: "tags for " + strings.Join(tagged, ", "),
 			Expected: "digests, as mirrors of the install-config work by digest only", Hint: "give images in vipgen.yaml, or --release-info; see 'vipgen images'"})
 	}
 }

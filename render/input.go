@@ -26,6 +26,8 @@ type Sources struct {
 	// AgentConfig and VIPConfig are optional.
 	AgentConfig *File
 	VIPConfig   *File
+	// Defaults are those of the fleet that the cluster belongs to, or nil.
+	Defaults *Defaults
 }
 
 // Options are what a command line says about a cluster besides its files.
@@ -44,7 +46,8 @@ type Input struct {
 	Install *installconfig.InstallConfig
 	Agent   *installconfig.AgentConfig
 	VIP     *v1alpha1.VIPConfig
-	vipDoc  *source.Document
+	// vipDocs are where the fields of VIP stand.
+	vipDocs layers
 }
 
 // Read reads all files of a cluster and reports the problems of all of them.
@@ -57,36 +60,42 @@ func Read(s Sources) (*Input, problem.List) {
 		agent, more := installconfig.ReadAgentConfig(s.AgentConfig.Name, s.AgentConfig.Data)
 		in.Agent, list = agent, append(list, more...)
 	}
-	more := in.readVIPConfig(s.VIPConfig)
+	more, ok := in.readVIPConfig(s.VIPConfig, s.Defaults)
 	list = append(list, more...)
+	if s.Defaults != nil {
+		list = append(list, s.Defaults.warnings...)
+	}
 	list.Sort()
-	if install == nil || s.AgentConfig != nil && in.Agent == nil || s.VIPConfig != nil && in.vipDoc == nil {
+	if install == nil || s.AgentConfig != nil && in.Agent == nil || !ok {
 		return nil, list
 	}
 	return in, list
 }
 
-func (in *Input) readVIPConfig(f *File) problem.List {
-	in.VIP = &v1alpha1.VIPConfig{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindVIPConfig}
+// readVIPConfig reads a cluster's VIPConfig over the defaults of its fleet. ok is
+// false where nothing can be made of the file at all.
+func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool) {
+	in.VIP = d.start()
+	var doc *source.Document
+	var unread problem.List
 	if f == nil {
-		in.VIP.Default()
-		return nil
+		in.VIP.APIVersion, in.VIP.Kind = v1alpha1.APIVersion, v1alpha1.KindVIPConfig
+	} else {
+		if doc, list = source.Parse(f.Name, f.Data); list.Err() != nil {
+			return list, false
+		}
+		unread = doc.DecodeStrict(in.VIP)
+		list = append(list, unread...)
+		ownProfile(&in.VIP.Spec.VRRP, doc)
 	}
-	in.VIP = &v1alpha1.VIPConfig{}
-	doc, list := source.Parse(f.Name, f.Data)
-	if list.Err() != nil {
-		return list
-	}
-	in.vipDoc = doc
-	unread := doc.DecodeStrict(in.VIP)
-	list = append(list, unread...)
-	for _, p := range doc.Locate(in.VIP.Validate()) {
+	in.vipDocs = layers{doc, d.document()}
+	for _, p := range in.VIP.Validate() {
 		if !refused(unread, p.Field) {
-			list = append(list, p)
+			list = append(list, in.vipDocs.locate(p))
 		}
 	}
 	in.VIP.Default()
-	return list
+	return list, true
 }
 
 // refused says whether a field, or what it is part of or made of, has an error

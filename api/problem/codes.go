@@ -64,6 +64,8 @@ const (
 	UnsupportedVersion Code = "unsupported-version"
 	// NeedsVersion: a feature that the chosen OpenShift version lacks.
 	NeedsVersion Code = "needs-version"
+	// Shadowed: a MachineConfig of another replaces a file of vipgen's.
+	Shadowed Code = "shadowed"
 	// UnpinnedImage: an image named by tag where mirrors work by digest only.
 	UnpinnedImage Code = "unpinned-image"
 )

@@ -32,3 +32,8 @@ const (
 	// NodeIPDir holds what was chosen as the node's address.
 	NodeIPDir = "/run/nodeip-configuration"
 )
+
+// LiveFiles are those that the agent applies by itself when they change.
+func LiveFiles() []string {
+	return []string{ModeFile, ClusterConfigPath, CorefileTemplate, HostsTemplate, HAProxyTemplate, KeepalivedTemplate}
+}

@@ -142,6 +142,8 @@ func rules() []rule {
 		}},
 		{"spec.ingress[].domains[]", pattern(`^` + name + `$`)},
 		{"spec.pools[].name", pattern(`^` + label + `$`)},
+		{"spec.network", pattern(`^[A-Za-z0-9_.-]{0,63}$`)},
+		{"spec.vrrp.reservedRouterIDs[]", between(1, 255)},
 	}
 	for _, path := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.ingress[].vips"} {
 		list = append(list, rule{path, atMost(2)})

@@ -46,13 +46,23 @@ func alternatives[T ~string](want []T) string {
 	return strings.Join(words, " or ")
 }
 
-// Validate checks what can be checked without the install-config and reports
-// every problem, by field.
-func (v *VIPConfig) Validate() problem.List {
+// ValidateKind checks apiVersion and kind alone, for a VIPConfig that others add
+// to.
+func (v *VIPConfig) ValidateKind() problem.List {
 	c := &checker{}
 	c.kind("apiVersion", v.APIVersion, APIVersion)
 	c.kind("kind", v.Kind, KindVIPConfig)
+	return c.list
+}
+
+// Validate checks what can be checked without the install-config and reports
+// every problem, by field.
+func (v *VIPConfig) Validate() problem.List {
+	c := &checker{list: v.ValidateKind()}
 	s := &v.Spec
+	if s.Network != "" && !validWord(s.Network, 63, "_-.") {
+		c.add(problem.BadName, "spec.network", problem.Quote(s.Network), "at most 63 letters, digits, hyphens, underscores and periods")
+	}
 	c.vips("spec.apiVIPs", s.APIVIPs)
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal)
@@ -97,6 +107,11 @@ func (c *checker) vrrp(v *VRRP) {
 	c.routerID("spec.vrrp.virtualRouterIDs.api", v.VirtualRouterIDs.API)
 	c.routerID("spec.vrrp.virtualRouterIDs.ingress", v.VirtualRouterIDs.Ingress)
 	c.routerID("spec.vrrp.virtualRouterIDs.dns", v.VirtualRouterIDs.DNS)
+	for i, id := range v.ReservedRouterIDs {
+		if id < 1 || id > 255 {
+			c.add(problem.BadValue, fmt.Sprintf("spec.vrrp.reservedRouterIDs[%d]", i), fmt.Sprint(id), "1 to 255")
+		}
+	}
 	if v.Profile != ProfileCustom {
 		if v.Version != 0 {
 			c.add(problem.ConflictingFields, "spec.vrrp.version", fmt.Sprint(v.Version), "no version, or vrrp.profile: custom")

@@ -32,6 +32,11 @@ type VIPConfigSpec struct {
 	// written so that all of these versions can read it.
 	OpenShiftVersion string `json:"openshiftVersion,omitempty"`
 
+	// Name of the layer-2 network that the nodes are on. Clusters that name one
+	// share it with those of the same name alone; without it, clusters whose
+	// machine networks overlap count as sharing one. Only 'vipgen vr-ids' asks.
+	Network string `json:"network,omitempty"`
+
 	// The API VIPs, one per address family. Only for platforms whose
 	// install-config has no field for them (none, external).
 	APIVIPs []netip.Addr `json:"apiVIPs,omitempty"`
@@ -118,6 +123,9 @@ type VRRP struct {
 	// Virtual router IDs, 1 to 255, where the ones derived from the cluster's
 	// name are taken on the network.
 	VirtualRouterIDs VirtualRouterIDs `json:"virtualRouterIDs,omitzero"`
+	// Virtual router IDs that others on the network have, such as routers and
+	// ipfailover. No group of the cluster may have one of them.
+	ReservedRouterIDs []int `json:"reservedRouterIDs,omitempty"`
 }
 
 // VirtualRouterIDs overrides the derived IDs; 0 means derived.

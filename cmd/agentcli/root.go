@@ -71,7 +71,7 @@ input or usage; 3 could not read, write or run.`,
 	flags.StringVar(&a.root, "root", "/", "where the host's file system is, when running in a container")
 	flags.TextVar(&a.level, "log-level", &a.level, "least level to log: DEBUG, INFO, WARN, ERROR")
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(a.installCommand(), a.corednsCommand(), a.firewallCommand(), a.haproxyCommand(), a.keepalivedCommand(), a.logLevelCommand(), a.mdnsCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.versionCommand())
+	root.AddCommand(a.installCommand(), a.corednsCommand(), a.firewallCommand(), a.haproxyCommand(), a.keepalivedCommand(), a.logLevelCommand(), a.mdnsCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.versionCommand(), a.vrrpCommand())
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.DisableDefaultCmd = true // nodes have no shell to complete in
 	return root

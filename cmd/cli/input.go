@@ -17,6 +17,7 @@ import (
 // inputFlags name the files of a cluster.
 type inputFlags struct {
 	config, agentConfig string
+	fleet               string
 	version, release    string
 	// os is set by the commands that write for one.
 	os string
@@ -26,10 +27,12 @@ func (f *inputFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml beside the install-config, if there is one)")
 	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml beside the install-config, if there is one)")
+	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: fleet.yaml beside the install-config or in a folder above, up to that of the Git repository)")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, 4.12 to 4.22 (default: what vipgen.yaml says, else readable by all of them)")
 	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("agent-config", "yaml", "yml")
+	_ = c.MarkFlagFilename("fleet", "yaml", "yml")
 	_ = c.MarkFlagFilename("release-info", "json")
 }
 
@@ -75,7 +78,7 @@ func unreadable(name string, err error) error {
 // installConfigArg is the file that a command works on.
 func installConfigArg(args []string) string {
 	if len(args) == 0 {
-		return "install-config.yaml"
+		return installConfigName
 	}
 	return args[0]
 }
@@ -83,7 +86,7 @@ func installConfigArg(args []string) string {
 // sources reads the files of a cluster.
 func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, error) {
 	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
-		installConfig = filepath.Join(installConfig, "install-config.yaml")
+		installConfig = filepath.Join(installConfig, installConfigName)
 	}
 	var problems problem.List
 	note := func(err error) {
@@ -95,9 +98,11 @@ func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, erro
 	data, err := a.readFile(installConfig)
 	note(err)
 	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}}
-	s.VIPConfig, err = a.beside(installConfig, f.config, "vipgen.yaml")
+	s.VIPConfig, err = a.beside(installConfig, f.config, vipConfigName)
 	note(err)
-	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, "agent-config.yaml")
+	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)
+	note(err)
+	s.Defaults, err = a.defaults.find(installConfig, f.fleet)
 	note(err)
 	return s, problems.Err()
 }
@@ -141,11 +146,16 @@ func (a *app) options(f *inputFlags) (render.Options, error) {
 // cluster reads and resolves a cluster. Warnings are part of the list, which is
 // also the error when it holds one.
 func (a *app) cluster(installConfig string, f *inputFlags) (*render.Cluster, problem.List, error) {
-	sources, err := a.sources(installConfig, f)
+	o, err := a.options(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := a.options(f)
+	return a.load(installConfig, f, o)
+}
+
+// load is cluster with what the flags say already read.
+func (a *app) load(installConfig string, f *inputFlags, o render.Options) (*render.Cluster, problem.List, error) {
+	sources, err := a.sources(installConfig, f)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,20 +18,26 @@ import (
 // renderFlags are those of `vipgen render`.
 type renderFlags struct {
 	inputFlags
-	output, installDir, merge string
-	formats, roles            []string
-	check, overwrite          bool
+	output, beside, installDir, merge string
+	formats, roles                    []string
+	check, overwrite, allOrNothing    bool
 }
 
 func (a *app) renderCommand() *cobra.Command {
 	var f renderFlags
 	c := &cobra.Command{
-		Use:   "render [install-config.yaml]",
-		Short: "Render MachineConfigs, Ignition and manifests of a cluster",
+		Use:   "render [install-config.yaml|DIR|PATTERN]...",
+		Short: "Render MachineConfigs, Ignition and manifests of clusters",
 		Long: `Render what the nodes of a cluster get, from its install-config.yaml and, where
-they are there, vipgen.yaml and agent-config.yaml beside it.
+they are there, vipgen.yaml and agent-config.yaml beside it, and fleet.yaml beside
+it or above.
 
-Without -o the MachineConfigs and the cluster manifests are printed as one YAML
+Several files, a folder that holds folders of clusters, or a quoted pattern make a
+fleet. Its clusters are rendered in parallel; one that has problems fails alone, and
+its problems are reported at the end. With -o DIR each gets a folder of its own there,
+with --beside NAME a folder of that name beside its install-config.
+
+Without -o or --beside the MachineConfigs and the cluster manifests are printed as one YAML
 stream. With -o they are written as a tree, as a whole or not at all; files that
 an earlier run wrote and this one does not are removed, others never touched.
 
@@ -38,7 +45,8 @@ Formats: machineconfig (a MachineConfig for each pool), ignition (a whole Igniti
 config for each pool, and for the bootstrap host where it is vipgen's), butane (the
 same as Butane), files (plain files, as they lie on the node).
 
-Exit code 1: --check found a difference.`,
+Exit code 1: --check found a difference. Exit code 2: clusters had problems; the
+others were written, unless --all-or-nothing.`,
 		Example: `  # Read it, apply it
   vipgen render install-config.yaml
   vipgen render install-config.yaml | oc apply -f -
@@ -47,25 +55,38 @@ Exit code 1: --check found a difference.`,
   vipgen render install-config.yaml -o rendered
   vipgen render install-config.yaml -o rendered --check
 
+  # All clusters of a repository, each beside its input; in CI, the check
+  vipgen render clusters --beside rendered
+  vipgen render 'clusters/*/install-config.yaml' -o rendered
+  vipgen render clusters --beside rendered --check
+
   # Into an installer's asset directory, before and after 'create ignition-configs'
   vipgen render install-config.yaml --install-dir ocp
   vipgen render install-config.yaml --merge ocp/bootstrap.ign
 
   # Ignition for plain Kubernetes on Flatcar
   vipgen render install-config.yaml --os flatcar --format ignition -o rendered`,
-		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			a.writes = true
 			if err := f.validate(); err != nil {
 				return usage(c, err)
 			}
-			return a.render(c, installConfigArg(args), &f)
+			r, err := members(c, args)
+			if err != nil {
+				return err
+			}
+			if r.fleet {
+				return a.renderFleet(c, r, &f)
+			}
+			return a.render(c, r.members[0].config, &f)
 		},
 	}
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
+	flags.StringVar(&f.beside, "beside", "", "`name` of the folder beside each install-config to write a tree to")
+	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
 	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
@@ -79,7 +100,7 @@ Exit code 1: --check found a difference.`,
 	_ = c.MarkFlagDirname("output")
 	_ = c.MarkFlagDirname("install-dir")
 	_ = c.MarkFlagFilename("merge", "ign")
-	c.MarkFlagsMutuallyExclusive("output", "install-dir", "merge")
+	c.MarkFlagsMutuallyExclusive("output", "beside", "install-dir", "merge")
 	return c
 }
 
@@ -96,8 +117,11 @@ func (f *renderFlags) validate() error {
 	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
 		return fmt.Errorf("--format goes with -o DIR or standard output: --install-dir takes MachineConfigs, --merge an Ignition config")
 	}
-	if f.check && f.output == "" && f.installDir == "" && f.merge == "" {
-		return fmt.Errorf("--check needs something to check: -o DIR, --install-dir DIR or --merge FILE")
+	if f.beside != "" && (f.beside != filepath.Base(f.beside) || f.beside == "." || f.beside == "..") {
+		return fmt.Errorf("--beside %s: expected the name of a folder; for another place, -o DIR", f.beside)
+	}
+	if f.check && f.output == "" && f.beside == "" && f.installDir == "" && f.merge == "" {
+		return fmt.Errorf("--check needs something to check: -o DIR, --beside NAME, --install-dir DIR or --merge FILE")
 	}
 	return nil
 }
@@ -135,19 +159,35 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 			return usage(c, err)
 		}
 		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
-	case f.output != "":
-		fallback := []render.Format{render.FormatMachineConfig, render.FormatIgnition}
-		if f.os != ignition.OpenShift {
-			fallback = fallback[1:]
-		}
-		files, err := r.Tree(cluster, f.want(fallback...))
+	case f.output != "", f.beside != "":
+		files, err := r.Tree(cluster, f.treeWant())
 		if err != nil {
 			return usage(c, err)
 		}
-		return a.write(cluster, tree.Dir{Path: f.output, Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
+		dir := f.output
+		if f.beside != "" {
+			if installConfig == "-" {
+				return usage(c, fmt.Errorf("--beside: standard input stands beside nothing; give -o DIR"))
+			}
+			dir = filepath.Join(filepath.Dir(installConfig), f.beside)
+		}
+		return a.write(cluster, f.dir(dir), files, f.check)
 	default:
 		return a.stream(c, r, cluster, f)
 	}
+}
+
+// treeWant is what a tree holds.
+func (f *renderFlags) treeWant() render.Want {
+	if f.os != ignition.OpenShift {
+		return f.want(render.FormatIgnition)
+	}
+	return f.want(render.FormatMachineConfig, render.FormatIgnition)
+}
+
+// dir is a tree at a path.
+func (f *renderFlags) dir(path string) tree.Dir {
+	return tree.Dir{Path: path, Overwrite: f.overwrite, Part: len(f.roles) > 0}
 }
 
 func checkRoles(cluster *render.Cluster, roles []string) error {
@@ -187,32 +227,37 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 	return err
 }
 
-// write writes or checks a tree.
+// write writes or checks a tree and says so.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
+	written, err := writeTree(a.out, dir, files, check)
+	if err != nil {
+		return err
+	}
+	if check {
+		a.summary(cluster, dir.Path+" is up to date")
+	} else {
+		a.summary(cluster, fmt.Sprintf("%s: %s", dir.Path, written))
+	}
+	return nil
+}
+
+// writeTree writes a tree, or prints how it differs: errFinding if it does.
+func writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
 	list := make([]tree.File, len(files))
 	for i, f := range files {
 		list[i] = tree.File{Path: f.Path, Data: f.Data}
 	}
-	if check {
-		changes, err := dir.Compare(list)
-		if err != nil {
-			return err
-		}
-		if len(changes) == 0 {
-			a.summary(cluster, dir.Path+" is up to date")
-			return nil
-		}
-		if err := printChanges(a.out, dir.Path, changes); err != nil {
-			return err
-		}
-		return errFinding
+	if !check {
+		return dir.Write(list)
 	}
-	written, err := dir.Write(list)
-	if err != nil {
-		return err
+	changes, err := dir.Compare(list)
+	if err != nil || len(changes) == 0 {
+		return tree.Result{}, err
 	}
-	a.summary(cluster, fmt.Sprintf("%s: %s", dir.Path, written))
-	return nil
+	if err := printChanges(out, dir.Path, changes); err != nil {
+		return tree.Result{}, err
+	}
+	return tree.Result{}, errFinding
 }
 
 // roleOf guesses the pool of an Ignition file from its name.

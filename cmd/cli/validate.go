@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +15,12 @@ import (
 type outputFlag string
 
 func (o *outputFlag) add(c *cobra.Command, formats ...string) {
-	c.Flags().StringVarP((*string)(o), "output", "o", formats[0], "`form` to print in: "+formats[0]+" or "+formats[1])
+	c.Flags().StringVarP((*string)(o), "output", "o", formats[0], "`form` to print in: "+strings.Join(formats, ", "))
 	complete(c, "output", formats...)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !slices.Contains(formats, string(*o)) {
-			return usage(c, fmt.Errorf("-o %s: expected %s or %s", *o, formats[0], formats[1]))
+			return usage(c, fmt.Errorf("-o %s: expected %s", *o, strings.Join(formats, " or ")))
 		}
 		return run(c, args)
 	}

@@ -30,6 +30,8 @@ type Dir struct {
 	Owned string
 	// Overwrite allows to replace files that vipgen did not write.
 	Overwrite bool
+	// Gone says that the directory is to hold no file of vipgen's at all.
+	Gone bool
 	// Part says that the files are some of those that belong there: others that
 	// vipgen wrote stay, and stay vipgen's.
 	Part bool
@@ -222,7 +224,7 @@ func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSl
 
 // withRecord adds the record to the files.
 func (d Dir) withRecord(files []File, own []string) []File {
-	if d.Owned != "" {
+	if d.Owned != "" || d.Gone {
 		return files
 	}
 	var paths []string
@@ -248,6 +250,9 @@ func (d Dir) stale(root *os.Root, files []File, own []string) []string {
 		given[f.Path] = true
 	}
 	var out []string
+	if d.Gone {
+		own = append(slices.Clone(own), Record)
+	}
 	for _, p := range own {
 		if given[p] {
 			continue

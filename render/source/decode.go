@@ -21,8 +21,9 @@ import (
 // UnmarshalText. Null counts as absent. An unquoted number where text is
 // expected is the text as written.
 //
-// What could not be read keeps its zero value; items of lists keep their
-// index.
+// What could not be read keeps its value, and so does what the document does
+// not have; null takes it away. Lists and maps are replaced as wholes; items of
+// lists keep their index.
 func (d *Document) Decode(into any) problem.List { return d.decode(into, false) }
 
 // DecodeStrict is Decode, with an error for every unknown field.
@@ -89,11 +90,13 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value) bool {
 	panic(fmt.Sprintf("source: cannot decode into %s", v.Type()))
 }
 
-// null is absence for a field, but an item of a list cannot be absent.
+// null is absence for a field, also of what the value held before; but an item
+// of a list cannot be absent.
 func (d *decoder) null(n *yaml.Node, v reflect.Value) bool {
 	if d.inList() || len(d.path) == 0 {
 		return d.wrongType(n, v)
 	}
+	v.SetZero()
 	return false
 }
 

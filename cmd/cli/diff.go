@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/ignition/diff"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var o outputFlag
+	var allowed []string
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say what changes on which nodes, and what the operator will do about it",
+		Long: `Compare two sets of MachineConfigs, Ignition configs and manifests: files, folders
+(also of a whole fleet), REV:PATH in a Git repository, or what 'oc get machineconfig
+-o yaml' exported; - is standard input. Node files and units are decoded, YAML is
+compared by field, keepalived.conf, haproxy.cfg and Corefile by block.
+
+For each pool it says what OpenShift's machine config operator will do about it: no
+more than writing files, a reload by the agent alone, restarting services, draining,
+rebooting; and for which reason.
+
+Where one side was exported from a cluster and the other is vipgen's output, what is
+not vipgen's stays, and the report says which files vipgen replaces. A MachineConfig
+whose name sorts after vipgen's and that has one of its files is an error: what
+vipgen renders would never reach the node.
+
+Exit code 0: no difference. 1: there is one. 2: a file of vipgen's is shadowed.`,
+		Example: `  vipgen diff main:clusters clusters
+  vipgen diff HEAD~1:clusters/demo/rendered HEAD:clusters/demo/rendered -o markdown
+  oc get machineconfig -o yaml | vipgen diff - rendered`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.diff(args[0], args[1], o, allowed)
+		},
+	}
+	o.add(c, "text", "json", "markdown")
+	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may take the place of vipgen's")
+	return c
+}
+
+// diffReport is what a diff found.
+type diffReport struct {
+	A        string         `json:"a"`
+	B        string         `json:"b"`
+	Compared int            `json:"compared"`
+	Clusters []diff.Result  `json:"clusters"`
+	Effects  map[string]int `json:"effects"`
+	groups   []diffGroup
+	byHash   map[[sha256.Size]byte]int
+}
+
+// diffGroup are clusters that differ in the same way.
+type diffGroup struct {
+	clusters []string
+	diff.Result
+}
+
+func (a *app) diff(from, to string, o outputFlag, allowed []string) error {
+	left, err := a.takeInventory(from)
+	if err != nil {
+		return err
+	}
+	right, err := a.takeInventory(to)
+	if err != nil {
+		return errors.Join(err, left.close())
+	}
+	report, err := compareSides(left, right)
+	if err := errors.Join(err, left.close(), right.close()); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	switch o {
+	case "json":
+		err = a.printJSON(report)
+	case "markdown":
+		report.markdown(&b)
+	default:
+		report.text(&b)
+	}
+	if err == nil {
+		_, err = a.out.Write(b.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	if shadowed := report.shadowed(allowed); len(shadowed) > 0 {
+		return shadowed
+	}
+	if slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }) {
+		return errFinding
+	}
+	return nil
+}
+
+// compareSides compares cluster by cluster, so that memory holds two at a time.
+func compareSides(left, right *inventory) (*diffReport, error) {
+	r := &diffReport{A: left.arg, B: right.arg, Clusters: []diff.Result{}, Effects: map[string]int{}}
+	a, oneA := left.only()
+	b, oneB := right.only()
+	if oneA && oneB {
+		return r, r.add(left, right, a, b)
+	}
+	names := slices.Collect(maps.Keys(left.files))
+	names = slices.AppendSeq(names, maps.Keys(right.files))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := r.add(left, right, name, name); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (r *diffReport) add(left, right *inventory, a, b string) error {
+	before, err := left.load(a)
+	if err != nil {
+		return err
+	}
+	after, err := right.load(b)
+	if err != nil {
+		return err
+	}
+	r.Compared++
+	if maps.EqualFunc(before, after, bytes.Equal) && !mayShadow(after) {
+		return nil
+	}
+	old, err := left.decode(a, before)
+	if err != nil {
+		return err
+	}
+	now, err := right.decode(b, after)
+	if err != nil {
+		return err
+	}
+	result := diff.Compare(old, now)
+	result.Cluster = clusterLabel(b, now.Name(), old.Name())
+	if result.Empty() && len(result.Replaces)+len(result.Shadowed) == 0 {
+		return nil
+	}
+	r.Clusters = append(r.Clusters, result)
+	for _, p := range result.Pools {
+		r.Effects[p.Effect.String()]++
+	}
+	r.group(result)
+	return nil
+}
+
+// mayShadow says whether files hold MachineConfigs of others, too: these are
+// looked at even where nothing differs.
+func mayShadow(files map[string][]byte) bool {
+	for name := range files {
+		if !strings.Contains(name, "/") {
+			return true // not a tree of vipgen's
+		}
+	}
+	return false
+}
+
+// clusterLabel names a cluster by where it is and what it is called.
+func clusterLabel(folder string, names ...string) string {
+	name := ""
+	for _, n := range names {
+		if name == "" {
+			name = n
+		}
+	}
+	switch {
+	case name == "" && folder == ".":
+		return "cluster"
+	case name == "" || name == folder:
+		return folder
+	case folder == ".":
+		return name
+	}
+	return name + " (" + folder + ")"
+}
+
+// group puts a cluster to those that differ in the same way.
+func (r *diffReport) group(result diff.Result) {
+	label := result.Cluster
+	result.Cluster = ""
+	text, _ := json.Marshal(result) // made of text and numbers
+	key := sha256.Sum256(text)
+	i, known := r.byHash[key]
+	if !known {
+		if r.byHash == nil {
+			r.byHash = map[[sha256.Size]byte]int{}
+		}
+		i = len(r.groups)
+		r.byHash[key] = i
+		r.groups = append(r.groups, diffGroup{Result: result})
+	}
+	r.groups[i].clusters = append(r.groups[i].clusters, label)
+}
+
+// shadowed are the problems of files that others replace and may not.
+func (r *diffReport) shadowed(allowed []string) problem.List {
+	var out problem.List
+	for _, c := range r.Clusters {
+		for _, s := range c.Shadowed {
+			if slices.Contains(allowed, s.Name) || slices.Contains(allowed, s.Other) {
+				continue
+			}
+			out = append(out, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
+				Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which sorts after %s (cluster %s, pool %s)", s.Other, s.Owner, s.Vipgen, c.Cluster, s.Pool),
+				Expected: "no MachineConfig after vipgen's with the same path",
+				Hint:     "rename or remove that MachineConfig; --allow-shadow " + s.Name + " accepts it"})
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// progress is a bar on a terminal for work that takes longer than people like
+// to wait without a word.
+type progress struct {
+	out   io.Writer
+	what  string
+	total int
+
+	mu    sync.Mutex
+	done  int
+	shown bool
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+// How long work goes on without a bar, and how often the bar changes.
+const (
+	patience = 2 * time.Second
+	beat     = 200 * time.Millisecond
+)
+
+// startProgress shows a bar after patience. what is counted, such as
+// "clusters".
+func startProgress(out io.Writer, what string, total int, patience, beat time.Duration) *progress {
+	p := &progress{out: out, what: what, total: total, stop: make(chan struct{})}
+	p.ended.Go(func() {
+		wait := time.NewTimer(patience)
+		defer wait.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-wait.C:
+				p.show()
+				wait.Reset(beat)
+			}
+		}
+	})
+	return p
+}
+
+// step counts one more.
+func (p *progress) step() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.done++
+	p.mu.Unlock()
+}
+
+func (p *progress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = true
+	const width = 30
+	full := width * p.done / max(p.total, 1)
+	fmt.Fprintf(p.out, "\r[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), p.done, p.total, p.what)
+}
+
+// end takes the bar away.
+func (p *progress) end() {
+	if p == nil {
+		return
+	}
+	close(p.stop)
+	p.ended.Wait()
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,189 @@
+package diff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// Cluster is what one side has of a cluster. Its zero value is ready.
+type Cluster struct {
+	configs []ignition.Document // MachineConfigs
+	hosts   []ignition.Document // Ignition configs
+	objects []object
+	texts   map[string]text
+}
+
+// object is anything else that the cluster's API takes.
+type object struct {
+	kind, namespace, name string
+	raw                   json.RawMessage
+}
+
+func (o object) String() string {
+	if o.namespace != "" {
+		return o.kind + " " + o.namespace + "/" + o.name
+	}
+	return o.kind + " " + o.name
+}
+
+// text is a file as it lies on a node, or that a daemon reads.
+type text struct {
+	contents string
+	pool     string
+}
+
+// folders are those of a tree that vipgen writes, and of an installer's assets.
+var folders = []string{"machineconfigs", "ignition", "manifests", "butane", "files", "openshift"}
+
+// Place splits the path of a file, relative to a side, into that of the cluster
+// that it belongs to and its own within.
+func Place(name string) (cluster, file string) {
+	parts := strings.Split(name, "/")
+	for i, p := range parts[:len(parts)-1] {
+		if slices.Contains(folders, p) {
+			return path.Clean("./" + path.Join(parts[:i]...)), path.Join(parts[i:]...)
+		}
+	}
+	dir, base := path.Split(name)
+	return path.Clean("./" + dir), base
+}
+
+// Relevant says whether a file may hold anything to compare.
+func Relevant(name string) bool {
+	_, file := Place(name)
+	if strings.HasPrefix(file, "butane/") {
+		return false // what Ignition configs have, too
+	}
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json", ".ign":
+		return true
+	}
+	return strings.HasPrefix(file, "files/") || formOf(name) != formLines
+}
+
+// Add reads a file of the cluster, its path as Place gives it. A file with
+// nothing to compare adds nothing. It is an error if it is not what its name
+// says.
+func (c *Cluster) Add(name string, data []byte) error {
+	if rest, ok := strings.CutPrefix(name, "files/"); ok {
+		pool, node, _ := strings.Cut(rest, "/")
+		c.addText("/"+node, pool, data)
+		return nil
+	}
+	if form := formOf(name); form != formLines && form != formYAML {
+		c.addText(name, "", data)
+		return nil
+	}
+	docs, err := ignition.Decode(path.Base(name), data)
+	if err != nil && !errors.Is(err, ignition.ErrNoConfig) {
+		if path.Ext(name) == ".ign" || strings.Contains(string(data), "kind: MachineConfig") {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	for _, d := range docs {
+		switch {
+		case !strings.HasPrefix(d.Source, "MachineConfig "):
+			c.hosts = append(c.hosts, d)
+		case strings.HasPrefix(d.Name, "rendered-"):
+			// made by the operator of all the others
+		default:
+			c.configs = append(c.configs, d)
+		}
+	}
+	return c.addObjects(data)
+}
+
+func (c *Cluster) addText(name, pool string, data []byte) {
+	if c.texts == nil {
+		c.texts = map[string]text{}
+	}
+	c.texts[pool+" "+name] = text{string(data), pool}
+}
+
+func (c *Cluster) addObjects(data []byte) error {
+	raws, err := ignition.Objects(data)
+	if err != nil {
+		return nil // not YAML: Decode has said so where it matters
+	}
+	for _, raw := range raws {
+		var o struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Metadata   struct {
+				Name      string `json:"name"`
+				Namespace string `json:"namespace"`
+			} `json:"metadata"`
+		}
+		if json.Unmarshal(raw, &o) != nil || o.APIVersion == "" || o.Metadata.Name == "" {
+			continue
+		}
+		switch o.Kind {
+		case "", "MachineConfig", "VIPConfig", "AgentConfig":
+			continue // no kind: an install-config
+		}
+		c.objects = append(c.objects, object{o.Kind, o.Metadata.Namespace, o.Metadata.Name, raw})
+	}
+	return nil
+}
+
+// Name is what vipgen's MachineConfigs say that the cluster is called, "" where
+// there are none.
+func (c *Cluster) Name() string {
+	for _, d := range c.configs {
+		if name := d.Annotations[clusterAnnotation]; name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+const (
+	clusterAnnotation = "vipgen.io/cluster"
+	// generatedBy is on what the operator makes itself.
+	generatedBy = "machineconfiguration.openshift.io/generated-by-controller-version"
+)
+
+// owner says whose a MachineConfig is.
+func owner(d ignition.Document) string {
+	switch {
+	case d.Annotations[clusterAnnotation] != "":
+		return ownVipgen
+	case d.Annotations[generatedBy] != "", strings.HasPrefix(d.Name, "00-"), strings.HasPrefix(d.Name, "01-"):
+		return ownOperator
+	}
+	return ownUser
+}
+
+const (
+	ownVipgen   = "vipgen"
+	ownOperator = "the operator"
+	ownUser     = "somebody else"
+)
+
+// foreign are the MachineConfigs that are not vipgen's.
+func (c *Cluster) foreign() []ignition.Document {
+	var out []ignition.Document
+	for _, d := range c.configs {
+		if owner(d) != ownVipgen {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// policy is the node disruption policy of the cluster.
+func (c *Cluster) policy() (p Policy, given bool) {
+	for _, o := range c.objects {
+		if o.kind == "MachineConfiguration" && o.name == "cluster" {
+			return parsePolicy(o.raw), true
+		}
+	}
+	return clusterDefaults(), false
+}

@@ -1,0 +1,339 @@
+package diff
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// Kinds of changes.
+const (
+	kindFile    = "file"
+	kindUnit    = "unit"
+	kindSetting = "setting"
+	kindObject  = "object"
+	kindText    = "text"
+)
+
+// Change is a thing that differs.
+type Change struct {
+	// Kind is file, unit, setting (of a MachineConfig), object (a manifest) or
+	// text (a file by itself).
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// What is added, removed or changed.
+	What string `json:"what"`
+	// From is the MachineConfig that has it, on the second side unless removed.
+	From string `json:"from,omitempty"`
+	// Fields are the differences by field or block, Lines one by lines; neither
+	// of what is added or removed.
+	Fields []Field `json:"fields,omitempty"`
+	Lines  string  `json:"lines,omitempty"`
+}
+
+const (
+	added   = "added"
+	removed = "removed"
+	changed = "changed"
+)
+
+// Pool is what changes on the nodes of a pool.
+type Pool struct {
+	Name    string   `json:"name"`
+	Effect  Effect   `json:"effect"`
+	Reasons []Reason `json:"reasons,omitempty"`
+	// Without says what happens where the node disruption policy of the second
+	// side, which is not that of the first, is not in force yet. It is missing
+	// where that makes no difference.
+	Without *Effect  `json:"withoutNewPolicy,omitempty"`
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// Overlap is a file or unit that two MachineConfigs of a pool have, one of them
+// vipgen's. The last one by name is the node's.
+type Overlap struct {
+	Pool string `json:"pool"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Vipgen is vipgen's MachineConfig, Other the other one, Owner whose that is.
+	Vipgen string `json:"vipgen"`
+	Other  string `json:"other"`
+	Owner  string `json:"owner"`
+	// Same says that both have the same contents.
+	Same bool `json:"same,omitempty"`
+}
+
+// Result is how one cluster differs.
+type Result struct {
+	Cluster string `json:"cluster"`
+	Pools   []Pool `json:"pools,omitempty"`
+	// Hosts are Ignition configs, which count when a node is installed.
+	Hosts     []Pool   `json:"hosts,omitempty"`
+	Manifests []Change `json:"manifests,omitempty"`
+	Texts     []Change `json:"texts,omitempty"`
+	// Replaces are files of others that vipgen's replace; Shadowed are vipgen's
+	// that others replace.
+	Replaces []Overlap `json:"replaces,omitempty"`
+	Shadowed []Overlap `json:"shadowed,omitempty"`
+}
+
+// Empty says that there is no difference.
+func (r Result) Empty() bool {
+	return len(r.Pools)+len(r.Hosts)+len(r.Manifests)+len(r.Texts) == 0
+}
+
+// Effect is the most that happens to any pool.
+func (r Result) Effect() Effect {
+	worst := Nothing
+	for _, p := range r.Pools {
+		worst = max(worst, p.Effect)
+	}
+	return worst
+}
+
+// Compare says what changes from a to b.
+//
+// Where one side has MachineConfigs that are not vipgen's and the other has
+// vipgen's alone, the first was exported from a cluster and the second is what
+// vipgen rendered: then what is not vipgen's stays as it is.
+func Compare(a, b *Cluster) Result {
+	var r Result
+	left, right := a.configs, b.configs
+	fa, fb := a.foreign(), b.foreign()
+	exportA := len(fa) > 0 && len(fb) == 0 && len(b.configs) > 0
+	exportB := len(fb) > 0 && len(fa) == 0 && len(a.configs) > 0
+	switch {
+	case exportA:
+		right = append(slices.Clone(right), fa...)
+	case exportB:
+		left = append(slices.Clone(left), fb...)
+	}
+	r.pools(left, right, a, b)
+	for _, pool := range pools(right) {
+		r.overlaps(pool, inPool(right, pool))
+	}
+	if exportA && len(a.hosts)+len(a.objects) == 0 || exportB && len(b.hosts)+len(b.objects) == 0 {
+		return r // an export of MachineConfigs alone
+	}
+	r.hosts(a, b)
+	r.Manifests = compareObjects(a.objects, b.objects)
+	r.Texts = compareTexts(a.texts, b.texts)
+	return r
+}
+
+func (r *Result) pools(left, right []ignition.Document, a, b *Cluster) {
+	old, _ := a.policy()
+	policy, given := b.policy()
+	if !given {
+		policy = old
+	}
+	for _, name := range pools(left, right) {
+		changes := compareStates(merge(inPool(left, name)), merge(inPool(right, name)))
+		p := Pool{Name: name, Changes: changes}
+		p.Effect, p.Reasons = policy.outcome(changes)
+		if without, _ := old.outcome(changes); without != p.Effect {
+			p.Without = &without
+		}
+		if len(changes) > 0 {
+			r.Pools = append(r.Pools, p)
+		}
+	}
+}
+
+// hosts compares Ignition configs by pool: of those pools that have no
+// MachineConfig, whose files would be the same.
+func (r *Result) hosts(a, b *Cluster) {
+	covered := pools(a.configs, b.configs)
+	name := func(d ignition.Document) string {
+		if d.Role != "" {
+			return d.Role
+		}
+		return d.Name
+	}
+	var names []string
+	left, right := map[string][]ignition.Document{}, map[string][]ignition.Document{}
+	for _, side := range []struct {
+		docs []ignition.Document
+		into map[string][]ignition.Document
+	}{{a.hosts, left}, {b.hosts, right}} {
+		for _, d := range side.docs {
+			side.into[name(d)] = append(side.into[name(d)], d)
+			names = append(names, name(d))
+		}
+	}
+	slices.Sort(names)
+	for _, n := range slices.Compact(names) {
+		if slices.Contains(covered, n) {
+			continue
+		}
+		if changes := compareStates(merge(left[n]), merge(right[n])); len(changes) > 0 {
+			r.Hosts = append(r.Hosts, Pool{Name: n, Changes: changes})
+		}
+	}
+}
+
+func compareStates(a, b nodeState) []Change {
+	var out []Change
+	for _, name := range keys(a.files, b.files) {
+		before, was := a.files[name]
+		after, is := b.files[name]
+		c := Change{Kind: kindFile, Name: name, What: what(was, is), From: after.from}
+		switch {
+		case !is:
+			c.From = before.from
+		case was:
+			if about, now := before.about(), after.about(); about != now {
+				c.Fields = append(c.Fields, Field{Path: "file", Old: about, New: now})
+			}
+			if string(before.Contents) != string(after.Contents) {
+				c.contents(name, string(before.Contents), string(after.Contents))
+			}
+			if len(c.Fields) == 0 && c.Lines == "" {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	for _, name := range keys(a.units, b.units) {
+		before, was := a.units[name]
+		after, is := b.units[name]
+		c := Change{Kind: kindUnit, Name: name, What: what(was, is), From: after.from}
+		switch {
+		case !is:
+			c.From = before.from
+		case was:
+			if before.text() == after.text() {
+				continue
+			}
+			c.Lines = unified(before.text(), after.text())
+		}
+		out = append(out, c)
+	}
+	for _, name := range keys(a.settings, b.settings) {
+		before, was := a.settings[name]
+		after, is := b.settings[name]
+		if before == after {
+			continue
+		}
+		c := Change{Kind: kindSetting, Name: name, What: what(was, is)}
+		if shown(name) {
+			c.Fields = []Field{{Path: name, Old: before, New: after}}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// shown says whether the value of a setting can be: others are digests of what
+// may be secret.
+func shown(name string) bool {
+	switch name {
+	case ignition.SettingKernelArguments, ignition.SettingExtensions, ignition.SettingFIPS, ignition.SettingKernelType,
+		ignition.SettingOSImage, ignition.SettingExtensionsImage, ignition.SettingMasks:
+		return true
+	}
+	return false
+}
+
+func what(was, is bool) string {
+	switch {
+	case !was:
+		return added
+	case !is:
+		return removed
+	}
+	return changed
+}
+
+func keys[V any](a, b map[string]V) []string {
+	all := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func compareObjects(a, b []object) []Change {
+	index := func(list []object) map[string]object {
+		out := map[string]object{}
+		for _, o := range list {
+			out[o.String()] = o
+		}
+		return out
+	}
+	left, right := index(a), index(b)
+	var out []Change
+	for _, name := range keys(left, right) {
+		before, was := left[name]
+		after, is := right[name]
+		c := Change{Kind: kindObject, Name: name, What: what(was, is)}
+		if was && is {
+			if c.Fields = compareObject(before.raw, after.raw); len(c.Fields) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func compareTexts(a, b map[string]text) []Change {
+	var out []Change
+	for _, name := range keys(a, b) {
+		before, was := a[name]
+		after, is := b[name]
+		if before == after {
+			continue
+		}
+		pool, file, _ := strings.Cut(name, " ")
+		c := Change{Kind: kindText, Name: file, What: what(was, is)}
+		if pool != "" {
+			c.From = "pool " + pool
+		}
+		if was && is {
+			c.contents(file, before.contents, after.contents)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// overlaps finds what vipgen's MachineConfigs of a pool have in common with
+// others of it.
+func (r *Result) overlaps(pool string, docs []ignition.Document) {
+	for i, d := range docs {
+		if owner(d) != ownVipgen {
+			continue
+		}
+		own := merge([]ignition.Document{d})
+		for j, other := range docs {
+			if owner(other) == ownVipgen {
+				continue
+			}
+			theirs := merge([]ignition.Document{other})
+			for _, o := range common(own, theirs) {
+				o.Pool, o.Vipgen, o.Other, o.Owner = pool, d.Name, other.Name, owner(other)
+				if j < i {
+					r.Replaces = append(r.Replaces, o)
+				} else {
+					r.Shadowed = append(r.Shadowed, o)
+				}
+			}
+		}
+	}
+}
+
+func common(a, b nodeState) []Overlap {
+	var out []Overlap
+	for _, name := range keys(a.files, a.files) {
+		if f, ok := b.files[name]; ok {
+			out = append(out, Overlap{Kind: kindFile, Name: name, Same: string(f.Contents) == string(a.files[name].Contents)})
+		}
+	}
+	for _, name := range keys(a.units, a.units) {
+		if u, ok := b.units[name]; ok && u.Contents != "" {
+			out = append(out, Overlap{Kind: kindUnit, Name: name, Same: u.text() == a.units[name].text()})
+		}
+	}
+	return out
+}

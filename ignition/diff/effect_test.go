@@ -1,0 +1,189 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+const policyObject = `{"apiVersion": "operator.openshift.io/v1", "kind": "MachineConfiguration", "metadata": {"name": "cluster"},
+"spec": {"nodeDisruptionPolicy": {
+  "files": [
+    {"path": "/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml", "actions": [{"type": "None"}]},
+    {"path": "/etc/chrony.conf", "actions": [{"type": "Restart", "restart": {"serviceName": "chronyd.service"}}]},
+    {"path": "/etc/app", "actions": [{"type": "Drain"}, {"type": "Reload", "reload": {"serviceName": "app.service"}}]},
+    {"path": "/etc/app/quiet", "actions": [{"type": "None"}]},
+    {"path": "/var/lib/kubelet/config.json", "actions": [{"type": "Reboot"}]}],
+  "units": [{"name": "app.service", "actions": [{"type": "DaemonReload"}, {"type": "Restart", "restart": {"serviceName": "app.service"}}]}]}}}`
+
+// TestEffects has the rules of docs/diff.md.
+func TestEffects(t *testing.T) {
+	none, given := clusterDefaults(), parsePolicy([]byte(policyObject))
+	file := func(name string) Change { return Change{Kind: kindFile, Name: name} }
+	unit := func(name string) Change { return Change{Kind: kindUnit, Name: name} }
+	setting := func(name string) Change { return Change{Kind: kindSetting, Name: name} }
+	tests := []struct {
+		change Change
+		// without a policy of the user's, and with one.
+		none, given Effect
+	}{
+		{file(v1alpha1.ClusterConfigPath), Reboot, AgentReload},
+		{file("/etc/kubernetes/manifests/keepalived.yaml"), Reboot, Reboot},
+		{file("/etc/chrony.conf"), Reboot, Services},
+		{file("/etc/app/main.conf"), Reboot, Drain},
+		{file("/etc/app/quiet/x"), Reboot, Files},
+		{file("/etc/application"), Reboot, Reboot},
+		{file("/etc/mco/internal-registry-pull-secret.json"), Files, Files},
+		{file("/var/lib/kubelet/config.json"), Files, Reboot},
+		{file("/etc/nmstate/openshift/a.yml"), Files, Files},
+		{file("/etc/containers/policy.json"), Services, Services},
+		{file("/etc/containers/registries.d/x.yaml"), Services, Services},
+		{file("/etc/machine-config-daemon/no-reboot/containers-gpg.pub"), Services, Services},
+		{file("/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt"), Services, Services},
+		{file("/etc/containers/registries.conf"), Drain, Drain},
+		{unit("app.service"), Reboot, Services},
+		{unit("other.service"), Reboot, Reboot},
+		{setting(ignition.SettingUsers), Files, Files},
+		{setting(ignition.SettingKernelArguments), Reboot, Reboot},
+		{setting(ignition.SettingExtensions), Reboot, Reboot},
+		{setting(ignition.SettingKernelType), Reboot, Reboot},
+		{setting(ignition.SettingOSImage), Reboot, Reboot},
+		{setting(ignition.SettingMasks), Reboot, Reboot},
+		{setting(ignition.SettingFIPS), Refused, Refused},
+		{setting("storage.disks"), Refused, Refused},
+		{setting("passwd.groups"), Refused, Refused},
+	}
+	for _, tt := range tests {
+		for _, p := range []struct {
+			name string
+			Policy
+			want Effect
+		}{{"none", none, tt.none}, {"given", given, tt.given}} {
+			got, reasons := p.outcome([]Change{tt.change})
+			if got != p.want || len(reasons) != 1 || reasons[0].Why == "" {
+				t.Errorf("%s %s, policy %s: %s %v, want %s", tt.change.Kind, tt.change.Name, p.name, got, reasons, p.want)
+			}
+		}
+	}
+	// The worst of several counts, and is the one that has reasons.
+	got, reasons := given.outcome([]Change{file(v1alpha1.ClusterConfigPath), file("/etc/chrony.conf"), file("/etc/app/a")})
+	if got != Drain || len(reasons) != 1 || !strings.Contains(reasons[0].Why, "by the node disruption policy") {
+		t.Errorf("several: %s %v", got, reasons)
+	}
+	if got, reasons := given.outcome(nil); got != Nothing || reasons != nil {
+		t.Errorf("no change: %s %v", got, reasons)
+	}
+}
+
+// What the operator says is in force counts more than what a spec asks for.
+func TestPolicyInForce(t *testing.T) {
+	object := strings.TrimSuffix(policyObject, "}") + `, "status": {"nodeDisruptionPolicyStatus": {"clusterPolicies": {"files": [{"path": "/etc/a", "actions": [{"type": "None"}]}]}}}}`
+	if !json.Valid([]byte(object)) {
+		t.Fatal("not JSON")
+	}
+	p := parsePolicy([]byte(object))
+	for name, want := range map[string]bool{"/etc/a": true, "/etc/chrony.conf": true, "/etc/containers/policy.json": false} {
+		if _, ok := p.file(name); ok != want {
+			t.Errorf("%s: %t", name, ok)
+		}
+	}
+}
+
+// machineConfig makes one with files; a name that starts with "+" appends.
+func machineConfig(name, role, notes string, files ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: %s\n  labels: {machineconfiguration.openshift.io/role: %s}\n", name, role)
+	if notes != "" {
+		fmt.Fprintf(&b, "  annotations: {%s: x}\n", notes)
+	}
+	b.WriteString("spec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n")
+	for _, f := range files {
+		path, text, _ := strings.Cut(f, "=")
+		if rest, ok := strings.CutPrefix(path, "+"); ok {
+			fmt.Fprintf(&b, "      - {path: %s, append: [{source: \"data:,%s\"}]}\n", rest, text)
+			continue
+		}
+		fmt.Fprintf(&b, "      - {path: %s, contents: {source: \"data:,%s\"}}\n", path, text)
+	}
+	return b.String()
+}
+
+func clusterOf(t *testing.T, texts ...string) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	if err := c.Add("all.yaml", []byte(strings.Join(texts, ""))); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestMerge(t *testing.T) {
+	c := clusterOf(t,
+		machineConfig("99-worker", "worker", "", "/etc/a=worker", "+/etc/log=two"),
+		machineConfig("00-worker", "worker", "", "/etc/a=base", "/etc/b=base", "/etc/log=one"),
+		machineConfig("99-worker-zz", "infra", "", "/etc/a=infra"),
+		machineConfig("00-master", "master", "", "/etc/a=master"),
+	)
+	for pool, want := range map[string]map[string]string{
+		"worker": {"/etc/a": "worker", "/etc/b": "base", "/etc/log": "onetwo"},
+		"infra":  {"/etc/a": "infra", "/etc/b": "base", "/etc/log": "onetwo"},
+		"master": {"/etc/a": "master"},
+	} {
+		got := merge(inPool(c.configs, pool))
+		if len(got.files) != len(want) {
+			t.Errorf("%s: %v", pool, got.files)
+		}
+		for path, text := range want {
+			if string(got.files[path].Contents) != text {
+				t.Errorf("%s: %s is %q, want %q", pool, path, got.files[path].Contents, text)
+			}
+		}
+	}
+	if got := strings.Join(pools(c.configs), " "); got != "master worker infra" {
+		t.Errorf("pools %s", got)
+	}
+}
+
+// An export of a cluster against what vipgen renders: what is not vipgen's
+// stays, what vipgen's replace is named, and what replaces vipgen's too.
+func TestCompareExport(t *testing.T) {
+	const own = clusterAnnotation
+	live := clusterOf(t,
+		machineConfig("00-worker", "worker", generatedBy, "/etc/keepalived.tmpl=operator", "/etc/other=operator"),
+		machineConfig("99-worker-vipgen", "worker", own, "/etc/keepalived.tmpl=old", "/etc/mine=old"),
+		machineConfig("99-worker-zz-site", "worker", "", "/etc/mine=site", "/etc/site=site"),
+		machineConfig("rendered-worker-0123", "worker", generatedBy, "/etc/mine=site"),
+	)
+	rendered := clusterOf(t, machineConfig("99-worker-vipgen", "worker", own, "/etc/keepalived.tmpl=new", "/etc/mine=new"))
+	r := Compare(live, rendered)
+	if len(r.Pools) != 1 || len(r.Pools[0].Changes) != 1 || r.Pools[0].Changes[0].Name != "/etc/keepalived.tmpl" {
+		t.Errorf("changes: %+v", r.Pools)
+	}
+	if len(r.Replaces) != 1 || r.Replaces[0].Name != "/etc/keepalived.tmpl" || r.Replaces[0].Other != "00-worker" || r.Replaces[0].Owner != ownOperator {
+		t.Errorf("replaces: %+v", r.Replaces)
+	}
+	if len(r.Shadowed) != 1 || r.Shadowed[0].Name != "/etc/mine" || r.Shadowed[0].Other != "99-worker-zz-site" || r.Shadowed[0].Owner != ownUser {
+		t.Errorf("shadowed: %+v", r.Shadowed)
+	}
+	back := Compare(rendered, live)
+	if len(back.Pools) != 1 || len(back.Pools[0].Changes) != 1 {
+		t.Errorf("the other way round: %+v", back.Pools)
+	}
+}
+
+// Where a policy comes with the change itself, both outcomes are told.
+func TestNewPolicy(t *testing.T) {
+	a := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=a"))
+	b := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=b"), "---\n", policyObject)
+	p := Compare(a, b).Pools[0]
+	if p.Effect != AgentReload || p.Without == nil || *p.Without != Reboot {
+		t.Errorf("%+v", p)
+	}
+	if p := Compare(b, a).Pools[0]; p.Effect != AgentReload {
+		t.Errorf("a policy that is in force and not mentioned again: %+v", p)
+	}
+}

@@ -1,0 +1,223 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Field is a difference within a file.
+type Field struct {
+	// Path is such as "spec.groups[api].vips[0]", or the name of a block.
+	Path string `json:"path"`
+	// What is added or removed, or empty.
+	What string `json:"what,omitempty"`
+	// Old and New are values, Lines the difference of a text of several lines.
+	Old   string `json:"old,omitempty"`
+	New   string `json:"new,omitempty"`
+	Lines string `json:"lines,omitempty"`
+}
+
+// compareYAML compares documents by field; nothing where one of them is no
+// YAML, or where they say the same in other words.
+func compareYAML(before, after string) []Field {
+	a, err := yaml.YAMLToJSON([]byte(before))
+	if err != nil {
+		return nil
+	}
+	b, err := yaml.YAMLToJSON([]byte(after))
+	if err != nil {
+		return nil
+	}
+	return compareJSON(a, b)
+}
+
+func compareJSON(before, after []byte) []Field {
+	var f fieldDiff
+	f.values("", parseJSON(before), parseJSON(after))
+	return f.out
+}
+
+// parseJSON keeps numbers as they are written.
+func parseJSON(data []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	_ = dec.Decode(&v) // it was made by a parser
+	return v
+}
+
+type fieldDiff struct{ out []Field }
+
+func (f *fieldDiff) values(path string, a, b any) {
+	switch x := a.(type) {
+	case map[string]any:
+		if y, ok := b.(map[string]any); ok {
+			f.maps(path, x, y)
+			return
+		}
+	case []any:
+		if y, ok := b.([]any); ok {
+			f.lists(path, x, y)
+			return
+		}
+	}
+	before, after := inline(a), inline(b)
+	if before == after {
+		return
+	}
+	if s, t, ok := texts(a, b); ok && (strings.Contains(s, "\n") || strings.Contains(t, "\n")) {
+		f.out = append(f.out, Field{Path: path, Lines: unified(s, t)})
+		return
+	}
+	f.out = append(f.out, Field{Path: path, Old: before, New: after})
+}
+
+func texts(a, b any) (s, t string, ok bool) {
+	s, ok = a.(string)
+	t, both := b.(string)
+	return s, t, ok && both
+}
+
+func (f *fieldDiff) maps(path string, a, b map[string]any) {
+	for _, key := range keys(a, b) {
+		before, was := a[key]
+		after, is := b[key]
+		f.one(join(path, key), before, after, was, is)
+	}
+}
+
+func (f *fieldDiff) one(path string, before, after any, was, is bool) {
+	switch {
+	case !was:
+		f.out = append(f.out, Field{Path: path, What: added, New: inline(after)})
+	case !is:
+		f.out = append(f.out, Field{Path: path, What: removed, Old: inline(before)})
+	default:
+		f.values(path, before, after)
+	}
+}
+
+// lists compares elements that have names by these, others by their place.
+func (f *fieldDiff) lists(path string, a, b []any) {
+	left, named := byName(a)
+	right, both := byName(b)
+	if named && both {
+		for _, name := range keys(left, right) {
+			before, was := left[name]
+			after, is := right[name]
+			f.one(fmt.Sprintf("%s[%s]", path, name), before, after, was, is)
+		}
+		if len(f.out) == 0 && inline(a) != inline(b) {
+			f.out = append(f.out, Field{Path: path, Old: "another order", New: strings.Join(names(b), ", ")})
+		}
+		return
+	}
+	for i := range max(len(a), len(b)) {
+		var before, after any
+		if i < len(a) {
+			before = a[i]
+		}
+		if i < len(b) {
+			after = b[i]
+		}
+		f.one(fmt.Sprintf("%s[%d]", path, i), before, after, i < len(a), i < len(b))
+	}
+}
+
+// nameKeys name the elements of lists in Kubernetes objects.
+var nameKeys = []string{"name", "path", "mountPath", "key"}
+
+func nameOf(v any) string {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return ""
+	}
+	for _, key := range nameKeys {
+		if s, ok := m[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// byName tells whether all elements have names, each its own.
+func byName(list []any) (map[string]any, bool) {
+	out := map[string]any{}
+	for _, v := range list {
+		name := nameOf(v)
+		if _, twice := out[name]; name == "" || twice {
+			return nil, false
+		}
+		out[name] = v
+	}
+	return out, len(list) > 0
+}
+
+func names(list []any) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, nameOf(v))
+	}
+	return out
+}
+
+func join(path, key string) string {
+	if strings.ContainsAny(key, `.[]"`) || key == "" {
+		return fmt.Sprintf("%s[%q]", path, key)
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// inline writes a value on one line.
+func inline(v any) string {
+	if s, ok := v.(string); ok && s != "" && !strings.Contains(s, "\n") {
+		return s
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// serverFields are what the API server adds to an object.
+var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "ownerReferences"}
+
+// compareObject compares manifests by field, but for what the API server adds.
+func compareObject(before, after []byte) []Field {
+	var f fieldDiff
+	f.values("", ours(before), ours(after))
+	return f.out
+}
+
+func ours(data []byte) any {
+	v := parseJSON(data)
+	o, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	delete(o, "status")
+	meta, ok := o["metadata"].(map[string]any)
+	if !ok {
+		return o
+	}
+	for _, name := range serverFields {
+		delete(meta, name)
+	}
+	if notes, ok := meta["annotations"].(map[string]any); ok {
+		delete(notes, "kubectl.kubernetes.io/last-applied-configuration")
+		if len(notes) == 0 {
+			delete(meta, "annotations")
+		}
+	}
+	return o
+}

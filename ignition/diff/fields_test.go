@@ -1,0 +1,138 @@
+package diff
+
+import (
+	"strings"
+	"testing"
+)
+
+// say writes fields on lines.
+func say(fields []Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		b.WriteString(strings.TrimSpace(strings.Join([]string{f.Path, f.What, f.Old, ">", f.New, f.Lines}, " ")) + "\n")
+	}
+	return b.String()
+}
+
+func TestCompareYAML(t *testing.T) {
+	tests := []struct{ name, a, b, want string }{
+		{"the same in other words", "a: 1 # x\nb: [1, 2]", "b:\n- 1\n- 2\na: 1", ""},
+		{"a value", "a: {b: 1}", "a: {b: 2}", "a.b  1 > 2\n"},
+		{"numbers as they are written", "a: 10000000000000001", "a: 10000000000000002", "a  10000000000000001 > 10000000000000002\n"},
+		{"added and removed", "a: 1", "b: {c: x}", "a removed 1 >\nb added  > {\"c\":\"x\"}\n"},
+		{"a list by names", "l: [{name: p, v: 1}, {name: q, v: 1}]", "l: [{name: q, v: 2}, {name: r}]",
+			"l[p] removed {\"name\":\"p\",\"v\":1} >\nl[q].v  1 > 2\nl[r] added  > {\"name\":\"r\"}\n"},
+		{"a list in another order", "l: [{name: p}, {name: q}]", "l: [{name: q}, {name: p}]", "l  another order > q, p\n"},
+		{"a list by places", "l: [1, 2]", "l: [1, 3, 4]", "l[1]  2 > 3\nl[2] added  > 4\n"},
+		{"keys that are not words", "a.b/c: 1", "a.b/c: 2", "[\"a.b/c\"]  1 > 2\n"},
+		{"types", "a: {b: 1}", "a: [1]", "a  {\"b\":1} > [1]\n"},
+		{"text of lines", "a: |\n  x\n  y\n", "a: |\n  x\n  z\n", "a   >  @@ -1,2 +1,2 @@\n x\n-y\n+z\n"},
+	}
+	for _, tt := range tests {
+		if got := say(compareYAML(tt.a, tt.b)); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+const keepalived = `# vipgen
+global_defs {
+  router_id x
+}
+vrrp_instance demo_API_0 {
+  advert_int 1
+  unicast_peer {
+{{- range .Peers }}
+    {{ . }}
+{{- end }}
+  }
+}
+vrrp_instance demo_INGRESS_0 {
+  advert_int 1
+}
+`
+
+const haproxy = `global
+  maxconn 2
+defaults
+  mode tcp
+backend masters
+  server a 192.0.2.1:6443
+frontend main
+  bind :9445
+`
+
+func TestCompareBlocks(t *testing.T) {
+	r := strings.NewReplacer("demo_API_0 {\n  advert_int 1", "demo_API_0 {\n  advert_int 0.04")
+	got := compareBlocks(braces(keepalived), braces(r.Replace(keepalived)))
+	if len(got) != 1 || got[0].Path != "vrrp_instance demo_API_0" || !strings.Contains(got[0].Lines, "-  advert_int 1\n+  advert_int 0.04\n") {
+		t.Errorf("keepalived: %+v", got)
+	}
+	got = compareBlocks(sections(haproxy), sections(strings.Replace(haproxy, "server a 192.0.2.1", "server a 192.0.2.9", 1)+"backend more\n"))
+	if len(got) != 2 || got[0].Path != "backend masters" || got[1].Path != "backend more" || got[1].What != added {
+		t.Errorf("haproxy: %+v", got)
+	}
+	c := Change{}
+	c.contents("/etc/keepalived/keepalived.conf.tmpl", keepalived, keepalived+"# end\n")
+	if len(c.Fields) != 1 || c.Fields[0].Path != "outside of blocks" {
+		t.Errorf("outside: %+v", c)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"machineconfigs/a.yaml":                    {".", "machineconfigs/a.yaml"},
+		"eu/b/rendered/ignition/master.ign":        {"eu/b/rendered", "ignition/master.ign"},
+		"a/files/master/etc/ignition/machine.conf": {"a", "files/master/etc/ignition/machine.conf"},
+		"export.yaml":                              {".", "export.yaml"},
+		"a/export.yaml":                            {"a", "export.yaml"},
+	} {
+		if cluster, file := Place(name); cluster != want[0] || file != want[1] {
+			t.Errorf("%s: %q %q", name, cluster, file)
+		}
+	}
+}
+
+func FuzzCompareYAML(f *testing.F) {
+	f.Add("a: 1", "a: [1, {name: x}]")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if got := compareYAML(a, a); got != nil {
+			t.Errorf("differs from itself: %v", got)
+		}
+		compareYAML(a, b)
+	})
+}
+
+func FuzzBlocks(f *testing.F) {
+	f.Add(keepalived)
+	f.Add(haproxy)
+	f.Add("}}\n{{{\n}")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, split := range []func(string) []block{braces, sections} {
+			all := 0
+			for _, b := range split(text) {
+				all += len(b.text)
+			}
+			if all != len(text) {
+				t.Errorf("%d bytes of %d", all, len(text))
+			}
+			if got := compareBlocks(split(text), split(text)); got != nil {
+				t.Errorf("differs from itself: %v", got)
+			}
+		}
+	})
+}
+
+func FuzzAdd(f *testing.F) {
+	f.Add("all.yaml", machineConfig("a", "worker", "", "/etc/a=x"))
+	f.Add("files/master/etc/haproxy/haproxy.cfg", haproxy)
+	f.Add("m.json", policyObject)
+	f.Fuzz(func(t *testing.T, name, text string) {
+		var c Cluster
+		if Relevant(name) && c.Add(name, []byte(text)) == nil {
+			if r := Compare(&c, &c); !r.Empty() {
+				t.Errorf("differs from itself: %+v", r)
+			}
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package render
+
+import (
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// layers are the documents that a value may stand in: a cluster's VIPConfig,
+// then the defaults of its fleet. Either may be nil.
+type layers struct{ own, shared *source.Document }
+
+// layer is a single document.
+func layer(d *source.Document) layers { return layers{own: d} }
+
+// locate fills in where the field of a problem stands: in the first layer that
+// has it, else, at its nearest parent, in the first that there is.
+func (l layers) locate(p problem.Problem) problem.Problem {
+	at := l.own
+	if at == nil || l.shared != nil && !at.Has(p.Field) && l.shared.Has(p.Field) {
+		at = l.shared
+	}
+	if at == nil {
+		return p
+	}
+	return at.Locate(problem.List{p})[0]
+}

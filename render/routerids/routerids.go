@@ -1,0 +1,250 @@
+// Package routerids finds virtual router IDs that clusters on one layer-2 network
+// have in common, and other ones for as few of them as will do.
+package routerids
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Cluster is a cluster as far as its virtual router IDs go.
+type Cluster struct {
+	// Name is what reports call it.
+	Name string
+	// Networks are those of its machines, Network the name of the layer-2 network
+	// that they are on, "" where nobody named it.
+	Networks []netip.Prefix
+	Network  string
+	// Reserved are IDs that others on its network have.
+	Reserved []int
+	Uses     []Use
+}
+
+// Use is the ID of a group of VIPs.
+type Use struct {
+	Group string
+	ID    int
+	// IPv4 and IPv6 say for which families; IDs of two families do not collide
+	// (RFC 9568 has a virtual router per ID, interface and family).
+	IPv4, IPv6 bool
+	VIPs       []netip.Addr
+	// Chosen says that the user gave it, not the name of the cluster.
+	Chosen bool
+	// Field is that of the VIPConfig that changes it, "" if there is none.
+	Field string
+	// Fixed says why it cannot be changed.
+	Fixed string
+}
+
+// Foreign is an ID that somebody else has, as seen on the wire.
+type Foreign struct {
+	ID int
+	// Source is who sends the adverts, VIPs what it holds.
+	Source netip.Addr
+	VIPs   []netip.Addr
+}
+
+// Member is a user of an ID: the indices of cluster and group.
+type Member struct{ Cluster, Use int }
+
+// Collision is an ID that several users on one network have, or one with
+// somebody else.
+type Collision struct {
+	ID      int
+	Members []Member
+	// Why says how they come to share a network, or who else has the ID.
+	Why string
+}
+
+// Override gives a group another ID.
+type Override struct {
+	Member
+	From, To int
+}
+
+// Unsolved is a collision that no override removes.
+type Unsolved struct {
+	Member
+	Why string
+}
+
+// Report is what was found.
+type Report struct {
+	Collisions []Collision
+	Overrides  []Override
+	Unsolved   []Unsolved
+}
+
+// search carries the clusters through one Find.
+type search struct {
+	clusters []Cluster
+	foreign  []Foreign
+	byID     [256][]Member
+	// reserved and near are kept per cluster, once they are needed.
+	reserved map[int]*[256]string
+	near     map[int][]int
+}
+
+// Find looks at all clusters. The same clusters in the same order give the same
+// report.
+func Find(clusters []Cluster, foreign []Foreign) Report {
+	s := &search{clusters: clusters, foreign: foreign, reserved: map[int]*[256]string{}, near: map[int][]int{}}
+	for c := range clusters {
+		for u, use := range clusters[c].Uses {
+			if use.ID > 0 && use.ID < 256 {
+				s.byID[use.ID] = append(s.byID[use.ID], Member{c, u})
+			}
+		}
+	}
+	var r Report
+	var change []Member
+	for id := 1; id < 256; id++ {
+		found := s.inspect(id, &r)
+		change = append(change, found...)
+	}
+	s.assign(change, &r)
+	return r
+}
+
+func (s *search) use(m Member) *Use { return &s.clusters[m.Cluster].Uses[m.Use] }
+
+// inspect reports the collisions of an ID and gives those of its users that have
+// to change.
+func (s *search) inspect(id int, r *Report) (change []Member) {
+	var free []Member
+	for _, m := range s.byID[id] {
+		who := s.reservedFor(m.Cluster)[id]
+		switch {
+		case who == "":
+			free = append(free, m)
+			continue
+		case s.use(m).Fixed != "":
+			r.Unsolved = append(r.Unsolved, Unsolved{m, who + ", and " + s.use(m).Fixed})
+		default:
+			change = append(change, m)
+		}
+		r.Collisions = append(r.Collisions, Collision{ID: id, Members: []Member{m}, Why: who})
+	}
+	for _, part := range s.components(free) {
+		r.Collisions = append(r.Collisions, Collision{ID: id, Members: part, Why: s.why(part)})
+		keep := s.keep(part, r)
+		for _, m := range part {
+			if !slices.Contains(keep, m) {
+				change = append(change, m)
+			}
+		}
+	}
+	return change
+}
+
+// collide says whether two users of one ID hear each other.
+func (s *search) collide(a, b Member) bool {
+	x, y := s.use(a), s.use(b)
+	return (x.IPv4 && y.IPv4 || x.IPv6 && y.IPv6) && (a.Cluster == b.Cluster || share(&s.clusters[a.Cluster], &s.clusters[b.Cluster]) != "")
+}
+
+// share says by what two clusters are on one layer-2 network, "" if they are
+// not: names count more than addresses, which sites use again and again.
+func share(a, b *Cluster) string {
+	if a.Network != "" && b.Network != "" {
+		if a.Network == b.Network {
+			return "network " + a.Network
+		}
+		return ""
+	}
+	for _, p := range a.Networks {
+		for _, q := range b.Networks {
+			if p.Overlaps(q) {
+				return larger(p, q).String()
+			}
+		}
+	}
+	return ""
+}
+
+func larger(p, q netip.Prefix) netip.Prefix {
+	if q.Bits() < p.Bits() {
+		return q
+	}
+	return p
+}
+
+// why says by what the first two that collide share a network.
+func (s *search) why(part []Member) string {
+	for i, a := range part {
+		for _, b := range part[i+1:] {
+			if s.collide(a, b) {
+				return share(&s.clusters[a.Cluster], &s.clusters[b.Cluster])
+			}
+		}
+	}
+	return ""
+}
+
+// components parts users of an ID into sets that are linked by collisions;
+// those without any are left out.
+func (s *search) components(list []Member) [][]Member {
+	var out [][]Member
+	seen := make([]bool, len(list))
+	for i := range list {
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		part, queue := []Member{list[i]}, []int{i}
+		for len(queue) > 0 {
+			at := queue[0]
+			queue = queue[1:]
+			for j := range list {
+				if !seen[j] && s.collide(list[at], list[j]) {
+					seen[j] = true
+					part, queue = append(part, list[j]), append(queue, j)
+				}
+			}
+		}
+		if len(part) > 1 {
+			slices.SortFunc(part, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Use, b.Use)) })
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// reservedFor says who else has each ID on the network of a cluster.
+func (s *search) reservedFor(cluster int) *[256]string {
+	if out := s.reserved[cluster]; out != nil {
+		return out
+	}
+	c, out := &s.clusters[cluster], new([256]string)
+	for _, id := range c.Reserved {
+		if id > 0 && id < 256 {
+			out[id] = "it is reserved"
+		}
+	}
+	for _, f := range s.foreign {
+		if f.ID > 0 && f.ID < 256 && !s.ours(f) && hears(c, f) {
+			out[f.ID] = fmt.Sprintf("%s has it on the network", f.Source)
+		}
+	}
+	s.reserved[cluster] = out
+	return out
+}
+
+// hears says whether somebody who sends adverts is on the network of a cluster.
+func hears(c *Cluster, f Foreign) bool {
+	return slices.ContainsFunc(c.Networks, func(p netip.Prefix) bool {
+		return p.Contains(f.Source) || slices.ContainsFunc(f.VIPs, p.Contains)
+	})
+}
+
+// ours says whether adverts are those of one of the clusters.
+func (s *search) ours(f Foreign) bool {
+	if f.ID < 1 || f.ID > 255 {
+		return false
+	}
+	return slices.ContainsFunc(s.byID[f.ID], func(m Member) bool {
+		return slices.ContainsFunc(f.VIPs, func(a netip.Addr) bool { return slices.Contains(s.use(m).VIPs, a) })
+	})
+}

@@ -1,0 +1,166 @@
+package routerids
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cluster makes one of "name network id id...": a letter behind an ID says that
+// it is fixed (f), chosen (c), for IPv6 alone (v) or without a field (n).
+func cluster(text string) Cluster {
+	words := strings.Fields(text)
+	c := Cluster{Name: words[0]}
+	for n := range strings.SplitSeq(words[1], ",") {
+		if p, err := netip.ParsePrefix(n); err == nil {
+			c.Networks = append(c.Networks, p)
+		} else {
+			c.Network = n
+		}
+	}
+	for i, w := range words[2:] {
+		u := Use{Group: fmt.Sprintf("group%d", i), Field: "spec.field", IPv4: true}
+		var flags string
+		_, _ = fmt.Sscanf(w, "%d%s", &u.ID, &flags)
+		if strings.Contains(flags, "f") {
+			u.Fixed = "fixed"
+		}
+		u.Chosen = strings.Contains(flags, "c")
+		if strings.Contains(flags, "v") {
+			u.IPv4, u.IPv6 = false, true
+		}
+		if strings.Contains(flags, "n") {
+			u.Field = ""
+		}
+		c.Uses = append(c.Uses, u)
+	}
+	return c
+}
+
+func TestFind(t *testing.T) {
+	const net, inner, other = "192.0.2.0/24", "192.0.2.128/25", "198.51.100.0/24"
+	tests := []struct {
+		name     string
+		clusters []string
+		foreign  []Foreign
+		reserved []int
+		// what collides, "ID:cluster,cluster"; what changes, "cluster FROM>TO".
+		collisions, overrides, unsolved string
+	}{
+		{name: "none", clusters: []string{"a " + net + " 1 2", "b " + net + " 3 4"}},
+		{name: "on two networks", clusters: []string{"a " + net + " 1", "b " + other + " 1"}},
+		{name: "two", clusters: []string{"a " + net + " 1 2", "b " + net + " 2 3"}, collisions: "2:a,b", overrides: "b 2>4"},
+		{name: "the one that was chosen stays", clusters: []string{"a " + net + " 1", "b " + net + " 1c"}, collisions: "1:a,b", overrides: "a 1>2"},
+		{name: "the one that cannot change stays", clusters: []string{"a " + net + " 1c", "b " + net + " 1f"}, collisions: "1:a,b", overrides: "a 1>2"},
+		{name: "neither can change", clusters: []string{"a " + net + " 1f", "b " + net + " 1f", "c " + net + " 1"}, collisions: "1:a,b,c", overrides: "c 1>2", unsolved: "b"},
+		{name: "the one in the middle", clusters: []string{"a " + net + " 1", "b " + net + "," + other + " 1", "c " + other + " 1"}, collisions: "1:a,b,c", overrides: "b 1>2"},
+		{name: "overlap", clusters: []string{"a " + net + " 1", "b " + inner + " 1"}, collisions: "1:a,b", overrides: "b 1>2"},
+		{name: "the network around all others", clusters: []string{"a 192.0.0.0/16 1", "b " + net + " 1", "c 192.0.3.0/24 1"}, collisions: "1:a,b,c", overrides: "a 1>2"},
+		{name: "names part networks", clusters: []string{"a " + net + ",x 1", "b " + net + ",y 1"}},
+		{name: "names join networks", clusters: []string{"a " + net + ",x 1", "b " + other + ",x 1"}, collisions: "1:a,b", overrides: "b 1>2"},
+		{name: "families", clusters: []string{"a " + net + " 1", "b " + net + " 1v"}},
+		{name: "reserved", clusters: []string{"a " + net + " 1 2"}, reserved: []int{2, 3}, collisions: "2:a", overrides: "a 2>4"},
+		{name: "reserved and fixed", clusters: []string{"a " + net + " 2f"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
+		{name: "no field", clusters: []string{"a " + net + " 2n"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
+		{name: "at the end", clusters: []string{"a " + net + " 255", "b " + net + " 255", "c " + net + " 1"}, collisions: "255:a,b", overrides: "b 255>2"},
+		{name: "seen", clusters: []string{"a " + net + " 5", "b " + other + " 5"}, foreign: []Foreign{{ID: 5, Source: netip.MustParseAddr("192.0.2.9")}}, collisions: "5:a", overrides: "a 5>6"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var list []Cluster
+			for _, c := range tt.clusters {
+				c := cluster(c)
+				c.Reserved = tt.reserved
+				list = append(list, c)
+			}
+			got := Find(list, tt.foreign)
+			var collisions, overrides, unsolved []string
+			for _, c := range got.Collisions {
+				var names []string
+				for _, m := range c.Members {
+					names = append(names, list[m.Cluster].Name)
+				}
+				if c.Why == "" {
+					t.Error("a collision without a reason")
+				}
+				collisions = append(collisions, fmt.Sprintf("%d:%s", c.ID, strings.Join(names, ",")))
+			}
+			for _, o := range got.Overrides {
+				overrides = append(overrides, fmt.Sprintf("%s %d>%d", list[o.Cluster].Name, o.From, o.To))
+				list[o.Cluster].Uses[o.Use].ID = o.To
+			}
+			for _, u := range got.Unsolved {
+				unsolved = append(unsolved, list[u.Cluster].Name)
+			}
+			for _, d := range []string{
+				cmp.Diff(tt.collisions, strings.Join(collisions, " ")), cmp.Diff(tt.overrides, strings.Join(overrides, " ")), cmp.Diff(tt.unsolved, strings.Join(unsolved, " ")),
+			} {
+				if d != "" {
+					t.Error(d)
+				}
+			}
+			if again := Find(list, tt.foreign); tt.unsolved == "" && len(again.Collisions) > 0 {
+				t.Errorf("with the overrides there are still %v", again.Collisions)
+			}
+		})
+	}
+}
+
+// One's own adverts are nobody else's.
+func TestOwnAdvertsAreSeen(t *testing.T) {
+	c := cluster("a 192.0.2.0/24 5")
+	vip := netip.MustParseAddr("192.0.2.5")
+	c.Uses[0].VIPs = []netip.Addr{vip}
+	seen := []Foreign{{ID: 5, Source: netip.MustParseAddr("192.0.2.9"), VIPs: []netip.Addr{vip}}}
+	if r := Find([]Cluster{c}, seen); len(r.Collisions) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What a set can keep is the most that it can, by trying all.
+func TestMostIsMost(t *testing.T) {
+	for seed := range 200 {
+		var list []Cluster
+		x := uint32(seed*2654435761 + 1)
+		next := func(n uint32) uint32 { x ^= x << 13; x ^= x >> 17; x ^= x << 5; return x % n }
+		for i := range 9 {
+			list = append(list, cluster(fmt.Sprintf("c%d 10.%d.0.0/16,10.%d.0.0/16 1", i, next(8), next(8))))
+		}
+		s := &search{clusters: list}
+		best := 0
+		for set := range 1 << len(list) {
+			size, fine := 0, true
+			for i := range list {
+				for j := range i {
+					if set>>i&1 == 1 && set>>j&1 == 1 && s.collide(Member{i, 0}, Member{j, 0}) {
+						fine = false
+					}
+				}
+				size += set >> i & 1
+			}
+			if fine {
+				best = max(best, size)
+			}
+		}
+		if r := Find(list, nil); len(list)-len(r.Overrides) != best {
+			t.Errorf("seed %d: %d keep their ID, %d could", seed, len(list)-len(r.Overrides), best)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	for _, n := range []int{50, 500, 5000} {
+		var list []Cluster
+		for i := range n {
+			list = append(list, cluster(fmt.Sprintf("c%d 10.%d.%d.0/24 %d %d", i, i/40/256%256, i/40%256, i*7%255+1, i*13%255+1)))
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				Find(list, nil)
+			}
+		})
+	}
+}

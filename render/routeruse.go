@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/routerids"
+)
+
+// RouterUses gives the virtual router IDs of a cluster, as routerids looks for
+// collisions among, without the checks of a whole cluster. It has none where
+// nodes hold no VIPs.
+func (in *Input) RouterUses() routerids.Cluster {
+	c := routerids.Cluster{Name: in.Install.Name, Network: in.VIP.Spec.Network, Reserved: in.VIP.Spec.VRRP.ReservedRouterIDs}
+	for _, n := range in.Install.MachineNetworks {
+		c.Networks = append(c.Networks, n.Prefix)
+	}
+	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster {
+		return c
+	}
+	r := &resolver{in: in}
+	r.collectVIPs()
+	for _, g := range r.groups(in.Install.Name + "." + in.Install.BaseDomain) {
+		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: r.overrideField(g),
+			IPv4: slices.ContainsFunc(g.VIPs, netip.Addr.Is4), IPv6: slices.ContainsFunc(g.VIPs, netip.Addr.Is6)}
+		own, _ := r.wantedID(g, in.VIP.Spec.VRRP.VirtualRouterIDs)
+		u.Chosen = own != 0
+		if g.Role == v1alpha1.GroupAPI && r.besideOperators() {
+			u.Fixed = fmt.Sprintf("OpenShift's own keepalived has it on the bootstrap host; platform.%s.loadBalancer.type: UserManaged, or another name of the cluster, frees it", in.Install.Platform)
+		}
+		c.Uses = append(c.Uses, u)
+	}
+	return c
+}
+
+// overrideField is that of the VIPConfig which gives a group its ID.
+func (r *resolver) overrideField(g v1alpha1.Group) string {
+	_, field := r.wantedID(g, r.in.VIP.Spec.VRRP.VirtualRouterIDs)
+	return field
+}
