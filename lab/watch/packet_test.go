@@ -105,27 +105,3 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
-
-func FuzzAdvert(f *testing.F) {
-	f.Add(false, unhex(f, v3))
-	f.Add(true, unhex(f, v3ip6))
-	f.Add(false, unhex(f, v2))
-	f.Fuzz(func(t *testing.T, six bool, payload []byte) {
-		source := netip.MustParseAddr("192.0.2.11")
-		if six {
-			source = netip.MustParseAddr("fe80::aa0")
-		}
-		a, err := vrrp.ParseAdvert(source, payload)
-		if err != nil {
-			return
-		}
-		if len(a.VIPs) != int(payload[3]) || a.Interval < 0 || a.Interval > 255*time.Second || a.DownInterval() < 3*a.Interval {
-			t.Errorf("advert %+v of %x", a, payload)
-		}
-		for _, vip := range a.VIPs {
-			if vip.BitLen() != source.BitLen() {
-				t.Errorf("VIP %v from %v", vip, source)
-			}
-		}
-	})
-}

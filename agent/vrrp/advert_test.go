@@ -1,0 +1,42 @@
+package vrrp
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func unhex(t testing.TB, text string) []byte {
+	t.Helper()
+	out, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func FuzzAdvert(f *testing.F) {
+	f.Add(false, unhex(f, "31 6d 3c 01 000a 0000 c0000205"))
+	f.Add(true, unhex(f, "31 6d 3c 01 0019 0000 20010db8000000000000000000000005"))
+	f.Add(false, unhex(f, "21 6d 44 01 01 01 0000 c0000205 64656d6f5f617069"))
+	f.Fuzz(func(t *testing.T, six bool, payload []byte) {
+		source := netip.MustParseAddr("192.0.2.11")
+		if six {
+			source = netip.MustParseAddr("fe80::aa0")
+		}
+		a, err := ParseAdvert(source, payload)
+		if err != nil {
+			return
+		}
+		if len(a.VIPs) != int(payload[3]) || a.Interval < 0 || a.Interval > 255*time.Second || a.DownInterval() < 3*a.Interval {
+			t.Errorf("advert %+v of %x", a, payload)
+		}
+		for _, vip := range a.VIPs {
+			if vip.BitLen() != source.BitLen() {
+				t.Errorf("VIP %v from %v", vip, source)
+			}
+		}
+	})
+}
