@@ -132,7 +132,11 @@ func (r *diffReport) add(left, right *inventory, a, b string) error {
 	if err != nil {
 		return err
 	}
-	r.Compared++
+	// Of folders with trees, the others hold what goes into these.
+	counts := left.inTrees[a] || right.inTrees[b] || len(left.inTrees)+len(right.inTrees) == 0
+	if counts {
+		r.Compared++
+	}
 	if maps.EqualFunc(before, after, bytes.Equal) && !mayShadow(after) {
 		return nil
 	}
@@ -148,6 +152,9 @@ func (r *diffReport) add(left, right *inventory, a, b string) error {
 	result.Cluster = clusterLabel(b, now.Name(), old.Name())
 	if result.Empty() && len(result.Replaces)+len(result.Shadowed) == 0 {
 		return nil
+	}
+	if !counts {
+		r.Compared++
 	}
 	r.Clusters = append(r.Clusters, result)
 	for _, p := range result.Pools {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -96,7 +97,7 @@ type inventory struct {
 	side
 	arg     string
 	files   map[string][]string // within the cluster
-	inTrees []string
+	inTrees map[string]bool
 }
 
 func (a *app) takeInventory(arg string) (*inventory, error) {
@@ -108,7 +109,7 @@ func (a *app) takeInventory(arg string) (*inventory, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	inv := &inventory{side: s, arg: arg, files: map[string][]string{}}
+	inv := &inventory{side: s, arg: arg, files: map[string][]string{}, inTrees: map[string]bool{}}
 	slices.Sort(names)
 	for _, name := range names {
 		if !diff.Relevant(name) {
@@ -116,8 +117,8 @@ func (a *app) takeInventory(arg string) (*inventory, error) {
 		}
 		cluster, file := diff.Place(name)
 		inv.files[cluster] = append(inv.files[cluster], file)
-		if strings.Contains(file, "/") && !slices.Contains(inv.inTrees, cluster) {
-			inv.inTrees = append(inv.inTrees, cluster)
+		if strings.Contains(file, "/") {
+			inv.inTrees[cluster] = true
 		}
 	}
 	return inv, nil
@@ -126,12 +127,10 @@ func (a *app) takeInventory(arg string) (*inventory, error) {
 // only is the one cluster that a side has, if it has one.
 func (i *inventory) only() (string, bool) {
 	if len(i.inTrees) == 1 {
-		return i.inTrees[0], true
+		return slices.Collect(maps.Keys(i.inTrees))[0], true
 	}
 	if len(i.inTrees) == 0 && len(i.files) == 1 {
-		for name := range i.files {
-			return name, true
-		}
+		return slices.Collect(maps.Keys(i.files))[0], true
 	}
 	return "", false
 }

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// diffJSON is what programs read of a diff.
+type diffJSON struct {
+	Compared int
+	Clusters []struct {
+		Cluster string
+		Pools   []struct {
+			Name, Effect string
+			Without      string `json:"withoutNewPolicy"`
+			Reasons      []struct{ Change, Why string }
+			Changes      []struct {
+				Kind, Name, What string
+				Fields           []struct{ Path, Old, New string }
+			}
+		}
+		Replaces, Shadowed []struct{ Name, Other, Owner string }
+	}
+	Effects map[string]int
+}
+
+func diffOf(t *testing.T, want int, args ...string) (d diffJSON) {
+	t.Helper()
+	code, out, errOut := run("", append([]string{"diff", "-o", "json"}, args...)...)
+	if code != want {
+		t.Fatalf("diff %v: exit code %d, want %d\n%s%s", args, code, want, out, errOut)
+	}
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDiff(t *testing.T) {
+	good(t)
+	must(t, "render", "-o", "a")
+	must(t, "render", "-o", "b")
+	if out := must(t, "diff", "a", "b"); out != "no difference\n" {
+		t.Errorf("the same: %q", out)
+	}
+	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "192.0.2.3", "192.0.2.4", 1)})
+	must(t, "render", "-o", "b")
+	d := diffOf(t, exitFinding, "a", "b")
+	if len(d.Clusters) != 1 || d.Clusters[0].Cluster != "demo" || len(d.Clusters[0].Pools) != 2 || d.Effects["reboot"] != 2 {
+		t.Fatalf("%+v", d)
+	}
+	for _, p := range d.Clusters[0].Pools {
+		c := p.Changes
+		if p.Effect != "reboot" || len(c) != 1 || !strings.HasSuffix(c[0].Name, "/cluster.yaml") || len(c[0].Fields) != 1 || c[0].Fields[0].Path != "spec.groups[ingress].vips[0]" {
+			t.Errorf("%+v", p)
+		}
+	}
+	code, out, _ := run("", "diff", "a", "b")
+	for _, want := range []string{
+		"cluster demo\n  pool master: reboot\n    because of file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml: no node disruption policy names it\n",
+		"      spec.groups[ingress].vips[0]: 192.0.2.3 -> 192.0.2.4\n",
+		"changed, as in pool master\n",
+		"  Ignition config bootstrap: read when a host is installed, nothing happens to hosts that run\n",
+		"the cluster differs; pools by what happens to them: reboot: 2\n",
+	} {
+		if code != exitFinding || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	code, out, _ = run("", "diff", "a", "b", "-o", "markdown")
+	for _, want := range []string{
+		"### vipgen diff: The cluster differs", "| `cluster demo` | `master` | **reboot** | `file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml` |",
+		"<details><summary>cluster demo</summary>\n\n```text\n",
+	} {
+		if code != exitFinding || !strings.Contains(out, want) {
+			t.Errorf("markdown: exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	// One file against another, standard input against a folder.
+	stream := must(t, "render")
+	lay(t, map[string]string{"stream.yaml": stream})
+	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != exitOK {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	if code, out, _ := run("", "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml"); code != exitFinding || !strings.Contains(out, "pool worker: reboot") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	for _, args := range []string{"diff a", "diff a no-such", "diff a b -o html", "diff no-such:x a", "diff -- --output=x:y a"} {
+		if code, _, errOut := run("", strings.Fields(args)...); code != exitInput || errOut == "" {
+			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
+		}
+	}
+}
+
+// Text of users is text in a comment: it ends no fence, cell or summary.
+func TestMarkdownIsInert(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file := func(text string) string {
+		return "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: x\n  labels: {machineconfiguration.openshift.io/role: \"a|`b`<script>\"}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - path: /etc/a\n        contents: {source: \"data:,%60%60%60%60%0A%3C/details%3E" + text + "\"}\n"
+	}
+	lay(t, map[string]string{"a.yaml": file("1"), "b.yaml": file("2")})
+	_, out, _ := run("", "diff", "a.yaml", "b.yaml", "-o", "markdown")
+	if !strings.Contains(out, "`````text\n") || !strings.Contains(out, "\\|") || strings.Contains(out, "\n| `cluster` | a|") {
+		t.Errorf("%s", out)
+	}
+}
+
+func git1(t *testing.T, args ...string) {
+	t.Helper()
+	c := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+func TestDiffOfRevisions(t *testing.T) {
+	layFleet(t)
+	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+	must(t, "render", "clusters/a", "clusters/eu", "--beside", "rendered")
+	git1(t, "init", "-q")
+	git1(t, "add", "clusters/a", "clusters/eu", "clusters/fleet.yaml")
+	git1(t, "commit", "-q", "-m", "one")
+	if out := must(t, "diff", "HEAD:clusters", "clusters"); out != "0 of 3 clusters differ\n" {
+		t.Errorf("%q", out)
+	}
+	lay(t, map[string]string{"clusters/a/install-config.yaml": strings.Replace(clusterNamed("a"), "192.0.2.3", "192.0.2.4", 1)})
+	must(t, "render", "clusters/a", "--beside", "rendered")
+	for _, args := range [][]string{
+		{"HEAD:clusters", "clusters"}, {"HEAD:./clusters/a/rendered", "clusters/a/rendered"},
+		{"HEAD:clusters/a/rendered/machineconfigs/99-master-vipgen.yaml", "clusters/a/rendered/machineconfigs/99-master-vipgen.yaml"},
+	} {
+		d := diffOf(t, exitFinding, args...)
+		if len(d.Clusters) != 1 || !strings.HasPrefix(d.Clusters[0].Cluster, "a") || d.Clusters[0].Pools[0].Effect != "reboot" {
+			t.Errorf("%v: %+v", args, d)
+		}
+	}
+	if code, _, errOut := run("", "diff", "HEAD:nothing", "clusters"); code != exitInput || !strings.Contains(errOut, "no such file, and no such revision") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+}
+
+// What was exported from a cluster, with the operator's MachineConfigs and a
+// user's that hides a file of vipgen's.
+func TestDiffWithWhatRuns(t *testing.T) {
+	good(t)
+	must(t, "render", "-o", "rendered")
+	live := must(t, "render", "--role", "worker")
+	config := func(name, path, annotation string) string {
+		return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: " + name + "\n  annotations: {" + annotation + "}\n  labels: {machineconfiguration.openshift.io/role: worker}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - {path: " + path + ", contents: {source: \"data:,other\"}}\n"
+	}
+	const keepalived = "/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"
+	lay(t, map[string]string{
+		"live.yaml":   live + config("00-worker", keepalived, "machineconfiguration.openshift.io/generated-by-controller-version: abc"),
+		"hidden.yaml": live + config("99-worker-zz", keepalived, ""),
+	})
+	d := diffOf(t, exitFinding, "live.yaml", "rendered")
+	c := d.Clusters[0]
+	if len(c.Pools) != 1 || c.Pools[0].Name != "master" || len(c.Replaces) != 1 || c.Replaces[0].Owner != "the operator" || len(c.Shadowed) > 0 {
+		t.Errorf("%+v", c)
+	}
+	code, out, errOut := run("", "diff", "hidden.yaml", "rendered")
+	if code != exitInput || !strings.Contains(errOut, "[shadowed]") || !strings.Contains(out, "shadowed: vipgen's never reach the node") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	for _, allowed := range []string{keepalived, "99-worker-zz"} {
+		if code, _, errOut := run("", "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed); code != exitFinding {
+			t.Errorf("allowed: exit code %d\n%s", code, errOut)
+		}
+	}
+	// The same on both sides is looked at, too.
+	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != exitInput {
+		t.Errorf("shadowed on both sides: exit code %d", code)
+	}
+}
