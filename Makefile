@@ -28,7 +28,7 @@ FAULTS    ?= all
 E2EREPORT ?= bin/e2e.md
 
 # Each tool is pinned by a module of its own, golden/tools/NAME.
-TOOLS := coredns ignition etcd kube-apiserver staticcheck govulncheck
+TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes, which take minutes to build and nothing else needs.
 E2E_TOOLS := kubelet kubectl kube-controller-manager

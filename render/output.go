@@ -40,6 +40,8 @@ type Want struct {
 	Formats []Format
 	// Roles limits the output to some pools; empty means all.
 	Roles []string
+	// Kustomization adds a kustomization.yaml to a tree.
+	Kustomization bool
 }
 
 // Renderer makes output. It keeps what clusters have in common, so that one
@@ -138,7 +140,22 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	for _, m := range manifests {
 		out = append(out, OutputFile{Path: "manifests/" + m.Name + ".yaml", Data: m.Contents})
 	}
+	if w.Kustomization {
+		out = append(out, kustomization(out))
+	}
 	return out, nil
+}
+
+// kustomization names what the cluster's API takes of a tree, in its order.
+func kustomization(files []OutputFile) OutputFile {
+	var b bytes.Buffer
+	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, "machineconfigs/") || strings.HasPrefix(f.Path, "manifests/") {
+			b.WriteString("- " + f.Path + "\n")
+		}
+	}
+	return OutputFile{Path: "kustomization.yaml", Data: b.Bytes()}
 }
 
 // check refuses pools that the cluster does not have and formats that the

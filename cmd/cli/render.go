@@ -21,6 +21,7 @@ type renderFlags struct {
 	output, beside, installDir, merge string
 	formats, roles                    []string
 	check, overwrite, allOrNothing    bool
+	kustomization                     bool
 }
 
 func (a *app) renderCommand() *cobra.Command {
@@ -87,6 +88,7 @@ others were written, unless --all-or-nothing.`,
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
 	flags.StringVar(&f.beside, "beside", "", "`name` of the folder beside each install-config to write a tree to")
 	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
+	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
 	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
@@ -119,6 +121,9 @@ func (f *renderFlags) validate() error {
 	}
 	if f.beside != "" && (f.beside != filepath.Base(f.beside) || f.beside == "." || f.beside == "..") {
 		return fmt.Errorf("--beside %s: expected the name of a folder; for another place, -o DIR", f.beside)
+	}
+	if f.kustomization && (f.output == "" && f.beside == "" || len(f.roles) > 0 || f.os != ignition.OpenShift) {
+		return fmt.Errorf("--kustomization goes with whole trees for OpenShift: -o DIR or --beside NAME, without --role")
 	}
 	if f.check && f.output == "" && f.beside == "" && f.installDir == "" && f.merge == "" {
 		return fmt.Errorf("--check needs something to check: -o DIR, --beside NAME, --install-dir DIR or --merge FILE")
@@ -182,7 +187,9 @@ func (f *renderFlags) treeWant() render.Want {
 	if f.os != ignition.OpenShift {
 		return f.want(render.FormatIgnition)
 	}
-	return f.want(render.FormatMachineConfig, render.FormatIgnition)
+	w := f.want(render.FormatMachineConfig, render.FormatIgnition)
+	w.Kustomization = f.kustomization
+	return w
 }
 
 // dir is a tree at a path.

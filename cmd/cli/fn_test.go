@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// functionInput makes a ResourceList with items and a spec.
+func functionInput(items, spec string) string {
+	return "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:" + items + "\nfunctionConfig:\n  apiVersion: vipgen.io/v1alpha1\n  kind: VIPConfig\n  metadata: {name: x, annotations: {a: b}, labels: {c: d}}\n  spec:\n" + spec
+}
+
+func indented(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+by) + "\n"
+}
+
+// items splits the items of a ResourceList, as they are written.
+func items(t *testing.T, out string) (texts []string, results []any) {
+	t.Helper()
+	var list struct {
+		APIVersion, Kind string
+		Items            []yaml.Node
+		Results          []any
+	}
+	if err := yaml.Unmarshal([]byte(out), &list); err != nil || list.Kind != "ResourceList" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, body, _ := strings.Cut(out, "items:\n")
+	for part := range strings.SplitSeq("\n"+body, "\n- ") {
+		if part != "" {
+			texts = append(texts, strings.ReplaceAll(part, "\n  ", "\n")+"\n")
+		}
+	}
+	return texts, list.Results
+}
+
+func TestFunction(t *testing.T) {
+	good(t)
+	stream := strings.Split(strings.TrimPrefix(must(t, "render"), "---\n"), "---\n")
+	inline := "    installConfig:\n" + indented(goodInstallConfig, "      ")
+	configMap := "\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: input} # mine\n  data:\n    ic.yaml: |\n" + indented(goodInstallConfig, "      ")
+	for name, in := range map[string]string{
+		"inline":    functionInput(" []", inline),
+		"text":      functionInput("", "    installConfig: |\n"+indented(goodInstallConfig, "      ")),
+		"file":      functionInput(" []", "    installConfigFile: install-config.yaml\n"),
+		"reference": functionInput(configMap, "    installConfigRef: {name: input, key: ic.yaml}\n"),
+	} {
+		code, out, errOut := run(in, "fn")
+		if code != exitOK || errOut != "" {
+			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
+		}
+		got, _ := items(t, out)
+		if name == "reference" {
+			if !strings.Contains(got[0], "kind: ConfigMap") || !strings.Contains(got[0], "# mine") {
+				t.Errorf("the item is gone:\n%s", got[0])
+			}
+			got = got[1:]
+		}
+		if len(got) != len(stream) {
+			t.Fatalf("%s: %d items, want %d", name, len(got), len(stream))
+		}
+		for i := range stream {
+			if strings.TrimSpace(got[i]) != strings.TrimSpace(stream[i]) {
+				t.Errorf("%s: item %d is not what render writes:\n%s", name, i, got[i])
+			}
+		}
+		// Its own output is replaced, not doubled.
+		again := strings.Replace(in, "items:", "items:\n"+strings.SplitAfterN(out, "items:\n", 2)[1], 1)
+		if name == "file" {
+			again = strings.Replace(again, " []\nfunctionConfig", "\nfunctionConfig", 1)
+			code, out, errOut := run(strings.Replace(again, "\n\n", "\n", 1), "fn")
+			if second, _ := items(t, out); code != exitOK || len(second) != len(stream) {
+				t.Errorf("again: exit code %d, %d items\n%s", code, len(second), errOut)
+			}
+		}
+	}
+}
+
+func TestFunctionProblems(t *testing.T) {
+	good(t)
+	for name, tt := range map[string]struct{ in, says string }{
+		"no config":         {"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n", "no functionConfig"},
+		"another kind":      {"kind: List\n", `found "" "List"`},
+		"nothing":           {"", "a ResourceList"},
+		"not YAML":          {"a: [", "[syntax]"},
+		"no install-config": {functionInput(" []", "    openshiftVersion: \"4.18\"\n"), "functionConfig: error: spec.installConfig: found nothing"},
+		"a field":           {functionInput(" []", "    vrpp: {}\n    installConfigFile: install-config.yaml\n"), `functionConfig: error: spec.vrpp: found "vrpp"`},
+		"install-config":    {functionInput(" []", "    installConfig: {apiVersion: v1}\n"), "functionConfig: error: spec.installConfig.metadata.name: found nothing"},
+		"no file":           {functionInput(" []", "    installConfigFile: none.yaml\n"), "none.yaml: error"},
+		"no ConfigMap":      {functionInput(" []", "    installConfigRef: {name: x, key: y}\n"), "the name of a ConfigMap among the items"},
+	} {
+		code, out, errOut := run(tt.in, "fn")
+		if code != exitInput || !strings.Contains(errOut, tt.says) {
+			t.Errorf("%s: exit code %d, want %q\n%s", name, code, tt.says, errOut)
+		}
+		if out != "" {
+			if _, results := items(t, out); len(results) == 0 {
+				t.Errorf("%s: no results in\n%s", name, out)
+			}
+		}
+	}
+}
+
+func FuzzFunction(f *testing.F) {
+	f.Add(functionInput(" []", "    installConfig: {apiVersion: v1}\n"))
+	f.Add(functionInput("\n- a: b", "    installConfigRef: {name: x}\n"))
+	f.Fuzz(func(t *testing.T, in string) {
+		if strings.Contains(in, "File") {
+			return // no files of this machine
+		}
+		if code, out, _ := run(in, "fn"); code == exitFailed || code == exitOK && out == "" {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
+}

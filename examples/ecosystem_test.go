@@ -1,0 +1,181 @@
+package examples_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// kustomize is the real one.
+func kustomize(t *testing.T) string {
+	t.Helper()
+	name, err := filepath.Abs("../.cache/bin/kustomize")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); err != nil {
+		t.Fatalf("kustomize is not built: run `make tools` (%v)", err)
+	}
+	return name
+}
+
+// output runs a command in the repository and gives what it prints on standard
+// output.
+func (r repository) output(name string, args ...string) string {
+	r.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		r.Fatal(err)
+	}
+	c := exec.Command(name, args...)
+	var errOut bytes.Buffer
+	c.Dir, c.Stderr = r.dir, &errOut
+	c.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1"}
+	out, err := c.Output()
+	if err != nil {
+		r.Fatalf("%s %v: %v\n%s", name, args, err, errOut.String())
+	}
+	return string(out)
+}
+
+func documents(stream string) []string {
+	return strings.Split(strings.TrimPrefix(stream, "---\n"), "\n---\n")
+}
+
+// The function, run by the real kustomize: MachineConfigs have the bytes that
+// vipgen render gives, and all of it those that kustomize makes of a rendered tree
+// with its kustomization.yaml. (kustomize itself writes lists and comments of the
+// other manifests in its own way.)
+func TestKustomizeFunction(t *testing.T) {
+	r := repository{t, t.TempDir()}
+	for _, name := range []string{"kustomization.yaml", "demo.yaml", "vipgen-fn"} {
+		r.copyFile("gitops/kustomize/"+name, name)
+	}
+	r.copyFile("baremetal/install-config.yaml", "install-config.yaml")
+	r.write("vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {openshiftVersion: \"4.18\"}\n"))
+	built := r.output(kustomize(t), "build", "--enable-alpha-plugins", "--enable-exec", ".")
+
+	self := r.output("sh", "-c", `"$VIPGEN" render install-config.yaml`)
+	want, got := documents(self), documents(built)
+	if len(want) != len(got) {
+		t.Fatalf("%d objects, want %d", len(got), len(want))
+	}
+	configs := 0
+	for i := range want {
+		if strings.Contains(want[i], "\nkind: MachineConfig\n") {
+			configs++
+			if want[i] != got[i] {
+				t.Errorf("MachineConfig %d differs:\n%s", i, cmp.Diff(want[i], got[i]))
+			}
+		}
+	}
+	if configs != 2 {
+		t.Errorf("%d MachineConfigs", configs)
+	}
+	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml -o tree --kustomization`)
+	fromTree := r.output(kustomize(t), "build", "tree")
+	sorted := strings.Replace(string(mustRead(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
+	r.write("kustomization.yaml", []byte(sorted))
+	if diff := cmp.Diff(fromTree, r.output(kustomize(t), "build", "--enable-alpha-plugins", "--enable-exec", ".")); diff != "" {
+		t.Errorf("from the tree (-), by the function (+):\n%s", diff)
+	}
+}
+
+func mustRead(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The plugin, run as Argo CD's server for plugins does: discover by file name,
+// generate in the folder of the application.
+func TestArgoCDPlugin(t *testing.T) {
+	var plugin struct {
+		Kind string
+		Spec struct {
+			Discover struct{ FileName string }
+			Generate struct{ Command []string }
+		}
+	}
+	if err := yaml.Unmarshal(mustRead(t, "gitops/argocd/plugin.yaml"), &plugin); err != nil || plugin.Kind != "ConfigManagementPlugin" {
+		t.Fatalf("%+v, %v", plugin, err)
+	}
+	r := repository{t, t.TempDir()}
+	r.copyFile("baremetal/install-config.yaml", "install-config.yaml")
+	r.copyFile("baremetal/vipgen.yaml", "vipgen.yaml")
+	if found, err := filepath.Glob(filepath.Join(r.dir, plugin.Spec.Discover.FileName)); err != nil || len(found) != 1 {
+		t.Errorf("discovers %v, %v", found, err)
+	}
+	r.inPath()
+	got := r.output("env", plugin.Spec.Generate.Command...)
+	if want := r.output("sh", "-c", `"$VIPGEN" render .`); got != want || !strings.Contains(got, "kind: MachineConfig\n") {
+		t.Errorf("generates\n%.500s", got)
+	}
+}
+
+// inPath puts vipgen into the repository, which is in PATH of output.
+func (r repository) inPath() {
+	r.Helper()
+	r.write("vipgen", []byte("#!/bin/sh\nexec \"$VIPGEN\" \"$@\"\n"))
+	if err := os.Chmod(filepath.Join(r.dir, "vipgen"), 0o755); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// The steps of the CI examples, run by a shell in a repository with a change. Left
+// out are installing vipgen and commenting, which take a network.
+func TestCI(t *testing.T) {
+	var github struct {
+		Jobs map[string]struct {
+			Steps []struct{ Name, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(mustRead(t, "gitops/ci/github.yaml"), &github); err != nil {
+		t.Fatal(err)
+	}
+	var gitlab map[string]struct{ Script []string }
+	if err := yaml.Unmarshal(mustRead(t, "gitops/ci/gitlab.yaml"), &gitlab); err != nil {
+		t.Fatal(err)
+	}
+	scripts := map[string][]string{"GitLab": gitlab["vipgen"].Script}
+	for _, s := range github.Jobs["review"].Steps {
+		if s.Run != "" && s.Name != "Install" && s.Name != "Comment" {
+			scripts["GitHub"] = append(scripts["GitHub"], s.Run)
+		}
+	}
+	for name, steps := range scripts {
+		t.Run(name, func(t *testing.T) {
+			if len(steps) != 3 {
+				t.Fatalf("%d steps: %q", len(steps), steps)
+			}
+			r := newRepository(t)
+			r.must("./render-clusters")
+			r.must("git", "add", ".")
+			r.must("git", "commit", "-q", "-m", "Render")
+			r.must("git", "branch", "base")
+			r.replace("clusters/baremetal/install-config.yaml", "192.0.2.6", "192.0.2.7")
+			r.must("./render-clusters")
+			r.inPath()
+			for _, step := range steps {
+				r.output("sh", "-e", "-c", "BASE=base\n"+step)
+			}
+			comment := string(mustRead(t, filepath.Join(r.dir, "vipgen-diff.md")))
+			if !strings.Contains(comment, "| reload by the agent |") || !strings.Contains(comment, "spec.groups[ingress].vips[0]: 192.0.2.6 -> 192.0.2.7") {
+				t.Errorf("comment:\n%s", comment)
+			}
+			r.replace("clusters/baremetal/install-config.yaml", "192.0.2.7", "192.0.2.8")
+			if code, _ := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[0]); code != 1 {
+				t.Errorf("drift: exit code %d", code)
+			}
+		})
+	}
+}
