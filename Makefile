@@ -43,7 +43,7 @@ LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-agent lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,3 +138,6 @@ lab-bench: build setup $(BIN)/coredns ## Measure what clients see of failures, b
 
 lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all cores busy, by advert interval (needs root)
 	bin/vipgen lab saturate $(BENCHFLAGS)
+
+bench-fleet: $(BIN)/butane ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids, and butane beside it
+	go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen

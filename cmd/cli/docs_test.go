@@ -143,6 +143,7 @@ func documentedDir(t *testing.T) {
 		}
 		files[filepath.Base(name)] = data
 	}
+	t.Setenv("VIPGEN_CACHE", "off")
 	t.Chdir(t.TempDir())
 	for name, data := range files {
 		writeFile(t, name, data)

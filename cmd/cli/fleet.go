@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type fleetRun struct {
 	options  render.Options
 	renderer render.Renderer
 	progress *progress
+	memory   *memory
 
 	// What came of it so far.
 	problems problem.List
@@ -54,7 +56,12 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 	if err != nil {
 		return err
 	}
+	// Rendering makes much garbage and keeps little: collect it less often.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	run := &fleetRun{app: a, roster: members, flags: f, options: o}
+	if f.output != "" || f.beside != "" {
+		run.memory = openMemory(f)
+	}
 	if terminal(a.err) {
 		total := len(members.members)
 		if f.allOrNothing {
@@ -96,7 +103,18 @@ func (r *fleetRun) all() error {
 
 // one renders a cluster; dry leaves out what is seen of it.
 func (r *fleetRun) one(m member, dry bool) (out outcome) {
-	cluster, list, err := r.load(m.config, &r.flags.inputFlags, r.options)
+	sources, err := r.sources(m.config, &r.flags.inputFlags)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	dir := r.place(m)
+	input := r.memory.sum(sources)
+	if n := r.memory.unchanged(dir, input); n > 0 {
+		out.result.Unchanged = n
+		return out
+	}
+	cluster, list, err := render.Load(sources, r.options)
 	out.problems = list
 	if err != nil {
 		out.err = err
@@ -106,7 +124,6 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 		out.err = fmt.Errorf("%s: %w", m.config, err)
 		return out
 	}
-	dir := r.place(m)
 	if dir == "" {
 		out.text, out.err = r.renderer.Stream(cluster, r.flags.want())
 		if dry {
@@ -122,6 +139,9 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 	var b bytes.Buffer
 	out.result, out.err = writeTree(&b, r.flags.dir(dir), files, r.flags.check)
 	out.text = b.Bytes()
+	if out.err == nil && len(list) == 0 {
+		r.memory.keep(dir, input, files)
+	}
 	return out
 }
 

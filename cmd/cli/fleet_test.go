@@ -22,6 +22,7 @@ func clusterNamed(name string) string {
 // layFleet makes a fleet of three clusters with shared defaults.
 func layFleet(t *testing.T) {
 	t.Helper()
+	t.Setenv("VIPGEN_CACHE", t.TempDir())
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{
 		"clusters/fleet.yaml":                 fleetHead + "spec:\n  openshiftVersion: \"4.18\"\n  vrrp: {profile: custom, advertInterval: 50ms}\n",
@@ -177,6 +178,52 @@ func TestFleetWritesWhatChanged(t *testing.T) {
 	must(t, append(args, "--check")...)
 	if _, err := os.Stat("clusters/eu/c/rendered/old"); err == nil {
 		t.Error("what is no longer rendered is still there")
+	}
+}
+
+// What is remembered of a tree never hides that it, or what it is made of, has
+// changed.
+func TestFleetMemory(t *testing.T) {
+	layFleet(t)
+	args := []string{"render", "clusters", "-o", "out"}
+	must(t, args...)
+	entries, err := os.ReadDir(os.Getenv("VIPGEN_CACHE"))
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	const config, output = "clusters/a/install-config.yaml", "out/a/machineconfigs/99-master-vipgen.yaml"
+	good := read(t, output)
+	for name, change := range map[string]func(){
+		"the output":  func() { lay(t, map[string]string{output: strings.Replace(good, "enabled: true", "enabled: false", 1)}) },
+		"its record":  func() { lay(t, map[string]string{"out/a/.vipgen-files": "old\n", "out/a/old": ""}) },
+		"a file gone": func() { _ = os.Remove(output) },
+		"the input": func() {
+			lay(t, map[string]string{config: strings.Replace(clusterNamed("a"), "192.0.2.3", "192.0.2.4", 1)})
+		},
+		"the fleet": func() { lay(t, map[string]string{"clusters/fleet.yaml": fleetHead}) },
+		"options":   func() { args = append(args, "--format", "machineconfig") },
+	} {
+		change()
+		if code, out, _ := run("", append(args, "--check")...); code != exitFinding {
+			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+		must(t, args...)
+		must(t, append(args, "--check")...)
+	}
+	// Entries that are broken, or that cannot be had.
+	want := snapshot(t, "out")
+	for _, e := range entries {
+		if err := os.WriteFile(filepath.Join(os.Getenv("VIPGEN_CACHE"), e.Name()), []byte("broken"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, args...)
+	for _, cache := range []string{"off", "clusters/fleet.yaml/x"} {
+		t.Setenv("VIPGEN_CACHE", cache)
+		must(t, args...)
+	}
+	if diff := cmp.Diff(want, snapshot(t, "out")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 // apply stages every new file beside its place, then swaps them in. What was
 // there is kept until the last one is in, and put back when something fails.
 func (d Dir) apply(changes []Change) error {
+	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+		return d.create(changes)
+	}
 	made, err := makeDir(d.Path)
 	if err != nil {
 		return err
@@ -21,6 +24,40 @@ func (d Dir) apply(changes []Change) error {
 		return errors.Join(err, removeAll(made, os.Remove))
 	}
 	return nil
+}
+
+// create makes a directory that is not there: beside its place, and then in one
+// step.
+func (d Dir) create(changes []Change) (err error) {
+	made, err := makeDir(filepath.Dir(filepath.Clean(d.Path)))
+	if err != nil {
+		return err
+	}
+	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(d.Path)), ".vipgen-stage-")
+	if err != nil {
+		return errors.Join(err, removeAll(made, os.Remove))
+	}
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(stage))
+		if err != nil {
+			err = errors.Join(err, removeAll(made, os.Remove))
+		}
+	}()
+	whole := filepath.Join(stage, "new") // with the mode that directories get here
+	dirs := map[string]bool{}
+	for _, c := range changes {
+		name := filepath.Join(whole, filepath.FromSlash(c.Path)) // checkPaths has seen it
+		if dir := path.Dir(c.Path); !dirs[dir] {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return d.failure(c.Path, err)
+			}
+			dirs[dir] = true
+		}
+		if err := os.WriteFile(name, c.Got, 0o644); err != nil {
+			return d.failure(c.Path, err)
+		}
+	}
+	return os.Rename(whole, filepath.Clean(d.Path))
 }
 
 // makeDir makes a directory and returns those that were missing, outermost

@@ -68,7 +68,11 @@ func (d Dir) Compare(files []File) ([]Change, error) {
 	if root != nil {
 		defer root.Close()
 	}
-	return d.compare(root, files)
+	own, err := d.recorded(root)
+	if err != nil {
+		return nil, err
+	}
+	return d.compare(root, files, own)
 }
 
 // open gives the directory, or nil where there is none. Through it nothing
@@ -105,11 +109,7 @@ func (d Dir) failure(p string, err error) error {
 	return nil
 }
 
-func (d Dir) compare(root *os.Root, files []File) ([]Change, error) {
-	own, err := d.recorded(root)
-	if err != nil {
-		return nil, err
-	}
+func (d Dir) compare(root *os.Root, files []File, own []string) ([]Change, error) {
 	var out []Change
 	for _, f := range d.withRecord(files, own) {
 		have, err := d.read(root, f.Path)
@@ -174,11 +174,15 @@ func (d Dir) Write(files []File) (Result, error) {
 	if root != nil {
 		defer root.Close()
 	}
-	if err := d.refuseForeign(root, files); err != nil {
+	own, err := d.recorded(root)
+	if err != nil {
 		return Result{}, err
 	}
-	changes, err := d.compare(root, files)
+	changes, err := d.compare(root, files, own)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := d.refuseForeign(changes, own); err != nil {
 		return Result{}, err
 	}
 	r := Result{Unchanged: len(files)}
@@ -199,19 +203,14 @@ func (d Dir) Write(files []File) (Result, error) {
 }
 
 // refuseForeign keeps files that somebody else wrote.
-func (d Dir) refuseForeign(root *os.Root, files []File) error {
+func (d Dir) refuseForeign(changes []Change, own []string) error {
 	if d.Overwrite || d.Owned != "" {
 		return nil
 	}
-	own, err := d.recorded(root)
-	if err != nil {
-		return err
-	}
 	var foreign []string
-	for _, f := range files {
-		have, err := d.read(root, f.Path)
-		if err == nil && !slices.Contains(own, f.Path) && !bytes.Equal(have, f.Data) {
-			foreign = append(foreign, d.abs(f.Path))
+	for _, c := range changes {
+		if c.Kind == Differs && c.Path != Record && !slices.Contains(own, c.Path) {
+			foreign = append(foreign, d.abs(c.Path))
 		}
 	}
 	if len(foreign) > 0 {

@@ -55,12 +55,22 @@ func (p Params) Credentials() string {
 var parsed = templates.ParseAll(files)
 
 // Render makes the manifest of the pod with that name, without blank lines,
-// which the parts that pods share would leave.
+// which the parts that pods share would leave. What it returns is not to be
+// changed: clusters of a fleet have most of their pods in common, and share it.
 func Render(name string, p Params) ([]byte, error) {
+	k := key{name, p}
+	if text, ok := made.get(k); ok {
+		return text, nil
+	}
 	root, err := parsed()
 	if err != nil {
 		return nil, err
 	}
 	text, err := templates.Run(root.Lookup(name+".yaml"), p)
-	return bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n")), err
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n"))
+	made.put(k, text)
+	return text, nil
 }

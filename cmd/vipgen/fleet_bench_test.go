@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fleetSizes are those that must show growth to be linear.
+var fleetSizes = []int{50, 500, 5000}
+
+const benchCluster = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: cluster-%[1]d
+networking:
+  networkType: OVNKubernetes
+  machineNetwork:
+  - cidr: 10.%[2]d.%[3]d.0/24
+controlPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 3
+platform:
+  %[4]s:
+    apiVIPs:
+    - 10.%[2]d.%[3]d.10
+    ingressVIPs:
+    - 10.%[2]d.%[3]d.11
+    loadBalancer:
+      type: UserManaged
+pullSecret: '{"auths":{}}'
+sshKey: ssh-ed25519 AAAA
+`
+
+// layFleet writes a fleet on four platforms, each cluster with three pools.
+func layFleet(b *testing.B, dir string, size int) {
+	b.Helper()
+	write := func(name, text string) {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const head = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
+	write("fleet.yaml", head+"spec:\n  openshiftVersion: \"4.18\"\n  vrrp: {profile: classic}\n")
+	for n := range size {
+		platform := []string{"baremetal", "vsphere", "openstack", "nutanix"}[n%4]
+		at := fmt.Sprintf("clusters/cluster-%d/", n)
+		write(at+"install-config.yaml", fmt.Sprintf(benchCluster, n, n/256, n%256, platform))
+		write(at+"vipgen.yaml", head+"spec:\n  pools:\n  - name: infra\n")
+	}
+}
+
+// usage is what a process took.
+type usage struct {
+	wall, cpu time.Duration
+	peak      int64 // KiB
+}
+
+func (u usage) String() string {
+	return fmt.Sprintf("%8.2f s  %8.2f s of cores  %6.1f MiB", u.wall.Seconds(), u.cpu.Seconds(), float64(u.peak)/1024)
+}
+
+// measure runs a program to its end. GOMAXPROCS keeps it to two cores.
+func measure(b *testing.B, dir, program string, args ...string) usage {
+	b.Helper()
+	c := exec.Command(program, args...)
+	var errOut bytes.Buffer
+	c.Dir, c.Stdout, c.Stderr = dir, io.Discard, &errOut
+	c.Env = append(os.Environ(), "GOMAXPROCS=2", "VIPGEN_CACHE="+filepath.Join(dir, "cache"))
+	start := time.Now()
+	if err := c.Run(); err != nil {
+		b.Fatalf("%s %v: %v\n%.2000s", program, args, err, errOut.String())
+	}
+	state := c.ProcessState
+	return usage{time.Since(start), state.UserTime() + state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss}
+}
+
+// written finds the newest change of any file.
+func written(b *testing.B, dir string) (last time.Time, files int) {
+	b.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			files++
+			if info.ModTime().After(last) {
+				last = info.ModTime()
+			}
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return last, files
+}
+
+// buildBench builds the program as `make build` does.
+func buildBench(b *testing.B) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "vipgen")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// BenchmarkFleet renders fleets to disk, again without a change, and checks them;
+// looks for colliding virtual router IDs; and beside it runs one butane for each
+// pool on the same files, as a script would. Run it with -benchtime 1x: it prints
+// a table.
+func BenchmarkFleet(b *testing.B) {
+	program := buildBench(b)
+	load, _ := os.ReadFile("/proc/loadavg")
+	b.Logf("load of the machine before: %s", strings.TrimSpace(string(load)))
+	for _, size := range fleetSizes {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				benchFleet(b, program, size)
+			}
+		})
+	}
+}
+
+func benchFleet(b *testing.B, program string, size int) {
+	b.StopTimer()
+	dir := b.TempDir()
+	layFleet(b, dir, size)
+	render := []string{"render", "clusters", "-o", "out", "--format", "machineconfig"}
+	b.StartTimer()
+	first := measure(b, dir, program, render...)
+	b.StopTimer()
+	before, files := written(b, filepath.Join(dir, "out"))
+	again := measure(b, dir, program, render...)
+	if after, _ := written(b, filepath.Join(dir, "out")); after != before {
+		b.Error("the second run has written something")
+	}
+	check := measure(b, dir, program, append(render, "--check")...)
+	ids := measure(b, dir, program, "vr-ids", "clusters")
+	rate := func(u usage) float64 { return float64(size) / u.wall.Seconds() }
+	b.Logf("%d clusters, %d files", size, files)
+	for _, row := range []struct {
+		name string
+		usage
+	}{{"first", first}, {"again", again}, {"--check", check}, {"vr-ids", ids}} {
+		b.Logf("  %-8s %v  %8.0f clusters/s", row.name, row.usage, rate(row.usage))
+	}
+	b.Logf("  again is %.1f times as fast, --check %.1f times", first.wall.Seconds()/again.wall.Seconds(), first.wall.Seconds()/check.wall.Seconds())
+	b.ReportMetric(rate(first), "clusters/s")
+	b.ReportMetric(float64(first.peak)/1024, "MiB-peak")
+	b.ReportMetric(first.wall.Seconds()/again.wall.Seconds(), "again-ratio")
+	b.ReportMetric(ids.wall.Seconds(), "s/vr-ids")
+	benchButane(b, dir, program, size, first)
+	b.StartTimer()
+}
+
+// benchButane runs butane on what `vipgen render --format butane` writes, two at a
+// time, of as many clusters as are enough for a rate.
+func benchButane(b *testing.B, dir, program string, size int, first usage) {
+	b.Helper()
+	butane, err := filepath.Abs("../../.cache/bin/butane")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := os.Stat(butane); err != nil {
+		b.Fatalf("butane is not built: run `make .cache/bin/butane` (%v)", err)
+	}
+	measure(b, dir, program, "render", "clusters", "-o", "butane", "--format", "butane", "--role", "master,worker,infra")
+	sources, err := filepath.Glob(filepath.Join(dir, "butane", "*", "butane", "*.bu"))
+	if err != nil || len(sources) != 3*size {
+		b.Fatal(len(sources), err)
+	}
+	const enough = 300
+	sources = sources[:min(enough, len(sources))]
+	script := `printf '%s\n' "$@" | xargs -P 2 -I{} sh -c 'exec ` + butane + ` --output {}.yaml {}'`
+	all := measure(b, dir, "sh", append([]string{"-c", script, "sh"}, sources...)...)
+	clusters := float64(len(sources)) / 3
+	rate, ours := clusters/all.wall.Seconds(), float64(size)/first.wall.Seconds()
+	b.Logf("  butane, a process for each of %d pools, two at a time: %.1f clusters/s; vipgen is %.0f times as fast", len(sources), rate, ours/rate)
+	b.ReportMetric(ours/rate, "times-butane")
+}

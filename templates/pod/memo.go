@@ -1,0 +1,37 @@
+package pod
+
+import "sync"
+
+// key is all that a manifest depends on.
+type key struct {
+	name string
+	Params
+}
+
+// memo keeps manifests that were made, up to a number of them.
+type memo struct {
+	mu    sync.Mutex
+	texts map[key][]byte
+}
+
+// maxMade is more than the pods of any pool in a fleet whose clusters run a few
+// releases on a few platforms: about a megabyte.
+const maxMade = 256
+
+var made memo
+
+func (m *memo) get(k key) ([]byte, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text, ok := m.texts[k]
+	return text, ok
+}
+
+func (m *memo) put(k key, text []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.texts == nil || len(m.texts) >= maxMade {
+		m.texts = map[key][]byte{}
+	}
+	m.texts[k] = text
+}
