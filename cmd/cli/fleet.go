@@ -35,6 +35,9 @@ type fleetRun struct {
 	result   tree.Result
 }
 
+// heapLimit is about three times what rendering keeps.
+const heapLimit = 64 << 20
+
 // outcome is what came of one cluster.
 type outcome struct {
 	problems problem.List
@@ -56,8 +59,10 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 	if err != nil {
 		return err
 	}
-	// Rendering makes much garbage and keeps little: collect it less often.
+	// Rendering makes much garbage and keeps little: collect it less often, but
+	// let it not grow with the number of clusters.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
 	run := &fleetRun{app: a, roster: members, flags: f, options: o}
 	if f.output != "" || f.beside != "" {
 		run.memory = openMemory(f)

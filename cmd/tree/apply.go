@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 )
 
 // apply stages every new file beside its place, then swaps them in. What was
@@ -33,20 +34,18 @@ func (d Dir) create(changes []Change) (err error) {
 	if err != nil {
 		return err
 	}
-	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(d.Path)), ".vipgen-stage-")
+	stage, err := stageBeside(filepath.Clean(d.Path))
 	if err != nil {
 		return errors.Join(err, removeAll(made, os.Remove))
 	}
 	defer func() {
-		err = errors.Join(err, os.RemoveAll(stage))
 		if err != nil {
-			err = errors.Join(err, removeAll(made, os.Remove))
+			err = errors.Join(err, os.RemoveAll(stage), removeAll(made, os.Remove))
 		}
 	}()
-	whole := filepath.Join(stage, "new") // with the mode that directories get here
-	dirs := map[string]bool{}
+	dirs := map[string]bool{".": true}
 	for _, c := range changes {
-		name := filepath.Join(whole, filepath.FromSlash(c.Path)) // checkPaths has seen it
+		name := filepath.Join(stage, filepath.FromSlash(c.Path)) // checkPaths has seen it
 		if dir := path.Dir(c.Path); !dirs[dir] {
 			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				return d.failure(c.Path, err)
@@ -57,7 +56,21 @@ func (d Dir) create(changes []Change) (err error) {
 			return d.failure(c.Path, err)
 		}
 	}
-	return os.Rename(whole, filepath.Clean(d.Path))
+	return os.Rename(stage, filepath.Clean(d.Path))
+}
+
+// stages numbers the directories that this process has made beside others.
+var stages atomic.Int64
+
+// stageBeside makes a directory beside another, with the mode that directories
+// get here.
+func stageBeside(dir string) (string, error) {
+	for {
+		stage := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".vipgen-stage-%d-%d", os.Getpid(), stages.Add(1)))
+		if err := os.Mkdir(stage, 0o755); !errors.Is(err, fs.ErrExist) {
+			return stage, err
+		}
+	}
 }
 
 // makeDir makes a directory and returns those that were missing, outermost
