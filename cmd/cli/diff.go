@@ -107,6 +107,11 @@ func (a *app) diff(from, to string, o outputFlag, allowed []string) error {
 // compareSides compares cluster by cluster, so that memory holds two at a time.
 func compareSides(left, right *inventory) (*diffReport, error) {
 	r := &diffReport{A: left.arg, B: right.arg, Clusters: []diff.Result{}, Effects: map[string]int{}}
+	for _, side := range []*inventory{left, right} {
+		if found, err := side.holdsAny(); err != nil || !found {
+			return nil, errors.Join(err, side.nothing())
+		}
+	}
 	a, oneA := left.only()
 	b, oneB := right.only()
 	if oneA && oneB {

@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 	if code, out, _ := run("", "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml"); code != exitFinding || !strings.Contains(out, "pool worker: reboot") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	for _, args := range []string{"diff a", "diff a no-such", "diff a b -o html", "diff no-such:x a", "diff -- --output=x:y a"} {
+	for _, args := range []string{"diff install-config.yaml a", "diff a install-config.yaml", "diff a", "diff a no-such", "diff a b -o html", "diff no-such:x a", "diff -- --output=x:y a"} {
 		if code, _, errOut := run("", strings.Fields(args)...); code != exitInput || errOut == "" {
 			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
 		}

@@ -135,6 +135,31 @@ func (i *inventory) only() (string, bool) {
 	return "", false
 }
 
+// holdsAny says whether there is anything to compare. A tree of vipgen's is; of
+// other files one has to be.
+func (i *inventory) holdsAny() (bool, error) {
+	if len(i.inTrees) > 0 || i.arg == "-" {
+		return true, nil
+	}
+	for cluster := range i.files {
+		files, err := i.load(cluster)
+		if err != nil {
+			return false, err
+		}
+		c, err := i.decode(cluster, files)
+		if err != nil || !c.Empty() {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// nothing is the problem of a side without anything to compare.
+func (i *inventory) nothing() error {
+	return problem.List{{File: i.arg, Severity: problem.Error, Code: problem.MissingField, Found: "nothing to compare",
+		Expected: "MachineConfigs, Ignition configs or manifests", Hint: "'vipgen render' makes them of an install-config"}}
+}
+
 // load reads the files of a cluster.
 func (i *inventory) load(cluster string) (map[string][]byte, error) {
 	out := map[string][]byte{}

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
 )
 
 // at gives a cluster a name and VIPs of its own.
@@ -45,6 +48,21 @@ func TestFleetVRIDs(t *testing.T) {
 		t.Error("the cluster that was fine has changed")
 	}
 	must(t, "render", "clusters", "-o", "out") // the file is right
+}
+
+// What the agent prints is what --scan reads.
+func TestScanOfTheAgent(t *testing.T) {
+	good(t)
+	seen := vrrp.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
+	text, err := json.Marshal(map[string]any{"routers": []vrrp.Router{seen}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay(t, map[string]string{"scan.json": string(text)})
+	code, out, errOut := run("", "vr-ids", ".", "--scan", "scan.json")
+	if code != exitFinding || !strings.Contains(out, "97  demo's api  192.0.2.77 has it on the network\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
 }
 
 func TestReservedVRIDs(t *testing.T) {

@@ -133,6 +133,11 @@ func (c *Cluster) addObjects(data []byte) error {
 	return nil
 }
 
+// Empty says that nothing was found to compare.
+func (c *Cluster) Empty() bool {
+	return len(c.configs)+len(c.hosts)+len(c.objects)+len(c.texts) == 0
+}
+
 // Name is what vipgen's MachineConfigs say that the cluster is called, "" where
 // there are none.
 func (c *Cluster) Name() string {

@@ -93,6 +93,16 @@ func TestPolicyInForce(t *testing.T) {
 	}
 }
 
+func FuzzPolicy(f *testing.F) {
+	f.Add([]byte(policyObject), "/etc/app/main.conf")
+	f.Fuzz(func(t *testing.T, object []byte, name string) {
+		p := parsePolicy(object)
+		if e, _ := p.outcome([]Change{{Kind: kindFile, Name: name}}); e < Files || e > Reboot {
+			t.Errorf("%s: %s", name, e)
+		}
+	})
+}
+
 // machineConfig makes one with files; a name that starts with "+" appends.
 func machineConfig(name, role, notes string, files ...string) string {
 	var b strings.Builder

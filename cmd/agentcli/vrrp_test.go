@@ -1,0 +1,42 @@
+package agentcli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+func TestVRRPScan(t *testing.T) {
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.9/24")
+	scan := func(args string) (code int, out, errOut string) {
+		var o, e bytes.Buffer
+		if err := node.Do(func() error {
+			code = Run(context.Background(), append([]string{"vrrp", "scan"}, strings.Fields(args)...), &o, &e)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return code, o.String(), e.String()
+	}
+	code, out, errOut := scan("--duration 100ms -o json")
+	var got struct {
+		Interfaces []string
+		Routers    []any
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Interfaces) != 1 || got.Routers == nil {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errOut)
+	}
+	if code, out, errOut := scan("--duration 100ms --interface eth0"); code != exitOK || !strings.HasPrefix(out, "ID  FAMILY") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	if code, _, errOut := scan("--duration 0s"); code != exitInput {
+		t.Errorf("no time: exit code %d\n%s", code, errOut)
+	}
+	if code, _, errOut := scan("--interface no-such --duration 1s"); code != exitFailed || !strings.Contains(errOut, "this host has") {
+		t.Errorf("no interface: exit code %d\n%s", code, errOut)
+	}
+}
