@@ -29,6 +29,7 @@ func newRepository(t *testing.T) repository {
 			r.copyFile(f, filepath.Join("clusters", f))
 		}
 	}
+	r.copyFile("gitops/fleet.yaml", "fleet.yaml")
 	r.must("git", "init", "-q")
 	r.must("ln", "-s", "../../pre-commit", ".git/hooks/pre-commit")
 	return r

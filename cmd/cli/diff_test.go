@@ -78,6 +78,12 @@ func TestDiff(t *testing.T) {
 			t.Errorf("markdown: exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
+	// An Ignition config that does not go with its MachineConfig.
+	must(t, "render", "-o", "c")
+	lay(t, map[string]string{"c/ignition/master.ign": strings.Replace(read(t, "c/ignition/master.ign"), `"enabled": true`, `"enabled": false`, 1)})
+	if code, out, _ := run("", "diff", "b", "c"); code != exitFinding || !strings.Contains(out, "Ignition config master: read when") || strings.Contains(out, "pool master") {
+		t.Errorf("by hand: exit code %d\n%s", code, out)
+	}
 	// One file against another, standard input against a folder.
 	stream := must(t, "render")
 	lay(t, map[string]string{"stream.yaml": stream})

@@ -50,7 +50,11 @@ func openMemory(f *renderFlags) *memory {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q %q %q %q %t %t", memoryVersion, f.formats, f.os, f.version, f.release, f.kustomization, f.overwrite)
-	for _, name := range []string{"/proc/self/exe", f.release} {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	for _, name := range []string{self, f.release} {
 		if name == "" {
 			continue
 		}

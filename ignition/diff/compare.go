@@ -142,10 +142,9 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster) {
 	}
 }
 
-// hosts compares Ignition configs by pool: of those pools that have no
-// MachineConfig, whose files would be the same.
+// hosts compares Ignition configs by pool. Those of a pool whose MachineConfigs
+// change in the same way, as they do when vipgen has rendered both, are left out.
 func (r *Result) hosts(a, b *Cluster) {
-	covered := pools(a.configs, b.configs)
 	name := func(d ignition.Document) string {
 		if d.Role != "" {
 			return d.Role
@@ -165,13 +164,19 @@ func (r *Result) hosts(a, b *Cluster) {
 	}
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
-		if slices.Contains(covered, n) {
-			continue
-		}
-		if changes := compareStates(merge(left[n]), merge(right[n])); len(changes) > 0 {
+		changes := compareStates(merge(left[n]), merge(right[n]))
+		if len(changes) > 0 && !r.told(n, changes) {
 			r.Hosts = append(r.Hosts, Pool{Name: n, Changes: changes})
 		}
 	}
+}
+
+// told says whether a pool changes in the same way.
+func (r *Result) told(pool string, changes []Change) bool {
+	i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.Name == pool })
+	return i >= 0 && slices.EqualFunc(r.Pools[i].Changes, changes, func(x, y Change) bool {
+		return x.Kind == y.Kind && x.Name == y.Name && x.What == y.What && x.Lines == y.Lines && slices.Equal(x.Fields, y.Fields)
+	})
 }
 
 func compareStates(a, b nodeState) []Change {

@@ -56,9 +56,10 @@ const (
 	updateTrust = "coreos-update-ca-trust.service"
 )
 
-// clusterDefaults is what OpenShift does without a policy of the user's
-// (OpenShift 4.18, "Using node disruption policies", default policy; before
-// 4.17 the machine config daemon has the same rules built in).
+// clusterDefaults is what OpenShift does without a policy of the user's:
+// OpenShift 4.18, "Using node disruption policies", the default policy. Releases
+// before 4.17 have the rules for these files built into the machine config daemon,
+// later ones more of them than earlier ones.
 func clusterDefaults() Policy {
 	return Policy{
 		Files: []Rule{
