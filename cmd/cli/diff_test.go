@@ -78,6 +78,13 @@ func TestDiff(t *testing.T) {
 			t.Errorf("markdown: exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
+	// Written for another release, and else the same.
+	lay(t, map[string]string{"v.yaml": fleetHead + "spec: {openshiftVersion: \"4.18\", images: {keepalived: a, haproxy: a, coredns: a}}\n", "w.yaml": fleetHead + "spec: {openshiftVersion: \"4.19\", images: {keepalived: a, haproxy: a, coredns: a}}\n"})
+	must(t, "render", "-o", "v", "-c", "v.yaml")
+	must(t, "render", "-o", "w", "-c", "w.yaml")
+	if d := diffOf(t, exitFinding, "v", "w"); len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects["nothing"] != 2 {
+		t.Errorf("another version of Ignition: %+v", d)
+	}
 	// An Ignition config that does not go with its MachineConfig.
 	must(t, "render", "-o", "c")
 	lay(t, map[string]string{"c/ignition/master.ign": strings.Replace(read(t, "c/ignition/master.ign"), `"enabled": true`, `"enabled": false`, 1)})

@@ -131,6 +131,9 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster) {
 	}
 	for _, name := range pools(left, right) {
 		changes := compareStates(merge(inPool(left, name)), merge(inPool(right, name)))
+		if was, is := version(inPool(left, name)), version(inPool(right, name)); was != is && was != "" && is != "" {
+			changes = append(changes, Change{Kind: kindSetting, Name: settingVersion, What: changed, Fields: []Field{{Path: settingVersion, Old: was, New: is}}})
+		}
 		p := Pool{Name: name, Changes: changes}
 		p.Effect, p.Reasons = policy.outcome(changes)
 		if without, _ := old.outcome(changes); without != p.Effect {
@@ -140,6 +143,20 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster) {
 			r.Pools = append(r.Pools, p)
 		}
 	}
+}
+
+// settingVersion is the version of Ignition that vipgen's MachineConfigs are
+// written in. The operator translates it, so that it changes nothing on nodes.
+const settingVersion = "ignition.version"
+
+func version(docs []ignition.Document) string {
+	newest := ""
+	for _, d := range docs {
+		if owner(d) == ownVipgen {
+			newest = max(newest, d.IgnitionVersion) // all of them are 3.x.0
+		}
+	}
+	return newest
 }
 
 // hosts compares Ignition configs by pool. Those of a pool whose MachineConfigs
@@ -174,7 +191,11 @@ func (r *Result) hosts(a, b *Cluster) {
 // told says whether a pool changes in the same way.
 func (r *Result) told(pool string, changes []Change) bool {
 	i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.Name == pool })
-	return i >= 0 && slices.EqualFunc(r.Pools[i].Changes, changes, func(x, y Change) bool {
+	if i < 0 {
+		return false
+	}
+	said := slices.DeleteFunc(slices.Clone(r.Pools[i].Changes), func(c Change) bool { return c.Name == settingVersion })
+	return slices.EqualFunc(said, changes, func(x, y Change) bool {
 		return x.Kind == y.Kind && x.Name == y.Name && x.What == y.What && x.Lines == y.Lines && slices.Equal(x.Fields, y.Fields)
 	})
 }

@@ -119,6 +119,8 @@ func (p Policy) setting(name string) (Effect, string) {
 		return Refused, "FIPS mode is chosen when a cluster is installed"
 	case ignition.SettingKernelArguments, ignition.SettingExtensions, ignition.SettingKernelType, ignition.SettingOSImage, ignition.SettingExtensionsImage:
 		return Reboot, "whatever the node disruption policy says"
+	case settingVersion:
+		return Nothing, "the operator translates it; its release has to know it"
 	case ignition.SettingMasks:
 		return Reboot, "units are changed by a reboot"
 	}

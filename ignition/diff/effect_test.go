@@ -53,6 +53,7 @@ func TestEffects(t *testing.T) {
 		{setting(ignition.SettingKernelType), Reboot, Reboot},
 		{setting(ignition.SettingOSImage), Reboot, Reboot},
 		{setting(ignition.SettingMasks), Reboot, Reboot},
+		{setting(settingVersion), Nothing, Nothing},
 		{setting(ignition.SettingFIPS), Refused, Refused},
 		{setting("storage.disks"), Refused, Refused},
 		{setting("passwd.groups"), Refused, Refused},
