@@ -17,6 +17,7 @@ type Loop struct {
 
 	triggered chan struct{}
 	urged     atomic.Bool
+	now       atomic.Bool
 	pulse     pulse.Pulse
 }
 
@@ -63,6 +64,13 @@ func (l *Loop) Urge() {
 	l.Trigger()
 }
 
+// Now asks for an apply at once: for what other nodes do in the same moment. It
+// never blocks.
+func (l *Loop) Now() {
+	l.now.Store(true)
+	l.Trigger()
+}
+
 // Run applies when it was triggered, until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	var p pending
@@ -79,8 +87,9 @@ func (l *Loop) Run(ctx context.Context) {
 			if l.urged.Swap(false) && p.urged.IsZero() {
 				p.urged = p.last
 			}
+			p.now = l.now.Swap(false) || p.now
 		case <-timer.C:
-			p.first, p.urged = time.Time{}, time.Time{}
+			p.first, p.urged, p.now = time.Time{}, time.Time{}, false
 			changed, err := l.Apply(ctx)
 			l.pulse.Beat()
 			p.applied(time.Now(), changed, err, l.Timing)
@@ -110,6 +119,7 @@ type pending struct {
 	retry       time.Time
 	wait        time.Duration // before the last retry
 	urged       time.Time     // not to be put off by the last reload
+	now         bool          // not to be put off at all
 }
 
 func (p *pending) trigger(now time.Time) {
@@ -133,6 +143,9 @@ func (p *pending) applied(now time.Time, changed bool, err error, t Timing) {
 
 // due says when to apply, or never.
 func (p *pending) due(t Timing) time.Time {
+	if p.now {
+		return p.last
+	}
 	due := p.retry
 	if !p.first.IsZero() {
 		quiet, late := p.last.Add(t.Quiet), p.first.Add(t.MaxDelay)

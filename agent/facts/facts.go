@@ -29,6 +29,8 @@ type Nodes interface {
 	// Router says whether a ready router of the ingress controller runs on this
 	// node; known is false while nobody can say.
 	Router(controller string) (here, known bool)
+	// Announce makes the other nodes know what this one says of how it elects.
+	Announce(text string)
 	// Changed has a word in it after any of that changed. It has one reader.
 	Changed() <-chan struct{}
 }

@@ -102,5 +102,8 @@ func (f *File) SetCluster(*v1alpha1.ClusterConfig) {}
 // Router implements Nodes: a list of nodes knows of no routers.
 func (f *File) Router(string) (here, known bool) { return false, false }
 
+// Announce implements Nodes: a list of nodes tells nobody.
+func (f *File) Announce(string) {}
+
 // Changed implements Nodes.
 func (f *File) Changed() <-chan struct{} { return f.changed }

@@ -91,5 +91,15 @@ func (w *Watched) Router(controller string) (here, known bool) {
 	return w.routers.Has(controller), !w.routers.Stale
 }
 
+// Announce implements Nodes.
+func (w *Watched) Announce(text string) {
+	w.mu.Lock()
+	watcher := w.watcher
+	w.mu.Unlock()
+	if watcher != nil {
+		watcher.Announce(text)
+	}
+}
+
 // Changed implements Nodes.
 func (w *Watched) Changed() <-chan struct{} { return w.changed }

@@ -37,9 +37,16 @@ func (d *decision) sit(why string) {
 	d.conf.Idle = []string{why}
 }
 
-// decide puts together what is known. f.Node has the settings of VRRP in force.
-func decide(f *facts.Facts, tenureOver bool) *decision {
-	d := &decision{cluster: f.Cluster, node: f.Node, conf: keepalived.New(f.Cluster, f.Node)}
+// decide puts together what is known. conf is for the way that the node elects
+// now; nil while that is not known.
+func decide(f *facts.Facts, conf *keepalived.Conf, tenureOver bool) *decision {
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: conf}
+	if conf == nil {
+		d.conf = keepalived.New(f.Cluster, f.Node)
+		if d.takesPart() {
+			d.sit("this node is finding out how the others elect")
+		}
+	}
 	switch {
 	case f.RemoteWorker && f.Node.Role != v1alpha1.RoleBootstrap:
 		d.sit("this node is in no network with a VIP") // hard case 9

@@ -56,6 +56,7 @@ type Job struct {
 	checks  *checks
 	daemon  *child
 	queues  queues
+	wire    *wire
 	placed  placed
 	applier *apply.Applier
 	loop    *apply.Loop
@@ -66,6 +67,8 @@ type Job struct {
 	arrival      arrival
 	displacement displacement
 	sources      sources
+	electing     electing
+	begun        time.Time
 
 	// Of the watch's goroutine alone.
 	dump dump
@@ -80,11 +83,15 @@ type Job struct {
 	bounding trouble.Trouble
 	hearing  trouble.Trouble
 	placing  trouble.Trouble
+	choosing trouble.Trouble
 
-	mu   sync.Mutex
-	now  *decision // nil before the first
-	held []netip.Addr
-	over bool
+	mu  sync.Mutex
+	now *decision // nil before the first
+	// Copies of what electing has.
+	migration *Migration
+	moves     Moves
+	held      []netip.Addr
+	over      bool
 }
 
 const (
@@ -128,6 +135,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Wait()
 	j.checks.stop()
 	j.bound(nil)
+	j.wire.follow(nil, nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -142,7 +150,7 @@ func (j *Job) prepare() (err error) {
 		return err
 	}
 	j.board = health.NewBoard()
-	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile)}
+	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
 	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log}
 	j.queues = queues{j.below(keptQueues)}
 	if err := j.placed.open(j.below(keptVIPs)); err != nil {
@@ -156,6 +164,8 @@ func (j *Job) prepare() (err error) {
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
 	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
+	j.begun = time.Now()
+	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.arrival.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.tenure = newTenure(j.below(keptEnd))
@@ -290,20 +300,26 @@ func (j *Job) decide() (*decision, error) {
 		return nil, err
 	}
 	spec := &f.Cluster.Spec
+	var conf *keepalived.Conf
 	if spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
-		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
+		var v v1alpha1.VRRPSettings
+		v, conf = j.elect(f)
 		f.Node.VRRP = &v
 	}
 	j.mu.Lock()
 	over := j.over
 	j.mu.Unlock()
-	d := decide(f, over)
+	d := decide(f, conf, over)
 	if j.tenure == nil {
 		j.keepOut(d, f)
 	}
 	routers(j.board, spec, j.Source.Nodes)
 	j.mu.Lock()
-	j.now = d
+	j.now, j.migration, j.moves = d, nil, j.electing.counts
+	if s := j.electing.status; s != nil {
+		m := *s
+		j.migration = &m
+	}
 	j.mu.Unlock()
 	return d, nil
 }
@@ -395,7 +411,7 @@ func (j *Job) publish() {
 	holders := j.dump.look()
 	j.mu.Lock()
 	if d := j.now; d != nil {
-		s.Idle, s.VRRP = d.conf.Idle, d.node.VRRP
+		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.migration, j.moves
 		s.Instances = instances(d.conf, j.files.Values(), j.held)
 		for i := range s.Instances {
 			s.Instances[i].heldBy(holders, d.node.Peers)

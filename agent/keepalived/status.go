@@ -25,9 +25,12 @@ type State struct {
 	// Idle says, a line each, why VIPs of this node's role are left out.
 	Idle []string `json:"idle,omitempty"`
 	// VRRP are the settings in force.
-	VRRP      *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
-	Instances []Instance             `json:"instances,omitempty"`
-	Facts     []health.Fact          `json:"facts,omitempty"`
+	VRRP *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
+	// Migration is the move to others; nil where there is none to make.
+	Migration *Migration    `json:"migration,omitempty"`
+	Moves     Moves         `json:"moves,omitzero"`
+	Instances []Instance    `json:"instances,omitempty"`
+	Facts     []health.Fact `json:"facts,omitempty"`
 	// Config is what was applied, and what was refused.
 	Config apply.Status `json:"config"`
 	// ClusterProblem says why cluster.yaml on disk is not used.

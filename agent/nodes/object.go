@@ -54,6 +54,8 @@ type annotations struct {
 	CurrentConfig string `json:"machineconfiguration.openshift.io/currentConfig"`
 	DesiredConfig string `json:"machineconfiguration.openshift.io/desiredConfig"`
 	State         string `json:"machineconfiguration.openshift.io/state"`
+	// Of the agent on that node.
+	VRRP string `json:"vipgen.io/vrrp"`
 	// Of the installer, on the ConfigMap etcd-endpoints.
 	EtcdBootstrap string `json:"alpha.installer.openshift.io/etcd-bootstrap"`
 }

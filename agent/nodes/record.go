@@ -20,6 +20,8 @@ type record struct {
 	Host   []netip.Addr `json:"host,omitempty"`
 	Labels labels       `json:"labels,omitempty"`
 	Update Update       `json:"update,omitzero"`
+	// VRRP is what the agent there says of how it elects; see Watcher.Announce.
+	VRRP string `json:"vrrp,omitempty"`
 }
 
 // Update is how far a node's update is.
@@ -35,7 +37,7 @@ type Update struct {
 }
 
 func (r *record) equal(o *record) bool {
-	return r.Name == o.Name && r.Update == o.Update && slices.Equal(r.Addresses, o.Addresses) &&
+	return r.Name == o.Name && r.Update == o.Update && r.VRRP == o.VRRP && slices.Equal(r.Addresses, o.Addresses) &&
 		slices.Equal(r.Host, o.Host) && slices.Equal(r.Labels, o.Labels)
 }
 
@@ -50,6 +52,9 @@ func newRecord(n *nodeObject) *record {
 			State:          n.Annotations.State,
 			KubeletVersion: n.Status.NodeInfo.KubeletVersion,
 		},
+	}
+	if VRRPText(n.Annotations.VRRP) {
+		r.VRRP = n.Annotations.VRRP
 	}
 	egress := append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...)
 	keep := func(a netip.Addr) bool { return usable(a) && !slices.Contains(egress, a) }
@@ -76,6 +81,14 @@ func newRecord(n *nodeObject) *record {
 	slices.SortFunc(r.Host, netip.Addr.Compare)
 	r.Host = slices.Compact(r.Host)
 	return r
+}
+
+// maxVRRPText is many times what an agent says of how it elects, in bytes.
+const maxVRRPText = 1024
+
+// VRRPText says whether a node's word is worth keeping: short, and fit for a log.
+func VRRPText(s string) bool {
+	return len(s) <= maxVRRPText && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 // parseAll reads a JSON list of addresses with or without prefix length. What

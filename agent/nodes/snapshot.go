@@ -33,6 +33,8 @@ type Snapshot struct {
 type NodeUpdate struct {
 	Name string
 	Update
+	// VRRP is what the agent there says of how it elects; empty for nothing.
+	VRRP string
 }
 
 // newSnapshot is for the node called self. The records are sorted by name.
@@ -48,7 +50,7 @@ func newSnapshot(records []*record, self string, spec *v1alpha1.ClusterConfigSpe
 		} else {
 			s.Peers = append(s.Peers, p)
 		}
-		s.Updates = append(s.Updates, NodeUpdate{Name: r.Name, Update: r.Update})
+		s.Updates = append(s.Updates, NodeUpdate{Name: r.Name, Update: r.Update, VRRP: r.VRRP})
 	}
 	return s
 }

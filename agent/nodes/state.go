@@ -117,6 +117,9 @@ func (r *record) check(valid map[label]bool) error {
 		}
 		valid[l] = true
 	}
+	if !VRRPText(r.VRRP) {
+		return errors.New("what it says of how it elects is not valid")
+	}
 	for _, s := range []string{r.Update.CurrentConfig, r.Update.DesiredConfig, r.Update.State, r.Update.KubeletVersion} {
 		if len(s) > 253 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) {
 			return fmt.Errorf("%q is not valid in an update", s)

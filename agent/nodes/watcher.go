@@ -54,6 +54,7 @@ type Watcher struct {
 	routers   *routers        // nil if not watched
 	bootstrap *bootstrapWatch // nil if not watched
 	feed      feed[Snapshot]
+	announcer *announcer
 
 	change chan bool // something changed; true: hand it on at once
 
@@ -92,6 +93,7 @@ func New(o Options) (*Watcher, error) {
 			failed: failures{}, watches: map[*openWatch]struct{}{},
 		},
 	}
+	w.announcer = newAnnouncer(w.client, o.Node)
 	w.nodes = &store[nodeObject, *record]{
 		keep: newRecord, same: (*record).equal, changed: w.changed, items: map[string]*record{},
 	}
@@ -150,6 +152,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	if w.bootstrap != nil {
 		all.Go(func() { w.bootstrap.run(ctx) })
 	}
+	all.Go(func() { w.announcer.run(ctx) })
 	w.deliver(ctx)
 	all.Wait()
 }
@@ -245,6 +248,7 @@ func (w *Watcher) publish(source string) bool {
 		return false
 	}
 	s := newSnapshot(records, w.node, &cluster.Spec, stale, bootstrap)
+	w.announcer.look(s)
 	old, ok := w.feed.current()
 	if !ok || !s.equal(&old) {
 		w.client.setNodes(s.all())

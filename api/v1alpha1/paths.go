@@ -22,6 +22,8 @@ const (
 
 	// ModeFile holds the way of electing that a running cluster is to move to.
 	ModeFile = "/etc/keepalived/monitor.conf"
+	// UserModeFile wins over it; vipgen renders none.
+	UserModeFile = "/etc/keepalived/monitor-user.conf"
 
 	// RunDir is shared by the agent's jobs on a node.
 	RunDir = "/run/vipgen"

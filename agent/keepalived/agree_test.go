@@ -1,0 +1,248 @@
+package keepalived
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+var (
+	fastWay    = v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	classicWay = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	noon       = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
+	done       = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
+)
+
+// three nodes that elect in the classic way and are ready for the fast one.
+func three() view {
+	v := view{now: noon, self: "a", running: classicWay, target: fastWay, openShift: true, fresh: true}
+	for _, name := range []string{"a", "b", "c"} {
+		v.nodes = append(v.nodes, elector{name: name, holds: true, update: done, word: word{Running: classicWay.String(), Ready: fastWay.String()}})
+	}
+	return v
+}
+
+// at is the instant that nodes choose at noon.
+var at = time.Date(2026, 5, 2, 12, 0, 30, 0, time.UTC)
+
+func TestAgreement(t *testing.T) {
+	say := func(v *view, at time.Time, who ...int) {
+		for _, n := range who {
+			v.nodes[n].word.At = at
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(*view)
+		before agreement
+		// want is the instant that this node says, waits part of what it waits for.
+		want   time.Time
+		waits  string
+		agreed bool
+		late   bool
+	}{
+		{name: "all are ready", want: at, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z"},
+		{name: "one has yet to say so", change: func(v *view) { say(v, at, 0, 1) }, want: at, waits: "c to agree"},
+		{name: "all say so", change: func(v *view) { say(v, at, 0, 1, 2) }, want: at, agreed: true},
+		{name: "this node's word is not seen yet", change: func(v *view) { say(v, at, 1, 2) }, want: at, waits: "a to agree"},
+		{name: "the latest counts", change: func(v *view) { say(v, at.Add(10*time.Second), 2) }, want: at.Add(10 * time.Second), waits: "a and 1 more to agree"},
+		{name: "an earlier one does not", change: func(v *view) { say(v, at.Add(-10*time.Second), 2) }, want: at, waits: "a and 2 more"},
+		{name: "one of long ago does not", change: func(v *view) { say(v, at.Add(-time.Hour), 0, 1, 2) }, want: at, waits: "a and 2 more"},
+		{name: "it stays agreed up to the instant", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at }, want: at, agreed: true},
+		{name: "too late to agree", before: agreement{at: at, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at.Add(-7 * time.Second) }, want: at.Add(20 * time.Second), waits: "a and 2 more"},
+		{name: "one takes its word back", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1); v.now = at.Add(-time.Second) }, want: at, waits: "c to agree"},
+		{name: "one is not ready any more", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) {
+				say(v, at, 0, 1)
+				v.nodes[2].word = word{Running: classicWay.String(), Why: "keepalived refuses"}
+			}, waits: "c: not ready: keepalived refuses"},
+		{name: "this node is not ready", change: func(v *view) { v.unready = "the disk is full" }, waits: "this node: the disk is full"},
+		{name: "no agent there", change: func(v *view) { v.nodes[1].word = word{} }, waits: "b: no agent there"},
+		{name: "another target there", change: func(v *view) { v.nodes[1].word.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
+		{name: "no API", change: func(v *view) { v.fresh = false }, waits: "an API server"},
+		{name: "no API when all had agreed", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.fresh = false; v.now = at }, waits: "an API server"},
+		{name: "an update goes on", change: func(v *view) { v.nodes[2].update.DesiredConfig = "rendered-2" }, waits: "c: its update is not done (rendered-1, not yet rendered-2)"},
+		{name: "an update works", change: func(v *view) { v.nodes[2].update.State = "Working" }, waits: "c: its update is not done (state Working)"},
+		{name: "several", change: func(v *view) { v.nodes[1].update.State, v.nodes[2].update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
+		{name: "another kubelet", change: func(v *view) { v.nodes[2].update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
+		{name: "the operator has said nothing", change: func(v *view) { v.nodes[2].update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator does not say"},
+		{name: "there is no such operator", change: func(v *view) {
+			v.openShift = false
+			for i := range v.nodes {
+				v.nodes[i].update = nodes.Update{KubeletVersion: "v1.34.2"}
+			}
+		}, want: at, waits: "a and 2 more"},
+		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].holds, v.nodes[2].word = false, word{}; say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "its update has to be done, too", change: func(v *view) { v.nodes[2].holds, v.nodes[2].update.State = false, "Working" }, waits: "c: its update"},
+		{name: "one is there already", change: func(v *view) { v.nodes[2].word.Running = fastWay.String(); say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "most are there already", change: func(v *view) {
+			v.nodes[1].word.Running, v.nodes[2].word.Running = fastWay.String(), fastWay.String()
+		}, want: at, waits: "a to agree", late: true},
+		{name: "planned", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1, 2) }, want: noon.Add(time.Hour), agreed: true},
+		{name: "planned, and not all agree", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1) }, want: noon.Add(time.Hour), waits: "c to agree"},
+		{name: "the planned time has passed", change: func(v *view) { v.planned = noon.Add(-time.Minute) }, waits: "another planned time"},
+		{name: "too late for the planned time", change: func(v *view) { v.planned = noon.Add(5 * time.Second); say(v, v.planned, 0, 1, 2) }, waits: "another planned time"},
+		{name: "hard case 27: another clock is an hour ahead", change: func(v *view) { say(v, at.Add(time.Hour), 1) }, waits: "b: it plans for 2026-05-02T13:00:30Z"},
+		{name: "hard case 27: another clock is an hour behind", change: func(v *view) { say(v, at.Add(-time.Hour), 1); say(v, at, 0, 2) }, want: at, waits: "b to agree"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := three()
+			if tt.change != nil {
+				tt.change(&v)
+			}
+			v.up = v.now.Sub(noon)
+			a := tt.before
+			got := a.look(v)
+			if !got.at.Equal(tt.want) || !got.say.At.Equal(tt.want) {
+				t.Errorf("at %v, says %v, want %v", got.at, got.say.At, tt.want)
+			}
+			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
+				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
+			}
+			if ready := v.unready == ""; (got.say.Ready == fastWay.String()) != ready {
+				t.Errorf("says %+v", got.say)
+			}
+			if text := got.say.encode(); !nodes.VRRPText(text) || text == "" {
+				t.Errorf("%q cannot be said", text)
+			} else if back, ok := decodeWord(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
+				t.Errorf("%q is heard as %+v", text, back)
+			}
+		})
+	}
+}
+
+func TestSettled(t *testing.T) {
+	v := three()
+	v.running, v.unready = fastWay, "whatever"
+	a := agreement{at: at, agreed: true}
+	if got := a.look(v); !got.settled || got.agreed || got.waits != "" || got.say.Running != fastWay.String() {
+		t.Errorf("%+v", got)
+	}
+}
+
+// From when the instant was chosen, a step of the wall clock changes nothing.
+func TestHardCase27StepAfterAgreement(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Second, time.Hour} {
+		a, v := agreement{}, three()
+		a.look(v)
+		for i := range v.nodes {
+			v.nodes[i].word.At = at
+		}
+		v.now, v.up = v.now.Add(2*time.Second), 2*time.Second
+		if got := a.look(v); !got.agreed {
+			t.Fatalf("%+v", got)
+		}
+		v.now, v.up = v.now.Add(step), 20*time.Second
+		if got := a.look(v); !got.agreed || got.left != 7*time.Second {
+			t.Errorf("after a step by %v: %+v", step, got)
+		}
+		v.up = 27 * time.Second
+		if got := a.look(v); !got.agreed || got.left != 0 {
+			t.Errorf("after a step by %v, at the instant: %+v", step, got)
+		}
+	}
+}
+
+// simulated is a node of a simulated cluster.
+type simulated struct {
+	agreement
+	name    string
+	clock   time.Duration // by how much its clock is wrong
+	away    func(now time.Duration) bool
+	sees    map[string]word
+	next    map[string]time.Duration // when the latest word of a node gets here
+	said    word
+	running v1alpha1.VRRPSettings
+	unready string
+	moved   time.Duration
+}
+
+// Nodes that get what the others say late, whose clocks are wrong by some seconds and
+// who lose the API at any time: either nobody moves, or all do within the time for
+// which a backup of the classic way waits for an advert.
+func TestAgreementSimulated(t *testing.T) {
+	const clusters = 60
+	moves := 0
+	for seed := range uint64(clusters) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		var list []*simulated
+		bad := r.IntN(4) == 0
+		for i := range 3 + r.IntN(6) {
+			n := &simulated{name: fmt.Sprint("n", i), running: classicWay, sees: map[string]word{}, next: map[string]time.Duration{}}
+			n.clock = time.Duration(r.IntN(4000)-2000) * time.Millisecond
+			gone, back := time.Duration(r.IntN(90))*time.Second, time.Duration(r.IntN(30))*time.Second
+			n.away = func(now time.Duration) bool { return now >= gone && now < gone+back && seed%2 == 0 }
+			list = append(list, n)
+		}
+		if bad {
+			list[r.IntN(len(list))].unready = "it is not"
+		}
+		var first time.Duration
+		for now := time.Duration(0); now < 4*time.Minute; now += 250 * time.Millisecond {
+			for _, n := range list {
+				n.hear(r, now, list)
+				if first > 0 && n.running == classicWay && n.unready == "" {
+					n.running, n.moved = fastWay, now // it hears those who moved
+				}
+				out := n.look(view{
+					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastWay,
+					unready: n.unready, fresh: !n.away(now), nodes: n.others(list),
+				})
+				if !n.away(now) {
+					n.said = out.say
+				}
+				if out.agreed && out.left <= 0 && n.running == classicWay {
+					n.running, n.moved = fastWay, now
+					if first == 0 {
+						first = now
+					}
+				}
+			}
+		}
+		for _, n := range list {
+			switch {
+			case bad && n.running != classicWay:
+				t.Errorf("seed %d: %s moved although one is not ready", seed, n.name)
+			case first > 0 && (n.running != fastWay || n.moved-first > downTime(classicInstance())):
+				t.Errorf("seed %d: %s moved at %v, the first at %v", seed, n.name, n.moved, first)
+			case !bad && first == 0:
+				t.Errorf("seed %d: nobody moved; %s: %+v", seed, n.name, n.agreement)
+			}
+		}
+		if first > 0 {
+			moves++
+		}
+	}
+	t.Logf("%d of %d clusters moved", moves, clusters)
+}
+
+// hear takes in what has got here by now.
+func (n *simulated) hear(r *rand.Rand, now time.Duration, list []*simulated) {
+	for _, o := range list {
+		switch due, waiting := n.next[o.name]; {
+		case o.said == n.sees[o.name]:
+		case !waiting:
+			n.next[o.name] = now + time.Duration(r.IntN(3000))*time.Millisecond
+		case now >= due && !n.away(now):
+			n.sees[o.name] = o.said
+			delete(n.next, o.name)
+		}
+	}
+}
+
+func (n *simulated) others(list []*simulated) (out []elector) {
+	for _, o := range list {
+		out = append(out, elector{name: o.name, holds: true, word: n.sees[o.name]})
+	}
+	return out
+}

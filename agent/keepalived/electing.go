@@ -1,0 +1,379 @@
+package keepalived
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// electing is how the node elects and moves to another way of it. All of it is of
+// the loop's goroutine.
+type electing struct {
+	running *v1alpha1.VRRPSettings // nil until it is known
+	// learning is since when it is being found out what the others run.
+	learning time.Time
+	agreement
+	shift *shift // the last one, as long as it matters
+	// calm is until when the node is not ready to try again, and why.
+	calm    time.Time
+	calmWhy string
+
+	checked    string // the configuration that keepalived's parser was asked about
+	checkedErr error
+	refused    string // what was wrong with the mode file, as it was counted
+	said       string // what is waited for, as it was logged
+	// What happened, for the metrics.
+	counts Moves
+	status *Migration
+}
+
+// Moves counts what became of moves to another way of electing.
+type Moves struct {
+	Moved   int `json:"moved"`
+	Back    int `json:"back"`
+	Refused int `json:"refusedModeFiles"`
+}
+
+// Migration is how far a move to another way of electing is.
+type Migration struct {
+	Target v1alpha1.VRRPSettings `json:"target"`
+	// Ready says that this node could move now. WaitsFor says what is missing,
+	// anywhere in the cluster.
+	Ready    bool   `json:"ready"`
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// At is the instant that this node proposes; Agreed says that all nodes do.
+	At     time.Time `json:"at,omitzero"`
+	Agreed bool      `json:"agreed,omitempty"`
+	Moving bool      `json:"moving,omitempty"`
+}
+
+// heardTime is for how long an advert is one of now, however busy the node is.
+const heardTime = 2 * time.Second
+
+// learnTime is for how long, over the time that a holder has for its adverts, a node
+// listens for what the others run before it takes its own word for it.
+const learnTime = 500 * time.Millisecond
+
+// elect decides which way the node elects now, and sees to it that it moves with
+// the others. It gives the configuration to run, nil while it is not known which.
+func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepalived.Conf) {
+	e, spec := &j.electing, &f.Cluster.Spec
+	t := readTarget(j.Root, spec)
+	j.noteModeFile(t.problem)
+	in := func(v v1alpha1.VRRPSettings) *keepalived.Conf {
+		n := *f.Node
+		n.VRRP = &v
+		return keepalived.New(f.Cluster, &n)
+	}
+	if j.tenure != nil { // no node of the cluster: it speaks as it began
+		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
+		return v, in(v)
+	}
+	if e.running == nil && !j.learn(f, t.settings, in) {
+		return spec.VRRP.Initial(), nil
+	}
+	running := *e.running
+	if understands(running, t.settings) && t.problem == nil && (e.shift == nil || !e.shift.done.IsZero()) {
+		running = t.settings // timing alone, which VRRPv3's backups take from the holder
+		e.running = &running
+	}
+	now := time.Now()
+	j.review(now, in)
+	if e.shift == nil || !e.shift.done.IsZero() {
+		j.consider(f, t, now, in)
+	}
+	running = *e.running
+	s := e.shift
+	if s == nil || !s.done.IsZero() {
+		e.listen(j, f, running, t.settings, in)
+		return running, in(running)
+	}
+	old, fresh := in(s.from), in(s.to)
+	list := units(old, fresh)
+	again := s.step(now, list, j.holds, func(i string) time.Time { return j.wire.last(i, newWay) })
+	if again > 0 {
+		time.AfterFunc(again, j.loop.Now)
+		return s.from, s.mix(old, fresh, list)
+	}
+	e.running = &s.to
+	e.status = nil
+	j.Log.Info("this node elects in another way", "from", s.from.String(), "to", s.to.String())
+	return s.to, fresh
+}
+
+// holds says whether a VIP is on this node.
+func (j *Job) holds(vip string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.held, func(a netip.Addr) bool { return a.String() == vip })
+}
+
+// noteModeFile logs and counts a mode file that is wrong.
+func (j *Job) noteModeFile(err error) {
+	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != j.electing.refused {
+		j.electing.counts.Refused++
+	}
+	j.electing.refused = text
+}
+
+// learn finds out which way the node is to elect when its agent starts. What it ran
+// last need not be what the others run now: it may have been away when they moved.
+func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alpha1.VRRPSettings) *keepalived.Conf) (known bool) {
+	e := &j.electing
+	base := f.Cluster.Spec.VRRP.Initial()
+	if kept := readSettings(j.below(keptSettings)); kept != nil {
+		base = *kept
+	}
+	choose := func(v v1alpha1.VRRPSettings, why string) bool {
+		if v != base || why != "" {
+			j.Log.Info("how this node elects", "way", v.String(), "because", why)
+		}
+		e.running, e.learning = &v, time.Time{}
+		return true
+	}
+	if base == wanted || understands(base, wanted) {
+		return choose(base, "")
+	}
+	if f.Node.Unregistered {
+		return false // it is to stay out anyway, and the others are not known
+	}
+	var list nodes.Snapshot
+	if j.Source.Nodes != nil {
+		list = j.Source.Nodes.Current()
+	}
+	others := electors(f, &list)
+	says := func(v v1alpha1.VRRPSettings) (n int) {
+		for _, o := range others {
+			if o.name != f.Node.Name && o.holds && o.word.Running == v.String() {
+				n++
+			}
+		}
+		return n
+	}
+	switch there, here := says(wanted), says(base); {
+	case list.Stale: // it may be old
+	case there > 0 && here == 0:
+		return choose(wanted, "the other nodes say so")
+	case here > 0 && there == 0:
+		return choose(base, "the other nodes say so")
+	}
+	pairs := pairsOf(in(base), in(wanted))
+	j.wire.follow(pairs, addressesOf(f.Node.Peers))
+	switch before, after := j.wire.any(oldWay), j.wire.any(newWay); {
+	case after.After(before):
+		return choose(wanted, "adverts of other nodes")
+	case !before.IsZero():
+		return choose(base, "adverts of other nodes")
+	}
+	if e.learning.IsZero() {
+		e.learning = time.Now()
+	}
+	wait := learnTime
+	for _, p := range pairs {
+		wait = max(wait, learnTime+downTime(&p.old), learnTime+downTime(&p.new))
+	}
+	left := wait - time.Since(e.learning)
+	if left > 0 {
+		time.AfterFunc(left, j.loop.Now)
+		return false
+	}
+	if says(wanted) > says(base) {
+		return choose(wanted, "most of the other nodes said so")
+	}
+	return choose(base, "no other node says otherwise")
+}
+
+func addressesOf(peers []v1alpha1.Peer) (out []netip.Addr) {
+	for _, p := range peers {
+		out = append(out, p.Addresses...)
+	}
+	return out
+}
+
+// electors are the nodes of the cluster as this one sees them, by name.
+func electors(f *facts.Facts, list *nodes.Snapshot) (out []elector) {
+	spec := &f.Cluster.Spec
+	holds := map[string]bool{}
+	for _, p := range append(slices.Clone(list.Peers), list.Self) {
+		holds[p.Name] = slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return spec.Hosts(&g, p.Role, p.Labels) })
+	}
+	for _, u := range list.Updates {
+		w, _ := decodeWord(u.VRRP)
+		out = append(out, elector{name: u.Name, update: u.Update, holds: holds[u.Name], word: w})
+	}
+	return out
+}
+
+// listen hears what the others say on the wire while that may matter: as long as
+// this node could follow them, and while it may have to go back.
+func (e *electing) listen(j *Job, f *facts.Facts, running, wanted v1alpha1.VRRPSettings, in func(v1alpha1.VRRPSettings) *keepalived.Conf) {
+	from, to := running, wanted
+	if e.shift != nil {
+		from, to = e.shift.from, e.shift.to
+	}
+	if from == to || understands(from, to) {
+		j.wire.follow(nil, nil)
+		return
+	}
+	j.wire.follow(pairsOf(in(from), in(to)), addressesOf(f.Node.Peers))
+}
+
+// review looks at the move that was made last: whether all others came along.
+func (j *Job) review(now time.Time, in func(v1alpha1.VRRPSettings) *keepalived.Conf) {
+	e := &j.electing
+	s := e.shift
+	switch {
+	case s == nil || s.done.IsZero():
+		return
+	case now.Sub(s.began) > guardTime:
+		e.shift = nil
+		return
+	case s.all:
+		return // it went with the others, one way or the other
+	}
+	list := units(in(s.from), in(s.to))
+	stray := s.stray(list, func(i string) time.Time { return j.wire.last(i, oldWay) })
+	if stray == "" {
+		return
+	}
+	j.Log.Error("another node did not move: this one goes back", "instance", stray, "from", s.to.String(), "to", s.from.String())
+	e.counts.Back++
+	e.calm, e.calmWhy = now.Add(calmTime), "it went back at "+now.UTC().Format(time.RFC3339)+" because adverts of "+s.from.String()+" went on ("+stray+")"
+	from := s.from
+	e.running, e.shift = &from, &shift{from: s.to, to: s.from, began: now, all: true, moved: map[string]bool{}}
+	e.agreement = agreement{}
+}
+
+// consider looks at whether to move now, and tells the others how this node stands.
+func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1.VRRPSettings) *keepalived.Conf) {
+	e, list := &j.electing, nodes.Snapshot{}
+	if j.Source.Nodes != nil {
+		list = j.Source.Nodes.Current()
+	}
+	spec := &f.Cluster.Spec
+	v := view{
+		now: now, up: now.Sub(j.begun), self: f.Node.Name, running: *e.running, target: t.settings, planned: t.planned,
+		fresh: !list.Stale && list.Registered, nodes: electors(f, &list),
+		openShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
+	}
+	pending := v.running != v.target && !understands(v.running, v.target) || t.problem != nil
+	if pending {
+		if !e.calm.After(now) {
+			e.shift = nil // the last move is another matter
+		}
+		v.unready = j.unready(f, t, now, v.openShift, list.Bootstrap, in)
+	}
+	out := e.agreement.look(v)
+	if t.problem != nil {
+		out.settled, out.waits = false, v.unready
+		out.say = word{Running: v.running.String(), Why: v.unready}
+	}
+	if j.Source.Nodes != nil {
+		j.Source.Nodes.Announce(out.say.encode())
+	}
+	if out.settled {
+		e.status = nil
+		j.sayWait("")
+		return
+	}
+	e.status = &Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
+	j.sayWait(out.waits)
+	begin := func(why string, all bool) {
+		j.Log.Info("moving to another way of electing", "from", v.running.String(), "to", t.settings.String(), "because", why)
+		e.shift = &shift{from: v.running, to: t.settings, began: now, all: all, moved: map[string]bool{}}
+		e.agreement = agreement{}
+		e.counts.Moved++
+		e.status.Moving = true
+	}
+	e.listen(j, f, v.running, t.settings, in)
+	switch {
+	case v.unready != "":
+	case out.late:
+		begin("most other nodes have", true)
+	case now.Sub(j.wire.any(newWay)) < heardTime:
+		begin("another node has", false)
+	case out.agreed && out.left <= 0 && out.left > -lateTime:
+		begin("the instant has come", false)
+	case out.agreed:
+		time.AfterFunc(max(out.left, 0), j.loop.Now)
+	}
+	if !out.at.IsZero() && !out.agreed {
+		time.AfterFunc(time.Second, j.loop.Trigger)
+	}
+}
+
+// sayWait logs what is waited for, when that changed.
+func (j *Job) sayWait(what string) {
+	if what != j.electing.said {
+		j.electing.said = what
+		if what != "" {
+			j.Log.Info("moving to another way of electing has to wait", "for", what)
+		}
+	}
+}
+
+// unready says why this node is not ready to move, or nothing.
+func (j *Job) unready(f *facts.Facts, t target, now time.Time, openShift bool, b nodes.Bootstrap, in func(v1alpha1.VRRPSettings) *keepalived.Conf) string {
+	e := &j.electing
+	control := f.Node.Role == v1alpha1.RoleMaster || f.Node.Role == v1alpha1.RoleArbiter
+	switch {
+	case t.problem != nil:
+		return t.problem.Error()
+	case j.Source.Problem() != "":
+		return "cluster.yaml is not right"
+	case control && b.Address.IsValid() && !b.Gone:
+		return "the bootstrap, " + b.Address.String() + ", is still there"
+	case control && openShift && !b.Gone:
+		return "nobody says yet that the bootstrap is gone (ConfigMap etcd-endpoints in openshift-etcd)"
+	case e.calm.After(now):
+		return e.calmWhy + "; it tries again in " + e.calm.Sub(now).Round(time.Minute).String()
+	}
+	if err := j.tryOut(in(t.settings)); err != nil {
+		return "the new configuration: " + err.Error()
+	}
+	return ""
+}
+
+// tryOut has keepalived's parser look at a configuration that is not to run yet.
+func (j *Job) tryOut(conf *keepalived.Conf) error {
+	text, err := os.ReadFile(j.below(v1alpha1.KeepalivedTemplate))
+	if err != nil {
+		return err
+	}
+	data, err := templates.Execute("keepalived.conf.tmpl", string(text), conf)
+	if err != nil {
+		return err
+	}
+	e := &j.electing
+	if e.checked == string(data) && e.checkedErr == nil {
+		return nil
+	}
+	e.checked, e.checkedErr = string(data), j.ask(data)
+	return e.checkedErr
+}
+
+func (j *Job) ask(data []byte) error {
+	candidate := j.below(keepDir + "/.vipgen-next.conf")
+	defer os.Remove(candidate)
+	if err := os.WriteFile(candidate, data, 0o644); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), apply.DefaultCheckTimeout, fmt.Errorf("no answer within %v", apply.DefaultCheckTimeout))
+	defer cancel()
+	return apply.KeepalivedCheck(j.Program)(ctx, candidate)
+}

@@ -1,0 +1,50 @@
+package keepalived
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// target is the way of electing that the files of a node want, and when.
+type target struct {
+	settings v1alpha1.VRRPSettings
+	planned  time.Time
+	// problem says what is wrong with the mode file; then settings are those of
+	// cluster.yaml, and the node moves nowhere.
+	problem error
+}
+
+// readTarget reads the mode files below root: the user's wins as a whole, also when
+// it is wrong.
+func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
+	for _, path := range []string{v1alpha1.UserModeFile, v1alpha1.ModeFile} {
+		data, err := os.ReadFile(filepath.Join(root, path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		t := target{settings: s.VRRP.Target}
+		var m *v1alpha1.ModeFileContent
+		if err == nil {
+			m, err = v1alpha1.ParseModeFile(data)
+		}
+		if err == nil {
+			var settings v1alpha1.VRRPSettings
+			if settings, err = m.Settings(s); err == nil {
+				t.settings = settings
+			}
+		}
+		if err != nil {
+			t.problem = fmt.Errorf("%s: %w", path, err)
+		} else if m.Time != nil {
+			t.planned = m.Time.UTC()
+		}
+		return t
+	}
+	return target{settings: s.VRRP.Target}
+}

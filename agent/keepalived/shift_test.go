@@ -1,0 +1,117 @@
+package keepalived
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// instanceOf is what a node with two peers runs.
+func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
+	i := &keepalived.Instance{
+		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),
+		AdvertInterval: time.Duration(v.AdvertIntervalMS * int(time.Millisecond)).String(),
+	}
+	i.AdvertInterval = i.AdvertInterval[:len(i.AdvertInterval)-1]
+	if v.AdvertIntervalMS == v1alpha1.FastIntervalMS {
+		i.AdvertInterval = "0.04"
+	}
+	if v.Mode == v1alpha1.ModeUnicast {
+		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}
+	}
+	return i
+}
+
+func classicInstance() *keepalived.Instance { return instanceOf(classicWay) }
+
+// Who goes first, and who waits for whom: docs/migration.md.
+func TestShiftOrder(t *testing.T) {
+	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
+	tests := []struct {
+		name           string
+		from, to       v1alpha1.VRRPSettings
+		holder, backup time.Duration // how long after the instant, if nobody is heard
+		holderHears    bool          // and moves at once when it hears somebody
+		backupHears    bool
+	}{
+		{"faster", classicWay, fastWay, 0, time.Second, false, true},
+		{"slower", fastWay, classicWay, time.Second, 0, false, false},
+		{"another mode, fast", fastWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
+		{"another mode, back", multicast(fastWay), fastWay, 660 * time.Millisecond, 0, true, false},
+		{"another mode, faster", classicWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
+		{"another mode, slower", fastWay, multicast(classicWay), 4500 * time.Millisecond, 0, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
+			for _, holds := range []bool{true, false} {
+				wait, hears := tt.backup, tt.backupHears
+				if holds {
+					wait, hears = tt.holder, tt.holderHears
+				}
+				began := time.Now()
+				moves := func(after time.Duration, heard time.Time) bool {
+					s := &shift{from: tt.from, to: tt.to, began: began, moved: map[string]bool{}}
+					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
+					if (again == 0) != s.moved["demo_API_0"] {
+						t.Errorf("moved %v, look again in %v", s.moved, again)
+					}
+					return again == 0
+				}
+				if !moves(wait, time.Time{}) {
+					t.Errorf("holds %t: it does not move after %v", holds, wait)
+				}
+				if wait > 0 && moves(wait-time.Millisecond, time.Time{}) {
+					t.Errorf("holds %t: it moves before %v", holds, wait)
+				}
+				if wait > 0 && moves(time.Millisecond, began) != hears {
+					t.Errorf("holds %t: it moves by what it hears: %t, want %t", holds, !hears, hears)
+				}
+				if !holds && wait >= downTime(instanceOf(tt.from)) {
+					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, downTime(instanceOf(tt.from)))
+				}
+			}
+		})
+	}
+}
+
+func TestStray(t *testing.T) {
+	list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(classicWay), *instanceOf(fastWay)}}}
+	began := time.Now()
+	s := &shift{from: classicWay, to: fastWay, began: began}
+	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 2900 * time.Millisecond: "", 3100 * time.Millisecond: "demo_API_0"} {
+		if got := s.stray(list, func(string) time.Time { return began.Add(after) }); got != want {
+			t.Errorf("an advert of the old way after %v: %q, want %q", after, got, want)
+		}
+	}
+}
+
+func TestWayOf(t *testing.T) {
+	multicast := fastWay
+	multicast.Mode = v1alpha1.ModeMulticast
+	six := func(v v1alpha1.VRRPSettings) keepalived.Instance { i := *instanceOf(v); i.Version = 3; return i }
+	tests := []struct {
+		name     string
+		old, new keepalived.Instance
+		packet   heardPacket
+		want     way
+	}{
+		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 2}, oldWay},
+		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 3}, newWay},
+		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{version: 3}, oldWay},
+		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{version: 3, multicast: true}, newWay},
+		{"IPv6, by the interval", six(classicWay), six(fastWay), heardPacket{version: 3, interval: time.Second}, oldWay},
+		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), heardPacket{version: 3, interval: 40 * time.Millisecond}, newWay},
+		{"IPv6, stretched", six(classicWay), six(fastWay), heardPacket{version: 3, interval: 200 * time.Millisecond}, newWay},
+		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 3, multicast: true}, neither},
+	}
+	for _, tt := range tests {
+		p := pair{"x", tt.old, tt.new}
+		if got := p.wayOf(tt.packet); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ModeFileContent is what a mode file says: the way of electing that a running
+// cluster is to move to, as far as it differs from what cluster.yaml says, and
+// when (seed 004).
+type ModeFileContent struct {
+	// Mode and Profile are those of cluster.yaml where they are empty.
+	Mode    Mode    `json:"mode,omitempty"`
+	Profile Profile `json:"profile,omitempty"`
+	// Version and AdvertInterval are for ProfileCustom alone.
+	Version        int      `json:"version,omitempty"`
+	AdvertInterval Duration `json:"advertInterval,omitzero"`
+	// Time is the planned instant; nil leaves it to the nodes.
+	Time *time.Time `json:"time,omitempty"`
+}
+
+// maxModeFile is many times what a mode file takes, in bytes.
+const maxModeFile = 4096
+
+// ParseModeFile reads a mode file strictly. The error quotes no more of it than
+// what is wrong.
+func ParseModeFile(data []byte) (*ModeFileContent, error) {
+	if len(data) > maxModeFile {
+		return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxModeFile)
+	}
+	for line := range bytes.Lines(data) {
+		// What follows would be left out without a word.
+		if bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("...")) {
+			return nil, errors.New("more than one YAML document; expected keys such as mode and profile alone")
+		}
+	}
+	m := &ModeFileContent{}
+	if err := yaml.UnmarshalStrict(data, m); err != nil {
+		return nil, fmt.Errorf("%.200v", err)
+	}
+	return m, m.validate()
+}
+
+func (m *ModeFileContent) validate() error {
+	k := &checker{}
+	oneOf(k, "mode", m.Mode, ModeUnicast, ModeMulticast)
+	oneOf(k, "profile", m.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	switch {
+	case k.list.Err() != nil:
+		p := k.list[0]
+		return fmt.Errorf("%s: found %.50s, expected %s", p.Field, p.Found, p.Expected)
+	case *m == ModeFileContent{} || *m == ModeFileContent{Time: m.Time}:
+		return errors.New("it says neither mode nor profile")
+	case m.Profile != ProfileCustom && (m.Version != 0 || m.AdvertInterval != 0):
+		return errors.New("version and advertInterval are for profile custom alone")
+	case m.Version != 0 && m.Version != 2 && m.Version != 3:
+		return fmt.Errorf("version: found %d, expected 2 or 3", m.Version)
+	case m.Time != nil && m.Time.IsZero():
+		return errors.New("time: expected an instant, such as 2026-05-02T03:00:00Z")
+	}
+	if m.AdvertInterval != 0 {
+		if why := AdvertInterval(cmp.Or(m.Version, 3), time.Duration(m.AdvertInterval)); why != "" {
+			return fmt.Errorf("advertInterval: found %v, expected %s", m.AdvertInterval, why)
+		}
+	}
+	return nil
+}
+
+// Settings are what the file makes of those that cluster.yaml says.
+func (m *ModeFileContent) Settings(s *ClusterConfigSpec) (VRRPSettings, error) {
+	said := s.VRRP.Target
+	v := VRRP{Mode: cmp.Or(m.Mode, said.Mode), Profile: cmp.Or(m.Profile, said.Profile)}
+	if v.Profile == ProfileCustom {
+		v.Version, v.AdvertInterval = m.Version, m.AdvertInterval
+		if said.Profile == ProfileCustom && v.Version == 0 && v.AdvertInterval == 0 {
+			v.Version, v.AdvertInterval = said.Version, Duration(millis(said.AdvertIntervalMS))
+		}
+		if v.AdvertInterval == 0 {
+			return VRRPSettings{}, errors.New("profile custom: advertInterval is missing, such as 100ms")
+		}
+		v.Version = cmp.Or(v.Version, 3)
+	}
+	out := v.Settings()
+	if why := out.IPv6Interval(s.Groups); why != "" {
+		return VRRPSettings{}, fmt.Errorf("advertInterval: found %v, expected %s", v.AdvertInterval, why)
+	}
+	return out, nil
+}
+
+// Marshal writes what ParseModeFile reads. The bytes depend on nothing but the
+// value.
+func (m *ModeFileContent) Marshal() ([]byte, error) { return yaml.Marshal(m) }
+
+// String is such as "fast/unicast/v3/40ms": the same for the same settings, and
+// another for others.
+func (v VRRPSettings) String() string {
+	return fmt.Sprintf("%s/%s/v%d/%v", v.Profile, v.Mode, v.Version, millis(v.AdvertIntervalMS))
+}

@@ -1,0 +1,104 @@
+package v1alpha1
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseModeFile(t *testing.T) {
+	fast := VRRP{Profile: ProfileFast, Mode: ModeUnicast}.Settings()
+	custom := VRRPSettings{Profile: ProfileCustom, Mode: ModeUnicast, Version: 3, AdvertIntervalMS: 100}
+	tests := []struct {
+		name, text string
+		said       VRRPSettings
+		want       string // the settings, or part of the error
+		time       string
+	}{
+		{name: "as upstream has it", text: "mode: multicast\n", said: fast, want: "fast/multicast/v3/40ms"},
+		{name: "as rendered", text: "mode: unicast\nprofile: classic\n", said: fast, want: "classic/unicast/v2/1s"},
+		{name: "a planned time", text: "mode: multicast\ntime: 2026-05-02T03:00:00Z\n", said: fast, want: "fast/multicast/v3/40ms", time: "2026-05-02T03:00:00Z"},
+		{name: "a planned time elsewhere", text: "mode: multicast\ntime: \"2026-05-02T05:00:00+02:00\"\n", said: fast, want: "fast/multicast/v3/40ms", time: "2026-05-02T03:00:00Z"},
+		{name: "the profile alone", text: "profile: classic", said: fast, want: "classic/unicast/v2/1s"},
+		{name: "custom", text: "profile: custom\nadvertInterval: 200ms", said: fast, want: "custom/unicast/v3/200ms"},
+		{name: "custom, version 2", text: "profile: custom\nversion: 2\nadvertInterval: 2s", said: fast, want: "custom/unicast/v2/2s"},
+		{name: "custom as cluster.yaml has it", text: "mode: multicast\nprofile: custom\n", said: custom, want: "custom/multicast/v3/100ms"},
+		{name: "custom without an interval", text: "profile: custom", said: fast, want: "advertInterval is missing"},
+		{name: "an interval that VRRPv2 has not", text: "profile: custom\nversion: 2\nadvertInterval: 100ms", said: fast, want: "whole seconds"},
+		{name: "too long for IPv6", text: "profile: custom\nversion: 2\nadvertInterval: 100s", said: fast, want: "at most 40s"},
+		{name: "nothing", text: "", said: fast, want: "neither mode nor profile"},
+		{name: "a time alone", text: "time: 2026-05-02T03:00:00Z", said: fast, want: "neither mode nor profile"},
+		{name: "no such mode", text: "mode: broadcast", said: fast, want: "mode: found"},
+		{name: "no such profile", text: "profile: faster", said: fast, want: "profile: found"},
+		{name: "no such key", text: "mode: unicast\nmodus: unicast", said: fast, want: "modus"},
+		{name: "twice", text: "mode: unicast\nmode: multicast", said: fast, want: "already set"},
+		{name: "two documents", text: "mode: unicast\n---\nmode: multicast", said: fast, want: "more than one"},
+		{name: "an interval without custom", text: "profile: fast\nadvertInterval: 50ms", said: fast, want: "for profile custom alone"},
+		{name: "a version without custom", text: "mode: unicast\nversion: 3", said: fast, want: "for profile custom alone"},
+		{name: "no version", text: "profile: custom\nversion: 4\nadvertInterval: 50ms", said: fast, want: "version: found 4"},
+		{name: "a negative interval", text: "profile: custom\nadvertInterval: -50ms", said: fast, want: "advertInterval: found -50ms"},
+		{name: "no time", text: "mode: unicast\ntime: tomorrow", said: fast, want: "tomorrow"},
+		{name: "a list", text: "[mode, unicast]", said: fast, want: "cannot unmarshal"},
+		{name: "long", text: "#" + strings.Repeat("x", maxModeFile), said: fast, want: "bytes, more than"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := &ClusterConfigSpec{VRRP: ClusterVRRP{Target: tt.said}, Groups: []Group{{VIPs: []netip.Addr{netip.MustParseAddr("2001:db8::1")}}}}
+			m, err := ParseModeFile([]byte(tt.text))
+			var got VRRPSettings
+			if err == nil {
+				got, err = m.Settings(spec)
+			}
+			if err != nil {
+				if !strings.Contains(err.Error(), tt.want) {
+					t.Fatalf("%v, want %s", err, tt.want)
+				}
+				return
+			}
+			if got.String() != tt.want {
+				t.Errorf("%v, want %s", got, tt.want)
+			}
+			if is := m.Time != nil; is != (tt.time != "") || is && m.Time.UTC().Format(time.RFC3339) != tt.time {
+				t.Errorf("time %v, want %s", m.Time, tt.time)
+			}
+		})
+	}
+}
+
+// Whatever is in a mode file: no panic, and what is taken is a way of electing
+// that VRRP has, and reads again as the same.
+func FuzzParseModeFile(f *testing.F) {
+	for _, s := range []string{
+		"mode: unicast\nprofile: fast\n", "mode: multicast\ntime: 2026-05-02T03:00:00Z\n",
+		"profile: custom\nversion: 2\nadvertInterval: 2s\n", "---\nmode: unicast\n", "mode: [", "time: 0001-01-01T00:00:00Z\nmode: unicast",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ParseModeFile(data)
+		if err != nil {
+			if m, err := err.Error(), len(err.Error()); err > 500 {
+				t.Errorf("an error of %d bytes: %s", err, m)
+			}
+			return
+		}
+		text, err := m.Marshal()
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		if again, err := ParseModeFile(text); err != nil {
+			t.Fatalf("%q is written as %q: %v", data, text, err)
+		} else if again.Mode != m.Mode || again.Profile != m.Profile || again.Version != m.Version || again.AdvertInterval != m.AdvertInterval {
+			t.Errorf("%q is written as %q", data, text)
+		}
+		v, err := m.Settings(&ClusterConfigSpec{VRRP: ClusterVRRP{Target: ClassicSettings(ModeUnicast)}})
+		if err != nil {
+			return
+		}
+		n := Node{Name: "node", Role: RoleMaster, VRRP: &v}
+		if err := n.Validate().Err(); err != nil {
+			t.Errorf("%q is taken for %v: %v", data, v, err)
+		}
+	})
+}
