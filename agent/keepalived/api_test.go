@@ -3,8 +3,10 @@ package keepalived
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +45,31 @@ func (c *collection) set(name, metadata, more string) {
 	c.objects[name] = fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"resourceVersion":"%d",%s}%s}`,
 		c.kind, name, len(c.events)+1, metadata, more)
 	c.event(event, name)
+}
+
+// annotate merges annotations into an object, as a patch does.
+func (c *collection) annotate(name string, patch []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var object, change map[string]any
+	if err := errors.Join(json.Unmarshal(c.objects[name], &object), json.Unmarshal(patch, &change)); err != nil {
+		return err
+	}
+	metadata := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	fresh, _ := change["metadata"].(map[string]any)["annotations"].(map[string]any)
+	maps.Copy(annotations, fresh)
+	metadata["annotations"], metadata["resourceVersion"] = annotations, strconv.Itoa(len(c.events)+1)
+	data, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	c.objects[name] = data
+	c.event("MODIFIED", name)
+	return nil
 }
 
 // remove takes an object from the list.
@@ -142,6 +169,17 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if name, ok := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); ok && r.Method == http.MethodPatch {
+		patch, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = s.nodes.annotate(name, patch)
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		io.WriteString(w, "{}")
+		return
+	}
 	switch r.URL.Path {
 	case "/readyz":
 		if s.unready.Load() {

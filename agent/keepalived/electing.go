@@ -32,6 +32,7 @@ type electing struct {
 	checkedErr error
 	refused    string // what was wrong with the mode file, as it was counted
 	said       string // what is waited for, as it was logged
+	timer      *time.Timer
 	// What happened, for the metrics.
 	counts Moves
 	status *Migration
@@ -102,7 +103,7 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	list := units(old, fresh)
 	again := s.step(now, list, j.holds, func(i string) time.Time { return j.wire.last(i, newWay) })
 	if again > 0 {
-		time.AfterFunc(again, j.loop.Now)
+		j.lookAgain(again)
 		return s.from, s.mix(old, fresh, list)
 	}
 	e.running = &s.to
@@ -189,7 +190,7 @@ func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alph
 	}
 	left := wait - time.Since(e.learning)
 	if left > 0 {
-		time.AfterFunc(left, j.loop.Now)
+		j.lookAgain(left)
 		return false
 	}
 	if says(wanted) > says(base) {
@@ -310,10 +311,18 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	case out.agreed && out.left <= 0 && out.left > -lateTime:
 		begin("the instant has come", false)
 	case out.agreed:
-		time.AfterFunc(max(out.left, 0), j.loop.Now)
+		j.lookAgain(max(out.left, 0))
+	case !out.at.IsZero():
+		j.lookAgain(time.Second)
 	}
-	if !out.at.IsZero() && !out.agreed {
-		time.AfterFunc(time.Second, j.loop.Trigger)
+}
+
+// lookAgain has the loop look again after that time, and not sooner on that account.
+func (j *Job) lookAgain(after time.Duration) {
+	if e := &j.electing; e.timer == nil {
+		e.timer = time.AfterFunc(after, j.loop.Now)
+	} else {
+		e.timer.Reset(after)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,13 @@ var (
 	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which keeps the node from holding the VIP.", onTerm...)
 	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto keeps this node from holding the VIP (1) or none does (0).", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
+
+	electingWay     = monitor.Gauge("vipgen_vrrp_way", "1 for the way in which this node elects.", "profile", "mode", "version")
+	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to another way of electing (1) or not (0).")
+	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to another way of electing now (1) or not (0); there is no value where it is not to move.")
+	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes are to move, in seconds since 1970; there is no value before all have agreed.")
+	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to another way of electing: begun (moved), and taken back because another node did not move (back).", "outcome")
+	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were not right.")
 )
 
 // Labels. Prometheus has an "instance" of its own, which is the target.
@@ -32,7 +40,8 @@ var (
 
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
-	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf}
+	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
+		electingWay, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
@@ -52,9 +61,27 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
 		leftOut.Put(to, 1, why)
 	}
+	s.collectElecting(to)
 	for _, i := range s.Instances {
 		i.collect(to)
 	}
+}
+
+func (s *State) collectElecting(to chan<- prometheus.Metric) {
+	if v := s.VRRP; v != nil {
+		electingWay.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
+	}
+	m := s.Migration
+	migrationWanted.PutBool(to, m != nil)
+	if m != nil {
+		migrationReady.PutBool(to, m.Ready)
+		if m.Agreed {
+			migrationAt.PutTime(to, m.At)
+		}
+	}
+	migrations.Put(to, float64(s.Moves.Moved), "moved")
+	migrations.Put(to, float64(s.Moves.Back), "back")
+	modeFileRefused.Put(to, float64(s.Moves.Refused))
 }
 
 func (i Instance) collect(to chan<- prometheus.Metric) {

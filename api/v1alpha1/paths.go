@@ -37,5 +37,5 @@ const (
 
 // LiveFiles are those that the agent applies by itself when they change.
 func LiveFiles() []string {
-	return []string{ModeFile, ClusterConfigPath, CorefileTemplate, HostsTemplate, HAProxyTemplate, KeepalivedTemplate}
+	return []string{ModeFile, UserModeFile, ClusterConfigPath, CorefileTemplate, HostsTemplate, HAProxyTemplate, KeepalivedTemplate}
 }

@@ -96,6 +96,7 @@ func (a *app) printStatus(s nodeStatus) error {
 		for _, why := range k.Idle {
 			line("", why)
 		}
+		electing(line, k)
 		for _, i := range k.Instances {
 			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
 		}
@@ -131,6 +132,28 @@ func (a *app) printStatus(s nodeStatus) error {
 		mdnsStatus(line, m)
 	}
 	return w.Flush()
+}
+
+// electing says which way the node elects, and how far a move to another is.
+func electing(line func(...string), k *keepalived.State) {
+	if k.VRRP == nil {
+		return
+	}
+	line("  electing", k.VRRP.String())
+	m := k.Migration
+	if m == nil {
+		return
+	}
+	words := []string{"  moves to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
+	switch {
+	case m.Moving:
+		words = append(words, "now")
+	case m.Agreed:
+		words = append(words, "at "+m.At.UTC().Format(time.RFC3339))
+	default:
+		words = append(words, "waits for "+m.WaitsFor)
+	}
+	line(words...)
 }
 
 func mdnsStatus(line func(...string), m *mdns.Published) {

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+func TestMigratePlan(t *testing.T) {
+	good(t)
+	out := must(t, "migrate", "plan", "--mode", "multicast")
+	for _, want := range []string{
+		"from  fast (VRRPv3, 40 ms, unicast)", "to    fast (VRRPv3, 40 ms, multicast)", "no answer for 160ms at most",
+		"mode: multicast", "99-master-vipgen.mode, 99-worker-vipgen.mode", "vipgen-agent status",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if out := must(t, "migrate", "plan", "--profile", "fast"); !strings.Contains(out, "The input says that already") {
+		t.Error(out)
+	}
+	if out := must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00"); !strings.Contains(out, "at    2026-05-02T03:00:00Z, if every node is ready") {
+		t.Error(out)
+	}
+	if entries, _ := os.ReadDir("."); len(entries) != 1 {
+		t.Errorf("plan wrote %v", entries)
+	}
+}
+
+func TestMigrateWrite(t *testing.T) {
+	good(t)
+	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "-o", "move")
+	text, err := os.ReadFile("move/files/etc/keepalived/monitor-user.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := v1alpha1.ParseModeFile(text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if m.Profile != v1alpha1.ProfileCustom || m.AdvertInterval.Milliseconds() != 100 || m.Time == nil {
+		t.Errorf("%s", text)
+	}
+	for _, role := range []string{"master", "worker"} {
+		name := "99-" + role + "-vipgen.mode"
+		data, err := os.ReadFile("move/machineconfigs/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			Metadata struct {
+				Name   string            `json:"name"`
+				Labels map[string]string `json:"labels"`
+			} `json:"metadata"`
+		}
+		if err := yaml.Unmarshal(data, &config); err != nil || config.Metadata.Name != name || config.Metadata.Labels["machineconfiguration.openshift.io/role"] != role {
+			t.Errorf("%v\n%s", err, data)
+		}
+		if out := must(t, "inspect", "--contents", "move/machineconfigs/"+name+".yaml"); !strings.Contains(out, "/etc/keepalived/monitor-user.conf") || !strings.Contains(out, "advertInterval: 100ms") {
+			t.Error(out)
+		}
+	}
+}
+
+func TestMigrateRefuses(t *testing.T) {
+	good(t)
+	for args, want := range map[string]string{
+		"migrate plan":                                        "--mode or --profile is missing",
+		"migrate plan --mode broadcast":                       "mode: found",
+		"migrate plan --profile custom":                       "advertInterval is missing",
+		"migrate plan --profile custom --advert-interval x":   "--advert-interval",
+		"migrate plan --profile custom --advert-interval 1ms": "10ms to 40.95s",
+		"migrate plan --mode unicast --at tomorrow":           "--at \"tomorrow\"",
+		"migrate write --mode multicast":                      "-o DIR is missing",
+	} {
+		code, _, stderr := run("", strings.Fields(args)...)
+		if code != exitInput || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/probe"
+	"github.com/vipgen/vipgen/lab/reference"
+	"github.com/vipgen/vipgen/lab/watch"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// operator has the machine config operator say that a node is done, or not.
+func (c *cluster) operator(n *node, state string) {
+	c.t.Helper()
+	const p = "machineconfiguration.openshift.io/"
+	c.patch("/api/v1/nodes/"+n.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"rendered-1",%q:"rendered-1",%q:%q}}}`, p+"currentConfig", p+"desiredConfig", p+"state", state))
+}
+
+// elects is what the keepalived job of a node says of how it elects.
+func (n *node) elects() (way string, s keepalived.State) {
+	n.cluster.t.Helper()
+	alive, err := n.Published(keepalived.StateName, &s)
+	n.cluster.must(err)
+	if !alive || s.VRRP == nil || !s.Wanted {
+		return "", s
+	}
+	return s.VRRP.String(), s
+}
+
+// ways are how the nodes elect.
+func (c *cluster) ways() (out []string) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		if n.Role == v1alpha1.RoleBootstrap {
+			continue
+		}
+		way, _ := n.elects()
+		out = append(out, way)
+	}
+	return out
+}
+
+func (c *cluster) awaitWays(want string) {
+	c.t.Helper()
+	await(c.t, "all nodes to elect as "+want, func() bool {
+		return !slices.ContainsFunc(c.ways(), func(w string) bool { return w != want })
+	})
+}
+
+// modeFile writes the user's mode file of nodes; nothing removes it.
+func (c *cluster) modeFile(text string, nodes ...*node) {
+	c.t.Helper()
+	for _, n := range nodes {
+		n.write(v1alpha1.UserModeFile, text)
+	}
+}
+
+// observed is what was seen of the API VIP and the ingress VIP while something
+// happened.
+type observed struct {
+	probe *probe.Probe
+	watch *watch.Watch
+}
+
+func (c *cluster) observe() observed {
+	c.t.Helper()
+	p, err := probe.Start(probe.Config{Every: probe.DefaultEvery, Target: probe.Target{
+		URL: "https://" + netip.AddrPortFrom(api, 6443).String() + "/readyz", Timeout: 500 * time.Millisecond, Dial: c.Client.DialContext,
+	}})
+	c.must(err)
+	c.t.Cleanup(func() { p.End() })
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	c.must(p.Await(ctx, 200))
+	var hosts []*netns.Node
+	for _, n := range c.nodes {
+		hosts = append(hosts, n.Node.Node)
+	}
+	w, err := watch.Start(watch.Config{Network: c.Network(), Nodes: hosts, VIPs: c.vips})
+	c.must(err)
+	c.t.Cleanup(func() { w.End() })
+	return observed{p, w}
+}
+
+// end shows what was seen and gives the longest time without an answer, and with two
+// holders.
+func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
+	t.Helper()
+	seen := o.probe.End()
+	timeline, err := o.watch.End()
+	if err != nil {
+		t.Error(err)
+	}
+	outage, two = seen.Outage(), timeline.TwoHolders(0)
+	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); two holders for %v", len(seen.Requests), seen.Lost(),
+		outage.Round(time.Millisecond), seen.Pause().Round(time.Millisecond), two.Round(time.Millisecond))
+	for _, x := range timeline.Overlaps(0) {
+		lines += fmt.Sprintf("\n%v: %s and %s, %v (%s)", x.VIP, x.Nodes[0], x.Nodes[1], x.Length().Round(time.Millisecond), x.View)
+	}
+	show(t, what, lines)
+	return outage, two
+}
+
+// migrated has all nodes move by a mode file, under a client's load, and checks what
+// the client saw: docs/migration.md.
+func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
+	t.Helper()
+	o := c.observe()
+	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
+	c.awaitWays(to.String())
+	for _, vip := range c.vips {
+		c.holder(t, vip)
+	}
+	// What is left to see: somebody who did not come along.
+	time.Sleep(3 * time.Second)
+	outage, two := o.end(t, from.String()+" -> "+to.String())
+	interval := func(v v1alpha1.VRRPSettings) time.Duration {
+		return time.Duration(v.AdvertIntervalMS) * time.Millisecond
+	}
+	if bound := interval(from) + 3*interval(to) + slack; outage > bound {
+		t.Errorf("no answer for %v, at most %v", outage, bound)
+	}
+	if bound := interval(from) + 3*interval(to) + slack; two > bound {
+		t.Errorf("two holders for %v, at most %v", two, bound)
+	}
+	for _, n := range c.nodes {
+		if _, s := n.elects(); s.Migration != nil || s.Moves.Back != 0 {
+			t.Errorf("%s: %+v, %+v", n.Name, s.Migration, s.Moves)
+		}
+	}
+	show(t, c.nodes[0].Name+"$ vipgen-agent status", firstLines(c.nodes[0].exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 6))
+}
+
+// slack is what a busy machine adds to any figure.
+const slack = 250 * time.Millisecond
+
+func firstLines(s string, n int) string {
+	lines := strings.SplitAfter(s, "\n")
+	return strings.Join(lines[:min(n, len(lines))], "")
+}
+
+// five makes a cluster of three control-plane nodes and two workers, with real API
+// servers: what a node may write to its Node is up to them.
+func five(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{t: t, top: t}
+	log := c.record()
+	rendered := load(t, demo)
+	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
+	for i := range 3 {
+		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
+	}
+	for i := range 2 {
+		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("worker-%d", i), "worker", 20+i))
+	}
+	c.build(t, Config{Cluster: rendered, Plan: plan, RealAPI: true, Log: log})
+	return c
+}
+
+func (c *cluster) build(t *testing.T, cfg Config) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cfg.Dir, cfg.Programs, cfg.BackOff = t.TempDir(), programs(t), backOff
+	var err error
+	if c.Cluster, err = New(ctx, cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	for _, n := range c.Nodes() {
+		c.nodes = append(c.nodes, &node{Node: n, cluster: c})
+	}
+	c.vips = vipsOf(cfg.Cluster)
+}
+
+// TestMigration moves a cluster of five nodes between modes and profiles under a
+// client's load, has one node not be ready, and one not move.
+func TestMigration(t *testing.T) {
+	c := five(t)
+	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	multicast := fast
+	multicast.Mode = v1alpha1.ModeMulticast
+	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	c.awaitWays(fast.String())
+	for _, n := range c.nodes {
+		c.operator(n, "Done")
+	}
+	at := fast
+	to := func(v v1alpha1.VRRPSettings) func(*testing.T) {
+		return func(t *testing.T) {
+			c.t = t
+			c.migrated(t, at, v)
+			at = v
+		}
+	}
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"UnicastToMulticast", to(multicast)},
+		{"MulticastToUnicast", to(fast)},
+		{"FastToClassic", to(classic)},
+		{"ClassicToFast", to(fast)},
+		{"NotReady", func(t *testing.T) { c.t = t; c.notReady(t, fast) }},
+		{"DoesNotMove", func(t *testing.T) { c.t = t; c.doesNotMove(t, fast, classic) }},
+	} {
+		if !t.Run(step.name, step.run) {
+			break
+		}
+	}
+	c.t = t
+}
+
+// waiting waits until a node says what the move waits for.
+func (n *node) waiting(for_ string) {
+	n.cluster.t.Helper()
+	last := ""
+	defer func() { show(n.cluster.t, n.Name+" waits", last) }()
+	await(n.cluster.t, n.Name+" to wait for "+for_, func() bool {
+		_, s := n.elects()
+		if s.Migration != nil {
+			last = s.Migration.WaitsFor
+		}
+		return s.Migration != nil && strings.Contains(s.Migration.WaitsFor, for_)
+	})
+}
+
+// One node is not ready, each time for another reason: nobody moves.
+func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
+	o := c.observe()
+	last, first := c.nodes[len(c.nodes)-1], c.nodes[0]
+	c.modeFile("mode: multicast\n", c.nodes[:len(c.nodes)-1]...)
+	first.waiting(last.Name + ": it is ready for ")
+	last.write(v1alpha1.UserModeFile, "mode: broadcast\n")
+	first.waiting(last.Name + ": not ready: ")
+	c.operator(last, "Working")
+	last.write(v1alpha1.UserModeFile, "mode: multicast\n")
+	first.waiting(last.Name + ": its update is not done (state Working)")
+	show(t, first.Name+"$ vipgen-agent status", firstLines(first.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
+	for _, way := range c.ways() {
+		if way != now.String() {
+			t.Errorf("a node elects as %s", way)
+		}
+	}
+	// It is called off.
+	c.modeFile("mode: unicast\n", c.nodes...)
+	c.operator(last, "Done")
+	await(t, "nothing to wait for", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration != nil })
+	})
+	if outage, two := o.end(t, "one node is not ready"); outage > slack || two > 0 {
+		t.Errorf("no answer for %v, two holders for %v although nobody moved", outage, two)
+	}
+}
+
+// All have agreed, and the agent of a node stops working before the instant: the
+// others move, hear its keepalived go on as before, and go back.
+func (c *cluster) doesNotMove(t *testing.T, from, to v1alpha1.VRRPSettings) {
+	broken := c.holder(t, api)
+	o := c.observe()
+	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
+	await(t, "all to agree", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
+	var back []string
+	await(t, "others on the control plane to move and go back", func() bool {
+		back = nil
+		for _, n := range c.masters() {
+			if way, s := n.elects(); n.Name != broken.Name && s.Moves.Back > 0 && way == from.String() {
+				back = append(back, n.Name)
+			}
+		}
+		return len(back) == 2
+	})
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
+	for _, vip := range c.vips {
+		c.holder(t, vip)
+	}
+	outage, two := o.end(t, "the agent of "+broken.Name+" does not move")
+	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
+	if outage > slack || two > time.Duration(3*to.AdvertIntervalMS)*time.Millisecond+slack {
+		t.Errorf("no answer for %v, two holders for %v", outage, two)
+	}
+}
+
+const managed = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: demo
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+  - cidr: 2001:db8::/64
+controlPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 2
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.5, "2001:db8::5"]
+    ingressVIPs: [192.0.2.6, "2001:db8::6"]
+`
+
+// Hard case 23: a bootstrap host that runs the operator's own keepalived, and nodes
+// that run vipgen's and start like it. The bootstrap leaves, the operator is done,
+// and the cluster moves by itself.
+func TestHardCase23Migration(t *testing.T) {
+	c := &cluster{t: t, top: t}
+	log := c.record()
+	rendered := load(t, managed)
+	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
+	for i := range 3 {
+		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
+	}
+	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20), machine("bootstrap", v1alpha1.RoleBootstrap, 9))
+	c.build(t, Config{Cluster: rendered, Plan: plan, Log: log, Install: func(n *Node) error {
+		if n.Role != v1alpha1.RoleBootstrap {
+			return n.InstallRendered()
+		}
+		return installOperators(n, rendered, plan, log)
+	}})
+	fast, classic := rendered.Config.Spec.VRRP.Target, *rendered.Config.Spec.VRRP.Start
+	c.awaitWays(classic.String())
+	if h := c.holder(t, api); h.Role != v1alpha1.RoleBootstrap {
+		t.Fatalf("%s holds the API VIP, not the bootstrap", h.Name)
+	}
+	master := c.masters()[0]
+	for _, n := range c.nodes {
+		if n.Role != v1alpha1.RoleBootstrap {
+			c.operator(n, "Done")
+		}
+	}
+	master.waiting("the bootstrap, 192.0.2.9, is still there")
+	o := c.observe()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c.must(c.EndBootstrap(ctx))
+	c.awaitWays(fast.String())
+	h := c.holder(t, api)
+	if h.Role != v1alpha1.RoleMaster {
+		t.Errorf("%s holds the API VIP", h.Name)
+	}
+	time.Sleep(3 * time.Second)
+	outage, two := o.end(t, "the bootstrap leaves, and the cluster moves by itself")
+	// The operator's keepalived on the bootstrap ends five seconds after its API
+	// server, with a word to the others.
+	t.Logf("no answer for %v, two holders for %v", outage, two)
+	if two > 4*time.Second+slack {
+		t.Errorf("two holders for %v", two)
+	}
+	show(t, master.Name+"$ vipgen-agent status", firstLines(master.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
+}
+
+// installOperators puts on the bootstrap what the operator runs there.
+func installOperators(n *Node, c *render.Cluster, plan *Plan, log *slog.Logger) error {
+	facts := &v1alpha1.Node{Name: n.Name, Role: n.Role, Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: n.OwnAddresses(), DefaultRoute4: true}}}
+	for _, m := range plan.Nodes {
+		if m.Name == n.Name {
+			continue
+		}
+		p := v1alpha1.Peer{Name: m.Name, Role: m.Role}
+		for _, a := range m.Addresses {
+			p.Addresses = append(p.Addresses, a.Addr())
+		}
+		facts.Peers = append(facts.Peers, p)
+	}
+	log.Info("the operator's own keepalived", "node", n.Name, "peers", len(facts.Peers))
+	return reference.Install(n.Host, c.Config, facts, c.Images)
+}

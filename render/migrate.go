@@ -1,0 +1,98 @@
+package render
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// Migration is a move of a running cluster to another way of electing (seed 004).
+type Migration struct {
+	Cluster string `json:"cluster"`
+	// From is what the cluster's input says, To what it is to run.
+	From v1alpha1.VRRPSettings `json:"from"`
+	To   v1alpha1.VRRPSettings `json:"to"`
+	// At is the planned instant; nil leaves it to the nodes.
+	At *time.Time `json:"at,omitempty"`
+	// Outage bounds for how long clients get no answer, in milliseconds: one old
+	// advert interval and three new ones. Intervals that are stretched for many
+	// peers are not counted.
+	OutageMS int `json:"outageMS"`
+
+	file v1alpha1.ModeFileContent
+	c    *Cluster
+}
+
+// Migrate plans a move. The error says what of the mode file does not go with the
+// cluster.
+func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		return nil, fmt.Errorf("the load balancer of %s is outside of the cluster: its nodes elect nobody", c.Config.Metadata.Name)
+	}
+	text, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := v1alpha1.ParseModeFile(text); err != nil {
+		return nil, err
+	}
+	to, err := m.Settings(&c.Config.Spec)
+	if err != nil {
+		return nil, err
+	}
+	from := c.Config.Spec.VRRP.Target
+	return &Migration{
+		Cluster: c.Config.Spec.Domain, From: from, To: to, At: m.Time,
+		OutageMS: from.AdvertIntervalMS + 3*to.AdvertIntervalMS, file: m, c: c,
+	}, nil
+}
+
+// ModeFile is the mode file of all nodes.
+func (m *Migration) ModeFile() ([]byte, error) { return m.file.Marshal() }
+
+// Files are the mode file, and for OpenShift a MachineConfig for each pool that has
+// nodes of its own. Custom pools get the worker's.
+func (m *Migration) Files() ([]OutputFile, error) {
+	text, err := m.ModeFile()
+	if err != nil {
+		return nil, err
+	}
+	out := []OutputFile{{Path: "files" + v1alpha1.UserModeFile, Data: text}}
+	if m.c.OS != ignition.OpenShift {
+		return out, nil
+	}
+	enc, err := (&Renderer{}).Encoder(m.c)
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range m.c.Roles {
+		switch role {
+		case v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker:
+		default:
+			continue
+		}
+		b := ignition.Bundle{Role: role, Files: []ignition.File{{Path: v1alpha1.UserModeFile, Mode: 0o644, Contents: text}}}
+		meta := ignition.Metadata{Name: modeMachineConfig(role), Annotations: map[string]string{"vipgen.io/cluster": m.c.Config.Metadata.Name}}
+		data, err := enc.MachineConfig(b, meta)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, OutputFile{Path: "machineconfigs/" + meta.Name + ".yaml", Data: data})
+	}
+	return out, nil
+}
+
+// modeMachineConfig is a name that no pool's own MachineConfig has.
+func modeMachineConfig(role string) string { return MachineConfigName(role) + ".mode" }
+
+// MachineConfigs are the names of those that Files has.
+func (m *Migration) MachineConfigs() (out []string) {
+	for _, role := range m.c.Roles {
+		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter || role == v1alpha1.RoleWorker {
+			out = append(out, modeMachineConfig(role))
+		}
+	}
+	return out
+}
