@@ -108,6 +108,7 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	}
 	e.running = &s.to
 	e.status = nil
+	j.lookAgain(spare) // and tell the others
 	j.Log.Info("this node elects in another way", "from", s.from.String(), "to", s.to.String())
 	return s.to, fresh
 }

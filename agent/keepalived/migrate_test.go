@@ -1,0 +1,124 @@
+package keepalived
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+const (
+	multicastKept = `{"profile":"fast","mode":"multicast","version":3,"advertIntervalMS":40}`
+	unicastKept   = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":40}`
+)
+
+func electsIn(m v1alpha1.Mode) func(State) bool {
+	return func(s State) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
+}
+
+// mover adds and starts a registered control-plane node that ran something last, and
+// has a mode file.
+func (c *cluster) mover(name string, n int, kept, mode string, change func(*node)) *node {
+	c.t.Helper()
+	node := c.add(name, "master", n)
+	c.register(node)
+	node.Write(keptSettings, []byte(kept))
+	if mode != "" {
+		node.Write(v1alpha1.UserModeFile, []byte(mode))
+	}
+	if change != nil {
+		change(node)
+	}
+	node.start()
+	return node
+}
+
+// A node that was away when the others moved runs what they run when it returns: by
+// their word, or where that cannot be had by their adverts. One that returns before they
+// move runs what it ran.
+func TestMigrationMissed(t *testing.T) {
+	tests := []struct {
+		name        string
+		others      string // what the others run and ran
+		othersFile  string
+		want        v1alpha1.Mode
+		wordsHidden bool
+	}{
+		{"moved, by their word", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, false},
+		{"moved, by their adverts", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, true},
+		{"not moved, by their word", unicastKept, "", v1alpha1.ModeUnicast, false},
+		{"not moved, by their adverts", unicastKept, "", v1alpha1.ModeUnicast, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t)
+			for i, name := range []string{"cp-1", "cp-2"} {
+				c.mover(name, 11+i, tt.others, tt.othersFile, nil)
+			}
+			late := c.add("cp-3", "master", 13)
+			c.register(late)
+			for _, name := range []string{"cp-1", "cp-2"} {
+				c.nodes[name].awaitState("it runs", electsIn(tt.want))
+			}
+			holder := c.holder("cp-1", "cp-2")
+			late.Write(keptSettings, []byte(unicastKept))
+			late.Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
+			if tt.wordsHidden {
+				hidden := newList()
+				for _, n := range c.nodes {
+					hidden.set(n.name, n.role, n.address.Addr().String())
+				}
+				late.api.list = hidden
+			}
+			late.start()
+			late.awaitState("it runs as the others", electsIn(tt.want))
+			c.holder(holder)
+			if tt.want == v1alpha1.ModeUnicast {
+				late.awaitState("it waits for the others", func(s State) bool {
+					return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, "cp-1: ")
+				})
+			}
+		})
+	}
+}
+
+// All nodes get the same mode file and move, at one planned time; a file that is not
+// right is not applied.
+func TestMigration(t *testing.T) {
+	c := newCluster(t)
+	c.controlPlane(3)
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it runs", running)
+	}
+	holder := c.holder(c.all()...)
+	n := c.nodes[holder]
+	n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nmodus: multicast\n"))
+	s := n.awaitState("the mode file is wrong", func(s State) bool { return s.Moves.Refused == 1 && s.Migration != nil })
+	if !strings.Contains(s.Migration.WaitsFor, "modus") || s.Migration.Ready {
+		t.Errorf("%+v", s.Migration)
+	}
+	at := time.Now().Add(25 * time.Second).UTC().Truncate(time.Second)
+	for _, name := range c.all() {
+		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "mode: multicast\ntime: %s\n", at.Format(time.RFC3339)))
+	}
+	for _, name := range c.all() {
+		s := c.nodes[name].awaitState("all have agreed", func(s State) bool {
+			return s.Migration != nil && s.Migration.Agreed || electsIn(v1alpha1.ModeMulticast)(s)
+		})
+		if s.Migration != nil && !s.Migration.At.Equal(at) {
+			t.Errorf("%s plans for %v, not %v", name, s.Migration.At, at)
+		}
+	}
+	for _, name := range c.all() {
+		s := c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
+		if before := time.Until(at); before > 0 {
+			t.Errorf("%s has moved %v before the instant", name, before)
+		}
+		if s.Moves.Moved != 1 || s.Moves.Back != 0 {
+			t.Errorf("%s: %+v", name, s.Moves)
+		}
+	}
+	c.holder(c.all()...)
+}
