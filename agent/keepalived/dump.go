@@ -60,7 +60,7 @@ func parseDump(data []byte) map[string]Holder {
 		case "State":
 			backup = value == "BACKUP"
 		case "Master router":
-			if a, err := netip.ParseAddr(value); err == nil && backup && name != "" && !a.IsUnspecified() {
+			if a, err := netip.ParseAddr(value); err == nil && backup && name != "" && !a.IsUnspecified() && !a.IsMulticast() {
 				out[name] = Holder{Address: a.WithZone("")}
 			}
 		case "Master priority":
