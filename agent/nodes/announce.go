@@ -43,6 +43,7 @@ type announcer struct {
 	mu     sync.Mutex
 	wanted string
 	seen   string // as the API has it
+	fresh  bool   // an API server vouches for that
 	size   int    // of the cluster
 	wake   chan struct{}
 }
@@ -60,6 +61,9 @@ func (a *announcer) note(do func()) {
 	default:
 	}
 }
+
+// due says whether there is something to say, and somebody to say it to.
+func (a *announcer) due() bool { return a.fresh && a.wanted != "" && a.wanted != a.seen }
 
 // delay spreads what the nodes of a large cluster say at the same time.
 func (a *announcer) delay() time.Duration {
@@ -79,7 +83,7 @@ func (a *announcer) run(ctx context.Context) {
 			return
 		case <-a.wake:
 			a.mu.Lock()
-			due, wait := a.wanted != "" && a.wanted != a.seen, a.delay()
+			due, wait := a.due(), a.delay()
 			a.mu.Unlock()
 			if due && !waiting {
 				waiting = true
@@ -88,7 +92,7 @@ func (a *announcer) run(ctx context.Context) {
 		case <-timer.C:
 			waiting = false
 			a.mu.Lock()
-			text, due := a.wanted, a.wanted != "" && a.wanted != a.seen
+			text, due := a.wanted, a.due()
 			a.mu.Unlock()
 			if !due {
 				continue
@@ -134,10 +138,10 @@ func (w *Watcher) Announce(text string) {
 
 // look takes in what the API has.
 func (a *announcer) look(s *Snapshot) {
-	if s.Stale {
-		return
-	}
 	a.note(func() {
+		if a.fresh = !s.Stale; s.Stale {
+			return
+		}
 		a.seen, a.size = "", len(s.Updates)
 		for _, u := range s.Updates {
 			if u.Name == a.self {

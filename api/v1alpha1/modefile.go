@@ -74,12 +74,12 @@ func (m *ModeFileContent) validate() error {
 // Settings are what the file makes of those that cluster.yaml says.
 func (m *ModeFileContent) Settings(s *ClusterConfigSpec) (VRRPSettings, error) {
 	said := s.VRRP.Target
-	v := VRRP{Mode: cmp.Or(m.Mode, said.Mode), Profile: cmp.Or(m.Profile, said.Profile)}
+	v := VRRP{Mode: cmp.Or(m.Mode, said.Mode), Profile: cmp.Or(m.Profile, said.Profile), Version: m.Version, AdvertInterval: m.AdvertInterval}
+	if v.Profile == said.Profile && v.Version == 0 && v.AdvertInterval == 0 {
+		said.Mode = v.Mode // timing is as cluster.yaml has it
+		return said, nil
+	}
 	if v.Profile == ProfileCustom {
-		v.Version, v.AdvertInterval = m.Version, m.AdvertInterval
-		if said.Profile == ProfileCustom && v.Version == 0 && v.AdvertInterval == 0 {
-			v.Version, v.AdvertInterval = said.Version, Duration(millis(said.AdvertIntervalMS))
-		}
 		if v.AdvertInterval == 0 {
 			return VRRPSettings{}, errors.New("profile custom: advertInterval is missing, such as 100ms")
 		}
