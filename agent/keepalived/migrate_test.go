@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -116,6 +117,54 @@ func TestMigration(t *testing.T) {
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
+		if s.Moves.Moved != 1 || s.Moves.Back != 0 {
+			t.Errorf("%s: %+v", name, s.Moves)
+		}
+	}
+	c.holder(c.all()...)
+}
+
+// A node to which the words of the others do not come, as behind an API server that is
+// cut off, cannot know that all have agreed. It moves when it hears that the others have.
+func TestMigrationFollowed(t *testing.T) {
+	c := newCluster(t)
+	at := time.Now().Add(30 * time.Second).UTC().Truncate(time.Second)
+	file := fmt.Sprintf("mode: multicast\ntime: %s\n", at.Format(time.RFC3339))
+	c.controlPlane(2)
+	blind := c.add("cp-3", "master", 13)
+	c.register(blind)
+	hidden := newList()
+	for _, n := range c.nodes {
+		hidden.set(n.name, n.role, n.address.Addr().String())
+	}
+	blind.api.list = hidden
+	// It had agreed before that.
+	spec, err := v1alpha1.LoadClusterConfig("cluster.yaml", c.clusterConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := spec.Spec.VRRP.Target
+	to.Mode = v1alpha1.ModeMulticast
+	said := word{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.encode()}}})
+	if err == nil {
+		err = c.list.nodes.annotate("cp-3", patch)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	blind.Write(keptSettings, []byte(fastUnicast))
+	blind.Write(v1alpha1.UserModeFile, []byte(file))
+	blind.start()
+	for _, name := range []string{"cp-1", "cp-2"} {
+		c.nodes[name].awaitState("it runs", running)
+		c.nodes[name].Write(v1alpha1.UserModeFile, []byte(file))
+	}
+	blind.awaitState("it knows of nobody who is ready", func(s State) bool {
+		return running(s) && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, "no agent there")
+	})
+	for _, name := range c.all() {
+		s := c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
 		if s.Moves.Moved != 1 || s.Moves.Back != 0 {
 			t.Errorf("%s: %+v", name, s.Moves)
 		}

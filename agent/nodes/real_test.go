@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/golden/daemon"
@@ -79,6 +82,8 @@ func TestRealAPIServer(t *testing.T) {
 		}
 	})
 
+	t.Run("Announce", func(t *testing.T) { testAnnounce(t, r, w) })
+
 	t.Run("HardCase15", func(t *testing.T) {
 		r.move("worker-0", "192.0.2.21")
 		r.awaitPeers(w, false, "worker-0=192.0.2.21")
@@ -133,6 +138,31 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("HardCase21", func(t *testing.T) { testRouters(t, r) })
 	r.api.Start()
 	t.Run("HardCase13", func(t *testing.T) { testBootstrap(t, r) })
+}
+
+// testAnnounce: a node's credentials let it say something on its own Node, and on no
+// other's. The word is there for all nodes, and comes back when somebody removes it.
+func testAnnounce(t *testing.T, r real, w *Watcher) {
+	said := func(want string) {
+		t.Helper()
+		await(t, r.log, "the word "+want, func() bool {
+			s, _ := w.Current()
+			return slices.ContainsFunc(s.Updates, func(u NodeUpdate) bool { return u.Name == "master-0" && u.VRRP == want })
+		})
+	}
+	w.Announce(`{"running":"classic"}`)
+	said(`{"running":"classic"}`)
+	w.Announce(`{"running":"fast"}`)
+	said(`{"running":"fast"}`)
+	r.api.Patch("/api/v1/nodes/master-0", []byte(`{"metadata":{"annotations":{"vipgen.io/vrrp":null}}}`))
+	said(`{"running":"fast"}`)
+	other := newAnnouncer(w.client, "worker-0")
+	if err := other.patch(t.Context(), "x"); !apierrors.IsForbidden(err) {
+		t.Errorf("saying something on another node's Node: %v", err)
+	}
+	if n := r.log.lines("cannot be told"); n != 0 {
+		t.Errorf("%d complaints:\n%s", n, r.log)
+	}
 }
 
 // testBootstrap begins without the rights for the one ConfigMap, which keeps
