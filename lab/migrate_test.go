@@ -216,6 +216,8 @@ func TestMigration(t *testing.T) {
 		{"MulticastToUnicast", to(fast)},
 		{"FastToClassic", to(classic)},
 		{"ClassicToFast", to(fast)},
+		{"OneReturnsLater", func(t *testing.T) { c.t = t; c.returnsLater(t, fast, multicast); at = multicast }},
+		{"BackAgain", to(fast)},
 		{"NotReady", func(t *testing.T) { c.t = t; c.notReady(t, fast) }},
 		{"DoesNotMove", func(t *testing.T) { c.t = t; c.stray(t, c.holder(t, api), fast, classic, 0) }},
 	} {
@@ -268,14 +270,50 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	}
 }
 
+// All have agreed, and a node loses its power before the instant: the others move
+// without it. When it returns it runs what they run, though it ran something else last.
+func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
+	holder := c.holder(t, api)
+	off := c.masters()[0]
+	if off.Name == holder.Name {
+		off = c.masters()[1]
+	}
+	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
+	c.agreed(t)
+	off.powerOff()
+	await(t, "the others to move", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { way, _ := n.elects(); return n.Name != off.Name && way != to.String() })
+	})
+	for _, vip := range c.vips {
+		c.holder(t, vip)
+	}
+	o := c.observe()
+	off.powerOn()
+	c.awaitWays(to.String())
+	for _, vip := range c.vips {
+		c.holder(t, vip)
+	}
+	time.Sleep(3 * time.Second)
+	if outage, two := o.end(t, off.Name+" returns"); outage > slack || two > 0 {
+		t.Errorf("no answer for %v, two holders for %v", outage, two)
+	}
+	show(t, off.Name+"$ cat .vipgen-vrrp.json   # "+from.String()+" before", off.read("/etc/keepalived/.vipgen-vrrp.json"))
+}
+
+// agreed waits until all nodes have agreed on an instant.
+func (c *cluster) agreed(t *testing.T) {
+	t.Helper()
+	await(t, "all to agree", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
+	})
+}
+
 // All have agreed, and the agent of a node stops working before the instant: the
 // others move, hear its keepalived go on as before, and go back.
 func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
-	await(t, "all to agree", func() bool {
-		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
-	})
+	c.agreed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))

@@ -115,3 +115,30 @@ func TestWayOf(t *testing.T) {
 		}
 	}
 }
+
+// A sync group moves as one: keepalived ties the states of its members.
+func TestUnits(t *testing.T) {
+	four, six := *instanceOf(classicWay), *instanceOf(classicWay)
+	six.Name, six.VIP = "demo_API_1", netip.MustParsePrefix("2001:db8::5/128")
+	apart := &keepalived.Conf{Instances: []keepalived.Instance{four, six}}
+	together := *apart
+	together.SyncGroups = []keepalived.SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}}}
+	if got := units(apart, apart); len(got) != 2 || got[0].name != "demo_API_0" || got[1].name != "demo_API_1" {
+		t.Errorf("%+v", got)
+	}
+	got := units(&together, &together)
+	if len(got) != 1 || got[0].name != "demo_API" || len(got[0].vips) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	fresh := together
+	fresh.Instances = []keepalived.Instance{*instanceOf(fastWay), *instanceOf(fastWay)}
+	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
+	s := &shift{moved: map[string]bool{}}
+	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
+		t.Errorf("%+v", mixed.Instances)
+	}
+	s.moved["demo_API"] = true
+	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
+		t.Errorf("%+v", mixed.Instances)
+	}
+}

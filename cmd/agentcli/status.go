@@ -147,13 +147,13 @@ func electing(line func(...string), k *keepalived.State) {
 	words := []string{"  moves to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
 	switch {
 	case m.Moving:
-		words = append(words, "now")
+		line(append(words, "now")...)
 	case m.Agreed:
-		words = append(words, "at "+m.At.UTC().Format(time.RFC3339))
+		line(append(words, "all move at "+m.At.UTC().Format(time.RFC3339))...)
 	default:
-		words = append(words, "waits for "+m.WaitsFor)
+		line(words...)
+		line("  waits for", m.WaitsFor)
 	}
-	line(words...)
 }
 
 func mdnsStatus(line func(...string), m *mdns.Published) {

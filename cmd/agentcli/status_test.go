@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/firewall"
@@ -76,5 +77,27 @@ func TestStatus(t *testing.T) {
 	}
 	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != exitOK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+func TestStatusOfMigration(t *testing.T) {
+	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
+	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	for want, m := range map[string]*keepalived.Migration{
+		"electing|classic/unicast/v2/1s":                                                nil,
+		"moves to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
+		"moves to|fast/unicast/v3/40ms|ready|all move at 2026-05-02T03:00:00Z":          {Target: fast, Ready: true, Agreed: true, At: at},
+		"moves to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
+		"moves to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
+	} {
+		var words []string
+		electing(func(w ...string) {
+			for _, x := range w {
+				words = append(words, strings.TrimSpace(x))
+			}
+		}, &keepalived.State{VRRP: &classic, Migration: m})
+		if got := strings.Join(words, "|"); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
