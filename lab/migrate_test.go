@@ -3,11 +3,9 @@ package lab
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,9 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
-	"github.com/vipgen/vipgen/lab/reference"
 	"github.com/vipgen/vipgen/lab/watch"
-	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -306,188 +302,4 @@ func (c *cluster) agreed(t *testing.T) {
 	await(t, "all to agree", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
 	})
-}
-
-// All have agreed, and the agent of a node stops working before the instant: the
-// others move, hear its keepalived go on as before, and go back.
-func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
-	o := c.observe()
-	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
-	c.agreed(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
-	var back []string
-	await(t, "the others on the control plane to move and go back", func() bool {
-		back = nil
-		for _, n := range c.masters() {
-			if way, s := n.elects(); n.Name != broken.Name && s.Moves.Back > 0 && way == from.String() {
-				back = append(back, n.Name)
-			}
-		}
-		return len(back) == 2
-	})
-	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
-	for _, vip := range c.vips {
-		if c.ofControlPlane(vip) {
-			c.holder(t, vip)
-		}
-	}
-	outage, two := o.end(t, "the agent of "+broken.Name+" does not move")
-	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
-	if most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS)*time.Millisecond + slack; outage > most {
-		t.Errorf("no answer for %v, at most %v", outage, most)
-	}
-	if two > bound+slack {
-		t.Errorf("two holders for %v, at most %v", two, bound)
-	}
-}
-
-// ofControlPlane says whether the VIP is one of those that the control plane holds.
-func (c *cluster) ofControlPlane(vip netip.Addr) bool {
-	return slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip)
-}
-
-const managed = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 2001:db8::/64
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5, "2001:db8::5"]
-    ingressVIPs: [192.0.2.6, "2001:db8::6"]
-`
-
-// Hard case 23: a bootstrap host that runs the operator's own keepalived, and nodes
-// that run vipgen's and start like it. The bootstrap leaves, the operator is done,
-// and the cluster moves by itself.
-func TestHardCase23Migration(t *testing.T) {
-	c := &cluster{t: t, top: t}
-	log := c.record()
-	rendered := load(t, managed)
-	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-	for i := range 3 {
-		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-	}
-	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20), machine("bootstrap", v1alpha1.RoleBootstrap, 9))
-	c.build(t, Config{Cluster: rendered, Plan: plan, Log: log, Install: func(n *Node) error {
-		if n.Role != v1alpha1.RoleBootstrap {
-			return n.InstallRendered()
-		}
-		return installOperators(n, rendered, plan, log)
-	}})
-	fast, classic := rendered.Config.Spec.VRRP.Target, *rendered.Config.Spec.VRRP.Start
-	c.awaitWays(classic.String())
-	if h := c.holder(t, api); h.Role != v1alpha1.RoleBootstrap {
-		t.Fatalf("%s holds the API VIP, not the bootstrap", h.Name)
-	}
-	master := c.masters()[0]
-	for _, n := range c.nodes {
-		if n.Role != v1alpha1.RoleBootstrap {
-			c.operator(n, "Done")
-		}
-	}
-	master.waiting("the bootstrap, 192.0.2.9, is still there")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	// The operator's keepalived on the bootstrap goes on for five looks after its API
-	// server, a second apart, so that nobody answers meanwhile: that is today's.
-	o := c.observe()
-	c.must(c.EndBootstrap(ctx))
-	c.must(Await(ctx, "the bootstrap to give the API VIP away", func() (bool, error) {
-		has, err := c.Bootstrap().Has(api)
-		return !has, err
-	}))
-	if h := c.holder(t, api); h.Role != v1alpha1.RoleMaster {
-		t.Errorf("%s holds the API VIP", h.Name)
-	}
-	if _, two := o.end(t, "the bootstrap leaves"); two > slack {
-		t.Errorf("two holders for %v: the nodes do not understand the bootstrap", two)
-	}
-	o = c.observe()
-	for _, way := range c.ways() {
-		if way != classic.String() {
-			t.Fatalf("a node elects as %s already", way)
-		}
-	}
-	c.awaitWays(fast.String())
-	for _, vip := range c.vips {
-		c.holder(t, vip)
-	}
-	time.Sleep(3 * time.Second)
-	outage, two := o.end(t, "the cluster moves by itself")
-	if bound := 1120*time.Millisecond + slack; outage > bound || two > bound {
-		t.Errorf("no answer for %v, two holders for %v, at most %v", outage, two, bound)
-	}
-	show(t, master.Name+"$ vipgen-agent status", firstLines(master.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
-}
-
-// installOperators puts on the bootstrap what the operator runs there.
-func installOperators(n *Node, c *render.Cluster, plan *Plan, log *slog.Logger) error {
-	facts := &v1alpha1.Node{Name: n.Name, Role: n.Role, Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: n.OwnAddresses(), DefaultRoute4: true}}}
-	for _, m := range plan.Nodes {
-		if m.Name == n.Name {
-			continue
-		}
-		p := v1alpha1.Peer{Name: m.Name, Role: m.Role}
-		for _, a := range m.Addresses {
-			p.Addresses = append(p.Addresses, a.Addr())
-		}
-		facts.Peers = append(facts.Peers, p)
-	}
-	log.Info("the operator's own keepalived", "node", n.Name, "peers", len(facts.Peers))
-	return reference.Install(n.Host, c.Config, facts, c.Images)
-}
-
-// Who does not move: the agent of a node stops working after all have agreed, and its
-// keepalived goes on as before.
-func TestMigrationStray(t *testing.T) {
-	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
-	multicast := fast
-	multicast.Mode = v1alpha1.ModeMulticast
-	tests := []struct {
-		name     string
-		from, to v1alpha1.VRRPSettings
-		holder   bool // it holds the API VIP
-		two      time.Duration
-	}{
-		// Until the others are sure, and go back: docs/migration.md.
-		{"HolderKeepsItsMode", fast, multicast, true, 4 * time.Second},
-		{"BackupKeepsItsMode", fast, multicast, false, 4 * time.Second},
-		{"BackupStaysClassic", classic, fast, false, 2 * time.Second},
-		{"BackupStaysFast", fast, classic, false, 4 * time.Second},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := &cluster{t: t, top: t}
-			log := c.record()
-			rendered := load(t, demo).Electing(tt.from)
-			plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-			for i := range 3 {
-				plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-			}
-			c.build(t, Config{Cluster: rendered, Plan: plan, Log: log})
-			c.awaitWays(tt.from.String())
-			broken := c.holder(t, api)
-			if !tt.holder {
-				for _, n := range c.nodes {
-					if has, _ := n.Has(api6); n.Name != broken.Name && !has {
-						broken = n
-					}
-				}
-			}
-			c.stray(t, broken, tt.from, tt.to, tt.two)
-		})
-	}
 }
