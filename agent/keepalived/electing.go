@@ -30,8 +30,9 @@ type electing struct {
 
 	checked    string // the configuration that keepalived's parser was asked about
 	checkedErr error
-	refused    string // what was wrong with the mode file, as it was counted
-	said       string // what is waited for, as it was logged
+	refused    string    // what was wrong with the mode file, as it was counted
+	lateSince  time.Time // most others say since then that they have moved
+	said       string    // what is waited for, as it was logged
 	timer      *time.Timer
 	// What happened, for the metrics.
 	counts Moves
@@ -60,6 +61,10 @@ type Migration struct {
 
 // heardTime is for how long an advert is one of now, however busy the node is.
 const heardTime = 2 * time.Second
+
+// lateWordTime is for how long most others must have said that they moved before it
+// counts without an advert: they may have gone back since, which they say later.
+const lateWordTime = 10 * time.Second
 
 // learnTime is for how long, over the time that a holder has for its adverts, a node
 // listens for what the others run before it takes its own word for it.
@@ -295,6 +300,11 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	}
 	e.status = &Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
 	j.sayWait(out.waits)
+	if !out.late || v.unready != "" {
+		e.lateSince = time.Time{}
+	} else if e.lateSince.IsZero() {
+		e.lateSince = now
+	}
 	begin := func(why string, all bool) {
 		j.Log.Info("moving to another way of electing", "from", v.running.String(), "to", t.settings.String(), "because", why)
 		e.shift = &shift{from: v.running, to: t.settings, began: now, all: all, moved: map[string]bool{}}
@@ -305,7 +315,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	e.listen(j, f, v.running, t.settings, in)
 	switch {
 	case v.unready != "":
-	case out.late:
+	case out.late && now.Sub(e.lateSince) >= lateWordTime:
 		begin("most other nodes have", true)
 	case now.Sub(j.wire.any(newWay)) < heardTime:
 		begin("another node has", false)

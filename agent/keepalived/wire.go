@@ -10,9 +10,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	net4 "golang.org/x/net/ipv4"
 	net6 "golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -161,6 +163,7 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 		c.Close()
 		return fmt.Errorf("listening for adverts on %s: %w", e.link, err)
 	}
+	waited(c) // the first question has the kernel keep the time
 	context.AfterFunc(ctx, func() { c.Close() })
 	go func() {
 		for packet := make([]byte, 1500); ; {
@@ -174,12 +177,30 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 					return
 				case <-time.After(100 * time.Millisecond):
 				}
-			case p.link == link.Index:
+			case p.link == link.Index && !waited(c):
 				w.note(e, p, time.Now())
 			}
 		}
 	}()
 	return nil
+}
+
+// staleTime is how old an advert may be that is read now. Those that came while the
+// agent was stopped say how the others elected then.
+const staleTime = time.Second
+
+// waited says whether the packet that was read last had come long before.
+func waited(c net.PacketConn) bool {
+	raw, err := c.(*net.IPConn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	var came unix.Timespec
+	var failed unix.Errno
+	err = raw.Control(func(fd uintptr) {
+		_, _, failed = unix.Syscall(unix.SYS_IOCTL, fd, unix.SIOCGSTAMPNS, uintptr(unsafe.Pointer(&came)))
+	})
+	return err == nil && failed == 0 && time.Since(time.Unix(came.Unix())) > staleTime
 }
 
 // heardPacket is an advert. The zero value is none.
