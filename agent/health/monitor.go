@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type TrackFiles interface {
 	Ensure([]keepalived.Term) error
 	// Set makes a file say 1 or 0.
 	Set(name string, on bool) (changed bool, err error)
+	// Repeat writes all files once more as they are.
+	Repeat() error
 }
 
 // Monitor keeps the track files of a node in step with what is known about it.
@@ -31,8 +34,10 @@ type Monitor struct {
 	Log     *slog.Logger
 }
 
-// writeAgain is when to try again to write what could not be written.
-const writeAgain = time.Second
+// repeatEvery is how often the track files are written whether or not anything
+// changed. What is written between keepalived's reading of a file and its inotify
+// watch on it, at a start or a reload, it would never see otherwise.
+const repeatEvery = time.Second
 
 // Run runs the checks and writes the track files until ctx ends. It returns
 // when all that it started has ended. One Monitor at a time runs on a Board.
@@ -43,20 +48,22 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 		c.Metrics = m.Metrics
 		running.Go(func() { c.Run(ctx, m.report) })
 	}
-	retry := time.NewTimer(0)
-	defer retry.Stop()
+	repeat := time.NewTicker(repeatEvery)
+	defer repeat.Stop()
 	var writing trouble.Trouble
-	for {
+	for again := false; ; {
+		err := m.write()
+		if again {
+			err = errors.Join(err, m.Files.Repeat())
+		}
+		writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.Board.Changed():
-		case <-retry.C:
-		}
-		err := m.write()
-		writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
-		if err != nil {
-			retry.Reset(writeAgain)
+			again = false
+		case <-repeat.C:
+			again = true
 		}
 	}
 }

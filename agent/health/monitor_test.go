@@ -106,9 +106,12 @@ func TestHardCase08ReadyzTurns500(t *testing.T) {
 type fragile struct {
 	failures int
 	written  []string
+	repeated int
 }
 
 func (f *fragile) Ensure([]keepalived.Term) error { return nil }
+
+func (f *fragile) Repeat() error { f.repeated++; return nil }
 
 func (f *fragile) Set(name string, on bool) (bool, error) {
 	if f.failures > 0 {
@@ -130,11 +133,14 @@ func TestMonitorTriesAgain(t *testing.T) {
 			Log: slog.New(slog.DiscardHandler),
 		}
 		m.Board.Set(Fact{Name: FactMachineConfig, OK: true})
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 9500*time.Millisecond)
 		defer cancel()
 		m.Run(ctx, nil)
 		if files.failures != 0 || !slices.Equal(files.written, []string{"machine-config"}) {
 			t.Errorf("%d failures left, written %v", files.failures, files.written)
+		}
+		if files.repeated != 9 {
+			t.Errorf("repeated %d times in 9.5 s", files.repeated)
 		}
 	})
 }

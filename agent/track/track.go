@@ -68,8 +68,9 @@ func (f *Files) Ensure(terms []keepalived.Term) error {
 }
 
 // Set makes the file of a term say 1 or 0, in place, so that a full disk does not
-// keep a priority up that the node has lost, and only if it says something else. A value that could not be written is not taken as written:
-// setting it once more tries again. A term without Ensure is an error.
+// keep a priority up that the node has lost, and only if it says something else. A
+// value that could not be written is not taken as written: setting it once more
+// tries again. A term without Ensure is an error.
 func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	value := 0
 	if on {
@@ -86,6 +87,18 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	}
 	err = f.write(name, value)
 	return err == nil, err
+}
+
+// Repeat writes all files once more as they are, so that keepalived looks at them
+// again.
+func (f *Files) Repeat() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(f.values)) {
+		errs = append(errs, f.write(name, f.values[name]))
+	}
+	return errors.Join(errs...)
 }
 
 // write takes the room of what is there already; a file that is missing is made.

@@ -155,3 +155,30 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("after it was mended: changed %v, error %v", changed, err)
 	}
 }
+
+// Who starts to watch after a change learns of it all the same.
+func TestRepeat(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	f.Set("lb-path", true)
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for _, name := range []string{"lb-path", "ingress-away"} {
+		if _, err := unix.InotifyAddWatch(fd, filepath.Join(dir, name), unix.IN_CLOSE_WRITE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Repeat(); err != nil {
+		t.Fatal(err)
+	}
+	events := make([]byte, 16*unix.SizeofInotifyEvent)
+	if n, err := unix.Read(fd, events); n != 2*unix.SizeofInotifyEvent || err != nil {
+		t.Errorf("%d bytes of events, error %v", n, err)
+	}
+	if got := read(t, dir, "lb-path") + read(t, dir, "ingress-away"); got != "1\n1\n" {
+		t.Errorf("the files have %q", got)
+	}
+}

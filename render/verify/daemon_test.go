@@ -54,14 +54,24 @@ func TestForeseenByTheProof(t *testing.T) {
 			c := daemon.NewCluster(t, s.Group.VIPs[0], members)
 			for i := range steps {
 				f := all[i*len(all)/steps]
-				for _, node := range slices.Sorted(maps.Keys(f.Files)) {
-					for _, path := range slices.Sorted(maps.Keys(f.Files[node])) {
-						c.WriteFile(node, path, []byte(f.Files[node][path]))
+				// As the agent does, every second: keepalived may not watch yet.
+				var written time.Time
+				write := func() {
+					if time.Since(written) < time.Second {
+						return
 					}
+					for _, node := range slices.Sorted(maps.Keys(f.Files)) {
+						for _, path := range slices.Sorted(maps.Keys(f.Files[node])) {
+							c.WriteFile(node, path, []byte(f.Files[node][path]))
+						}
+					}
+					written = time.Now()
 				}
 				for _, vip := range s.Group.VIPs {
 					held := func() bool { return slices.Equal(c.HoldersOf(vip), f.Holders) }
+					write()
 					for deadline := time.Now().Add(time.Minute); !held(); time.Sleep(20 * time.Millisecond) {
+						write()
 						if time.Now().After(deadline) {
 							t.Fatalf("%s is held by %q, and by %q in the proof, with %v", vip, c.HoldersOf(vip), f.Holders, f.Files)
 						}
