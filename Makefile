@@ -23,9 +23,9 @@ VERSION ?=
 IMAGE    ?=
 IMAGEDIR ?= bin/image
 
-# For `make e2e`: what happens, by the beginnings of names, and where to write it down.
-FAULTS    ?= all
-E2EREPORT ?= bin/e2e.md
+# For `make e2e`: what happens, by the beginnings of names, and the directory to write it down in.
+FAULTS     ?= all
+E2EREPORTS ?= bin
 
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
@@ -89,7 +89,7 @@ test-e2e: e2e-tools build ## Test pods with kubelet's code, and a cluster of rea
 	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
-	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -report '$(abspath $(E2EREPORT))'
+	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 

@@ -31,7 +31,9 @@ var (
 	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
-func installConfig(vip netip.Addr) string {
+// installConfig is that of a cluster whose load balancer is of one of the types that
+// the installer knows.
+func installConfig(vip netip.Addr, balancer string) string {
 	return `apiVersion: v1
 baseDomain: example.com
 metadata:
@@ -50,7 +52,7 @@ platform:
     apiVIPs: [` + vip.String() + `]
     ingressVIPs: [` + ingressVIP.String() + `]
     loadBalancer:
-      type: UserManaged
+      type: ` + balancer + `
 `
 }
 
@@ -61,6 +63,7 @@ type cluster struct {
 	client   *netns.Node // who uses the cluster
 	dir      string
 	vip      netip.Addr // of the API
+	balancer string     // the type of the load balancer in its install-config
 	rendered string     // the directory that vipgen render wrote
 	ca       *authority.Authority
 	admin    authority.KeyPair
@@ -72,11 +75,12 @@ type cluster struct {
 }
 
 // newCluster renders a cluster, and makes the network with what its site has: a name
-// server, and a client.
-func newCluster(t *testing.T) *cluster {
+// server, and a client. With the load balancer that OpenShift manages, the bootstrap
+// host has nothing of vipgen's.
+func newCluster(t *testing.T, balancer string) *cluster {
 	t.Helper()
 	c := &cluster{
-		t: t, network: daemon.NewNetwork(t), dir: t.TempDir(), vip: apiVIP,
+		t: t, network: daemon.NewNetwork(t), dir: t.TempDir(), vip: apiVIP, balancer: balancer,
 		images: map[string]string{rig.ToolsImage: rig.ToolsArchive(t)},
 	}
 	c.rendered = c.render(apiVIP)
@@ -108,7 +112,7 @@ func (c *cluster) render(vip netip.Addr) string {
 	dir, err := os.MkdirTemp(c.dir, "rendered-")
 	c.must(err)
 	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
-	c.must(os.WriteFile(input, []byte(installConfig(vip)), 0o600))
+	c.must(os.WriteFile(input, []byte(installConfig(vip, c.balancer)), 0o600))
 	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--output", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)
@@ -164,10 +168,11 @@ func (c *cluster) add(name, role, addr string) *node {
 	c.t.Helper()
 	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr)}
 	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
-	config, err := os.ReadFile(filepath.Join(c.rendered, "ignition", role+".ign"))
-	c.must(err)
-	c.patiently(func(ctx context.Context) error { return n.Ignite(ctx, rig.Tool(c.t, "ignition"), config) })
-	n.readPods()
+	if role == v1alpha1.RoleBootstrap && c.balancer == openShiftManaged {
+		n.installOperators()
+	} else {
+		n.ignite()
+	}
 	if role == v1alpha1.RoleBootstrap {
 		c.must(n.WriteMode("/etc/kubernetes/kubeconfig", c.administrator("localhost"), 0o600))
 	} else {

@@ -184,8 +184,9 @@ func (c *cluster) addressChanged() fault {
 			n.startEtcd("existing", c.masters)
 			n.startAPI(c.masters)
 			c.must(n.PowerOn())
-			c.must(n.AddAddress(n.Link, netip.PrefixFrom(n.addr, 24)))
+			// In this order: an address goes with the first of its network.
 			c.must(n.Run(nil, "ip", "address", "delete", netip.PrefixFrom(old, 24).String(), "dev", n.Link))
+			c.must(n.AddAddress(n.Link, netip.PrefixFrom(n.addr, 24)))
 			n.boot()
 			n.awaitPods()
 		},

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ func (c *cluster) install(r *report, workers int) {
 	c.t.Helper()
 	c.bootstrap = c.add("bootstrap", v1alpha1.RoleBootstrap, "192.0.2.20")
 	for i := range 3 {
-		c.masters = append(c.masters, c.add(fmt.Sprintf("master-%d", i), v1alpha1.RoleMaster, fmt.Sprintf("192.0.2.1%d", i)))
+		c.masters = append(c.masters, c.add(masterName(i), v1alpha1.RoleMaster, masterAddr(i).String()))
 	}
 	for i := range workers {
 		c.workers = append(c.workers, c.add(fmt.Sprintf("worker-%d", i), v1alpha1.RoleWorker, fmt.Sprintf("192.0.2.3%d", i)))
@@ -74,14 +75,17 @@ func (c *cluster) install(r *report, workers int) {
 	c.handOver(r)
 }
 
+func masterName(i int) string { return fmt.Sprintf("master-%d", i) }
+
+func masterAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)}) }
+
 // handOver ends the bootstrap host as an installer does: its API server first, properly.
 func (c *cluster) handOver(r *report) {
 	b := c.bootstrap
 	r.rows = append(r.rows, c.during(fault{
 		name: "handover",
-		what: "The API server of the bootstrap host is shut down properly (/readyz says so for 10 s, and all else is served); the VIP moves; the bootstrap leaves etcd, and its power goes.",
+		what: "The API server of the bootstrap host is shut down properly (/readyz says so for 10 s, and all else is served); the VIP moves; the bootstrap leaves etcd, of which others are told, and its power goes.",
 		do: func() {
-			c.kubectl("annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"-")
 			b.endStatic(controllerManager)
 			b.endStatic(apiServer)
 			c.until("the bootstrap to give the VIP away", func() bool { return !b.has(c.vip) })
@@ -89,6 +93,7 @@ func (c *cluster) handOver(r *report) {
 		over: func() {
 			c.until("the bootstrap's API server to end", func() bool { return !c.serves(b) })
 			c.leaveEtcd(b, c.masters)
+			c.kubectl("annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"-")
 			b.powerOff()
 			c.bootstrap = nil
 		},

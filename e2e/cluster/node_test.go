@@ -36,7 +36,18 @@ type node struct {
 	control map[string]*corev1.Pod // those of the control plane that run here, by name
 	agent   string                 // the agent's image
 	config  machine.KubeletConfig
+	bare    bool // of vipgen: the operator's own keepalived runs here
 	booted  bool // before
+}
+
+// ignite has Ignition write what vipgen rendered for the node.
+func (n *node) ignite() {
+	c := n.cluster
+	c.t.Helper()
+	config, err := os.ReadFile(filepath.Join(c.rendered, "ignition", n.role+".ign"))
+	c.must(err)
+	c.patiently(func(ctx context.Context) error { return n.Ignite(ctx, rig.Tool(c.t, "ignition"), config) })
+	n.readPods()
 }
 
 // readPods reads the pods that Ignition wrote, and makes the images that they name.
@@ -84,8 +95,12 @@ func (n *node) readPods() {
 func (n *node) boot() {
 	c := n.cluster
 	c.t.Helper()
-	n.runUnits()
-	n.config = machine.KubeletConfig{CA: c.ca, NodeIPs: n.nodeIPs()}
+	ips := []netip.Addr{n.addr}
+	if !n.bare {
+		n.runUnits()
+		ips = n.nodeIPs()
+	}
+	n.config = machine.KubeletConfig{CA: c.ca, NodeIPs: ips}
 	if n.role != v1alpha1.RoleBootstrap { // which is no node
 		n.config.Kubeconfig, n.config.Bootstrap = kubeconfig, bootstrapKubeconfig
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -47,12 +49,26 @@ type row struct {
 	Before, During, After string // kubectl get nodes
 }
 
-// report collects rows, and writes them when the run is over.
+// report collects what happened in a run.
 type report struct {
-	file  string
 	title string
 	rows  []row
 	extra []string
+}
+
+// newReport is shown when the test ends, and written if that was asked for.
+func newReport(t *testing.T, file, title string) *report {
+	r := &report{title: title}
+	t.Cleanup(func() {
+		t.Logf("\n%s", r.table())
+		if *reports == "" {
+			return
+		}
+		if err := os.WriteFile(filepath.Join(*reports, file), []byte(r.String()), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
 }
 
 func short(d time.Duration) string {
@@ -108,12 +124,4 @@ func (r *report) String() string {
 		b.WriteString("\n" + e)
 	}
 	return b.String()
-}
-
-// write writes the report, if a file was asked for.
-func (r *report) write() error {
-	if r.file == "" {
-		return nil
-	}
-	return os.WriteFile(r.file, []byte(r.String()), 0o644)
 }

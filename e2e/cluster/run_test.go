@@ -11,20 +11,14 @@ var (
 	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
 	workers    = flag.Int("workers", 1, "number of workers")
 	idle       = flag.Duration("idle", 0, "for how long nothing happens while it is measured what containers use")
-	reportFile = flag.String("report", "", "file for a report in Markdown")
+	reports    = flag.String("reports", "", "directory for reports in Markdown")
 )
 
 // TestCluster installs a cluster, as an installer would, and has things happen to it
 // while a client uses it.
 func TestCluster(t *testing.T) {
-	c := newCluster(t)
-	r := &report{file: *reportFile, title: "A run on real nodes"}
-	t.Cleanup(func() {
-		t.Logf("\n%s", r.table())
-		if err := r.write(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "UserManaged")
+	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
 	c.checkPods()
 	if *idle > 0 {
