@@ -71,7 +71,8 @@ type Job struct {
 	begun        time.Time
 
 	// Of the watch's goroutine alone.
-	dump dump
+	dump  dump
+	haste haste
 
 	pulse    pulse.Pulse
 	told     atomic.Pointer[State]
@@ -157,6 +158,7 @@ func (j *Job) prepare() (err error) {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
 	}
 	j.dump.path = j.below(dumpFile)
+	j.haste.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
 	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.Log)
 	j.applier = &apply.Applier{
@@ -199,6 +201,8 @@ func (j *Job) watch(ctx context.Context) {
 			j.mu.Unlock()
 			j.loop.Trigger()
 		}
+		_, running, _ := j.daemon.status()
+		j.haste.look(running != 0, j.Log)
 		j.publish()
 		j.pulse.Beat()
 	}
@@ -408,6 +412,7 @@ func (j *Job) clean(context.Context) error {
 func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
+	s.Scheduling = j.haste.way
 	holders := j.dump.look()
 	j.mu.Lock()
 	if d := j.now; d != nil {

@@ -2,6 +2,8 @@ package keepalived
 
 import (
 	"testing"
+
+	"github.com/vipgen/vipgen/agent/urgent"
 )
 
 // TestElection: one holder, whichever node has the load balancer path gets the
@@ -12,6 +14,7 @@ func TestElection(t *testing.T) {
 	first := c.holder(c.all()...)
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it runs", running)
+		c.nodes[name].awaitState("it runs ahead of others", func(s State) bool { return s.Scheduling == urgent.Deadline })
 		if out, err := c.nodes[name].probe(); err != nil {
 			t.Errorf("probe on %s: %v: %s", name, err, out)
 		}

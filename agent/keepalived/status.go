@@ -7,6 +7,7 @@ import (
 	"github.com/vipgen/vipgen/agent/apply"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/urgent"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -20,6 +21,8 @@ type State struct {
 	// job's own container; 0 while it does not run.
 	Wanted bool `json:"wanted"`
 	PID    int  `json:"pid,omitempty"`
+	// Scheduling is how the process that sends adverts gets its time on the cores.
+	Scheduling urgent.Way `json:"scheduling,omitempty"`
 	// Restarts counts how often it ended although it was wanted.
 	Restarts int `json:"restarts"`
 	// Idle says, a line each, why VIPs of this node's role are left out.

@@ -96,6 +96,9 @@ func (a *app) printStatus(s nodeStatus) error {
 		for _, why := range k.Idle {
 			line("", why)
 		}
+		if k.Scheduling != "" {
+			line("  scheduling", string(k.Scheduling))
+		}
 		electing(line, k)
 		for _, i := range k.Instances {
 			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))

@@ -72,6 +72,7 @@ type cluster struct {
 
 	bootstrap        *node
 	masters, workers []*node
+	routed           bool // there are routers
 }
 
 // newCluster renders a cluster, and makes the network with what its site has: a name

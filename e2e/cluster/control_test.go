@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
@@ -73,6 +74,7 @@ type static struct {
 	args  []string
 	data  string // a directory of the node that it writes to
 	ready corev1.HTTPGetAction
+	cpu   string // requested, as OpenShift does
 }
 
 // runStatic gives the node's kubelet a pod of the control plane.
@@ -103,6 +105,7 @@ func (s static) pod() *corev1.Pod {
 			Containers: []corev1.Container{{
 				Name: s.name, Image: programImage(s.name), Command: append([]string{"/usr/bin/" + s.name}, s.args...),
 				SecurityContext: &corev1.SecurityContext{RunAsUser: &user},
+				Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(s.cpu)}},
 				ReadinessProbe: &corev1.Probe{
 					ProbeHandler: corev1.ProbeHandler{HTTPGet: &s.ready}, PeriodSeconds: 2, TimeoutSeconds: 5,
 				},
@@ -129,7 +132,7 @@ func (n *node) startAPI(members []*node) {
 		servers = append(servers, m.etcdURL(2379))
 	}
 	n.runStatic(static{
-		name: apiServer,
+		name: apiServer, cpu: "265m",
 		args: []string{
 			"--secure-port=6443", "--bind-address=0.0.0.0", "--advertise-address=" + n.addr.String(),
 			"--etcd-servers=" + strings.Join(servers, ","),
@@ -151,7 +154,7 @@ func (n *node) startAPI(members []*node) {
 // startControllers gives the node the controllers that nodes need.
 func (n *node) startControllers() {
 	n.runStatic(static{
-		name: controllerManager,
+		name: controllerManager, cpu: "60m",
 		args: []string{
 			"--kubeconfig=" + inControl("controller-manager.kubeconfig"), "--use-service-account-credentials", "--bind-address=127.0.0.1",
 			"--controllers=node-lifecycle-controller,taint-eviction-controller," +

@@ -43,7 +43,7 @@ func (n *node) startEtcd(state string, members []*node) {
 		"--unsafe-no-fsync",
 	}
 	n.runStatic(static{
-		name: etcd, data: "/var/lib/etcd",
+		name: etcd, data: "/var/lib/etcd", cpu: "300m",
 		args:  append(append(args, certificate("")...), certificate("peer-")...),
 		ready: corev1.HTTPGetAction{Host: "127.0.0.1", Path: "/readyz", Port: intstr.FromInt32(2381)},
 	})

@@ -118,7 +118,11 @@ func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
 		old, now := before[key], after[key]
 		of[name]++
 		if old.ContainerID != now.ContainerID {
-			changed[name] = append(changed[name], fmt.Sprintf("%s +%d", container, now.RestartCount-old.RestartCount))
+			text := container + " (another pod)"
+			if more := now.RestartCount - old.RestartCount; more > 0 {
+				text = fmt.Sprintf("%s +%d", container, more)
+			}
+			changed[name] = append(changed[name], text)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(changed)) {

@@ -6,9 +6,12 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -80,7 +83,7 @@ func (c *cluster) faults() []fault {
 		c.kill("API server killed", "The kube-apiserver on the holder is killed; kubelet starts it again.", apiServer, holder, apiServer),
 		c.kill("etcd leader killed", "The etcd that leads is killed; kubelet starts it again.", etcd, c.etcdLeader, etcd),
 	)
-	return append(list, c.hang(daemons), c.hang(agents), c.addressChanged(), c.drained(),
+	return append(list, c.busy(), c.hang(daemons), c.hang(agents), c.addressChanged(), c.drained(),
 		c.vipChanged(otherVIP), c.vipChanged(apiVIP), c.rotated(), c.refused(), c.apiAway())
 }
 
@@ -132,6 +135,26 @@ func (c *cluster) containerdStopped() fault {
 				n.Containerd, err = n.StartContainerd(ctx, rig.ToolsImage)
 				return err
 			})
+		},
+	}
+}
+
+// busyFor is how long all cores are busy.
+const busyFor = time.Minute
+
+// busy keeps all cores busy. Containers have the weight that they request, and no more.
+func (c *cluster) busy() fault {
+	return fault{
+		name: "all cores busy for " + short(busyFor), stays: true,
+		what: "Twice as many busy loops as there are cores, outside of all containers. Nothing is wrong with the cluster.",
+		do: func() {
+			ctx, cancel := context.WithTimeout(c.t.Context(), busyFor)
+			defer cancel()
+			var loops sync.WaitGroup
+			for range 2 * runtime.NumCPU() {
+				loops.Go(func() { exec.CommandContext(ctx, "sh", "-c", "while :; do :; done").Run() })
+			}
+			loops.Wait()
 		},
 	}
 }

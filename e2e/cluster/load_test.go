@@ -75,7 +75,7 @@ func (c *cluster) startLoad(vips ...netip.Addr) *load {
 		return p
 	}
 	l.api = start("https://"+l.vip.String()+":6443/livez", probe.DefaultEvery)
-	if len(c.workers) > 0 {
+	if c.routed {
 		l.web = start("http://"+ingressVIP.String()+"/", 2*probe.DefaultEvery)
 	}
 	var nodes []*netns.Node

@@ -1,0 +1,74 @@
+package urgent
+
+import (
+	"errors"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// sleeper is a process, which ends with the test.
+func sleeper(t *testing.T) int {
+	t.Helper()
+	c := exec.Command("sleep", "infinity")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	return c.Process.Pid
+}
+
+// A process that may not run on every core is refused SCHED_DEADLINE.
+func TestRaise(t *testing.T) {
+	if unix.Geteuid() != 0 {
+		t.Fatal("this test needs root: run `make test`")
+	}
+	var one unix.CPUSet
+	one.Set(0)
+	for _, tt := range []struct {
+		name  string
+		cores *unix.CPUSet
+		want  Way
+	}{
+		{"every core", nil, Deadline},
+		{"one core", &one, RoundRobin},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pid := sleeper(t)
+			var all unix.CPUSet
+			if err := unix.SchedGetaffinity(pid, &all); err != nil {
+				t.Fatal(err)
+			}
+			if tt.cores != nil {
+				if all.Count() == 1 {
+					t.Skip("this machine has one core")
+				}
+				if err := unix.SchedSetaffinity(pid, tt.cores); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if way, err := Of(pid); way != Ordinary || err != nil {
+				t.Fatalf("before: %s, %v", way, err)
+			}
+			for range 2 {
+				if way, err := Raise(pid); way != tt.want || err != nil {
+					t.Fatalf("%s, %v; want %s", way, err, tt.want)
+				}
+			}
+			if way, err := Of(pid); way != tt.want || err != nil {
+				t.Errorf("after: %s, %v; want %s", way, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNobody(t *testing.T) {
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if way, err := Raise(c.Process.Pid); way != "" || !errors.Is(err, unix.ESRCH) {
+		t.Errorf("%q, %v", way, err)
+	}
+}
