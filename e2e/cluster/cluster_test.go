@@ -169,6 +169,7 @@ func (c *cluster) add(name, role, addr string) *node {
 	c.t.Helper()
 	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr)}
 	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
+	c.t.Cleanup(func() { n.keepLogs() })
 	if role == v1alpha1.RoleBootstrap && c.balancer == openShiftManaged {
 		n.installOperators()
 	} else {

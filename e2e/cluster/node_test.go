@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -38,6 +39,17 @@ type node struct {
 	config  machine.KubeletConfig
 	bare    bool // of vipgen: the operator's own keepalived runs here
 	booted  bool // before
+}
+
+// keepLogs copies what the containers of the node said, if reports are wanted.
+func (n *node) keepLogs() {
+	if *reports == "" {
+		return
+	}
+	to := filepath.Join(*reports, "logs", n.cluster.t.Name(), n.Name)
+	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(n.Path("/var/log/pods")))); err != nil {
+		n.cluster.t.Error(err)
+	}
 }
 
 // ignite has Ignition write what vipgen rendered for the node.
