@@ -143,8 +143,22 @@ func documentedDir(t *testing.T) {
 		}
 		files[filepath.Base(name)] = data
 	}
+	imported, err := filepath.Abs("../../render/importer/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("VIPGEN_CACHE", "off")
 	t.Chdir(t.TempDir())
+	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exported, err := os.ReadFile(filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "exported.yaml", exported)
 	for name, data := range files {
 		writeFile(t, name, data)
 	}

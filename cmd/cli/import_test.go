@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// layImport lays the files of a case of the importer into the working directory.
+func layImport(t *testing.T, name string) {
+	t.Helper()
+	root, err := filepath.Abs("../../render/importer/testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS(name, os.DirFS(root)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is written renders, and the report is the only output.
+func TestImport(t *testing.T) {
+	layImport(t, "baremetal")
+	report := must(t, "import", "baremetal", "--output", "new/demo")
+	for _, want := range []string{
+		"Cluster demo.example.com\n",
+		"\n  API VIPs                 192.0.2.5\n                             baremetal/cluster/controllerconfig.yaml:31\n",
+		"\nNot carried over, and nodes that differ in it do not hear each other: both sides hold the VIP\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: a password of its own\n",
+		"\nWritten: new/demo/install-config.yaml, new/demo/vipgen.yaml\n",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("no %q in\n%s", want, report)
+		}
+	}
+	files := snapshot(t, "new")
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"new/demo/install-config.yaml", "new/demo/vipgen.yaml"}, names); diff != "" {
+		t.Error(diff)
+	}
+	must(t, "render", "new/demo/install-config.yaml")
+	must(t, "verify", "new/demo/install-config.yaml", "--nodes", "2")
+
+	// The same on standard output, from objects on standard input, and as JSON.
+	stdout := must(t, "import", "baremetal")
+	for name, data := range files {
+		if !strings.Contains(stdout, "# "+filepath.Base(name)+"\n"+data) {
+			t.Errorf("%s is not in\n%s", name, stdout)
+		}
+	}
+	var got struct {
+		Cluster        string
+		Files          map[string]string
+		NotCarriedOver []struct{ What string }
+	}
+	if err := json.Unmarshal([]byte(must(t, "import", "baremetal", "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Cluster != "demo.example.com" || got.Files["vipgen.yaml"] != files["new/demo/vipgen.yaml"] || len(got.NotCarriedOver) == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestImportStandardInput(t *testing.T) {
+	layImport(t, "vsphere")
+	data, err := os.ReadFile("vsphere/must-gather/quay-io-release/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(string(data), "import", "-", "--mode", "unicast")
+	if code != exitOK || !strings.Contains(stdout, "name: vs.prod\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// Whatever is wrong, all of it is said and nothing is written.
+func TestImportRefuses(t *testing.T) {
+	layImport(t, "baremetal")
+	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/coredns/Corefile"} {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("x {\n"); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	lay(t, map[string]string{"full/mine": "mine"})
+	before := snapshot(t, ".")
+	tests := []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"import baremetal --output new", exitInput, []string{"keepalived.conf:102:1: error: found a block that does not end", "Corefile:34:1: error: found a block that does not end", "vipgen: 2 problems; nothing was written\n"}},
+		{"import baremetal/cluster --output full", exitInput, []string{"full: error: found something that is there already"}},
+		{"import no-such", exitInput, []string{"no-such: error: found no such file or directory"}},
+		{"import", exitInput, []string{"requires at least 1 arg"}},
+		{"import baremetal -o out", exitInput, []string{"-o: expected text or json; --output names the directory"}},
+		{"import baremetal --mode anycast", exitInput, []string{"--mode: expected unicast or multicast"}},
+		{"import baremetal --machine-network 192.0.2.1/24", exitInput, []string{"expected a network"}},
+		{"import baremetal --cluster-name A_B", exitInput, []string{"--cluster-name: expected"}},
+		{"import baremetal --base-domain A_B", exitInput, []string{"--base-domain: expected"}},
+		{"import baremetal/cluster/state.yaml", exitInput, []string{"found nothing of a cluster", "[missing-field]"}},
+		{"import baremetal/worker-0", exitInput, []string{"baseDomain: found no domain", "[no-vips]"}},
+	}
+	for _, tt := range tests {
+		code, stdout, stderr := run("", strings.Fields(tt.args)...)
+		if code != tt.code || stdout != "" {
+			t.Errorf("%s: exit code %d, %s", tt.args, code, stdout)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: no %q in\n%s", tt.args, want, stderr)
+			}
+		}
+		if strings.Contains(stderr, "hunter2") {
+			t.Errorf("%s: a secret in\n%s", tt.args, stderr)
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
+		t.Errorf("files changed:\n%s", diff)
+	}
+}
+
+func TestImportCompletion(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"__complete", "import", "--mode", ""}, "unicast\nmulticast\n"},
+		{[]string{"__complete", "import", "-o", ""}, "text\njson\n"},
+		{[]string{"__complete", "impo"}, "import\t"},
+		{[]string{"__complete", "import", "--output", ""}, ":16\n"}, // directories
+	} {
+		if out := must(t, tt.args...); !strings.Contains(out, tt.want) {
+			t.Errorf("%q: no %q in\n%s", tt.args, tt.want, out)
+		}
+	}
+}

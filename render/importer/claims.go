@@ -1,0 +1,154 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// rank says how much a source is believed; the lowest wins.
+type rank int
+
+const (
+	byUser      rank = iota
+	byState          // Infrastructure, ControllerConfig
+	byManifest       // what pods are started with
+	byConf           // configurations of daemons
+	byNode           // what nodes say of themselves
+	byInstaller      // the install-config that the cluster was installed with
+	byName           // derived from names
+)
+
+// claim is what a place says of something.
+type claim[T any] struct {
+	value T
+	at    Place
+	rank  rank
+}
+
+type claims[T any] []claim[T]
+
+func (c *claims[T]) add(value T, at Place, r rank) {
+	*c = append(*c, claim[T]{value, at, r})
+}
+
+// sorted gives the claims, most believed first.
+func (c claims[T]) sorted() claims[T] {
+	out := slices.Clone(c)
+	slices.SortStableFunc(out, func(a, b claim[T]) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at.compare(b.at)) })
+	return out
+}
+
+// best is the most believed claim.
+func (c claims[T]) best() (claim[T], bool) {
+	if len(c) == 0 {
+		return claim[T]{}, false
+	}
+	return c.sorted()[0], true
+}
+
+// claimed appends to a set of claims by name.
+func claimed[T any](set map[string]*claims[T], name string, value T, at Place, r rank) {
+	if set[name] == nil {
+		set[name] = &claims[T]{}
+	}
+	set[name].add(value, at, r)
+}
+
+// agreed is the most believed claim of something that must be the same
+// everywhere. Where another differs, the report says so; what was so when the
+// cluster was installed, and what is derived, may differ.
+func agreed[T comparable](i *importer, what string, c claims[T], hint string) (claim[T], bool) {
+	all := c.sorted()
+	if len(all) == 0 {
+		return claim[T]{}, false
+	}
+	first := all[0]
+	told := map[T]bool{first.value: true}
+	for _, other := range all[1:] {
+		if !told[other.value] && other.rank < byInstaller && first.rank != byUser {
+			told[other.value] = true
+			i.contradiction(what, fmt.Sprint(other.value), other.at, fmt.Sprint(first.value), first.at, hint)
+		}
+	}
+	return first, true
+}
+
+// usual is the most believed claim of something that may differ from node to
+// node for a while; what differs is noted.
+func usual[T comparable](i *importer, what string, c claims[T]) (claim[T], bool) {
+	all := c.sorted()
+	if len(all) == 0 {
+		return claim[T]{}, false
+	}
+	for _, other := range all[1:] {
+		if other.value != all[0].value && other.rank < byInstaller {
+			i.lose(other.at, fmt.Sprintf("%s %v, where another place has %v", what, other.value, all[0].value),
+				"the same on every node; "+whereOf(all[0].at)+" counts")
+		}
+	}
+	return all[0], true
+}
+
+// contradiction reports a place that says something else than another.
+func (i *importer) contradiction(what, found string, at Place, expected string, other Place, hint string) {
+	i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.ConflictingFields, Field: what,
+		Found: found, Expected: fmt.Sprintf("%s, as in %s", expected, whereOf(other)), Hint: hint})
+}
+
+// whereOf gives a place as reports name it.
+func whereOf(p Place) string {
+	switch {
+	case p.File == "":
+		return "the command line"
+	case p.Line == 0:
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// agreedVIPs are the VIPs of a group: those of the most believed place, of equals
+// the one that knows most. Every other place must have some of them; addresses
+// that it has besides are lost. What keepalived has is put together from all nodes.
+func (i *importer) agreedVIPs(what string, c claims[[]netip.Addr]) (claim[[]netip.Addr], bool) {
+	all := slices.DeleteFunc(c.sorted(), func(c claim[[]netip.Addr]) bool { return len(c.value) == 0 })
+	if len(all) == 0 {
+		return claim[[]netip.Addr]{}, false
+	}
+	slices.SortStableFunc(all, func(a, b claim[[]netip.Addr]) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(b.value), len(a.value)))
+	})
+	first := all[0]
+	first.value = slices.Clone(first.value)
+	for _, other := range all[1:] {
+		if other.rank >= byInstaller && first.rank < byInstaller {
+			continue
+		}
+		known := slices.ContainsFunc(other.value, func(a netip.Addr) bool { return slices.Contains(first.value, a) })
+		for _, a := range other.value {
+			switch {
+			case slices.Contains(first.value, a):
+			case other.rank == first.rank && first.rank >= byConf && !slices.ContainsFunc(first.value, func(b netip.Addr) bool { return a.Is4() == b.Is4() }):
+				first.value = append(first.value, a)
+			case known && other.rank > first.rank:
+				i.apart(other.at, fmt.Sprintf("%s: %s besides, which the cluster does not know", what, a),
+					"nothing: announce it in another way, such as MetalLB. Adverts name all addresses of an instance, and keepalived drops those with others than its own")
+			default:
+				i.contradiction(what, a.String(), other.at, addresses(first.value), first.at, "leave out what is no longer so")
+			}
+		}
+	}
+	return first, true
+}
+
+func addresses[T fmt.Stringer](list []T) string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}

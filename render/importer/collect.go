@@ -1,0 +1,226 @@
+package importer
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// texts are the files that are known by their names, with what reads each.
+var texts = map[string]func(*importer, string, []byte){
+	"keepalived.conf": (*importer).takeKeepalived, "keepalived.conf.tmpl": (*importer).takeKeepalived, "keepalived.conf.template": (*importer).takeKeepalived,
+	"haproxy.cfg": (*importer).takeHAProxy, "haproxy.cfg.tmpl": (*importer).takeHAProxy, "haproxy.cfg.template": (*importer).takeHAProxy,
+	"Corefile": (*importer).takeCorefile, "Corefile.tmpl": (*importer).takeCorefile,
+	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
+}
+
+// Relevant says whether a file may hold anything to import. In a must-gather, that
+// are the folders of the few objects that are read; of other directories, files
+// of the known names and all YAML, JSON and Ignition.
+func Relevant(name string) bool {
+	if texts[path.Base(name)] != nil {
+		return true
+	}
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json", ".ign":
+	default:
+		return false
+	}
+	if _, rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
+		group, _, _ := strings.Cut(rest, "/")
+		return group == "machineconfiguration.openshift.io" || group == "config.openshift.io" || strings.HasPrefix(rest, "core/nodes")
+	}
+	if _, rest, ok := cutFolder(name, "namespaces"); ok {
+		namespace, rest, _ := strings.Cut(rest, "/")
+		switch {
+		case infraNamespace.MatchString(namespace):
+			return true
+		case namespace == "kube-system":
+			return strings.HasPrefix(rest, "core/configmaps")
+		}
+		return false
+	}
+	return true
+}
+
+// cutFolder splits a path at a folder.
+func cutFolder(name, folder string) (before, after string, ok bool) {
+	parts := strings.Split(name, "/")
+	n := slices.Index(parts, folder)
+	if n < 0 || n == len(parts)-1 {
+		return name, "", false
+	}
+	return path.Join(parts[:n]...), path.Join(parts[n+1:]...), true
+}
+
+// collect reads every file.
+func (i *importer) collect(files []render.File) {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
+	var m machineConfigs
+	for _, f := range files {
+		if path.Base(f.Name) == path.Base(v1alpha1.ClusterConfigPath) && bytes.Contains(f.Data, []byte("kind: ClusterConfig")) {
+			i.vipgens(f.Name)
+			continue
+		}
+		if take := texts[path.Base(f.Name)]; take != nil {
+			take(i, f.Name, f.Data)
+			continue
+		}
+		i.objects(&m, f)
+	}
+	for _, f := range m.files(i) {
+		i.nodeFile(f.Name, f.Data)
+	}
+	i.countNodes()
+}
+
+// vipgens refuses what vipgen itself has written.
+func (i *importer) vipgens(file string) {
+	i.found = true
+	i.add(problem.Problem{File: file, Line: 1, Code: problem.WrongKind, Found: "configuration that vipgen has rendered",
+		Expected: "a cluster that OpenShift's own keepalived serves", Hint: "render from the input that this was rendered from"})
+}
+
+// interesting are kinds by which a file counts even if it cannot be read.
+var interesting = regexp.MustCompile(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
+
+// objects reads the objects of a file.
+func (i *importer) objects(m *machineConfigs, f render.File) {
+	docs, list := source.ParseAll(f.Name, f.Data)
+	if err := list.Err(); err != nil {
+		if !interesting.Match(f.Data) && path.Ext(f.Name) != ".ign" {
+			for n := range list {
+				list[n].Severity = problem.Warning
+			}
+		}
+		i.list = append(i.list, list...)
+		return
+	}
+	for _, doc := range docs {
+		var h header
+		if doc.Decode(&h).Err() != nil {
+			continue // not an object that is read
+		}
+		disabled := strings.Contains(f.Name, "disabled-manifests/")
+		switch {
+		case h.Kind == "MachineConfig", h.Kind == "" && doc.Has("ignition.version"):
+			i.decodeConfig(m, f.Name, doc)
+		case h.Kind == "MachineConfigPool":
+			i.takePool(m, doc)
+		case h.Kind == "Pod":
+			i.takePod(doc, disabled)
+		case kinds[h.Kind] != nil:
+			kinds[h.Kind](i, doc, h)
+		}
+	}
+}
+
+// decodeConfig decodes a MachineConfig or an Ignition config.
+func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Document) {
+	data, err := doc.JSON()
+	var decoded []ignition.Document
+	if err == nil {
+		decoded, err = ignition.Decode(path.Base(file), data)
+	}
+	if err != nil {
+		i.add(problem.Problem{File: file, Line: position(doc, "metadata.name").Line, Code: problem.Syntax, Found: "a config that cannot be decoded", Expected: "a MachineConfig or an Ignition config of version 2 or 3", Hint: "'vipgen inspect' says why"})
+		return
+	}
+	for _, d := range decoded {
+		m.docs = append(m.docs, configDoc{d, file})
+	}
+}
+
+// nodeFile reads a file as it lies on a node.
+func (i *importer) nodeFile(name string, data []byte) {
+	base := path.Base(name)
+	switch {
+	case base == path.Base(v1alpha1.ClusterConfigPath) && strings.Contains(name, "static-pod-resources/vipgen/"):
+		i.vipgens(name)
+	case texts[base] != nil:
+		texts[base](i, name, data)
+	case manifest(name) && !templated(data):
+		docs, list := source.ParseAll(name, data)
+		i.list = append(i.list, list...)
+		for _, doc := range docs {
+			var h header
+			if doc.Decode(&h).Err() == nil && h.Kind == "Pod" {
+				i.takePod(doc, strings.Contains(name, "disabled-manifests/"))
+			}
+		}
+	}
+}
+
+// manifest says whether a file is that of one of the pods.
+func manifest(name string) bool {
+	return strings.Contains(name, "manifests/") && podKind(strings.TrimSuffix(path.Base(name), path.Ext(name))) != ""
+}
+
+// templated says whether a manifest is a template itself, as none on a node is.
+func templated(data []byte) bool { return bytes.Contains(data, []byte("{{ .")) }
+
+func (i *importer) takeKeepalived(name string, data []byte) {
+	if bytes.Contains(data, []byte("by vipgen-agent")) {
+		i.vipgens(name)
+		return
+	}
+	i.found = true
+	k, list := parseKeepalived(name, data)
+	i.list = append(i.list, list...)
+	if list.Err() == nil {
+		k.claim(&i.evidence)
+	}
+}
+
+func (i *importer) takeHAProxy(name string, data []byte) {
+	i.found = true
+	h, list := parseHAProxy(name, data)
+	i.list = append(i.list, list...)
+	if list.Err() == nil {
+		h.claim(&i.evidence)
+		i.loseHAProxy(h)
+	}
+}
+
+func (i *importer) takeCorefile(name string, data []byte) {
+	i.found = true
+	c, list := parseCorefile(name, data)
+	i.list = append(i.list, list...)
+	if list.Err() == nil {
+		c.claim(&i.evidence)
+		i.loseCorefile(c)
+	}
+}
+
+// takeModeFile reads the file of a migration that was done, or is planned.
+func (i *importer) takeModeFile(name string, data []byte) {
+	doc, list := source.Parse(name, data)
+	i.list = append(i.list, list...)
+	if doc == nil {
+		return
+	}
+	var m struct {
+		Mode v1alpha1.Mode `json:"mode"`
+	}
+	if !i.decode(doc, &m) {
+		return
+	}
+	at := position(doc, "mode")
+	switch m.Mode {
+	case "":
+	case v1alpha1.ModeUnicast, v1alpha1.ModeMulticast:
+		r := byManifest
+		i.mode.add(m.Mode, at, r)
+	default:
+		i.add(problem.Problem{File: name, Line: at.Line, Code: problem.BadValue, Field: "mode", Found: "something else", Expected: "unicast or multicast"})
+	}
+}

@@ -1,0 +1,176 @@
+package importer
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// corefile is what a Corefile, or a node template of one, says.
+type corefile struct {
+	file     string
+	template bool
+	servers  []statement
+	// domain is that of the cluster, "" if it does not say.
+	domain     string
+	domainLine int
+	api        []netip.Addr
+	ingress    []netip.Addr
+	apiLine    int
+	appsLine   int
+	health     int
+	healthLine int
+	// upstreams are those that stand there as addresses.
+	upstreams     []netip.Addr
+	upstreamsLine int
+	records       []claim[v1alpha1.DNSRecord]
+	// foreign are statements that are none of the operator's.
+	foreign []statement
+}
+
+func (c *corefile) at(line int) Place { return Place{c.file, line} }
+
+// parseCorefile reads a Corefile, rendered or a template.
+func parseCorefile(file string, text []byte) (*corefile, problem.List) {
+	c := &corefile{file: file}
+	r := &confReader{file: file}
+	// CoreDNS itself has actions in what its plugin template answers.
+	c.template = strings.Contains(string(text), "{{range") || strings.Contains(string(text), "{{- range") || strings.Contains(string(text), ".DNSUpstreams") || strings.Contains(string(text), ".Cluster")
+	masked, _, err := mask(text)
+	if err == nil {
+		c.servers, err = blocks(masked, "#")
+	}
+	if err != nil {
+		r.refuse(err, "a Corefile")
+		return c, r.list
+	}
+	for _, s := range c.servers {
+		if !s.open || !isRoot(s.word(0)) {
+			c.foreign = append(c.foreign, s)
+			continue
+		}
+		for _, p := range s.body {
+			c.plugin(r, p)
+		}
+	}
+	return c, r.list
+}
+
+// isRoot says whether a server block is for every name.
+func isRoot(zone string) bool { return zone == "." || zone == ".:53" || zone == "dns://.:53" }
+
+func (c *corefile) plugin(r *confReader, s statement) {
+	switch s.word(0) {
+	case "errors", "log", "cache", "reload", "mdns", "bufsize", "loadbalance", "ready":
+	case "health":
+		if len(s.words) > 1 {
+			c.health, c.healthLine = r.port(s.line, "health", s.word(1)), s.line
+		}
+	case "forward":
+		c.forward(s)
+	case "template":
+		c.answer(s)
+	case "hosts":
+		c.hosts(s)
+	default:
+		c.foreign = append(c.foreign, s)
+	}
+}
+
+func (c *corefile) forward(s statement) {
+	if s.word(1) != "." {
+		c.foreign = append(c.foreign, s)
+		return
+	}
+	var list []netip.Addr
+	for _, w := range s.words[2:] {
+		if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(w, "dns://"), ":53")); err == nil {
+			list = append(list, a)
+		}
+	}
+	if len(list) > 0 {
+		c.upstreams, c.upstreamsLine = list, s.line
+	}
+}
+
+var lastWord = regexp.MustCompile(`\S+$`)
+
+// answer reads "template IN A <domain>" whose match is that of the API or of the
+// routers.
+func (c *corefile) answer(s statement) {
+	var match string
+	var found []netip.Addr
+	for _, l := range s.body {
+		switch l.word(0) {
+		case "match":
+			match = strings.Join(l.words[1:], " ")
+		case "answer":
+			if a, err := netip.ParseAddr(lastWord.FindString(strings.Join(l.words[1:], " "))); err == nil {
+				found = append(found, a)
+			}
+		}
+	}
+	domain := strings.TrimSuffix(s.word(3), ".")
+	api, apps := strings.Contains(match, "api"), strings.Contains(match, "apps")
+	switch {
+	case !api && !apps, !holds(domain) && !v1alpha1.ValidName(domain):
+		c.foreign = append(c.foreign, s)
+		return
+	case !holds(domain) && c.domain == "":
+		c.domain, c.domainLine = domain, s.line
+	}
+	switch {
+	case apps:
+		c.ingress, c.appsLine = union(c.ingress, found), s.line
+	default:
+		c.api, c.apiLine = union(c.api, found), s.line
+	}
+}
+
+func union(list, more []netip.Addr) []netip.Addr {
+	for _, a := range more {
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// hosts reads names with their addresses. Which of them are nodes is decided when
+// the domain is known.
+func (c *corefile) hosts(s statement) {
+	for _, l := range s.body {
+		a, err := netip.ParseAddr(l.word(0))
+		if err != nil {
+			continue // fallthrough, ttl and so on
+		}
+		for _, name := range l.words[1:] {
+			if name = strings.TrimSuffix(strings.ToLower(name), "."); v1alpha1.ValidName(name) {
+				c.records = append(c.records, claim[v1alpha1.DNSRecord]{v1alpha1.DNSRecord{Name: name, Addresses: []netip.Addr{a}}, c.at(l.line), byConf})
+			}
+		}
+	}
+}
+
+func (c *corefile) claim(e *evidence) {
+	if c.domain != "" {
+		e.domain.add(c.domain, c.at(c.domainLine), byConf)
+	}
+	if len(c.api) > 0 {
+		e.api.add(c.api, c.at(c.apiLine), byConf)
+	}
+	if len(c.ingress) > 0 {
+		e.ingress.add(c.ingress, c.at(c.appsLine), byConf)
+	}
+	if c.health != 0 {
+		claimed(e.ports, "corednsHealth", c.health, c.at(c.healthLine), byConf)
+	}
+	if c.template && len(c.upstreams) > 0 {
+		e.upstreams.add(c.upstreams, c.at(c.upstreamsLine), byConf)
+	}
+	e.records = append(e.records, c.records...)
+}

@@ -1,0 +1,327 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// loseVRRP lists what the keepalived.conf files have and vipgen renders in another
+// way. roles are the groups that are carried over.
+func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
+	for _, k := range i.confs {
+		for _, g := range k.globals {
+			i.loseGlobal(k, g)
+		}
+		for _, s := range k.scripts {
+			i.loseScript(k, s)
+		}
+		for n := range k.instances {
+			i.loseInstance(k, &k.instances[n], cluster, roles)
+		}
+		for _, b := range k.rest {
+			i.loseBlock(k, b)
+		}
+	}
+}
+
+// globals are the settings that are known, with what vipgen does. Empty is the
+// same.
+var globals = map[string]string{
+	"enable_script_security":   "",
+	"vrrp_version":             "", // settleTiming
+	"router_id":                "", // names the node in keepalived's log
+	"script_user":              "keepalived runs no script: the agent checks, and writes what it finds to track files",
+	"max_auto_priority":        "vrrp_priority -20, which is a nice value",
+	"vrrp_garp_master_refresh": "vrrp_garp_master_refresh 30, so that neighbours forget nothing for longer",
+}
+
+func (i *importer) loseGlobal(k *keepalivedConf, s statement) {
+	instead, known := globals[s.word(0)]
+	switch {
+	case !known:
+		i.lose(k.at(s.line), "global_defs: "+shown(s.word(0)), nothing)
+	case instead != "":
+		i.lose(k.at(s.line), "global_defs: "+setting(s), instead)
+	}
+}
+
+const nothing = "nothing: vipgen's keepalived.conf has no place for it"
+
+// setting gives a statement whose value is a number, or its name alone.
+func setting(s statement) string {
+	if _, err := strconv.ParseFloat(s.word(1), 64); err == nil {
+		return shown(s.word(0)) + " " + s.word(1)
+	}
+	return shown(s.word(0))
+}
+
+// counterpart says what vipgen has in place of one of the operator's scripts.
+type counterpart struct {
+	role  v1alpha1.GroupRole
+	terms []string // ends of the names of terms
+}
+
+var counterparts = map[string]counterpart{
+	"chk_ocp":             {v1alpha1.GroupAPI, []string{"lb-path", "lb-or-api"}},
+	"chk_ocp_lb":          {v1alpha1.GroupAPI, []string{"lb-path"}},
+	"chk_ocp_both":        {v1alpha1.GroupAPI, []string{"lb-or-api"}},
+	"chk_mcs":             {v1alpha1.GroupAPI, []string{"machine-config"}},
+	"chk_ingress":         {v1alpha1.GroupIngress, []string{"-ready", "-away"}},
+	"chk_ingress_ready":   {v1alpha1.GroupIngress, []string{"-ready"}},
+	"chk_default_ingress": {v1alpha1.GroupIngress, []string{"-here"}},
+	"chk_dns":             {v1alpha1.GroupDNS, []string{"dns"}},
+}
+
+// text is what vipgen has, from where it has it.
+func (c counterpart) text() string {
+	group := v1alpha1.Group{Name: strings.ToLower(string(c.role)), Role: c.role}
+	_, terms := keepalived.Terms(&group, v1alpha1.RoleMaster)
+	var out []string
+	for _, t := range terms {
+		if !slices.ContainsFunc(c.terms, func(end string) bool { return strings.HasSuffix(t.Name, end) }) {
+			continue
+		}
+		effect := fmt.Sprintf("+%d", t.Points)
+		if t.Points == 0 {
+			effect = "a veto"
+		}
+		out = append(out, fmt.Sprintf("track file %s: %s while %s", t.Name, effect, t.Meaning))
+	}
+	return strings.Join(out, "; ")
+}
+
+func (i *importer) loseScript(k *keepalivedConf, s statement) {
+	var has []string
+	for _, b := range s.body {
+		switch b.word(0) {
+		case "interval", "weight", "rise", "fall", "timeout":
+			has = append(has, setting(b))
+		case "script":
+		default:
+			has = append(has, shown(b.word(0)))
+		}
+	}
+	what := "vrrp_script " + shown(s.word(1))
+	if len(has) > 0 {
+		what += " (" + strings.Join(has, ", ") + ")"
+	}
+	instead := "nothing: the agent does not check this, and it adds nothing to a priority"
+	if c, known := counterparts[s.word(1)]; known {
+		instead = c.text()
+	}
+	i.lose(k.at(s.line), what, instead)
+}
+
+func (i *importer) loseInstance(k *keepalivedConf, v *vrrpInstance, cluster string, roles []v1alpha1.GroupRole) {
+	if !slices.Contains(roles, v.role) {
+		i.lose(k.at(v.line), "vrrp_instance "+shown(v.word(1))+", with "+count(len(v.vips), "VIP"),
+			"nothing: VIPs of another ingress controller go into spec.ingress of vipgen.yaml, others into a keepalived of your own")
+		return
+	}
+	vips := words[v.role] + " VIP"
+	i.losePriority(k, v, vips)
+	i.losePassword(k, v, cluster, vips)
+	for _, a := range v.vips {
+		if a.bits >= 0 && a.bits < a.addr.BitLen() {
+			i.lose(k.at(a.line), fmt.Sprintf("the %s with the prefix length %d", vips, a.bits),
+				fmt.Sprintf("%d, so that the kernel never takes the VIP as the source of the node's own connections", a.addr.BitLen()))
+		}
+	}
+	for _, t := range v.tracks {
+		if len(t.words) > 1 {
+			i.lose(k.at(t.line), vips+": track_script "+shown(t.word(0))+" with a weight of its own", "the points of the track file")
+		}
+	}
+	for _, s := range v.foreign {
+		i.loseStatement(k, v, s, vips)
+	}
+}
+
+func (i *importer) losePriority(k *keepalivedConf, v *vrrpInstance, vips string) {
+	group := v1alpha1.Group{Role: v.role}
+	own, _ := keepalived.Terms(&group, v1alpha1.RoleMaster)
+	boot, _ := keepalived.Terms(&group, v1alpha1.RoleBootstrap)
+	if v.priority == 0 || v.priority == own || v.role == v1alpha1.GroupAPI && v.priority == boot {
+		return
+	}
+	i.lose(k.at(v.priorityLine), fmt.Sprintf("%s: priority %d", vips, v.priority), fmt.Sprintf("priority %d, and what track files add", own))
+}
+
+// words are what reports call groups.
+var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress", v1alpha1.GroupDNS: "DNS"}
+
+// losePassword compares what goes into an advert: eight bytes (RFC 2338 section
+// 5.3.10). It shows none of them.
+func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
+	at := k.at(cmp.Or(v.passwordLine, v.authLine, v.line))
+	want := cluster + "_" + strings.ToLower(string(v.role)) + "_vip"
+	switch {
+	case v.authType != "" && v.authType != "PASS":
+		i.apart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
+	case v.version(k) == 3:
+		// VRRPv3 has none.
+	case v.authType == "":
+		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
+	case holds(v.password):
+	case first8(v.password) != first8(want):
+		i.apart(at, vips+": a password of its own", "the one that OpenShift derives from the cluster's name")
+	}
+}
+
+func first8(s string) string { return s[:min(8, len(s))] }
+
+// statements of an instance that are known, with what vipgen does.
+var statements = map[string]string{
+	"nopreempt":          "a node of a higher priority takes the VIP; of equals none does",
+	"preempt_delay":      "a node of a higher priority takes the VIP at once",
+	"track_interface":    "keepalived leaves an instance whose interface is down anyway; other interfaces are not watched",
+	"dont_track_primary": "an instance whose interface is down is in state FAULT",
+	"track_file":         "track files of the agent",
+	"track_process":      "nothing: the agent does not look for that process",
+	"use_vmac":           "no virtual MAC address: the holder announces the VIP by gratuitous ARP or neighbour advertisements",
+	"mcast_src_ip":       "the address of the interface",
+	"notify":             "nothing is run: watch the agent's metrics and log",
+	"notify_master":      "nothing is run: watch the agent's metrics and log",
+	"notify_backup":      "nothing is run: watch the agent's metrics and log",
+	"notify_fault":       "nothing is run: watch the agent's metrics and log",
+	"notify_stop":        "nothing is run: watch the agent's metrics and log",
+}
+
+func (i *importer) loseStatement(k *keepalivedConf, v *vrrpInstance, s statement, vips string) {
+	name := s.word(0)
+	switch {
+	case name == "state" && s.word(1) == "BACKUP":
+	case name == "state":
+		i.lose(k.at(s.line), vips+": a state other than BACKUP", "state BACKUP: every node starts as one, and the highest priority wins")
+	default:
+		i.lose(k.at(s.line), vips+": "+setting(s), cmp.Or(statements[name], nothing))
+	}
+}
+
+func (i *importer) loseBlock(k *keepalivedConf, s statement) {
+	instead := nothing
+	if s.word(0) == "vrrp_sync_group" {
+		instead = "one group for the VIPs of each purpose on OpenStack, where both families share a port; elsewhere VIPs move by themselves"
+	}
+	i.lose(k.at(s.line), "block "+shown(s.word(0)), instead)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// usualHAProxy are statements of the operator's own haproxy.cfg, in sections for
+// which vipgen has figures of its own.
+var usualHAProxy = []string{"maxconn", "mode", "log", "log-format", "option", "retries", "timeout", "balance", "stats", "http-check", "default_backend", "bind", "monitor-uri"}
+
+// loseHAProxy lists what a haproxy.cfg has and vipgen renders in another way.
+func (i *importer) loseHAProxy(h *haproxyConf) {
+	behind := ""
+	for _, s := range h.sections {
+		if s.words[0] == "backend" && behind == "" && slices.ContainsFunc(s.lines, func(l statement) bool { return l.word(0) == "server" }) {
+			behind = name(s)
+		}
+	}
+	for _, s := range h.sections {
+		at := h.at(s.line)
+		what := strings.TrimSpace("haproxy.cfg: " + s.words[0] + " " + shownOr(name(s)))
+		switch role := s.role(behind); {
+		case s.words[0] == "global", s.words[0] == "defaults":
+			i.lose(at, what+": "+figures(s, "maxconn", "retries", "timeout"), "vipgen's own (templates/haproxy): no maxconn, retries 3, 500 ms to connect, 24 h of silence, TCP keep-alive")
+		case role == roleStats:
+			i.lose(at, what+", a page of statistics", "none: the agent has metrics, on loopback")
+		case s.words[0] == "backend" && (name(s) == behind || behind == "") || role == roleAPI:
+			i.loseChecks(h, s)
+		case role == roleReady:
+			i.loseURI(h, s)
+		default:
+			i.lose(at, what, "nothing: vipgen's HAProxy is in front of the API servers alone")
+			continue
+		}
+		for _, l := range s.lines {
+			if !slices.Contains(usualHAProxy, l.word(0)) && l.word(0) != "server" {
+				i.lose(h.at(l.line), what+": "+shown(l.word(0)), "nothing: vipgen's haproxy.cfg has no place for it")
+			}
+		}
+	}
+}
+
+func shownOr(name string) string {
+	if name == "" {
+		return ""
+	}
+	return shown(name)
+}
+
+// figures names the statements of a section that have some of the words, with
+// numbers and times.
+func figures(s section, words ...string) string {
+	var out []string
+	for _, l := range s.lines {
+		if slices.Contains(words, l.word(0)) {
+			text := l.word(0)
+			for _, w := range l.words[1:] {
+				if plainName.MatchString(w) {
+					text += " " + w
+				}
+			}
+			out = append(out, text)
+		}
+	}
+	if len(out) == 0 {
+		return "its settings"
+	}
+	return strings.Join(out, ", ")
+}
+
+// loseChecks lists how servers are checked, once.
+func (i *importer) loseChecks(h *haproxyConf, s section) {
+	for _, l := range s.lines {
+		if l.word(0) != "server" && l.word(0) != "default-server" {
+			continue
+		}
+		var has []string
+		for n, w := range l.words {
+			if (w == "inter" || w == "fall" || w == "rise" || w == "weight") && n+1 < len(l.words) && plainName.MatchString(l.words[n+1]) {
+				has = append(has, w+" "+l.words[n+1])
+			}
+		}
+		if len(has) > 0 {
+			i.lose(h.at(l.line), "haproxy.cfg: servers checked with "+strings.Join(has, ", "), "inter 500ms, fall 2, rise 2, and out at once when connections fail (templates/haproxy)")
+		}
+	}
+}
+
+func (i *importer) loseURI(h *haproxyConf, s section) {
+	for _, l := range s.lines {
+		if l.word(0) == "monitor-uri" && l.word(1) != "/haproxy_ready" {
+			i.lose(h.at(l.line), "haproxy.cfg: its health at another path than /haproxy_ready", "/haproxy_ready")
+		}
+	}
+}
+
+// loseCorefile lists what a Corefile has and vipgen renders in another way.
+func (i *importer) loseCorefile(c *corefile) {
+	if !c.template && len(c.upstreams) > 0 {
+		i.lose(c.at(c.upstreamsLine), "Corefile: forward to "+addresses(c.upstreams), "the servers that each node's network brings; spec.dns.upstreams fixes them")
+	}
+	for _, s := range c.foreign {
+		what := "Corefile: " + shown(s.word(0))
+		if s.open && !slices.Contains(plugins, s.word(0)) {
+			what = "Corefile: a zone of its own"
+		}
+		i.lose(c.at(s.line), what, "nothing: names with addresses go into spec.dns.records of vipgen.yaml")
+	}
+}
+
+// plugins are those of CoreDNS with blocks that a root server may have.
+var plugins = []string{"forward", "template", "rewrite", "file", "acl", "log", "cache", "prometheus", "view"}

@@ -1,0 +1,29 @@
+package importer
+
+import "testing"
+
+// Wire is what an instance of a source says on the wire about one VIP.
+type Wire struct {
+	VIP      string
+	ID       int
+	Version  int
+	AdvertMS int
+	Unicast  bool
+	Password string
+}
+
+// OnWire gives the instances of a rendered keepalived.conf, VIP by VIP.
+func OnWire(t testing.TB, file string, text []byte) []Wire {
+	t.Helper()
+	k, list := parseKeepalived(file, text)
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var out []Wire
+	for _, i := range k.instances {
+		for _, v := range i.vips {
+			out = append(out, Wire{v.addr.String(), i.id, i.version(k), i.advertMS, i.unicast, first8(i.password)})
+		}
+	}
+	return out
+}

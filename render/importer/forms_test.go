@@ -1,0 +1,274 @@
+package importer_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/importer"
+)
+
+// machineConfig is one as `oc get -o json` gives it, with files by their paths on
+// the node: some as data URLs, some in base64, some compressed.
+func machineConfig(t testing.TB, name, role string, files map[string][]byte) map[string]any {
+	t.Helper()
+	var paths []string
+	for p := range files {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	var list []any
+	for n, p := range paths {
+		contents := map[string]any{}
+		switch n % 3 {
+		case 0:
+			contents["source"] = "data:," + url.PathEscape(string(files[p]))
+		case 1:
+			contents["source"] = "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(files[p])
+		case 2:
+			var b bytes.Buffer
+			w := gzip.NewWriter(&b)
+			if _, err := w.Write(files[p]); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			contents["compression"], contents["source"] = "gzip", "data:;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
+		}
+		list = append(list, map[string]any{"path": p, "mode": 420, "overwrite": true, "contents": contents})
+	}
+	meta := map[string]any{"name": name}
+	if role != "" {
+		meta["labels"] = map[string]any{"machineconfiguration.openshift.io/role": role}
+	}
+	return map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "metadata": meta,
+		"spec": map[string]any{"config": map[string]any{
+			"ignition": map[string]any{"version": "3.2.0"},
+			"passwd":   map[string]any{"users": []any{map[string]any{"name": "core", "sshAuthorizedKeys": []any{secret}}}},
+			"storage":  map[string]any{"files": list}}}}
+}
+
+func jsonList(t testing.TB, items ...any) []byte {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// nodeFiles are the files of a node of a case, by their paths there.
+func nodeFiles(t testing.TB, files []render.File, node string) (inside map[string][]byte, rest []render.File) {
+	t.Helper()
+	inside = map[string][]byte{}
+	for _, f := range files {
+		if _, p, ok := strings.Cut(f.Name, "/"+node+"/"); ok {
+			inside["/"+p] = f.Data
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	if len(inside) == 0 {
+		t.Fatal("no files of ", node)
+	}
+	return inside, rest
+}
+
+// TestMachineConfigs: the same files in exported MachineConfigs give the same
+// input, of whatever the operator made of them, and where an older config, or an
+// older rendered one, has something else.
+func TestMachineConfigs(t *testing.T) {
+	for _, tt := range []struct{ name, node string }{{"baremetal", "master-0"}, {"multicast", "00-master"}, {"arbiter", "arbiter-0"}} {
+		want := importCase(t, tt.name)
+		inside, rest := nodeFiles(t, sourceFiles(t, tt.name), tt.node)
+		stale := map[string][]byte{"/etc/keepalived/keepalived.conf": []byte("vrrp_instance old_API {\n")}
+		current := "rendered-master-00000000000000000000000000000001"
+		pool := map[string]any{"kind": "MachineConfigPool", "metadata": map[string]any{"name": "master"}, "status": map[string]any{"configuration": map[string]any{"name": current}}}
+		sources := map[string][]byte{
+			"plain":           jsonList(t, machineConfig(t, "00-master", "master", inside), machineConfig(t, "99-master-ssh", "master", nil)),
+			"made by it":      jsonList(t, machineConfig(t, current, "", inside)),
+			"last name wins":  jsonList(t, machineConfig(t, "98-fixed", "master", inside), machineConfig(t, "00-master", "master", without(stale, inside))),
+			"older ones made": jsonList(t, pool, machineConfig(t, "rendered-master-0000000000000000000000000000ffff", "", stale), machineConfig(t, current, "", inside), machineConfig(t, "00-master", "master", stale)),
+		}
+		for what, data := range sources {
+			t.Run(tt.name+" "+what, func(t *testing.T) {
+				got, list := importer.Read(append(slices.Clone(rest), render.File{Name: "live.json", Data: data}), importer.Given{})
+				if got == nil {
+					t.Fatal(list.Error())
+				}
+				if diff := cmp.Diff(string(want.InstallConfig)+string(want.VIPConfig), string(got.InstallConfig)+string(got.VIPConfig)); diff != "" {
+					t.Errorf("other input:\n%s", diff)
+				}
+				var text []string
+				for _, l := range got.Lost {
+					text = append(text, l.What)
+				}
+				for _, l := range want.Lost {
+					if !slices.Contains(text, l.What) {
+						t.Errorf("not listed: %s", l.What)
+					}
+				}
+			})
+		}
+	}
+}
+
+// without leaves out of files those that others do not have.
+func without(files, others map[string][]byte) map[string][]byte {
+	out := map[string][]byte{}
+	for p, data := range files {
+		if _, there := others[p]; there {
+			out[p] = data
+		}
+	}
+	return out
+}
+
+// TestPlaceInMachineConfig: a line counts in the decoded file, and the name says
+// which one it is.
+func TestPlaceInMachineConfig(t *testing.T) {
+	inside, rest := nodeFiles(t, sourceFiles(t, "baremetal"), "master-0")
+	got, list := importer.Read(append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
+	if got == nil {
+		t.Fatal(list.Error())
+	}
+	want := importer.Place{File: "live.json#00-master:/etc/keepalived/keepalived.conf", Line: 42}
+	if !slices.ContainsFunc(got.Lost, func(l importer.Loss) bool {
+		return strings.Contains(l.What, "chk_router") && slices.Contains(l.Places, want)
+	}) {
+		t.Errorf("no loss at %+v in %+v", want, got.Lost)
+	}
+}
+
+// TestOrderOfFiles: the order in which files are given changes nothing.
+func TestOrderOfFiles(t *testing.T) {
+	for _, name := range caseNames() {
+		files := sourceFiles(t, name)
+		slices.Reverse(files)
+		got, list := importer.Read(files, importer.Given{})
+		if got == nil {
+			t.Fatal(list.Error())
+		}
+		if diff := cmp.Diff(importCase(t, name), got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// TestGiven: what the command line says fills in what nothing else does, and wins.
+func TestGiven(t *testing.T) {
+	var files []render.File
+	for _, f := range sourceFiles(t, "baremetal") {
+		if filepath.Base(f.Name) == "keepalived.conf" {
+			files = append(files, f)
+		}
+	}
+	given := importer.Given{ClusterName: "demo", BaseDomain: "example.org", Mode: "unicast"}
+	given.MachineNetworks = append(given.MachineNetworks, prefix("192.0.2.0/25"))
+	r, list := importer.Read(files, given)
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	for _, want := range []string{"baseDomain: example.org\n", "- cidr: 192.0.2.0/25\n", "platform:\n  none: {}\n"} {
+		if !strings.Contains(string(r.InstallConfig), want) {
+			t.Errorf("no %q in\n%s", want, r.InstallConfig)
+		}
+	}
+	c := load(t, r)
+	if got := c.Config.Spec.Groups[0]; got.VirtualRouterID != 97 || got.VIPs[0].String() != "192.0.2.5" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestExternal: VIPs that somebody else holds stay there.
+func TestExternal(t *testing.T) {
+	data := []byte(`apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata: {name: cluster}
+status:
+  apiServerInternalURI: https://api-int.demo.example.com:6443
+  infrastructureName: demo-x7k2p
+  platformStatus:
+    type: Nutanix
+    nutanix:
+      apiServerInternalIPs: [192.0.2.5]
+      ingressIPs: [192.0.2.5]
+      loadBalancer: {type: UserManaged}
+`)
+	r, list := importer.Read([]render.File{{Name: "i.yaml", Data: data}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 {
+		t.Errorf("%+v", c.Config.Spec)
+	}
+}
+
+// TestFencing: two nodes with fencing render without its credentials.
+func TestFencing(t *testing.T) {
+	files := sourceFiles(t, "baremetal")
+	for n := range files {
+		files[n].Data = bytes.Replace(files[n].Data, []byte("controlPlaneTopology: HighlyAvailable\n"), []byte("controlPlaneTopology: DualReplica\n"), 1)
+	}
+	r, list := importer.Read(files, importer.Given{})
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	if c := load(t, r); c.Config.Spec.Topology != "DualReplica" || !strings.Contains(string(r.InstallConfig), "\n  fencing: {}\n") {
+		t.Errorf("%s\n%s", c.Config.Spec.Topology, r.InstallConfig)
+	}
+}
+
+// TestTiming: what is not classic is custom, or fast, from the first packet on.
+func TestTiming(t *testing.T) {
+	tests := []struct{ old, new, want string }{
+		{"advert_int 1\n", "advert_int 2\n", "advertInterval: 2s\n    interoperable: false\n    profile: custom\n    version: 2\n"},
+		{"advert_int 1\n", "version 3\nadvert_int 0.5\n", "advertInterval: 500ms\n    interoperable: false\n    profile: custom\n    version: 3\n"},
+		{"advert_int 1\n", "version 3\nadvert_int 0.04\n", "interoperable: false\n    profile: fast\n"},
+		{"advert_int 1\n", "", "vrrp:\n    profile: classic\n"},
+		{"virtual_router_id 217", "virtual_router_id 77", "interoperable: false\n    profile: classic\n    virtualRouterIDs:\n      api: 77\n"},
+	}
+	for _, tt := range tests {
+		r, list := importer.Read(changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
+		if r == nil {
+			t.Fatal(list.Error())
+		}
+		if !strings.Contains(string(r.VIPConfig), tt.want) {
+			t.Errorf("%q: no %q in\n%s", tt.new, tt.want, r.VIPConfig)
+		}
+		if c := load(t, r); c.Config.Spec.VRRP.Start != nil {
+			t.Errorf("%q: starts with %+v", tt.new, c.Config.Spec.VRRP.Start)
+		}
+	}
+}
+
+// TestApart: what keeps nodes from hearing each other is marked.
+func TestApart(t *testing.T) {
+	const file = "master-0/etc/keepalived/keepalived.conf"
+	tests := []struct{ old, new, want string }{
+		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: a password of its own"},
+		{"auth_type PASS", "auth_type AH", "API VIP: authentication of another type than PASS"},
+		{"    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n", "", "API VIP: no authentication"},
+		{"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n", "the API VIPs: 192.0.2.17 besides, which the cluster does not know"},
+		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advert every 3000 ms"},
+	}
+	for _, tt := range tests {
+		r, list := importer.Read(changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})
+		if r == nil {
+			t.Fatal(list.Error())
+		}
+		if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart && l.What == tt.want }) {
+			t.Errorf("no %q in %+v", tt.want, r.Lost)
+		}
+	}
+}

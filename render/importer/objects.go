@@ -1,0 +1,292 @@
+package importer
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// The types in this file name the fields that are read of objects. What is not
+// here, such as pull secrets and certificates, is never decoded.
+
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+type controllerConfig struct {
+	Spec struct {
+		Infra        infrastructure    `json:"infra"`
+		DNS          dnsConfig         `json:"dns"`
+		Images       map[string]string `json:"images"`
+		ReleaseImage string            `json:"releaseImage"`
+		// Of the first releases.
+		EtcdDiscoveryDomain string `json:"etcdDiscoveryDomain"`
+		Platform            string `json:"platform"`
+	} `json:"spec"`
+}
+
+type dnsConfig struct {
+	Spec struct {
+		BaseDomain string `json:"baseDomain"`
+	} `json:"spec"`
+}
+
+type infrastructure struct {
+	Status struct {
+		InfrastructureName   string         `json:"infrastructureName"`
+		APIServerInternalURI string         `json:"apiServerInternalURI"`
+		EtcdDiscoveryDomain  string         `json:"etcdDiscoveryDomain"`
+		ControlPlaneTopology string         `json:"controlPlaneTopology"`
+		Platform             string         `json:"platform"`
+		PlatformStatus       platformStatus `json:"platformStatus"`
+	} `json:"status"`
+}
+
+type platformStatus struct {
+	Type      string       `json:"type"`
+	BareMetal *platformVIP `json:"baremetal"`
+	VSphere   *platformVIP `json:"vsphere"`
+	OpenStack *platformVIP `json:"openstack"`
+	Ovirt     *platformVIP `json:"ovirt"`
+	Nutanix   *platformVIP `json:"nutanix"`
+}
+
+type platformVIP struct {
+	APIServerInternalIPs []netip.Addr `json:"apiServerInternalIPs"`
+	IngressIPs           []netip.Addr `json:"ingressIPs"`
+	// Before 4.12, and kept since for who reads them.
+	APIServerInternalIP netip.Addr `json:"apiServerInternalIP"`
+	IngressIP           netip.Addr `json:"ingressIP"`
+	NodeDNSIP           netip.Addr `json:"nodeDNSIP"`
+	LoadBalancer        struct {
+		Type string `json:"type"`
+	} `json:"loadBalancer"`
+	MachineNetworks []netip.Prefix `json:"machineNetworks"`
+}
+
+type networkConfig struct {
+	Status struct {
+		NetworkType    string `json:"networkType"`
+		ClusterNetwork []struct {
+			CIDR netip.Prefix `json:"cidr"`
+		} `json:"clusterNetwork"`
+		ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
+	} `json:"status"`
+}
+
+type clusterVersion struct {
+	Status struct {
+		Desired struct {
+			Version string `json:"version"`
+		} `json:"desired"`
+	} `json:"status"`
+}
+
+type nodeObject struct {
+	Metadata struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+		// Of annotations, those of OVN-Kubernetes alone.
+		Annotations struct {
+			HostCIDRs string `json:"k8s.ovn.org/host-cidrs"`
+		} `json:"annotations"`
+	} `json:"metadata"`
+}
+
+type configPool struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Status struct {
+		Configuration struct {
+			Name string `json:"name"`
+		} `json:"configuration"`
+		MachineCount *int `json:"machineCount"`
+	} `json:"status"`
+}
+
+type configMap struct {
+	Data struct {
+		InstallConfig string `json:"install-config"`
+	} `json:"data"`
+}
+
+// kinds are the objects that are read, with what reads each.
+var kinds = map[string]func(*importer, *source.Document, header){
+	"ControllerConfig": (*importer).takeControllerConfig,
+	"Infrastructure":   (*importer).takeInfrastructure,
+	"DNS":              (*importer).takeDNS,
+	"Network":          (*importer).takeNetwork,
+	"ClusterVersion":   (*importer).takeClusterVersion,
+	"Node":             (*importer).takeNode,
+	"ConfigMap":        (*importer).takeConfigMap,
+}
+
+// decode fills an object and says whether it could.
+func (i *importer) decode(doc *source.Document, into any) bool {
+	list := doc.Decode(into)
+	i.list = append(i.list, list.Errors()...)
+	return list.Err() == nil
+}
+
+func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
+	var c controllerConfig
+	if !i.decode(doc, &c) {
+		return
+	}
+	i.found = true
+	i.infrastructure(doc, "spec.infra.", &c.Spec.Infra)
+	i.clusterDomain(doc, "spec.dns.spec.baseDomain", c.Spec.DNS.Spec.BaseDomain)
+	i.clusterDomain(doc, "spec.etcdDiscoveryDomain", c.Spec.EtcdDiscoveryDomain)
+	i.platformName(doc, "spec.platform", c.Spec.Platform)
+	for _, name := range daemons {
+		for _, key := range []string{name + "Image", name} {
+			if image := c.Spec.Images[key]; image != "" {
+				i.image(name, image, position(doc, "spec.images."+key), byState)
+				break
+			}
+		}
+	}
+	if m := regexp.MustCompile(`:(4\.[0-9]+)\.[0-9A-Za-z.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
+		i.version.add(m[1], position(doc, "spec.releaseImage"), byManifest)
+	}
+}
+
+func (i *importer) takeInfrastructure(doc *source.Document, h header) {
+	var f infrastructure
+	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &f) {
+		return
+	}
+	i.found = true
+	i.infrastructure(doc, "", &f)
+}
+
+// infrastructure reads an Infrastructure, which stands at a field of the document.
+func (i *importer) infrastructure(doc *source.Document, at string, f *infrastructure) {
+	s := &f.Status
+	status := at + "status."
+	i.clusterDomain(doc, status+"etcdDiscoveryDomain", s.EtcdDiscoveryDomain)
+	if u, err := url.Parse(s.APIServerInternalURI); err == nil && s.APIServerInternalURI != "" {
+		if domain, ok := strings.CutPrefix(u.Hostname(), "api-int."); ok {
+			i.clusterDomain(doc, status+"apiServerInternalURI", domain)
+		}
+		if port, err := strconv.Atoi(u.Port()); err == nil && port > 0 && port < 65536 {
+			claimed(i.ports, "api", port, position(doc, status+"apiServerInternalURI"), byState)
+		}
+	}
+	if v1alpha1.ValidName(s.InfrastructureName) {
+		i.infraName.add(s.InfrastructureName, position(doc, status+"infrastructureName"), byState)
+	}
+	if s.ControlPlaneTopology != "" {
+		i.topology.add(s.ControlPlaneTopology, position(doc, status+"controlPlaneTopology"), byState)
+	}
+	p := &s.PlatformStatus
+	if p.Type != "" {
+		i.platformName(doc, status+"platformStatus.type", p.Type)
+	} else {
+		i.platformName(doc, status+"platform", s.Platform)
+	}
+	for _, v := range []struct {
+		name string
+		*platformVIP
+	}{{"baremetal", p.BareMetal}, {"vsphere", p.VSphere}, {"openstack", p.OpenStack}, {"ovirt", p.Ovirt}, {"nutanix", p.Nutanix}} {
+		if v.platformVIP != nil {
+			i.platformVIPs(doc, status+"platformStatus."+v.name+".", v.platformVIP)
+		}
+	}
+}
+
+func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP) {
+	one := func(c *claims[[]netip.Addr], list []netip.Addr, many string, single netip.Addr, field string) {
+		switch {
+		case len(list) > 0:
+			c.add(list, position(doc, at+many), byState)
+			if single.IsValid() && !slices.Contains(list, single) {
+				i.contradiction(field, single.String(), position(doc, at+field), addresses(list), position(doc, at+many), "")
+			}
+		case single.IsValid():
+			c.add([]netip.Addr{single}, position(doc, at+field), byState)
+		}
+	}
+	one(&i.api, p.APIServerInternalIPs, "apiServerInternalIPs", p.APIServerInternalIP, "apiServerInternalIP")
+	one(&i.ingress, p.IngressIPs, "ingressIPs", p.IngressIP, "ingressIP")
+	one(&i.dns, nil, "", p.NodeDNSIP, "nodeDNSIP")
+	if t := p.LoadBalancer.Type; t != "" {
+		i.external.add(t == "UserManaged", position(doc, at+"loadBalancer.type"), byState)
+	}
+	if len(p.MachineNetworks) > 0 {
+		i.machineNetworks.add(p.MachineNetworks, position(doc, at+"machineNetworks"), byState)
+	}
+}
+
+// clusterDomain notes "<name>.<base domain>".
+func (i *importer) clusterDomain(doc *source.Document, field, domain string) {
+	domain = strings.TrimSuffix(domain, ".")
+	if domain == "" {
+		return
+	}
+	at := position(doc, field)
+	if !v1alpha1.ValidName(domain) || !strings.Contains(domain, ".") {
+		i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadName, Field: field, Found: problem.Quote(domain), Expected: "<cluster name>.<base domain>"})
+		return
+	}
+	i.domain.add(domain, at, byState)
+}
+
+// platformName notes the platform, as the install-config spells it.
+func (i *importer) platformName(doc *source.Document, field, name string) {
+	if name != "" {
+		i.platform.add(strings.ToLower(name), position(doc, field), byState)
+	}
+}
+
+func (i *importer) takeDNS(doc *source.Document, h header) {
+	var d dnsConfig
+	if strings.HasPrefix(h.APIVersion, "config.openshift.io/") && i.decode(doc, &d) && d.Spec.BaseDomain != "" {
+		i.found = true
+		i.clusterDomain(doc, "spec.baseDomain", d.Spec.BaseDomain)
+	}
+}
+
+func (i *importer) takeNetwork(doc *source.Document, h header) {
+	var n networkConfig
+	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &n) {
+		return
+	}
+	s := &n.Status
+	if s.NetworkType != "" {
+		i.networkType.add(s.NetworkType, position(doc, "status.networkType"), byState)
+	}
+	var cluster []netip.Prefix
+	for _, c := range s.ClusterNetwork {
+		cluster = append(cluster, c.CIDR)
+	}
+	if len(cluster) > 0 {
+		i.clusterNetworks.add(cluster, position(doc, "status.clusterNetwork"), byState)
+	}
+	if len(s.ServiceNetwork) > 0 {
+		i.serviceNetworks.add(s.ServiceNetwork, position(doc, "status.serviceNetwork"), byState)
+	}
+}
+
+func (i *importer) takeClusterVersion(doc *source.Document, h header) {
+	var v clusterVersion
+	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &v) {
+		return
+	}
+	if m := regexp.MustCompile(`^(4\.[0-9]+)\.`).FindStringSubmatch(v.Status.Desired.Version); m != nil {
+		i.version.add(m[1], position(doc, "status.desired.version"), byState)
+	}
+}

@@ -1,0 +1,162 @@
+package importer
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// configDoc is a MachineConfig or Ignition config with the file that it is in.
+type configDoc struct {
+	ignition.Document
+	file string
+}
+
+// madeOf is the name that the operator gives to what it makes of a pool's configs,
+// on which it puts no label.
+var madeOf = regexp.MustCompile(`^rendered-(.+)-[0-9a-f]{8,64}$`)
+
+func (d configDoc) pool() string {
+	if m := madeOf.FindStringSubmatch(d.Name); m != nil {
+		return m[1]
+	}
+	return d.Role
+}
+
+// machineConfigs are those of all pools.
+type machineConfigs struct {
+	docs []configDoc
+	// current is what the operator made of a pool's, by the name of the pool.
+	current map[string]string
+}
+
+func (i *importer) takePool(m *machineConfigs, doc *source.Document) {
+	var p configPool
+	if !i.decode(doc, &p) || p.Metadata.Name == "" {
+		return
+	}
+	name := p.Metadata.Name
+	if m.current == nil {
+		m.current = map[string]string{}
+	}
+	m.current[name] = p.Status.Configuration.Name
+	at := position(doc, "status.machineCount")
+	var counts *claims[int]
+	switch name {
+	case v1alpha1.RoleMaster:
+		counts = &i.masters
+	case v1alpha1.RoleArbiter:
+		counts = &i.arbiters
+	case v1alpha1.RoleWorker:
+		counts = &i.workers
+	default:
+		if v1alpha1.ValidLabel(name) {
+			i.pools.add(name, position(doc, "metadata.name"), byState)
+		}
+	}
+	if counts != nil && p.Status.MachineCount != nil {
+		counts.add(*p.Status.MachineCount, at, byState)
+	}
+}
+
+// files are what nodes get of them, of each pool: where it is known what the
+// operator made of them, that; else all of them, of a path the one whose config
+// sorts last.
+func (m *machineConfigs) files(i *importer) []render.File {
+	var out []render.File
+	var roles []string
+	for _, d := range m.docs {
+		roles = append(roles, d.pool())
+	}
+	slices.Sort(roles)
+	for _, role := range slices.Compact(roles) {
+		out = append(out, m.pool(i, role)...)
+	}
+	return out
+}
+
+func (m *machineConfigs) pool(i *importer, role string) []render.File {
+	var plain, made []configDoc
+	for _, d := range m.docs {
+		switch {
+		case d.pool() != role:
+		case madeOf.MatchString(d.Name):
+			made = append(made, d)
+		default:
+			plain = append(plain, d)
+		}
+	}
+	for _, d := range made {
+		if d.Name == m.current[role] {
+			return m.relevant(i, []configDoc{d})
+		}
+	}
+	if len(plain) > 0 {
+		return m.relevant(i, plain)
+	}
+	var first []render.File
+	for n, d := range made {
+		files := m.relevant(i, []configDoc{d})
+		if n > 0 && !sameContents(first, files) {
+			i.add(problem.Problem{File: d.file, Code: problem.ConflictingFields, Field: "MachineConfig " + shown(d.Name),
+				Found: "other contents than in " + shown(made[0].Name), Expected: "one rendered MachineConfig of the pool " + shown(role),
+				Hint: "add the MachineConfigPools (oc get machineconfigpool -o yaml), which say which one is in use"})
+		}
+		if n == 0 {
+			first = files
+		}
+	}
+	return first
+}
+
+// relevant are the files that are read, merged in the order of the names of
+// configs.
+func (m *machineConfigs) relevant(i *importer, docs []configDoc) []render.File {
+	slices.SortStableFunc(docs, func(a, b configDoc) int { return strings.Compare(a.Name, b.Name) })
+	byPath := map[string]render.File{}
+	for _, d := range docs {
+		for _, f := range d.Files {
+			if !nodePath(f.Path) || f.Append {
+				continue
+			}
+			name := d.file + "#" + shown(d.Name) + ":" + f.Path
+			if f.Problem != "" {
+				i.add(problem.Problem{File: name, Code: problem.Syntax, Found: "contents that cannot be decoded", Expected: "a data URL, compressed with gzip or not"})
+				continue
+			}
+			byPath[f.Path] = render.File{Name: name, Data: f.Contents}
+		}
+	}
+	var out []render.File
+	for _, f := range byPath {
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// nodePath says whether a file on a node is read.
+func nodePath(p string) bool {
+	_, base := splitPath(p)
+	return texts[base] != nil || manifest(p) || p == v1alpha1.ClusterConfigPath
+}
+
+func splitPath(p string) (dir, base string) {
+	n := strings.LastIndexByte(p, '/')
+	return p[:n+1], p[n+1:]
+}
+
+func sameContents(a, b []render.File) bool {
+	return slices.EqualFunc(a, b, func(x, y render.File) bool {
+		_, p, _ := strings.Cut(x.Name, ":")
+		_, q, _ := strings.Cut(y.Name, ":")
+		return p == q && bytes.Equal(x.Data, y.Data)
+	})
+}

@@ -1,0 +1,286 @@
+package importer
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// platforms are those that vipgen renders for.
+var platforms = []string{"baremetal", "vsphere", "openstack", "ovirt", "nutanix", "none", "external"}
+
+// settle decides what the evidence comes to, writes it down, and makes sure that
+// vipgen reads and resolves what it wrote.
+func (i *importer) settle() *Result {
+	var ic installFile
+	var vc v1alpha1.VIPConfig
+	ic.APIVersion = "v1"
+	vc.APIVersion, vc.Kind = v1alpha1.APIVersion, v1alpha1.KindVIPConfig
+	i.settleNames(&ic)
+	platform := i.settlePlatform()
+	i.settleVIPs(&ic, &vc, platform)
+	i.settleNetworks(&ic)
+	i.settlePools(&ic, &vc)
+	i.settleImages(&vc)
+	i.routerHealth()
+	i.settlePorts(&vc)
+	if vc.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerExternal {
+		i.settleVRRP(&ic, &vc)
+	}
+	i.settleDNS(&ic, &vc)
+	i.settleVersion(&vc)
+	if i.list.Err() != nil {
+		return nil
+	}
+	i.result.Domain = ic.Metadata.Name + "." + ic.BaseDomain
+	i.result.InstallConfig, i.result.VIPConfig = ic.text(), vipConfigText(&vc)
+	i.proveReadable()
+	i.order()
+	return &i.result
+}
+
+// settleNames finds the cluster's name and base domain. Names may have several
+// labels, so the domain alone does not say where the name ends.
+func (i *importer) settleNames(ic *installFile) {
+	if i.given.ClusterName != "" {
+		i.name.add(i.given.ClusterName, Place{}, byUser)
+	}
+	domain, known := agreed(i, "the cluster's domain", i.domain, "leave out what is of another cluster")
+	if given := i.given.BaseDomain; given != "" {
+		ic.BaseDomain = given
+		if name, ok := strings.CutSuffix(domain.value, "."+given); ok {
+			i.name.add(name, domain.at, byUser)
+		}
+	}
+	if known {
+		i.guessName(domain)
+	}
+	name, ok := agreed(i, "the cluster's name", i.name, "leave out what is of another cluster, or give --cluster-name")
+	switch {
+	case !ok && !known:
+		i.add(problem.Problem{Code: problem.MissingField, Field: "metadata.name", Found: "no name of the cluster",
+			Expected: "a rendered keepalived.conf, or the ControllerConfig or Infrastructure", Hint: "or give --cluster-name and --base-domain"})
+		return
+	case !ok:
+		return // guessName always finds one
+	case ic.BaseDomain == "" && !known:
+		i.add(problem.Problem{Code: problem.MissingField, Field: "baseDomain", Found: "no domain of the cluster",
+			Expected: "a Corefile, or the ControllerConfig or Infrastructure", Hint: "or give --base-domain"})
+		return
+	case ic.BaseDomain == "":
+		base, within := strings.CutPrefix(domain.value, name.value+".")
+		if !within {
+			i.add(problem.Problem{File: name.at.File, Line: name.at.Line, Code: problem.ConflictingFields, Field: "metadata.name", Found: problem.Quote(name.value),
+				Expected: fmt.Sprintf("the beginning of %q, as in %s", domain.value, whereOf(domain.at)), Hint: "leave out what is of another cluster, or give --cluster-name"})
+			return
+		}
+		ic.BaseDomain = base
+	}
+	ic.Metadata.Name = name.value
+	i.carry("cluster name", name.value, name.at)
+	i.carry("base domain", ic.BaseDomain, domain.at)
+}
+
+// infraSuffix is what the installer appends to the name.
+var infraSuffix = regexp.MustCompile(`-[a-z0-9]{5}$`)
+
+// infraBase is what the installer makes of a cluster's name (its generateInfraID):
+// other signs than letters, digits and hyphens become hyphens, and of 27 characters
+// six are for the suffix.
+func infraBase(name string) string {
+	name = otherSigns.ReplaceAllString(name, "-")
+	return strings.TrimRight(name[:min(len(name), 21)], "-")
+}
+
+var otherSigns = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// guessName derives a name where nothing says it: from the infrastructure's name,
+// which begins with the cluster's and may be cut, else the domain's first label.
+func (i *importer) guessName(domain claim[string]) {
+	if len(i.name) > 0 {
+		return
+	}
+	if infra, ok := i.infraName.best(); ok {
+		base := infraSuffix.ReplaceAllString(infra.value, "")
+		for n, c := range domain.value {
+			if c == '.' && infraBase(domain.value[:n]) == base {
+				i.name.add(domain.value[:n], infra.at, byName)
+				return
+			}
+		}
+	}
+	name, _, _ := strings.Cut(domain.value, ".")
+	i.name.add(name, domain.at, byName)
+	i.assume("cluster name", name, "the first label of "+domain.value+"; --cluster-name gives another. Virtual router IDs and passwords depend on it")
+}
+
+func (i *importer) settlePlatform() string {
+	p, ok := agreed(i, "the platform", i.platform, "leave out what is of another cluster")
+	switch {
+	case !ok && len(i.api) > 0:
+		i.assume("platform", "none", "nothing says which one it is; the VIPs stand in vipgen.yaml")
+		return "none"
+	case !ok:
+		return "none"
+	case !slices.Contains(platforms, p.value):
+		i.add(problem.Problem{File: p.at.File, Line: p.at.Line, Code: problem.CloudPlatform, Field: "platform", Found: problem.Quote(p.value),
+			Expected: strings.Join(platforms, ", "), Hint: "the others bring their own load balancer and need nothing from vipgen"})
+		return "none"
+	}
+	i.carry("platform", p.value, p.at)
+	return p.value
+}
+
+func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform string) {
+	api, _ := i.agreedVIPs("the API VIPs", i.api)
+	ingress, _ := i.agreedVIPs("the ingress VIPs", i.ingress)
+	if len(api.value) == 0 || len(ingress.value) == 0 {
+		i.add(problem.Problem{Code: problem.NoVIPs, Found: "no API VIP, or no ingress VIP", Expected: "both, in the ControllerConfig or Infrastructure, a rendered keepalived.conf, or a manifest of the pods",
+			Hint: "a cluster that carries no VIPs itself needs nothing from vipgen"})
+		return
+	}
+	i.carry("API VIPs", addresses(api.value), api.at)
+	i.carry("ingress VIPs", addresses(ingress.value), ingress.at)
+	p := platformFile{APIVIPs: api.value, IngressVIPs: ingress.value}
+	p.DNSVIP = i.dnsVIP()
+	external := i.settleLoadBalancer()
+	if external {
+		vc.Spec.LoadBalancer.Type = v1alpha1.LoadBalancerExternal
+		p.LoadBalancer = &loadBalancerFile{"UserManaged"}
+	}
+	if platform == "none" || platform == "external" {
+		vc.Spec.APIVIPs, vc.Spec.IngressVIPs = api.value, ingress.value
+		p = platformFile{}
+	}
+	ic.setPlatform(platform, p)
+}
+
+// dnsVIP is that of clusters of the first releases. Later ones name an address
+// that nobody holds, so an instance has to.
+func (i *importer) dnsVIP() *netip.Addr {
+	state, claimed := i.agreedVIPs("the DNS VIP", i.dns)
+	held := slices.ContainsFunc(i.confs, func(k *keepalivedConf) bool {
+		return slices.ContainsFunc(k.instances, func(v vrrpInstance) bool { return v.role == v1alpha1.GroupDNS })
+	})
+	switch {
+	case held && claimed:
+		i.carry("DNS VIP", state.value[0].String(), state.at)
+		return &state.value[0]
+	case held:
+		i.add(problem.Problem{Code: problem.NoVIPs, Field: "dnsVIP", Found: "a VRRP instance of a DNS VIP, and no address of it", Expected: "a rendered keepalived.conf, or the ControllerConfig or Infrastructure"})
+	case claimed:
+		i.lose(state.at, "a DNS address, "+addresses(state.value)+", for which there is no VRRP instance", "nothing: every node answers for itself. If a node does hold it, give its keepalived.conf")
+	}
+	return nil
+}
+
+// settleLoadBalancer says whether somebody else holds the VIPs. Where keepalived
+// runs all the same, the nodes do.
+func (i *importer) settleLoadBalancer() bool {
+	off := i.keepalivedPod && !i.keepalivedRuns
+	lb, said := agreed(i, "the load balancer", i.external, "")
+	switch {
+	case said && lb.value && i.keepalivedPod && i.keepalivedRuns:
+		i.assume("load balancer", "in the cluster", "the cluster says UserManaged ("+whereOf(lb.at)+"), but a keepalived pod runs")
+		return false
+	case said && lb.value:
+		i.carry("load balancer", "UserManaged: outside of the cluster", lb.at)
+		return true
+	case off:
+		i.assume("load balancer", "outside of the cluster", "the manifest of keepalived is switched off")
+		return true
+	}
+	return false
+}
+
+// settleNetworks finds the machine networks: those that hold the VIPs, if nobody
+// says.
+func (i *importer) settleNetworks(ic *installFile) {
+	if len(i.given.MachineNetworks) > 0 {
+		i.machineNetworks.add(i.given.MachineNetworks, Place{}, byUser)
+	}
+	if best, ok := i.machineNetworks.best(); ok {
+		i.carry("machine networks", addresses(best.value), best.at)
+		ic.Networking.Machine = cidrs(best.value)
+	} else {
+		i.guessNetworks(ic)
+	}
+	if t, ok := i.networkType.best(); ok {
+		ic.Networking.NetworkType = t.value
+		i.carry("network type", t.value, t.at)
+	}
+	if c, ok := i.clusterNetworks.best(); ok {
+		ic.Networking.Cluster = cidrs(c.value)
+		i.carry("cluster networks", addresses(c.value), c.at)
+	}
+	if s, ok := i.serviceNetworks.best(); ok {
+		ic.Networking.Service = s.value
+		i.carry("service networks", addresses(s.value), s.at)
+	}
+}
+
+func (i *importer) guessNetworks(ic *installFile) {
+	api, ok := i.agreedQuietly(i.api)
+	if !ok {
+		return
+	}
+	for _, vip := range api {
+		var at claim[netip.Prefix]
+		found := false
+		for _, c := range slices.Concat(i.vipNetworks.sorted(), i.hostNetworks.sorted()) {
+			if c.value.Contains(vip) {
+				at, found = c, true
+				break
+			}
+		}
+		if !found {
+			i.add(problem.Problem{Code: problem.MissingField, Field: "networking.machineNetwork", Found: "no network of the nodes that holds " + vip.String(),
+				Expected: "the ConfigMap cluster-config-v1 of kube-system, the Nodes with OVN-Kubernetes, or VIPs with the length of their prefix", Hint: "or give --machine-network, such as 192.168.1.0/24"})
+			return
+		}
+		i.carry("machine network", at.value.String(), at.at)
+		ic.Networking.Machine = append(ic.Networking.Machine, cidrFile{at.value})
+	}
+}
+
+// agreedQuietly is agreedVIPs where problems have been reported before.
+func (i *importer) agreedQuietly(c claims[[]netip.Addr]) ([]netip.Addr, bool) {
+	quiet := &importer{}
+	best, ok := quiet.agreedVIPs("", c)
+	return best.value, ok
+}
+
+// proveReadable loads what was written as `vipgen render` does.
+func (i *importer) proveReadable() {
+	_, list, err := render.Load(render.Sources{
+		InstallConfig: render.File{Name: InstallConfigName, Data: i.result.InstallConfig},
+		VIPConfig:     &render.File{Name: VIPConfigName, Data: i.result.VIPConfig},
+	}, render.Options{})
+	if err == nil {
+		return
+	}
+	for _, p := range list.Errors() {
+		p.File, p.Line, p.Column = p.File+" as it would be written", 0, 0
+		i.list = append(i.list, p)
+	}
+}
+
+// order sorts the report: facts in the order in which they were settled, losses
+// by where they stand.
+func (i *importer) order() {
+	for n := range i.result.Lost {
+		slices.SortFunc(i.result.Lost[n].Places, Place.compare)
+	}
+	slices.SortStableFunc(i.result.Lost, func(a, b Loss) int {
+		return a.Places[0].compare(b.Places[0])
+	})
+	if i.result.Lost == nil {
+		i.result.Lost = []Loss{}
+	}
+}

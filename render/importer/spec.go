@@ -1,0 +1,142 @@
+package importer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
+	topology, _ := usual(i, "the topology", i.topology)
+	ic.ControlPlane.Name = v1alpha1.RoleMaster
+	masters, arbiters := 0, 0
+	switch v1alpha1.Topology(topology.value) {
+	case v1alpha1.TopologySingleReplica:
+		masters = 1
+	case v1alpha1.TopologyHighlyAvailableArbiter:
+		masters, arbiters = 2, 1
+	case v1alpha1.TopologyDualReplica:
+		masters = 2
+		ic.ControlPlane.Fencing = &struct{}{}
+	}
+	if masters > 0 {
+		i.carry("topology", topology.value, topology.at)
+	} else if c, ok := i.masters.best(); ok {
+		masters = c.value
+		i.carry("control-plane nodes", strconv.Itoa(masters), c.at)
+		if a, ok := i.arbiters.best(); ok && masters == 2 {
+			arbiters = a.value
+			i.carry("arbiters", strconv.Itoa(arbiters), a.at)
+		}
+	} else {
+		masters = 3
+		i.assume("control-plane nodes", "3", "neither Nodes nor machine config pools nor a topology with another number")
+	}
+	ic.ControlPlane.Replicas = masters
+	if arbiters > 0 {
+		ic.Arbiter = &poolFile{Name: v1alpha1.RoleArbiter, Replicas: arbiters}
+	}
+	workers := 3
+	switch c, ok := i.workers.best(); {
+	case ok:
+		workers = c.value
+		i.carry("compute nodes", strconv.Itoa(workers), c.at)
+	case v1alpha1.Topology(topology.value) == v1alpha1.TopologySingleReplica:
+		workers = 0
+	default:
+		i.assume("compute nodes", "3", "neither Nodes nor machine config pools; with 0, routers run on the control plane")
+	}
+	ic.Compute = []poolFile{{Name: v1alpha1.RoleWorker, Replicas: workers}}
+	known := map[string]bool{}
+	for _, p := range i.pools.sorted() {
+		if !known[p.value] {
+			known[p.value] = true
+			vc.Spec.Pools = append(vc.Spec.Pools, v1alpha1.Pool{Name: p.value})
+			i.carry("pool", p.value, p.at)
+		}
+	}
+	slices.SortFunc(vc.Spec.Pools, func(a, b v1alpha1.Pool) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
+	fields := map[string]*string{"keepalived": &vc.Spec.Images.Keepalived, "haproxy": &vc.Spec.Images.HAProxy, "coredns": &vc.Spec.Images.CoreDNS}
+	for _, name := range daemons {
+		c := i.images[name]
+		if c == nil {
+			i.assume("image of "+name, "vipgen's table", "no manifest and no ControllerConfig names one")
+			continue
+		}
+		image, _ := usual(i, "image of "+name, *c)
+		*fields[name] = image.value
+		i.carry("image of "+name, image.value, image.at)
+	}
+	i.assume("image of the agent", "vipgen's table", "only vipgen has one; spec.images.agent gives another")
+}
+
+func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
+	for _, p := range []struct {
+		name, what string
+		field      *int
+		usual      int
+	}{
+		{"api", "port of the API", &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API},
+		{"haproxy", "port of HAProxy", &vc.Spec.Ports.HAProxy, v1alpha1.DefaultPorts.HAProxy},
+		{"haproxyReady", "port of HAProxy's health", &vc.Spec.Ports.HAProxyReady, v1alpha1.DefaultPorts.HAProxyReady},
+		{"corednsHealth", "port of CoreDNS' health", &vc.Spec.Ports.CoreDNSHealth, v1alpha1.DefaultPorts.CoreDNSHealth},
+		{"routerHealth", "port of the router's health", &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth},
+	} {
+		c := i.ports[p.name]
+		if c == nil {
+			i.assume(p.what, strconv.Itoa(p.usual), "nothing says another")
+			continue
+		}
+		port, _ := usual(i, p.what, *c)
+		i.carry(p.what, strconv.Itoa(port.value), port.at)
+		if port.value != p.usual {
+			*p.field = port.value
+		}
+	}
+}
+
+// settleDNS takes fixed upstreams, and names that are neither the cluster's own
+// nor its nodes'.
+func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
+	if u, ok := i.upstreams.best(); ok {
+		vc.Spec.DNS.Upstreams = u.value
+		i.carry("upstream servers", addresses(u.value), u.at)
+	}
+	domain := ic.Metadata.Name + "." + ic.BaseDomain
+	at := map[string]int{}
+	for _, r := range i.records.sorted() {
+		name := r.value.Name
+		if !strings.Contains(name, ".") || name == domain || strings.HasSuffix(name, "."+domain) || strings.HasSuffix(name, ".localdomain") {
+			continue // a node, which vipgen answers for by itself
+		}
+		n, known := at[name]
+		if !known {
+			n = len(vc.Spec.DNS.Records)
+			at[name] = n
+			vc.Spec.DNS.Records = append(vc.Spec.DNS.Records, v1alpha1.DNSRecord{Name: name})
+			i.carry("DNS record", name, r.at)
+		}
+		rec := &vc.Spec.DNS.Records[n]
+		rec.Addresses = union(rec.Addresses, r.value.Addresses)
+	}
+}
+
+func (i *importer) settleVersion(vc *v1alpha1.VIPConfig) {
+	v, ok := i.version.best()
+	known := ignition.SupportedOpenShift()
+	switch {
+	case !ok:
+		i.assume("OpenShift version", "any", "no ClusterVersion; what is rendered is for "+known[0]+" to "+known[len(known)-1])
+	case !slices.Contains(known, v.value):
+		i.lose(v.at, "OpenShift "+v.value, "what is rendered is for "+known[0]+" to "+known[len(known)-1]+"; apply it to a cluster of these")
+	default:
+		vc.Spec.OpenShiftVersion = v.value
+		i.carry("OpenShift version", v.value, v.at)
+	}
+}

@@ -1,0 +1,208 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// settleVRRP finds mode, timing and virtual router IDs, and lists what keepalived
+// does in another way.
+func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
+	mode := i.settleMode()
+	if mode == v1alpha1.ModeMulticast {
+		vc.Spec.VRRP.Mode = mode
+	}
+	settings := i.settleTiming(vc)
+	derived := v1alpha1.RouterIDs(ic.Metadata.Name)
+	roles := i.settleIDs(ic, vc, derived)
+	// Beside OpenShift's own keepalived vipgen would start in its way.
+	other := mode != v1alpha1.ModeUnicast || settings != v1alpha1.ProfileClassic || vc.Spec.VRRP.VirtualRouterIDs.API != 0
+	if other && len(vc.Spec.APIVIPs) == 0 {
+		no := false
+		vc.Spec.VRRP.Interoperable = &no
+	}
+	i.settleMembers(vc)
+	i.loseVRRP(ic.Metadata.Name, roles)
+}
+
+func (i *importer) settleMode() v1alpha1.Mode {
+	all := i.mode
+	if i.given.Mode != "" {
+		all = append(slices.Clone(all), claim[v1alpha1.Mode]{i.given.Mode, Place{}, byUser})
+	}
+	hint := "nodes that differ do not hear each other: wait until a migration is done, leave out what is no longer so, or give --mode"
+	if mode, ok := agreed(i, "the mode", all, hint); ok {
+		i.carry("mode", string(mode.value), mode.at)
+		return mode.value
+	}
+	if mode, ok := agreed(i, "the mode", i.flag, hint); ok {
+		i.carry("mode", string(mode.value), mode.at)
+		return mode.value
+	}
+	i.add(problem.Problem{Code: problem.MissingField, Field: "spec.vrrp.mode", Found: "nothing that says whether adverts go by unicast or by multicast",
+		Expected: "a rendered keepalived.conf, or the manifest of keepalived with ENABLE_UNICAST", Hint: "or give --mode; nodes that differ do not hear each other"})
+	return v1alpha1.ModeUnicast
+}
+
+// settleMembers puts every node into the group of the ingress VIPs, as OpenShift's
+// own keepalived does, unless a control-plane node shows that it is not in it.
+// Otherwise, while one node after the other changes, control-plane nodes would not
+// hear the adverts of those that have changed, and hold the VIP too.
+func (i *importer) settleMembers(vc *v1alpha1.VIPConfig) {
+	const what, all = "members, ingress", "every node of control plane and compute"
+	topology, _ := i.topology.best()
+	narrow := false
+	for _, k := range i.confs {
+		has := map[v1alpha1.GroupRole]vrrpInstance{}
+		for _, v := range k.instances {
+			has[v.role] = v
+		}
+		api, control := has[v1alpha1.GroupAPI]
+		ingress, both := has[v1alpha1.GroupIngress]
+		switch {
+		case control && both:
+			i.carry(what, all, k.at(ingress.line))
+			vc.Spec.Ingress = everywhere()
+			return
+		case control && api.priority != keepalived.BootstrapPriority && topology.value != string(v1alpha1.TopologyHighlyAvailableArbiter):
+			narrow = true
+		}
+	}
+	if !narrow {
+		i.assume(what, all, "that is what OpenShift's own keepalived has; spec.ingress[].nodeSelector narrows it")
+		vc.Spec.Ingress = everywhere()
+	}
+}
+
+// everywhere is the default ingress controller on every node.
+func everywhere() []v1alpha1.Ingress {
+	return []v1alpha1.Ingress{{Name: v1alpha1.DefaultIngress, NodeSelector: map[string]string{}}}
+}
+
+// sixOnly says whether all VIPs are IPv6.
+func (v *vrrpInstance) sixOnly() bool {
+	return len(v.vips) > 0 && !slices.ContainsFunc(v.vips, func(v vip) bool { return v.addr.Is4() })
+}
+
+// version is that of VRRP which the instance speaks.
+func (v *vrrpInstance) version(k *keepalivedConf) int {
+	if v.sixOnly() {
+		return 3
+	}
+	return cmp.Or(v.versionGiven, k.version, 2)
+}
+
+// settleTiming finds version and interval: those of the API VIP count.
+func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
+	type timing struct{ version, ms int }
+	var all claims[timing]
+	for _, k := range i.confs {
+		for _, v := range k.instances {
+			if v.role == "" || v.advertMS == 0 {
+				continue
+			}
+			if v.sixOnly() {
+				continue // always VRRPv3; IPv4 says which version is meant
+			}
+			r := byConf
+			if v.role != v1alpha1.GroupAPI {
+				r = byNode
+			}
+			all.add(timing{v.version(k), v.advertMS}, k.at(cmp.Or(v.advertLine, v.line)), r)
+		}
+	}
+	t, ok := all.best()
+	if !ok {
+		t.value = timing{2, 1000}
+		i.assume("timing", "classic: VRRPv2, an advert every second", "that is what OpenShift's own keepalived has, and nothing says another")
+		vc.Spec.VRRP.Profile = v1alpha1.ProfileClassic
+		return v1alpha1.ProfileClassic
+	}
+	for _, other := range all.sorted() {
+		if other.value != t.value {
+			i.apart(other.at, fmt.Sprintf("VRRPv%d with an advert every %d ms", other.value.version, other.value.ms),
+				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %d ms, as at %s", t.value.version, t.value.ms, whereOf(t.at)))
+		}
+	}
+	text := fmt.Sprintf("VRRPv%d, an advert every %d ms", t.value.version, t.value.ms)
+	v := &vc.Spec.VRRP
+	switch {
+	case t.value == timing{2, 1000}:
+		v.Profile = v1alpha1.ProfileClassic
+	case t.value == timing{3, v1alpha1.FastIntervalMS}:
+		v.Profile = v1alpha1.ProfileFast
+	default:
+		v.Profile, v.Version, v.AdvertInterval = v1alpha1.ProfileCustom, t.value.version, v1alpha1.Duration(t.value.ms)*1_000_000
+	}
+	i.carry("timing", string(v.Profile)+": "+text, t.at)
+	return v.Profile
+}
+
+// settleIDs writes the virtual router IDs that are not those derived from the
+// name. It gives the groups that there are.
+func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1alpha1.VirtualRouterIDs) []v1alpha1.GroupRole {
+	roles := []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress}
+	for _, p := range ic.Platform {
+		if p.DNSVIP != nil {
+			roles = append(roles, v1alpha1.GroupDNS)
+		}
+	}
+	own := &vc.Spec.VRRP.VirtualRouterIDs
+	for _, role := range roles {
+		field, want := &own.API, derived.API
+		switch role {
+		case v1alpha1.GroupIngress:
+			field, want = &own.Ingress, derived.Ingress
+		case v1alpha1.GroupDNS:
+			field, want = &own.DNS, derived.DNS
+		}
+		var all claims[int]
+		for _, k := range i.confs {
+			for _, v := range k.instances {
+				if v.role == role && v.id != 0 {
+					all.add(v.id, k.at(v.idLine), byConf)
+				}
+			}
+		}
+		what := "virtual router ID, " + words[role]
+		id, ok := agreed(i, what, all, "leave out what is of another cluster")
+		switch {
+		case !ok:
+			i.assume(what, strconv.Itoa(want), "derived from the cluster's name as OpenShift derives it; no rendered keepalived.conf says another")
+		default:
+			i.carry(what, strconv.Itoa(id.value), id.at)
+			if id.value != want {
+				*field = id.value
+			}
+		}
+	}
+	return roles
+}
+
+// routerPort is that of the routers' health in a check script.
+var routerPort = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)
+
+// routerHealth takes the port of the routers' health from the check scripts.
+func (i *importer) routerHealth() {
+	for _, k := range i.confs {
+		for _, s := range k.scripts {
+			if s.word(1) != "chk_ingress" && s.word(1) != "chk_ingress_ready" {
+				continue
+			}
+			for _, b := range s.body {
+				if m := routerPort.FindStringSubmatch(b.word(1)); b.word(0) == "script" && m != nil {
+					if port, err := strconv.Atoi(m[1]); err == nil && port > 0 && port < 65536 {
+						claimed(i.ports, "routerHealth", port, k.at(b.line), byConf)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package importer
+
+import (
+	"encoding/json"
+	"net/netip"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Names of the files that are written.
+const (
+	InstallConfigName = "install-config.yaml"
+	VIPConfigName     = "vipgen.yaml"
+)
+
+// installFile is the install-config that is written: what vipgen reads of one.
+type installFile struct {
+	APIVersion string `json:"apiVersion"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	BaseDomain   string                  `json:"baseDomain"`
+	Networking   networkFile             `json:"networking,omitzero"`
+	ControlPlane controlPlaneFile        `json:"controlPlane"`
+	Arbiter      *poolFile               `json:"arbiter,omitempty"`
+	Compute      []poolFile              `json:"compute"`
+	Platform     map[string]platformFile `json:"platform"`
+}
+
+type networkFile struct {
+	NetworkType string         `json:"networkType,omitempty"`
+	Machine     []cidrFile     `json:"machineNetwork,omitempty"`
+	Cluster     []cidrFile     `json:"clusterNetwork,omitempty"`
+	Service     []netip.Prefix `json:"serviceNetwork,omitempty"`
+}
+
+type cidrFile struct {
+	CIDR netip.Prefix `json:"cidr"`
+}
+
+func cidrs(list []netip.Prefix) []cidrFile {
+	var out []cidrFile
+	for _, p := range list {
+		out = append(out, cidrFile{p.Masked()})
+	}
+	return out
+}
+
+type poolFile struct {
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
+}
+
+type controlPlaneFile struct {
+	poolFile
+	// Fencing is there, and empty, for two nodes with fencing: what belongs into
+	// it are credentials.
+	Fencing *struct{} `json:"fencing,omitempty"`
+}
+
+type loadBalancerFile struct {
+	Type string `json:"type"`
+}
+
+type platformFile struct {
+	APIVIPs      []netip.Addr      `json:"apiVIPs,omitempty"`
+	IngressVIPs  []netip.Addr      `json:"ingressVIPs,omitempty"`
+	DNSVIP       *netip.Addr       `json:"dnsVIP,omitempty"`
+	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
+}
+
+// ovirtFile is platformFile in the spelling of oVirt alone.
+type ovirtFile struct {
+	APIVIPs      []netip.Addr      `json:"api_vips,omitempty"`
+	IngressVIPs  []netip.Addr      `json:"ingress_vips,omitempty"`
+	DNSVIP       *netip.Addr       `json:"dns_vip,omitempty"`
+	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
+}
+
+func (f *installFile) setPlatform(name string, p platformFile) {
+	f.Platform = map[string]platformFile{name: p}
+}
+
+const installHead = `# Made by 'vipgen import' of a running cluster: what vipgen reads of an
+# install-config, and no more. pullSecret, sshKey and the credentials of the
+# platform are left out on purpose: vipgen reads none of them. An installer wants
+# them.
+`
+
+const fencingNote = `# controlPlane.fencing is empty on purpose: what belongs there are credentials.
+`
+
+const vipHead = `# Made by 'vipgen import' of a running cluster, so that it goes on as it is.
+# What is not here is as vipgen has it by default.
+`
+
+func (f *installFile) text() []byte {
+	head := installHead
+	if f.ControlPlane.Fencing != nil {
+		head += fencingNote
+	}
+	var v any = f
+	if p, ok := f.Platform["ovirt"]; ok {
+		type plain installFile
+		v = struct {
+			plain
+			Platform map[string]ovirtFile `json:"platform"`
+		}{plain(*f), map[string]ovirtFile{"ovirt": ovirtFile(p)}}
+	}
+	return append([]byte(head), marshal(v)...)
+}
+
+func vipConfigText(c *v1alpha1.VIPConfig) []byte {
+	head := vipHead
+	if want := c.Spec.VRRP.Interoperable; want != nil && !*want {
+		head += "# interoperable is false because the bootstrap host, beside which nodes would\n# start in another way, is gone.\n"
+	}
+	data, err := json.Marshal(c)
+	var v map[string]any
+	if err == nil {
+		err = json.Unmarshal(data, &v)
+	}
+	if err != nil {
+		panic(err) // made of text, numbers and addresses
+	}
+	if len(c.Spec.Ingress) > 0 {
+		// An empty selector means every node; the type leaves it out.
+		v["spec"].(map[string]any)["ingress"] = []any{map[string]any{"name": v1alpha1.DefaultIngress, "nodeSelector": map[string]any{}}}
+	}
+	return append([]byte(head), marshal(v)...)
+}
+
+// marshal writes YAML, keys in the order of their names.
+func marshal(v any) []byte {
+	data, err := json.Marshal(v)
+	if err == nil {
+		data, err = yaml.JSONToYAML(data)
+	}
+	if err != nil {
+		panic(err) // made of text, numbers and addresses
+	}
+	return data
+}
