@@ -133,6 +133,11 @@ func (i *importer) loseInstance(k *keepalivedConf, v *vrrpInstance, cluster stri
 				fmt.Sprintf("%d, so that the kernel never takes the VIP as the source of the node's own connections", a.addr.BitLen()))
 		}
 	}
+	for _, a := range v.vips {
+		if a.labelled {
+			i.lose(k.at(a.line), "the "+vips+" with a link, a label or a scope", "the address alone, on the link of the network that holds it")
+		}
+	}
 	for _, t := range v.tracks {
 		if len(t.words) > 1 {
 			i.lose(k.at(t.line), vips+": track_script "+shown(t.word(0))+" with a weight of its own", "the points of the track file")

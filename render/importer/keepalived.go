@@ -48,11 +48,12 @@ type vrrpInstance struct {
 }
 
 // vip is an address of an instance. bits is the length of the prefix that it has
-// there; -1 if there is none.
+// there; -1 if there is none. labelled says that it has a link, a label or a scope.
 type vip struct {
-	addr netip.Addr
-	bits int
-	line int
+	addr     netip.Addr
+	bits     int
+	line     int
+	labelled bool
 }
 
 func (k *keepalivedConf) at(line int) Place { return Place{k.file, line} }
@@ -214,7 +215,7 @@ func (r *confReader) vip(i *vrrpInstance, s statement) {
 	if holds(word) {
 		return
 	}
-	v := vip{bits: -1, line: s.line}
+	v := vip{bits: -1, line: s.line, labelled: len(s.words) > 1}
 	var err error
 	if v.addr, err = netip.ParseAddr(word); err != nil {
 		r.add(s.line, problem.BadAddress, "virtual_ipaddress", "something else", "an IP address, with or without the length of a prefix")
