@@ -224,9 +224,7 @@ func importText(b *bytes.Buffer, r *importer.Result) {
 	b.WriteString("\nCarried over\n")
 	for _, c := range r.Carried {
 		line("  %-24s %s", c.What, c.Value)
-		if place := placeText(c.Place); place != "" {
-			line("  %-24s   %s", "", place)
-		}
+		line("  %-24s   %s", "", placeText(c.Place))
 	}
 	if len(r.Assumed) > 0 {
 		b.WriteString("\nAssumed, because nothing says it\n")
@@ -264,7 +262,10 @@ func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string)
 }
 
 func placeText(p importer.Place) string {
-	if p.Line == 0 {
+	switch {
+	case p.File == "":
+		return "the command line"
+	case p.Line == 0:
 		return p.File
 	}
 	return fmt.Sprintf("%s:%d", p.File, p.Line)

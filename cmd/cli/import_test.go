@@ -77,7 +77,7 @@ func TestImportStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := run(string(data), "import", "-", "--mode", "unicast")
-	if code != exitOK || !strings.Contains(stdout, "name: vs.prod\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
+	if code != exitOK || !strings.Contains(stdout, "name: vs\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

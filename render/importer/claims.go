@@ -20,7 +20,6 @@ const (
 	byConf           // configurations of daemons
 	byNode           // what nodes say of themselves
 	byInstaller      // the install-config that the cluster was installed with
-	byName           // derived from names
 )
 
 // claim is what a place says of something.

@@ -272,3 +272,49 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// TestName: of a name with several labels nodes know the first, unless one says
+// otherwise.
+func TestName(t *testing.T) {
+	installed := func(name, base string) render.File {
+		return render.File{Name: "installed.yaml", Data: []byte("kind: ConfigMap\nmetadata: {name: cluster-config-v1}\ndata:\n  install-config: |\n    apiVersion: v1\n    metadata: {name: " + name + "}\n    baseDomain: " + base + "\n    platform: {vsphere: {apiVIPs: [198.51.100.5], ingressVIPs: [198.51.100.7]}}\n")}
+	}
+	node := func(name string) render.File {
+		return render.File{Name: "keepalived.conf", Data: []byte("vrrp_instance " + name + "_API {\nvirtual_router_id 9\nunicast_src_ip 198.51.100.20\nvirtual_ipaddress {\n198.51.100.5\n}\n}\n")}
+	}
+	tests := []struct {
+		what  string
+		more  []render.File
+		given importer.Given
+		want  string
+		says  string
+	}{
+		{"nothing else", nil, importer.Given{}, "name: vs\n", "the first label"},
+		{"installed with two labels", []render.File{installed("vs.prod", "example.com")}, importer.Given{}, "name: vs\n", "The cluster was installed as vs.prod"},
+		{"installed with one", []render.File{installed("vs", "prod.example.com")}, importer.Given{}, "name: vs\n", ""},
+		{"a node has two", []render.File{installed("vs.prod", "example.com"), node("vs.prod")}, importer.Given{}, "name: vs.prod\n", ""},
+		{"a node has one", []render.File{installed("vs.prod", "example.com"), node("vs")}, importer.Given{}, "name: vs\n", ""},
+		{"the command line has two", nil, importer.Given{ClusterName: "vs.prod"}, "name: vs.prod\n", ""},
+		{"the command line has the base domain", nil, importer.Given{BaseDomain: "example.com"}, "name: vs.prod\n", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			r, list := importer.Read(append(sourceFiles(t, "vsphere"), tt.more...), tt.given)
+			if r == nil {
+				t.Fatal(list.Error())
+			}
+			if !strings.Contains(string(r.InstallConfig), tt.want) || r.Domain != "vs.prod.example.com" {
+				t.Errorf("no %q in\n%s", tt.want, r.InstallConfig)
+			}
+			said := ""
+			for _, a := range r.Assumed {
+				if a.What == "cluster name" {
+					said = a.Why
+				}
+			}
+			if (said == "") != (tt.says == "") || !strings.Contains(said, tt.says) {
+				t.Errorf("assumed: %q", said)
+			}
+		})
+	}
+}

@@ -101,26 +101,26 @@ type importer struct {
 
 // evidence is what the files claim, each with its place.
 type evidence struct {
-	platform, domain, name, infraName claims[string]
-	api, ingress, dns                 claims[[]netip.Addr]
-	machineNetworks                   claims[[]netip.Prefix]
-	clusterNetworks, serviceNetworks  claims[[]netip.Prefix]
-	networkType, topology, version    claims[string]
-	external                          claims[bool]
-	masters, arbiters, workers        claims[int]
-	pools                             claims[string]
-	mode                              claims[v1alpha1.Mode]
-	flag                              claims[v1alpha1.Mode] // ENABLE_UNICAST
-	images                            map[string]*claims[string]
-	ports                             map[string]*claims[int]
-	upstreams                         claims[[]netip.Addr]
-	records                           claims[v1alpha1.DNSRecord]
-	hostNetworks                      claims[netip.Prefix] // of nodes
-	vipNetworks                       claims[netip.Prefix] // as keepalived has them on VIPs
-	confs                             []*keepalivedConf
-	nodes                             map[string]map[string]bool // role -> names
-	keepalivedRuns                    bool                       // its manifest is not switched off
-	keepalivedPod                     bool
+	platform, domain, name           claims[string]
+	api, ingress, dns                claims[[]netip.Addr]
+	machineNetworks                  claims[[]netip.Prefix]
+	clusterNetworks, serviceNetworks claims[[]netip.Prefix]
+	networkType, topology, version   claims[string]
+	external                         claims[bool]
+	masters, arbiters, workers       claims[int]
+	pools                            claims[string]
+	mode                             claims[v1alpha1.Mode]
+	flag                             claims[v1alpha1.Mode] // ENABLE_UNICAST
+	images                           map[string]*claims[string]
+	ports                            map[string]*claims[int]
+	upstreams                        claims[[]netip.Addr]
+	records                          claims[v1alpha1.DNSRecord]
+	hostNetworks                     claims[netip.Prefix] // of nodes
+	vipNetworks                      claims[netip.Prefix] // as keepalived has them on VIPs
+	confs                            []*keepalivedConf
+	nodes                            map[string]map[string]bool // role -> names
+	keepalivedRuns                   bool                       // its manifest is not switched off
+	keepalivedPod                    bool
 }
 
 // add reports a problem; an error unless it says otherwise.

@@ -139,7 +139,7 @@ var cases = []struct {
 		haproxy: 9445, ready: 9444},
 	{name: "vsphere", platform: "vsphere", topology: v1alpha1.TopologyHighlyAvailable, networks: "198.51.100.0/24",
 		role: "master", addresses: []string{"198.51.100.20/24"}, peers: []string{"198.51.100.21"},
-		want:    []conf{{"198.51.100.5", 203, 2, 1000, true, "198.51.100.21", "vs.prod_"}, {"198.51.100.7", 90, 2, 1000, true, "198.51.100.21", "vs.prod_"}},
+		want:    []conf{{"198.51.100.5", 216, 2, 1000, true, "198.51.100.21", "vs_api_v"}, {"198.51.100.7", 151, 2, 1000, true, "198.51.100.21", "vs_ingre"}},
 		haproxy: 9445, ready: 9444,
 		images: v1alpha1.Images{
 			Keepalived: "registry.example.com/keepalived@sha256:0000000000000000000000000000000000000000000000000000000000000012",

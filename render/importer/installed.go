@@ -42,7 +42,9 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 	if len(c.ServiceNetworks) > 0 && !c.ServiceNetworks[0].Default {
 		i.serviceNetworks.add(prefixes(c.ServiceNetworks), at("networking"), byInstaller)
 	}
-	i.networkType.add(c.NetworkType, at("networking.networkType"), byInstaller)
+	if c.NetworkType != "" {
+		i.networkType.add(c.NetworkType, at("networking.networkType"), byInstaller)
+	}
 	for _, v := range []struct {
 		claims *claims[[]netip.Addr]
 		list   []installconfig.Address

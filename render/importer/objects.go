@@ -45,7 +45,6 @@ type dnsConfig struct {
 
 type infrastructure struct {
 	Status struct {
-		InfrastructureName   string         `json:"infrastructureName"`
 		APIServerInternalURI string         `json:"apiServerInternalURI"`
 		EtcdDiscoveryDomain  string         `json:"etcdDiscoveryDomain"`
 		ControlPlaneTopology string         `json:"controlPlaneTopology"`
@@ -186,10 +185,7 @@ func (i *importer) infrastructure(doc *source.Document, at string, f *infrastruc
 			claimed(i.ports, "api", port, position(doc, status+"apiServerInternalURI"), byState)
 		}
 	}
-	if v1alpha1.ValidName(s.InfrastructureName) {
-		i.infraName.add(s.InfrastructureName, position(doc, status+"infrastructureName"), byState)
-	}
-	if s.ControlPlaneTopology != "" {
+	if i.word(doc, status+"controlPlaneTopology", s.ControlPlaneTopology) {
 		i.topology.add(s.ControlPlaneTopology, position(doc, status+"controlPlaneTopology"), byState)
 	}
 	p := &s.PlatformStatus
@@ -247,9 +243,20 @@ func (i *importer) clusterDomain(doc *source.Document, field, domain string) {
 
 // platformName notes the platform, as the install-config spells it.
 func (i *importer) platformName(doc *source.Document, field, name string) {
-	if name != "" {
-		i.platform.add(strings.ToLower(name), position(doc, field), byState)
+	if name = strings.ToLower(name); i.word(doc, field, name) {
+		i.platform.add(name, position(doc, field), byState)
 	}
+}
+
+// word says whether there is a plain word, which can be shown as it is, and
+// reports any other text.
+func (i *importer) word(doc *source.Document, field, text string) bool {
+	if text == "" || plainName.MatchString(text) {
+		return text != ""
+	}
+	at := position(doc, field)
+	i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadValue, Field: field, Found: "something else", Expected: "a word of letters and digits"})
+	return false
 }
 
 func (i *importer) takeDNS(doc *source.Document, h header) {
@@ -266,7 +273,7 @@ func (i *importer) takeNetwork(doc *source.Document, h header) {
 		return
 	}
 	s := &n.Status
-	if s.NetworkType != "" {
+	if i.word(doc, "status.networkType", s.NetworkType) {
 		i.networkType.add(s.NetworkType, position(doc, "status.networkType"), byState)
 	}
 	var cluster []netip.Prefix

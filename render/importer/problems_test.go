@@ -59,6 +59,7 @@ func TestProblems(t *testing.T) {
 		{"old and new field disagree", "baremetal", config, "apiServerInternalIP: 192.0.2.5", "apiServerInternalIP: 192.0.2.4", "error: apiServerInternalIP: found 192.0.2.4, expected 192.0.2.5"},
 		{"another domain", "baremetal", config, "baseDomain: demo.example.com", "baseDomain: other.example.com", "the cluster's domain: found demo.example.com, expected other.example.com"},
 		{"another platform", "baremetal", config, "type: BareMetal", "type: AWS", "the platform: found baremetal, expected aws"},
+		{"a platform that is no word", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: \"a\\n\"", "platformStatus.type: found something else, expected a word"},
 		{"a cloud", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: AWS", "error: platform: found \"aws\", expected baremetal"},
 		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
 		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},

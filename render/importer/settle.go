@@ -3,7 +3,6 @@ package importer
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -87,37 +86,24 @@ func (i *importer) settleNames(ic *installFile) {
 	i.carry("base domain", ic.BaseDomain, domain.at)
 }
 
-// infraSuffix is what the installer appends to the name.
-var infraSuffix = regexp.MustCompile(`-[a-z0-9]{5}$`)
-
-// infraBase is what the installer makes of a cluster's name (its generateInfraID):
-// other signs than letters, digits and hyphens become hyphens, and of 27 characters
-// six are for the suffix.
-func infraBase(name string) string {
-	name = otherSigns.ReplaceAllString(name, "-")
-	return strings.TrimRight(name[:min(len(name), 21)], "-")
-}
-
-var otherSigns = regexp.MustCompile(`[^A-Za-z0-9]+`)
-
-// guessName derives a name where nothing says it: from the infrastructure's name,
-// which begins with the cluster's and may be cut, else the domain's first label.
+// guessName takes the domain's first label for the name where no node says it, as
+// OpenShift's own keepalived does on running nodes (baremetal-runtimecfg, pkg/config:
+// GetKubeconfigClusterNameAndDomain), even if the cluster was installed with a name
+// of several labels. Virtual router IDs and passwords depend on it.
 func (i *importer) guessName(domain claim[string]) {
-	if len(i.name) > 0 {
+	if known, ok := i.name.best(); ok && known.rank < byInstaller {
 		return
 	}
-	if infra, ok := i.infraName.best(); ok {
-		base := infraSuffix.ReplaceAllString(infra.value, "")
-		for n, c := range domain.value {
-			if c == '.' && infraBase(domain.value[:n]) == base {
-				i.name.add(domain.value[:n], infra.at, byName)
-				return
-			}
+	label, _, _ := strings.Cut(domain.value, ".")
+	why := "the first label of " + domain.value + ", by which OpenShift's own keepalived goes; a rendered keepalived.conf proves it"
+	if installed, ok := i.name.best(); ok {
+		if installed.value == label {
+			return
 		}
+		why += ". The cluster was installed as " + installed.value
 	}
-	name, _, _ := strings.Cut(domain.value, ".")
-	i.name.add(name, domain.at, byName)
-	i.assume("cluster name", name, "the first label of "+domain.value+"; --cluster-name gives another. Virtual router IDs and passwords depend on it")
+	i.name.add(label, domain.at, byNode)
+	i.assume("cluster name", label, why)
 }
 
 func (i *importer) settlePlatform() string {
