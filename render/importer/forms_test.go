@@ -318,3 +318,29 @@ func TestName(t *testing.T) {
 		})
 	}
 }
+
+func TestRelevant(t *testing.T) {
+	for name, want := range map[string]bool{
+		"master-0/etc/keepalived/keepalived.conf":                   true,
+		"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl": true,
+		"exported.json": true,
+		"bootstrap.ign": true,
+		"mg/q/cluster-scoped-resources/machineconfiguration.openshift.io/controllerconfigs/m.yaml": true,
+		"mg/q/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml":           true,
+		"mg/q/cluster-scoped-resources/core/nodes/master-0.yaml":                                   true,
+		"mg/q/cluster-scoped-resources/core/persistentvolumes/a.yaml":                              false,
+		"mg/q/cluster-scoped-resources/oauth.openshift.io/a.yaml":                                  false,
+		"mg/q/namespaces/openshift-kni-infra/pods/keepalived-a/keepalived-a.yaml":                  true,
+		"mg/q/namespaces/openshift-kni-infra/pods/keepalived-a/keepalived/logs/current.log":        false,
+		"mg/q/namespaces/kube-system/core/configmaps.yaml":                                         true,
+		"mg/q/namespaces/kube-system/core/secrets.yaml":                                            false,
+		"mg/q/namespaces/openshift-config/core/configmaps.yaml":                                    false,
+		"etc/kubernetes/kubeconfig":                                                                false,
+		"var/lib/kubelet/pki/kubelet-client-current.pem":                                           false,
+		"home/core/.ssh/id_rsa": false,
+	} {
+		if got := importer.Relevant(name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -158,7 +158,7 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 			}
 		}
 	}
-	if m := regexp.MustCompile(`:(4\.[0-9]+)\.[0-9A-Za-z.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
+	if m := regexp.MustCompile(`:(4\.[0-9]+)\.[0-9A-Za-z_.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
 		i.version.add(m[1], position(doc, "spec.releaseImage"), byManifest)
 	}
 }
