@@ -107,8 +107,11 @@ func (i *importer) objects(m *machineConfigs, f render.File) {
 	}
 	for _, doc := range docs {
 		var h header
-		if doc.Decode(&h).Err() != nil {
-			continue // not an object that is read
+		if list := doc.Decode(&h).Errors(); len(list) > 0 {
+			if kinds[h.Kind] != nil || interesting.MatchString("kind: "+h.Kind) {
+				i.list = append(i.list, list...)
+			}
+			continue
 		}
 		disabled := strings.Contains(f.Name, "disabled-manifests/")
 		switch {

@@ -79,7 +79,12 @@ func Read(files []render.File, given Given) (*Result, problem.List) {
 	}
 	var result *Result
 	if i.found {
+		broken := i.list.Err() != nil
 		result = i.settle()
+		if broken {
+			// What is missing may stand in what could not be read.
+			i.list = slices.DeleteFunc(i.list, func(p problem.Problem) bool { return p.File == "" })
+		}
 	}
 	i.list.Sort()
 	if i.list.Err() != nil {

@@ -62,6 +62,7 @@ func TestProblems(t *testing.T) {
 		{"a platform that is no word", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: \"a\\n\"", "platformStatus.type: found something else, expected a word"},
 		{"a cloud", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: AWS", "error: platform: found \"aws\", expected baremetal"},
 		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
+		{"a key twice", "arbiter", "controllerconfig.yaml", "metadata: {name: machine-config-controller}\n", "metadata: {name: machine-config-controller}\nmetadata: {name: b}\n", "controllerconfig.yaml:4:1: error: metadata: found \"metadata\" for the second time"},
 		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},
 		{"a manifest's VIP", "baremetal", "master-0/etc/kubernetes/manifests/keepalived.yaml", "    - 192.0.2.5\n", "    - 192.0.2.x\n", ":16:1: error: --api-vips: found something else, expected IP addresses"},
 		{"HAProxy's port", "baremetal", "master-0/etc/haproxy/haproxy.cfg", ":::9445", ":::944500", ":12:1: error: bind: found no port"},
@@ -190,4 +191,13 @@ func secretLine(line string) string {
 		return line
 	}
 	return fmt.Sprintf("%s%s %s\n", line[:indent], first, secret)
+}
+
+// TestConsequences: what is missing because it stands in a file that could not be
+// read is not complained of.
+func TestConsequences(t *testing.T) {
+	list := problemsOf(t, []render.File{{Name: "keepalived.conf", Data: []byte("vrrp_instance a_API {\n")}}, importer.Given{})
+	if len(list) != 1 || list[0].Code != problem.Syntax {
+		t.Errorf("%s", list.Error())
+	}
 }
