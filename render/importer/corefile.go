@@ -27,7 +27,7 @@ type corefile struct {
 	// upstreams are those that stand there as addresses.
 	upstreams     []netip.Addr
 	upstreamsLine int
-	records       []claim[v1alpha1.DNSRecord]
+	hostLines     []claim[hostLine]
 	// foreign are statements that are none of the operator's.
 	foreign []statement
 }
@@ -81,6 +81,9 @@ func (c *corefile) plugin(r *confReader, s statement) {
 	}
 }
 
+// maxUpstreams is how many CoreDNS takes.
+const maxUpstreams = 15
+
 func (c *corefile) forward(s statement) {
 	if s.word(1) != "." {
 		c.foreign = append(c.foreign, s)
@@ -88,7 +91,7 @@ func (c *corefile) forward(s statement) {
 	}
 	var list []netip.Addr
 	for _, w := range s.words[2:] {
-		if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(w, "dns://"), ":53")); err == nil {
+		if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(w, "dns://"), ":53")); err == nil && v1alpha1.UsableAddress(a) == "" && len(list) < maxUpstreams {
 			list = append(list, a)
 		}
 	}
@@ -140,6 +143,18 @@ func union(list, more []netip.Addr) []netip.Addr {
 	return list
 }
 
+// hostLine is an address with its names, as in /etc/hosts.
+type hostLine struct {
+	addr  netip.Addr
+	names []string
+}
+
+// ofNode says whether the operator wrote the line: it gives a node its name, and
+// that name within the cluster's domain.
+func (h hostLine) ofNode(domain string) bool {
+	return slices.ContainsFunc(h.names, func(n string) bool { return slices.Contains(h.names, n+"."+domain) })
+}
+
 // hosts reads names with their addresses. Which of them are nodes is decided when
 // the domain is known.
 func (c *corefile) hosts(s statement) {
@@ -148,11 +163,13 @@ func (c *corefile) hosts(s statement) {
 		if err != nil {
 			continue // fallthrough, ttl and so on
 		}
+		line := hostLine{addr: a}
 		for _, name := range l.words[1:] {
 			if name = strings.TrimSuffix(strings.ToLower(name), "."); v1alpha1.ValidName(name) {
-				c.records = append(c.records, claim[v1alpha1.DNSRecord]{v1alpha1.DNSRecord{Name: name, Addresses: []netip.Addr{a}}, c.at(l.line), byConf})
+				line.names = append(line.names, name)
 			}
 		}
+		c.hostLines = append(c.hostLines, claim[hostLine]{line, c.at(l.line), byConf})
 	}
 }
 
@@ -172,5 +189,5 @@ func (c *corefile) claim(e *evidence) {
 	if c.template && len(c.upstreams) > 0 {
 		e.upstreams.add(c.upstreams, c.at(c.upstreamsLine), byConf)
 	}
-	e.records = append(e.records, c.records...)
+	e.hostLines = append(e.hostLines, c.hostLines...)
 }

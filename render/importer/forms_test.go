@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -342,5 +343,27 @@ func TestRelevant(t *testing.T) {
 		if got := importer.Relevant(name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// TestHosts: names of a Corefile are carried over, unless they are nodes'.
+func TestHosts(t *testing.T) {
+	files := changed(t, "baremetal", "master-0/etc/coredns/Corefile", "        192.0.2.9 registry.example.com\n",
+		"        192.0.2.21 node-b.example.net node-b.example.net.demo.example.com\n        192.0.2.9 registry.example.com Mirror.demo.example.com\n        2001:db8::9 registry.example.com\n        192.0.2.10 printer\n        127.0.0.1 localhost.localdomain\n        192.0.2.11 api.demo.example.com\n")
+	r, list := importer.Read(files, importer.Given{})
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	var got []string
+	for _, rec := range load(t, r).Config.Spec.DNS.Records {
+		got = append(got, rec.Name+" "+strings.Trim(fmt.Sprint(rec.Addresses), "[]"))
+	}
+	if diff := cmp.Diff([]string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
+		return l.What == "Corefile: a name of one label, printer" && l.Places[0].Line == 29
+	}) {
+		t.Errorf("%+v", r.Lost)
 	}
 }

@@ -119,7 +119,7 @@ type evidence struct {
 	images                           map[string]*claims[string]
 	ports                            map[string]*claims[int]
 	upstreams                        claims[[]netip.Addr]
-	records                          claims[v1alpha1.DNSRecord]
+	hostLines                        claims[hostLine]
 	hostNetworks                     claims[netip.Prefix] // of nodes
 	vipNetworks                      claims[netip.Prefix] // as keepalived has them on VIPs
 	confs                            []*keepalivedConf

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,20 +111,33 @@ func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	}
 	domain := ic.Metadata.Name + "." + ic.BaseDomain
 	at := map[string]int{}
-	for _, r := range i.records.sorted() {
-		name := r.value.Name
-		if !strings.Contains(name, ".") || name == domain || strings.HasSuffix(name, "."+domain) || strings.HasSuffix(name, ".localdomain") {
-			continue // a node, which vipgen answers for by itself
+	for _, l := range i.hostLines.sorted() {
+		if l.value.ofNode(domain) {
+			continue // vipgen answers for nodes by itself
 		}
-		n, known := at[name]
-		if !known {
-			n = len(vc.Spec.DNS.Records)
-			at[name] = n
-			vc.Spec.DNS.Records = append(vc.Spec.DNS.Records, v1alpha1.DNSRecord{Name: name})
-			i.carry("DNS record", name, r.at)
+		if why := v1alpha1.UsableAddress(l.value.addr); why != "" {
+			i.lose(l.at, "Corefile: names at "+why, "nothing: records have addresses of hosts")
+			continue
 		}
-		rec := &vc.Spec.DNS.Records[n]
-		rec.Addresses = union(rec.Addresses, r.value.Addresses)
+		for _, name := range l.value.names {
+			switch {
+			case !strings.Contains(name, "."):
+				i.lose(l.at, "Corefile: a name of one label, "+shown(name), "nothing: records have full names")
+				continue
+			case name == "api."+domain, name == "api-int."+domain:
+				i.lose(l.at, "Corefile: another answer for "+name, "the API VIPs")
+				continue
+			}
+			n, known := at[name]
+			if !known {
+				n = len(vc.Spec.DNS.Records)
+				at[name] = n
+				vc.Spec.DNS.Records = append(vc.Spec.DNS.Records, v1alpha1.DNSRecord{Name: name})
+				i.carry("DNS record", name, l.at)
+			}
+			rec := &vc.Spec.DNS.Records[n]
+			rec.Addresses = union(rec.Addresses, []netip.Addr{l.value.addr})
+		}
 	}
 }
 
