@@ -50,6 +50,15 @@ func TestImport(t *testing.T) {
 	must(t, "render", "new/demo/install-config.yaml")
 	must(t, "verify", "new/demo/install-config.yaml", "--nodes", "2")
 
+	// An empty directory is as good as none.
+	if err := os.Mkdir("empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "baremetal", "--output", "empty")
+	if diff := cmp.Diff(files["new/demo/vipgen.yaml"], snapshot(t, "empty")["empty/vipgen.yaml"]); diff != "" || len(snapshot(t, "empty")) != 2 {
+		t.Error(diff)
+	}
+
 	// The same on standard output, from objects on standard input, and as JSON.
 	stdout := must(t, "import", "baremetal")
 	for name, data := range files {

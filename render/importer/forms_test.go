@@ -367,3 +367,35 @@ func TestHosts(t *testing.T) {
 		t.Errorf("%+v", r.Lost)
 	}
 }
+
+// TestShellTemplate: the templates of the first releases have variables of a shell.
+func TestShellTemplate(t *testing.T) {
+	var text strings.Builder
+	for _, role := range []string{"API", "DNS", "INGRESS"} {
+		low := strings.ToLower(role)
+		fmt.Fprintf(&text, "vrrp_instance ${CLUSTER_NAME}_%s {\n    state BACKUP\n    interface ${INTERFACE}\n    virtual_router_id ${%[1]s_VRID}\n    priority 40\n    advert_int 1\n"+
+			"    authentication {\n        auth_type PASS\n        auth_pass ${CLUSTER_NAME}_%s_vip\n    }\n    virtual_ipaddress {\n        ${%[1]s_VIP}/${NET_MASK}\n    }\n}\n", role, low)
+	}
+	var files []render.File
+	for _, f := range sourceFiles(t, "openstack-dns-vip") {
+		if filepath.Base(f.Name) == "infrastructure.json" {
+			files = append(files, f)
+		}
+	}
+	files = append(files, render.File{Name: "keepalived.conf.template", Data: []byte(text.String())})
+	r, list := importer.Read(files, importer.Given{MachineNetworks: prefixes("10.0.0.0/16")})
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	c := load(t, r)
+	var ids []int
+	for _, g := range c.Config.Spec.Groups {
+		ids = append(ids, g.VirtualRouterID)
+	}
+	if diff := cmp.Diff([]int{185, 181, 184}, ids); diff != "" || c.Config.Spec.VRRP.Target.Mode != "multicast" {
+		t.Errorf("%+v\n%s", c.Config.Spec.VRRP, diff)
+	}
+	if slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart }) {
+		t.Errorf("%+v", r.Lost)
+	}
+}
