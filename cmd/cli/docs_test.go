@@ -159,6 +159,7 @@ func documentedDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, "exported.yaml", exported)
+	writeFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
 	for name, data := range files {
 		writeFile(t, name, data)
 	}
