@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -60,10 +62,14 @@ func (n *node) installOperators() {
 		facts.Peers = append(facts.Peers, v1alpha1.Peer{Name: masterName(i), Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{masterAddr(i)}})
 	}
 	c.must(reference.Install(n.Host, c.config(v1alpha1.RoleMaster), facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
-	i, err := image.Debian(operatorsImage, rig.Made, slices.Concat([]string{"/usr/sbin/keepalived", "/usr/bin/bash", "/usr/bin/curl", "/usr/bin/ip"}, coreutils)...)
+	i, err := image.Debian(operatorsImage, rig.Made, slices.Concat([]string{"/usr/sbin/keepalived", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip"}, coreutils)...)
 	if err == nil {
 		i.Config.User = ""
-		i.Config.Entrypoint = nil
+		root := &i.Contents[0].Rootfs
+		err = errors.Join(
+			root.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
+			root.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
+		)
 	}
 	c.images[operatorsImage] = rig.Archive(c.t, i, err)
 	data, err := n.Read(v1alpha1.ManifestDir + "/keepalived.yaml")
