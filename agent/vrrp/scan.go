@@ -105,15 +105,7 @@ func (s *Scanner) open4(links []net.Interface) error {
 		return privileged(err)
 	}
 	p := ipv4.NewPacketConn(c)
-	joined := 0
-	for _, l := range links {
-		if e := p.JoinGroup(&l, &net.IPAddr{IP: group4}); e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", l.Name, e))
-			continue
-		}
-		joined++
-	}
-	if joined == 0 {
+	if err := join(p, links, group4); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	if err := p.SetControlMessage(ipv4.FlagDst|ipv4.FlagInterface, true); err != nil {
@@ -129,15 +121,7 @@ func (s *Scanner) open6(links []net.Interface) error {
 		return privileged(err)
 	}
 	p := ipv6.NewPacketConn(c)
-	joined := 0
-	for _, l := range links {
-		if e := p.JoinGroup(&l, &net.IPAddr{IP: group6}); e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", l.Name, e))
-			continue
-		}
-		joined++
-	}
-	if joined == 0 {
+	if err := join(p, links, group6); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	if err := p.SetControlMessage(ipv6.FlagDst|ipv6.FlagInterface, true); err != nil {
@@ -145,6 +129,22 @@ func (s *Scanner) open6(links []net.Interface) error {
 	}
 	s.six = p
 	return nil
+}
+
+// join has a socket hear a group on every link that can; one is enough.
+func join(c interface {
+	JoinGroup(*net.Interface, net.Addr) error
+}, links []net.Interface, group net.IP) error {
+	var failed []error
+	for _, l := range links {
+		if err := c.JoinGroup(&l, &net.IPAddr{IP: group}); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", l.Name, err))
+		}
+	}
+	if len(failed) < len(links) {
+		return nil
+	}
+	return errors.Join(failed...)
 }
 
 func privileged(err error) error {
