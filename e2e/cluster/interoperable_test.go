@@ -68,6 +68,7 @@ func (n *node) installOperators() {
 		root := &i.Contents[0].Rootfs
 		err = errors.Join(
 			root.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
+			root.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
 			root.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
 		)
 	}

@@ -299,7 +299,22 @@ func (l *load) end() seen {
 
 // figures are those of a probe.
 func figures(r probe.Result) probed {
-	return probed{Outage: r.Outage(), Lost: r.Lost(), Of: len(r.Requests), Pause: r.Pause()}
+	p := probed{Outage: r.Outage(), Lost: r.Lost(), Of: len(r.Requests), Pause: r.Pause()}
+	next := 0
+	for _, s := range r.Spells() {
+		if !s.OK {
+			p.Losses = append(p.Losses, fmt.Sprintf("%s after %s: %s", requests(s.Requests), short(s.From), r.Requests[next].Err))
+		}
+		next += s.Requests
+	}
+	return p
+}
+
+func requests(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }
 
 // crossing is how long two nodes may both have a VIP while one gives it to the other.

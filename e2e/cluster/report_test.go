@@ -15,6 +15,7 @@ type probed struct {
 	Outage   time.Duration
 	Lost, Of int
 	Pause    time.Duration // the longest time for which the probe itself did not run
+	Losses   []string      // each run of lost requests: how many, when, and why the first
 }
 
 func (p probed) String() string {
@@ -102,18 +103,30 @@ func (r *report) table() string {
 	return b.String()
 }
 
+// bullets are a list under a heading, of the first of many lines.
+func bullets(b *strings.Builder, heading string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n", heading)
+	const most = 40
+	for _, line := range lines[:min(len(lines), most)] {
+		fmt.Fprintf(b, "- %s\n", line)
+	}
+	if more := len(lines) - most; more > 0 {
+		fmt.Fprintf(b, "- and %d more\n", more)
+	}
+}
+
 // String is the whole report.
 func (r *report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s", r.title, r.table())
 	for _, w := range r.rows {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", w.Name, w.What)
-		for _, line := range w.Seen.NotReady {
-			fmt.Fprintf(&b, "\n- %s", line)
-		}
-		if len(w.Seen.NotReady) > 0 {
-			b.WriteString("\n")
-		}
+		bullets(&b, "Lost at the API VIP", w.Seen.API.Losses)
+		bullets(&b, "Lost at the ingress VIP", w.Seen.Web.Losses)
+		bullets(&b, "Not ready, as kubelet said", w.Seen.NotReady)
 		for _, t := range []struct{ when, nodes string }{{"Before", w.Before}, {"During", w.During}, {"After", w.After}} {
 			if t.nodes != "" {
 				fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", t.when, t.nodes)

@@ -90,5 +90,7 @@ func (c *cluster) startRouters() {
 		c.kubectl("wait", "pod", "router-default-"+n.Name, "-n", routerNamespace, "--for=condition=Ready", "--timeout=60s")
 		c.kubectl("wait", "pod", ticker+"-"+n.Name, "-n", controlNamespace, "--for=condition=Ready", "--timeout=60s")
 	}
-	c.routed = len(c.workers) > 0
+	if c.routed = len(c.workers) > 0; c.routed {
+		c.holder(ingressVIP)
+	}
 }

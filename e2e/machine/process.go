@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -38,8 +39,8 @@ func (m *Machine) Processes(containerID string) ([]Process, error) {
 	var out []Process
 	for _, field := range strings.Fields(string(pids)) {
 		p, err := readProcess(filepath.Join("/proc", field))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has ended
+		if ended(err) {
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -47,6 +48,12 @@ func (m *Machine) Processes(containerID string) ([]Process, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// ended says of an error in reading a process that it has ended: its directory is
+// gone, or is still there but no mounts any more.
+func ended(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EINVAL)
 }
 
 // containerGroup is a container's control group of a controller.
