@@ -1,0 +1,105 @@
+package endpoint
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"slices"
+	"testing"
+	"time"
+)
+
+// pair is a certificate with its key and, nil for one that signs itself, issuer.
+type pair struct {
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	issuer *pair
+}
+
+// option changes a certificate before it is signed.
+type option func(*x509.Certificate)
+
+func lasting(from, to time.Duration) option {
+	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = time.Now().Add(from), time.Now().Add(to) }
+}
+
+func forUse(usage x509.ExtKeyUsage) option {
+	return func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{usage} }
+}
+
+func forNames(names ...string) option {
+	return func(c *x509.Certificate) {
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		for _, name := range names {
+			if ip := net.ParseIP(name); ip != nil {
+				c.IPAddresses = append(c.IPAddresses, ip)
+			} else {
+				c.DNSNames = append(c.DNSNames, name)
+			}
+		}
+	}
+}
+
+func authority(c *x509.Certificate) {
+	c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+}
+
+// issue makes a certificate that is valid for a month around now; issuer nil: it
+// signs itself.
+func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}}
+	for _, o := range append([]option{lasting(-time.Hour, 30*24*time.Hour)}, options...) {
+		o(template)
+	}
+	parent, signer := template, key
+	if issuer != nil {
+		parent, signer = issuer.cert, issuer.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pair{cert, key, issuer}
+}
+
+// serving is what a server shows: its certificate, then others.
+func (p *pair) serving(others ...*pair) *tls.Certificate {
+	c := &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key}
+	for _, o := range others {
+		c.Certificate = append(c.Certificate, o.cert.Raw)
+	}
+	return c
+}
+
+// trusting is a client that has certificates as its --ca.
+func trusting(t *testing.T, list ...*pair) Authorities {
+	t.Helper()
+	var file []byte
+	for _, p := range list {
+		file = slices.Concat(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.cert.Raw}))
+	}
+	a, err := ReadAuthorities(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,112 @@
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Check looks at a target. What is wrong is in the report; it takes no longer than
+// a few times t.Timeout.
+func Check(ctx context.Context, t Target) *Report {
+	t.ServerName = cmp.Or(t.ServerName, t.Host)
+	if t.Now == nil {
+		t.Now = time.Now
+	}
+	r := &Report{Host: t.Host, Port: t.Port, ServerName: t.ServerName, Endpoints: []Endpoint{}}
+	d, finding := t.resolve(ctx)
+	r.DNS = d
+	if finding != nil {
+		r.add(*finding)
+		return r.finish()
+	}
+	r.Endpoints = make([]Endpoint, len(d.Addresses))
+	findings := make([][]Finding, len(d.Addresses))
+	var group sync.WaitGroup
+	for i, a := range d.Addresses {
+		group.Go(func() {
+			v := visit{Target: &t, Endpoint: Endpoint{Address: netip.AddrPortFrom(a, t.Port)}}
+			v.run(ctx)
+			r.Endpoints[i], findings[i] = v.Endpoint, v.findings
+		})
+	}
+	group.Wait()
+	for _, f := range findings {
+		r.add(f...)
+	}
+	return r.finish()
+}
+
+// visit is a look at one address.
+type visit struct {
+	*Target
+	Endpoint
+	findings []Finding
+}
+
+func (v *visit) find(code Code, what, next string) {
+	v.findings = append(v.findings, Finding{Code: code, Address: v.Address.String(), What: what, Next: next})
+}
+
+func (v *visit) run(ctx context.Context) {
+	conn := v.connect(ctx)
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	if secure := v.handshake(ctx, conn); secure != nil {
+		v.checkCertificate(secure.ConnectionState().PeerCertificates)
+		v.askReady(ctx, secure)
+	}
+}
+
+// Addresses that a Service of MetalLB has and nobody forwards are refused by nodes,
+// those that nobody announces are not answered at all (seed 000).
+const (
+	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's, " +
+		"or the slice lacks the label kubernetes.io/service-name ('vipgen metallb' writes both). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"
+	silentNext = "nobody answers for the address, or a firewall drops it. By MetalLB: events of its Service ('oc describe service') name the node that announces it; none: no IPAddressPool, no advertisement, or no endpoint. " +
+		"By keepalived: 'ip address' on the control-plane nodes. In one network, 'ip neighbour' of this machine shows whether anybody answers"
+)
+
+// connect opens a connection, or says why not.
+func (v *visit) connect(ctx context.Context) net.Conn {
+	start := time.Now()
+	conn, err := (&net.Dialer{Timeout: v.Timeout}).DialContext(ctx, "tcp", v.Address.String())
+	switch {
+	case err == nil:
+		v.Connected, v.ConnectMS = true, time.Since(start).Milliseconds()
+		return conn
+	case errors.Is(err, syscall.ECONNREFUSED):
+		v.find(Refused, fmt.Sprintf("%s refuses connections", v.Address), refusedNext)
+	case timedOut(err):
+		v.find(NoAnswer, fmt.Sprintf("%s does not answer within %v", v.Address, v.Timeout), silentNext)
+	default:
+		v.find(Unreachable, fmt.Sprintf("%s cannot be reached: %v", v.Address, plain(err)), silentNext)
+	}
+	return nil
+}
+
+func timedOut(err error) bool {
+	var n net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
+}
+
+// plain is an error without what the report says anyway.
+func plain(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		err = op.Err
+	}
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
+}

@@ -1,0 +1,301 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const apiName = "api.demo.example.com"
+
+// patience is how long anything may take that takes milliseconds on an idle machine;
+// briefly is for what is to take too long.
+const (
+	patience = time.Minute
+	briefly  = 300 * time.Millisecond
+)
+
+// listen listens on a free port of loopback.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }
+
+// api answers as an API server: each path with its status and body, others 404.
+func api(answers map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers[r.URL.Path]
+		if !ok {
+			answer = "404"
+		}
+		status, body, _ := strings.Cut(answer, " ")
+		var code int
+		fmt.Sscan(status, &code)
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	})
+}
+
+var ready = api(map[string]string{"/readyz": "200 ok", "/livez": "200 ok"})
+
+// serve runs a TLS server and returns its port.
+func serve(t *testing.T, cert *tls.Certificate, handler http.Handler) uint16 {
+	t.Helper()
+	l := listen(t)
+	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{*cert}}, ErrorLog: log.New(io.Discard, "", 0)}
+	go server.ServeTLS(l, "", "")
+	t.Cleanup(func() { server.Close() })
+	return portOf(l)
+}
+
+// each handles the connections of a server that speaks no TLS.
+func each(t *testing.T, handle func(net.Conn)) uint16 {
+	t.Helper()
+	l := listen(t)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			handle(conn)
+		}
+	}()
+	return portOf(l)
+}
+
+// target is the API's name at a port of loopback.
+func target(port uint16) Target {
+	return Target{Host: apiName, Port: port, Path: "/readyz", Timeout: patience,
+		Pinned: []Pin{{Host: apiName, Port: port, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}}
+}
+
+// codes are those of a report's findings.
+func codes(r *Report) string {
+	var out []string
+	for _, f := range r.Findings {
+		out = append(out, string(f.Code))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// What a server shows, what the client trusts, and what is said of it.
+func TestCertificates(t *testing.T) {
+	root := issue(t, "root", nil, authority)
+	middle := issue(t, "middle", root, authority)
+	other := issue(t, "other", nil, authority)
+	good := issue(t, "server", root, forNames(apiName))
+	below := issue(t, "server", middle, forNames(apiName))
+	expiredMiddle := issue(t, "expired middle", root, authority, lasting(-3*time.Hour, -2*time.Hour))
+	alone := issue(t, "alone", nil, forNames(apiName))
+	usual := func(*Target) {}
+	tests := []struct {
+		name  string
+		shows *tls.Certificate
+		ca    []*pair
+		how   func(*Target)
+		want  string
+		says  []string
+	}{
+		{"right", good.serving(), []*pair{root}, usual, "", nil},
+		{"right, with its CA", good.serving(root), []*pair{root}, usual, "", nil},
+		{"right, with an intermediate", below.serving(middle), []*pair{root}, usual, "", nil},
+		{"right, of several CAs", good.serving(), []*pair{other, root}, usual, "", nil},
+		{"an intermediate as CA", below.serving(), []*pair{middle}, usual, "", nil},
+		{"one that signs itself as CA", alone.serving(), []*pair{alone}, usual, "", nil},
+		{"for an address", issue(t, "server", root, forNames("127.0.0.1")).serving(), []*pair{root}, func(t *Target) { t.Host = "127.0.0.1" }, "", nil},
+		{"for a name, at an address", good.serving(), []*pair{root}, func(t *Target) { t.Host, t.ServerName = "127.0.0.1", apiName }, "", nil},
+
+		{"expired", issue(t, "server", root, forNames(apiName), lasting(-3*time.Hour, -time.Hour)).serving(), []*pair{root}, usual,
+			"expired", []string{"is valid until ", "kube-apiserver's operator"}},
+		{"not yet valid", issue(t, "server", root, forNames(apiName), lasting(time.Minute, time.Hour)).serving(), []*pair{root}, usual,
+			"not-yet-valid", []string{"compare the clocks"}},
+		{"expired intermediate", issue(t, "server", expiredMiddle, forNames(apiName)).serving(expiredMiddle), []*pair{root}, usual,
+			"expired", []string{`"CN=expired middle" in the chain`}},
+		{"wrong name", issue(t, "server", root, forNames("api.other.example.com")).serving(), []*pair{root}, usual,
+			"wrong-name", []string{"is not for api.demo.example.com but for api.other.example.com", "have clients use api.other.example.com", "give the API server a certificate for api.demo.example.com: a Secret"}},
+		{"what API servers show to strangers", issue(t, "server", root, forNames("kubernetes", "kubernetes.default.svc", "172.30.0.1")).serving(), []*pair{root}, usual,
+			"wrong-name", []string{"what the API server shows for names that it does not know"}},
+		{"a name that it does not have as alternative", issue(t, apiName, root, forNames()).serving(), []*pair{root}, usual,
+			"wrong-name", []string{`the common name "api.demo.example.com" does not count`}},
+		{"a name, at an address", good.serving(), []*pair{root}, func(t *Target) { t.Host = "127.0.0.1" },
+			"wrong-name", []string{"tls-server-name in the kubeconfig", "--server-name api.demo.example.com"}},
+		{"unknown CA", good.serving(root), []*pair{other}, usual,
+			"unknown-ca", []string{`comes from "CN=root", which this client does not know`, "--ca"}},
+		{"unknown CA that is not sent", good.serving(), []*pair{other}, usual,
+			"unknown-issuer", []string{`"CN=root", which the server does not send`, "is a CA that this client lacks"}},
+		{"signs itself", alone.serving(), []*pair{root}, usual, "unknown-ca", []string{`comes from "CN=alone"`}},
+		{"the CAs of this machine", good.serving(root), nil, usual, "unknown-ca", []string{"this was checked with the CAs of this machine"}},
+		{"missing intermediate", below.serving(), []*pair{root}, usual,
+			"unknown-issuer", []string{`"CN=middle", which the server does not send`, "it is an intermediate, which belongs behind the server's own certificate"}},
+		{"missing intermediate, known", below.serving(), []*pair{root, middle}, usual,
+			"missing-intermediate", []string{`put the certificate of "CN=middle" behind the server's own`}},
+		{"unrelated intermediate", below.serving(expiredMiddle), []*pair{root, middle}, usual, "expired missing-intermediate", nil},
+		{"for clients only", issue(t, "server", root, forNames(apiName), forUse(x509.ExtKeyUsageClientAuth)).serving(), []*pair{root}, usual,
+			"bad-chain", []string{"for use by a server"}},
+		{"ends soon", good.serving(), []*pair{root}, func(t *Target) { t.ExpiresWithin = 60 * 24 * time.Hour }, "expires-soon", nil},
+		{"does not end so soon", good.serving(), []*pair{root}, func(t *Target) { t.ExpiresWithin = time.Hour }, "", nil},
+		{"all of it wrong", issue(t, "server", middle, forNames("a.example.com"), lasting(-2*time.Hour, -time.Hour)).serving(), []*pair{root}, usual,
+			"expired unknown-issuer wrong-name", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			port := serve(t, tt.shows, ready)
+			target := target(port)
+			if tt.ca != nil {
+				target.CAs = trusting(t, tt.ca...)
+			}
+			tt.how(&target)
+			r := Check(t.Context(), target)
+			if codes(r) != tt.want || r.OK != (tt.want == "") {
+				t.Fatalf("findings %q, want %q: %+v", codes(r), tt.want, r.Findings)
+			}
+			for _, words := range tt.says {
+				if !strings.Contains(fmt.Sprint(r.Findings), words) {
+					t.Errorf("no %q in %+v", words, r.Findings)
+				}
+			}
+			e := r.Endpoints[0]
+			if e.Ready == nil || e.Ready.Status != http.StatusOK || !e.Connected || !strings.HasPrefix(e.TLS, "TLS 1.") {
+				t.Errorf("a wrong certificate hides the rest: %+v", e)
+			}
+			has := func(part string) bool { return strings.Contains(tt.want, part) }
+			if e.NameOK == has("name") || e.TimeOK == (has("expired") || has("yet")) || e.TrustOK == (has("unknown") || has("missing") || has("chain")) && tt.name != "expired intermediate" {
+				t.Errorf("name %v, time %v, trust %v with %q", e.NameOK, e.TimeOK, e.TrustOK, tt.want)
+			}
+		})
+	}
+}
+
+// What servers do instead of an answer.
+func TestServers(t *testing.T) {
+	root := issue(t, "root", nil, authority)
+	good := issue(t, "server", root, forNames(apiName)).serving()
+	forever := make(chan struct{})
+	defer close(forever)
+	hanging := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-forever:
+		case <-r.Context().Done():
+		}
+	})
+	closedPort := listen(t)
+	closedPort.Close()
+	tests := []struct {
+		name    string
+		port    uint16
+		timeout time.Duration
+		want    string
+		says    string
+	}{
+		{"refuses", portOf(closedPort), patience, "refused", "if Endpoints is empty"},
+		{"does not answer", silent(t), briefly, "no-answer", "firewall"},
+		{"hangs", each(t, func(net.Conn) {}), briefly, "hangs", "says nothing for 300ms"},
+		{"ends the connection", each(t, func(c net.Conn) { c.Close() }), patience, "closed", "has no API server that works"},
+		{"speaks HTTP", each(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.0 400 Bad Request\r\n\r\n"); c.Close() }), patience, "no-tls", "speaks HTTP without TLS"},
+		{"speaks SSH", each(t, func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") }), patience, "no-tls", "does not speak TLS"},
+		{"has no certificate for the name", refusing(t), patience, "tls-failed", "has no certificate for api.demo.example.com"},
+		{"hangs later", serve(t, good, hanging), briefly, "hangs", "does not answer /readyz"},
+		{"lacks etcd", serve(t, good, api(map[string]string{"/readyz": "500 [+]ping ok\n[-]etcd failed: reason withheld\n[-]etcd-readiness failed: reason withheld\nreadyz check failed\n", "/livez": "200 ok"})), patience,
+			"not-ready", "HTTP 500): etcd, etcd-readiness Next:it is live"},
+		{"shuts down", serve(t, good, api(map[string]string{"/readyz": "500 [+]ping ok\n[-]shutdown failed: reason withheld\n", "/livez": "200 ok"})), patience, "not-ready", "it shuts down"},
+		{"is dead", serve(t, good, api(map[string]string{"/readyz": "500 ", "/livez": "500 "})), patience, "not-ready", "Next:look at the log of kube-apiserver"},
+		{"has nobody behind it", serve(t, good, api(map[string]string{"/readyz": "503 "})), patience, "not-ready", "HTTP 503"},
+		{"tells strangers nothing", serve(t, good, api(map[string]string{"/readyz": "403 "})), patience, "unsaid", "oc get --raw /readyz"},
+		{"is a router", serve(t, good, api(nil)), patience, "not-an-api", "HTTP 404"},
+		{"sends elsewhere", serve(t, good, http.RedirectHandler("https://192.0.2.1/", http.StatusFound)), patience, "not-an-api", "HTTP 302"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			target := target(tt.port)
+			target.CAs, target.Timeout = trusting(t, root), tt.timeout
+			r := Check(t.Context(), target)
+			if codes(r) != tt.want || r.OK != (tt.want == "unsaid") {
+				t.Fatalf("OK %v, findings %q, want %q: %+v", r.OK, codes(r), tt.want, r.Findings)
+			}
+			f := r.Findings[0]
+			if all := f.What + " Next:" + f.Next; !strings.Contains(all, tt.says) {
+				t.Errorf("no %q in %q", tt.says, all)
+			}
+			if f.Address != fmt.Sprintf("127.0.0.1:%d", tt.port) {
+				t.Errorf("it is at %s", f.Address)
+			}
+		})
+	}
+}
+
+// silent is a port at which the kernel drops what comes: its queue is full.
+func silent(t *testing.T) uint16 {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := name.(*syscall.SockaddrInet4).Port
+	for range 10 {
+		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), briefly)
+		if err != nil {
+			return uint16(port)
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Fatal("the queue does not fill")
+	return 0
+}
+
+// refusing is a TLS server that knows no name.
+func refusing(t *testing.T) uint16 {
+	return each(t, func(c net.Conn) {
+		tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}).Handshake()
+		c.Close()
+	})
+}
+
+// Each address is looked at by itself, and one that is wrong is enough.
+func TestSeveralAddresses(t *testing.T) {
+	root := issue(t, "root", nil, authority)
+	port := serve(t, issue(t, "server", root, forNames(apiName)).serving(), ready)
+	target := target(port)
+	target.CAs = trusting(t, root)
+	target.Pinned[0].Addresses = []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("::1")}
+	target.IPv4 = true
+	r := Check(context.Background(), target)
+	if len(r.Endpoints) != 2 || r.Endpoints[0].Ready == nil || r.Endpoints[1].Connected || r.OK || codes(r) != "refused" || r.Findings[0].Address != fmt.Sprintf("127.0.0.2:%d", port) {
+		t.Errorf("%+v", r)
+	}
+	target.IPv4, target.IPv6 = false, true
+	target.Pinned[0].Addresses = target.Pinned[0].Addresses[:3]
+	if r := Check(context.Background(), target); codes(r) != "no-such-name" || !strings.Contains(r.Findings[0].What, "of the family that was asked for") {
+		t.Errorf("%+v", r.Findings)
+	}
+}
