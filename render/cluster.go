@@ -34,6 +34,8 @@ type Cluster struct {
 	Replicas map[string]int
 	// DisruptionPolicy asks for the node disruption policy.
 	DisruptionPolicy bool
+	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
+	PodNetworks, ServiceNetworks []netip.Prefix
 }
 
 // Switches says whether nodes start like the operator's own keepalived and move
@@ -78,11 +80,19 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkImages(c.Images)
 	c.Roles = r.roles(c)
 	c.Replicas = r.replicas()
+	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)
 	r.list.Sort()
 	if r.list.Err() != nil {
 		return nil, r.list
 	}
 	return c, r.list
+}
+
+func prefixes(list []installconfig.Network) (out []netip.Prefix) {
+	for _, n := range list {
+		out = append(out, n.Prefix)
+	}
+	return out
 }
 
 // resolver carries the input and the report through one Resolve.

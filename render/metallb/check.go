@@ -1,0 +1,101 @@
+package metallb
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/metallb"
+)
+
+// checkCluster checks the request against what is known of the cluster.
+func (r *resolver) checkCluster() {
+	for _, a := range r.plan.params.Addresses {
+		r.checkAddress(a)
+		r.checkServiceFamily(metallb.Family(a))
+		r.checkPeerFamily(metallb.Family(a))
+	}
+	r.checkNodes()
+}
+
+// checkAddress: the address is nobody's, and nodes can answer for it.
+func (r *resolver) checkAddress(a netip.Addr) {
+	const flag = "--address"
+	spec := r.c.Config.Spec
+	if whose := r.taken(a); whose != "" {
+		r.bad(problem.VIPTaken, flag, a.String(), whose)
+		return
+	}
+	i := slices.IndexFunc(spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) })
+	switch {
+	case i >= 0 && isEdge(spec.MachineNetworks[i], a):
+		r.bad(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+spec.MachineNetworks[i].String())
+	case i < 0 && r.plan.own && !r.plan.bgp && len(r.q.Interfaces) == 0:
+		r.report(problem.Warning, problem.VIPOutsideNetwork, flag, a.String(), "an address in "+join(spec.MachineNetworks),
+			"with l2, nodes answer for it in networks that they are in: if this is another one, say so with --interface; a routed address takes --mode bgp")
+	}
+}
+
+// taken says what an address ought to be that is somebody's already, or nothing.
+func (r *resolver) taken(a netip.Addr) string {
+	const own = "an address of its own, this is the "
+	for _, g := range r.c.Config.Spec.Groups {
+		if slices.Contains(g.VIPs, a) {
+			return own + "VIP of " + g.Name + ", which keepalived has"
+		}
+	}
+	for _, n := range slices.Concat(r.c.PodNetworks, r.c.ServiceNetworks) {
+		if n.Contains(a) {
+			return "an address outside of " + n.String() + ", which the cluster uses inside"
+		}
+	}
+	var host string
+	for _, p := range r.c.Config.Spec.Peers {
+		// The bootstrap host is often one of the others.
+		if slices.Contains(p.Addresses, a) && (host == "" || p.Role != v1alpha1.RoleBootstrap) {
+			host = own + "one of " + p.Name
+		}
+	}
+	return host
+}
+
+// isEdge: the first address of a network, and the last of an IPv4 one.
+func isEdge(p netip.Prefix, a netip.Addr) bool {
+	if p.Bits() >= a.BitLen()-1 {
+		return false
+	}
+	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
+}
+
+func join(list []netip.Prefix) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, p.String())
+	}
+	return strings.Join(out, " or ")
+}
+
+func (r *resolver) inMachineNetworks(a netip.Addr) bool {
+	return slices.ContainsFunc(r.c.Config.Spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// checkServiceFamily: a Service has families that the cluster's Services have.
+func (r *resolver) checkServiceFamily(family string) {
+	networks := r.c.ServiceNetworks
+	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return metallb.Family(n.Addr()) == family }) {
+		return
+	}
+	r.bad(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+join(networks)+": the cluster has no other Services")
+}
+
+// checkPeerFamily: MetalLB announces to a router only what is of the family of
+// their session, unless told otherwise in ways that differ between its versions.
+func (r *resolver) checkPeerFamily(family string) {
+	peers := r.plan.params.Peers
+	if len(peers) == 0 || slices.ContainsFunc(peers, func(p metallb.Peer) bool { return metallb.Family(p.Address.Addr()) == family }) {
+		return
+	}
+	r.bad(problem.FamilyOrder, "--bgp-peer", "no router with an "+family+" address", "one, for the "+family+" address: it is announced in sessions of its family")
+}
