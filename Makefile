@@ -30,8 +30,8 @@ E2EREPORTS ?= bin
 # Each tool is pinned by a module of its own, golden/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
 BIN   := .cache/bin
-# Those of real nodes, which take minutes to build and nothing else needs.
-E2E_TOOLS := kubelet kubectl kube-controller-manager
+# Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
+E2E_TOOLS := kubelet kubectl kube-controller-manager metallb-controller
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -84,8 +84,9 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
-test-e2e: e2e-tools build ## Test pods with kubelet's code, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	go -C e2e/pods test $(TESTFLAGS) ./...
+	go -C e2e/metallb test $(TESTFLAGS) ./...
 	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)

@@ -77,16 +77,15 @@ example.com:PORT {
 		2001:db8::17 api.demo.example.com
 		192.0.2.18 four.example.com
 		`+many()+`
-		fallthrough
 	}
 	template ANY ANY alias.example.com {
 		answer "{{ .Name }} 30 IN CNAME four.example.com."
 	}
+	template ANY ANY nowhere.example.com {
+		rcode NXDOMAIN
+	}
 	template ANY ANY empty.example.com {
 		rcode NOERROR
-	}
-	template ANY ANY {
-		rcode NXDOMAIN
 	}
 }
 broken:PORT {

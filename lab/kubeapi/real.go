@@ -19,7 +19,8 @@ import (
 	"github.com/vipgen/vipgen/lab/process"
 )
 
-// RealConfig is what NewReal takes. All but Node, Port and Log is needed.
+// RealConfig is what NewReal takes. All but Node, Port, ServiceNetworks and Log is
+// needed.
 type RealConfig struct {
 	// Dir is a directory, which exists, for what the programs keep, and for their
 	// output: etcd.log, and kube-apiserver.log in a directory per server.
@@ -34,6 +35,9 @@ type RealConfig struct {
 	Domain string
 	// Port is where API servers listen, 6443 if zero.
 	Port uint16
+	// ServiceNetworks are those of Services, separated by commas, 10.0.0.0/24 if
+	// empty.
+	ServiceNetworks string
 	// Log is told which programs are started.
 	Log *slog.Logger
 }
@@ -54,6 +58,7 @@ type real struct {
 // authorizer and RBAC on.
 func NewReal(c RealConfig) (Plane, error) {
 	c.Port = cmp.Or(c.Port, port)
+	c.ServiceNetworks = cmp.Or(c.ServiceNetworks, "10.0.0.0/24")
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -50,7 +50,7 @@ func (s *realServer) Launch() error {
 		"--tls-sni-cert-key", s.in("internal.crt")+","+s.in("internal.key")+":"+internal,
 		"--service-account-issuer", "https://kubernetes.default.svc",
 		"--service-account-key-file", s.in(accounts+".crt"), "--service-account-signing-key-file", s.in(accounts+".key"),
-		"--service-cluster-ip-range", "10.0.0.0/24",
+		"--service-cluster-ip-range", s.plane.ServiceNetworks,
 		"--enable-admission-plugins", "NodeRestriction",
 		"--disable-admission-plugins", "ServiceAccount",
 		// Loopback is no address that it may announce.

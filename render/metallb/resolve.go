@@ -220,6 +220,8 @@ func (r *resolver) hostnames() []string {
 			r.bad(problem.BadName, flag, problem.Quote(name), "a DNS name of several lower-case labels, the first of which may be *")
 		case slices.Contains(out, name):
 			r.bad(problem.DuplicateKey, flag, problem.Quote(name)+" twice", "each name once")
+		case r.c != nil && name == "*."+r.c.Config.Spec.Domain:
+			r.bad(problem.BadName, flag, problem.Quote(name), "names one by one: this one covers api-int, which nodes use")
 		case r.internal(name):
 			r.report(problem.Error, problem.BadName, flag, problem.Quote(name), "a name for clients outside of the cluster",
 				"nodes use that one and trust the cluster's own CA alone; with another certificate kube-apiserver's operator is Degraded")
@@ -236,11 +238,10 @@ func (r *resolver) hostnames() []string {
 	return out
 }
 
-// internal says whether a name is, or covers, the cluster's internal one.
+// internal says whether a name is the cluster's internal one.
 func (r *resolver) internal(name string) bool {
 	if r.c == nil {
 		return strings.HasPrefix(name, "api-int.")
 	}
-	domain := r.c.Config.Spec.Domain
-	return name == "api-int."+domain || name == "*."+domain
+	return name == "api-int."+r.c.Config.Spec.Domain
 }

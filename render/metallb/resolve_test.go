@@ -89,6 +89,7 @@ func TestResolve(t *testing.T) {
 		{"a node with two addresses of a family", Request{Addresses: []string{"192.168.111.17"}, Nodes: []string{"a=192.168.111.20,192.168.111.120", "b=192.168.111.21", "c=192.168.111.22"}}, "", "192.168.111.20", "192.168.111.120"},
 		{"label that is a word in YAML", Request{Addresses: []string{"192.168.111.17"}, Namespace: "a", Selector: []string{"on=1"}, NodeLabels: []string{"no=1"}}, "", `"no": "1"`, "true:"},
 		{"label without a value", Request{Addresses: []string{"192.168.111.17"}, Nodes: node, NodeLabels: []string{"node-role.kubernetes.io/infra="}}, "", `node-role.kubernetes.io/infra: ""`, ""},
+		{"a wildcard that covers api-int", Request{Addresses: []string{"192.168.111.17"}, Nodes: node, Hostnames: []string{"*.demo.example.com"}}, "bad-name", "", ""},
 		{"a word that is none in YAML", Request{Addresses: []string{"192.168.111.17"}, Nodes: node, Name: "no", Pool: "on", Namespace: "null"}, "", "name: \"no\"", ""},
 		{"IPv4 written as IPv6", Request{Addresses: []string{"::ffff:192.168.111.17"}, Nodes: node}, "bad-address", "", ""},
 	}

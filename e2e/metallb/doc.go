@@ -1,0 +1,6 @@
+// Package metallb puts what `vipgen metallb` prints to MetalLB: its Go types, the
+// schemas of its CRDs, a real kube-apiserver that has them, and MetalLB's own
+// controller, which gives the Service its address.
+//
+// It is a module of its own, so that MetalLB's libraries are not vipgen's.
+package metallb
