@@ -31,7 +31,7 @@ E2EREPORTS ?= bin
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
-E2E_TOOLS := kubelet kubectl kube-controller-manager metallb-controller
+E2E_TOOLS := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -41,6 +41,7 @@ LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRela
 LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
 LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
+LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
 .PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent lab-bench lab-saturation lab-chaos image
@@ -86,7 +87,7 @@ show-cluster: setup tools ## Run a whole cluster in namespaces and show what it 
 
 test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	go -C e2e/pods test $(TESTFLAGS) ./...
-	go -C e2e/metallb test $(TESTFLAGS) ./...
+	go -C e2e/metallb test -count 1 -timeout 20m $(TESTFLAGS) ./...
 	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)

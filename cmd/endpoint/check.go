@@ -66,12 +66,14 @@ func (v *visit) run(ctx context.Context) {
 	}
 }
 
-// Addresses that a Service of MetalLB has and nobody forwards are refused by nodes,
-// those that nobody announces are not answered at all (seed 000).
+// Of a Service of MetalLB, nodes refuse connections when its endpoints have no port of
+// its port's name, and do not answer for the address when there are no endpoints (seed
+// 000; e2e/metallb shows both).
 const (
-	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's, " +
-		"or the slice lacks the label kubernetes.io/service-name ('vipgen metallb' writes both). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"
-	silentNext = "nobody answers for the address, or a firewall drops it. By MetalLB: events of its Service ('oc describe service') name the node that announces it; none: no IPAddressPool, no advertisement, or no endpoint. " +
+	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's " +
+		"('vipgen metallb' gives both the same). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"
+	silentNext = "nobody answers for the address, or a firewall drops it. By MetalLB: events of its Service ('oc describe service') name the node that announces it; none: no IPAddressPool, no advertisement, " +
+		"or no endpoint that is ready (an EndpointSlice without the label kubernetes.io/service-name is nobody's). " +
 		"By keepalived: 'ip address' on the control-plane nodes. In one network, 'ip neighbour' of this machine shows whether anybody answers"
 )
 

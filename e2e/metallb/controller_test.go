@@ -1,0 +1,137 @@
+package metallb
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// MetalLB's own controller gives the Service of every case the addresses that were
+// asked for, from the pool that was made for them.
+func TestController(t *testing.T) {
+	s := newServer(t)
+	controller := s.controller("metallb-system")
+	cases := goldenCases(t)
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		if name == "none" { // MetalLB is in another namespace there
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			objects := cases[name]
+			if name == "pool" {
+				objects = append([]*unstructured.Unstructured{pool("public", "198.51.100.0/24")}, objects...)
+			}
+			var service *unstructured.Unstructured
+			for _, o := range objects {
+				if _, err := s.apply(o); err != nil {
+					t.Fatal(err)
+				}
+				defer s.remove(o)
+				if o.GetKind() == "Service" {
+					service = o
+				}
+			}
+			want := wanted(service)
+			var got []string
+			s.await("MetalLB to give the Service an address", func() bool {
+				if controller.Ended() {
+					t.Fatal("MetalLB's controller has ended")
+				}
+				got = s.given(service)
+				return len(got) >= len(want)
+			})
+			slices.Sort(got) // MetalLB keeps no order
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("the Service got %s, not %s", got, want)
+			}
+		})
+	}
+	t.Run("a Service elsewhere does not get it", func(t *testing.T) { s.in(t).checkReserved(cases["l2"]) })
+}
+
+// checkReserved: a Service of another namespace that asks for the address does not
+// get it, though it is free; the API's does then.
+func (s *server) checkReserved(objects []*unstructured.Unstructured) {
+	var service *unstructured.Unstructured
+	for _, o := range objects {
+		if o.GetKind() == "Service" {
+			service = o
+			continue
+		}
+		if _, err := s.apply(o); err != nil {
+			s.Fatal(err)
+		}
+		defer s.remove(o)
+	}
+	other := service.DeepCopy()
+	other.SetNamespace("default")
+	other.SetName("greedy")
+	if _, err := s.apply(other); err != nil {
+		s.Fatal(err)
+	}
+	defer s.remove(other)
+	s.await("MetalLB to refuse", func() bool { return s.event("default", "greedy", "AllocationFailed") })
+	if got := s.given(other); len(got) > 0 {
+		s.Errorf("it got %s", got)
+	}
+	if _, err := s.apply(service); err != nil {
+		s.Fatal(err)
+	}
+	defer s.remove(service)
+	s.await("the API's own Service to get it", func() bool { return len(s.given(service)) == 1 })
+}
+
+// event says whether there is one of a reason about a Service.
+func (s *server) event(namespace, name, reason string) bool {
+	s.Helper()
+	list, err := s.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(namespace).List(s.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool {
+		about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "name")
+		why, _, _ := unstructured.NestedString(o.Object, "reason")
+		return about == name && why == reason
+	})
+}
+
+// wanted are the addresses that a Service asks for.
+func wanted(service *unstructured.Unstructured) []string {
+	for _, prefix := range []string{"metallb.io", "metallb.universe.tf"} {
+		if list := service.GetAnnotations()[prefix+"/loadBalancerIPs"]; list != "" {
+			return strings.Split(list, ",")
+		}
+	}
+	return nil
+}
+
+// given are the addresses that it has.
+func (s *server) given(service *unstructured.Unstructured) (out []string) {
+	s.Helper()
+	o, err := s.of(service).Get(s.Context(), service.GetName(), metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	got := &corev1.Service{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got); err != nil {
+		s.Fatal(err)
+	}
+	for _, i := range got.Status.LoadBalancer.Ingress {
+		out = append(out, i.IP)
+	}
+	return out
+}
+
+func pool(name, addresses string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "metallb.io/v1beta1", "kind": "IPAddressPool",
+		"metadata": map[string]any{"name": name, "namespace": "metallb-system"}, "spec": map[string]any{"addresses": []any{addresses}}}}
+}
