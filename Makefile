@@ -31,7 +31,9 @@ E2EREPORTS ?= bin
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
-E2E_TOOLS := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
+E2E_TOOLS   := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
+# Modules of their own: each takes the Kubernetes that its subject does.
+E2E_MODULES := e2e e2e/pods e2e/metallb
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -86,7 +88,7 @@ show-cluster: setup tools ## Run a whole cluster in namespaces and show what it 
 	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and a cluster of real nodes: installed, handed over, one power loss (needs root)
-	go -C e2e/pods test $(TESTFLAGS) ./...
+	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
 	go -C e2e/metallb test -count 1 -timeout 20m $(TESTFLAGS) ./...
 	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
 
@@ -104,11 +106,11 @@ gofmt:
 
 vet:
 	go vet ./...
-	go -C e2e vet ./...
+	for module in $(E2E_MODULES); do go -C $$module vet ./... || exit; done
 
 staticcheck: $(BIN)/staticcheck
 	$(BIN)/staticcheck ./...
-	cd e2e && $(CURDIR)/$(BIN)/staticcheck ./...
+	for module in $(E2E_MODULES); do (cd $$module && $(CURDIR)/$(BIN)/staticcheck ./...) || exit; done
 
 govulncheck: $(BIN)/govulncheck
 	@golden/tools/govulncheck/run $(BIN)/govulncheck ./...
