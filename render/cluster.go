@@ -145,7 +145,9 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		c.Spec.VRRP = r.vrrp()
 	}
-	c.Spec.Groups = r.groups(c.Spec.Domain)
+	for _, g := range r.groups(c.Spec.Domain) {
+		c.Spec.Groups = append(c.Spec.Groups, g.Group)
+	}
 	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
 		r.errorAt(r.in.vipDocs, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
 	}

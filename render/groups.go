@@ -43,48 +43,94 @@ func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []pla
 		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: the install-config has "+have[0].field)
 		return have
 	}
-	for i, a := range list {
-		have = append(have, place{a, r.in.vipDocs, fmt.Sprintf("%s[%d]", field, i)})
-	}
-	return have
+	return places(r.in.vipDocs, field, list)
 }
 
-// groups makes the VRRP groups: API, DNS of old clusters, ingress controllers.
-func (r *resolver) groups(domain string) []v1alpha1.Group {
-	vip := &r.in.VIP.Spec
-	api := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addresses(r.api)}
-	ingress := v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addresses(r.ingress),
-		Controller: v1alpha1.DefaultIngress, Domains: []string{"apps." + domain},
-		NodeSelector: workerSelector(), HealthPort: vip.Ports.RouterHealth}
-	groups := []v1alpha1.Group{api}
+// planned is a group with what the user and its names say of its virtual router
+// ID.
+type planned struct {
+	v1alpha1.Group
+	// own is the user's name for it, which is part of that of its VRRP instances;
+	// empty for the groups that every cluster has.
+	own string
+	// derived is its ID where the user gives none; wanted is the user's, 0 for
+	// none, which stands at field.
+	derived, wanted int
+	field           string
+}
+
+// groups makes the VRRP groups: API, DNS of old clusters, ingress controllers,
+// more API VIPs.
+func (r *resolver) groups(domain string) []planned {
+	groups := []planned{r.firstAPI()}
 	if r.dns != nil {
-		groups = append(groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: []netip.Addr{r.dns.Addr}})
+		groups = append(groups, r.dnsGroup())
 	}
-	for _, g := range vip.Ingress {
-		if g.Name == v1alpha1.DefaultIngress {
-			ingress.Domains = append(ingress.Domains, g.Domains...)
-			ingress.HealthPort = cmp.Or(g.HealthPort, ingress.HealthPort)
-			if g.NodeSelector != nil {
-				ingress.NodeSelector = g.NodeSelector
-			}
+	groups = append(groups, r.defaultIngress(domain))
+	for i, g := range r.in.VIP.Spec.Ingress {
+		if g.Name != v1alpha1.DefaultIngress {
+			groups = append(groups, r.moreIngress(i, &g))
 		}
 	}
-	groups = append(groups, ingress)
-	for _, g := range vip.Ingress {
-		if g.Name == v1alpha1.DefaultIngress {
-			continue
-		}
-		selector := g.NodeSelector
-		if selector == nil {
-			selector = workerSelector()
-		}
-		groups = append(groups, v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs,
-			Controller: g.Name, Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, vip.Ports.RouterHealth)})
-	}
-	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
+	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		r.elect(groups)
 	}
 	return groups
+}
+
+const routerIDFields = "spec.vrrp.virtualRouterIDs."
+
+func (r *resolver) firstAPI() planned {
+	return planned{
+		Group:   v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addresses(r.api)},
+		derived: r.derivedIDs().API, wanted: r.in.VIP.Spec.VRRP.VirtualRouterIDs.API, field: routerIDFields + "api",
+	}
+}
+
+func (r *resolver) dnsGroup() planned {
+	return planned{
+		Group:   v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: []netip.Addr{r.dns.Addr}},
+		derived: r.derivedIDs().DNS, wanted: r.in.VIP.Spec.VRRP.VirtualRouterIDs.DNS, field: routerIDFields + "dns",
+	}
+}
+
+func (r *resolver) defaultIngress(domain string) planned {
+	vip := &r.in.VIP.Spec
+	p := planned{
+		Group: v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addresses(r.ingress),
+			Controller: v1alpha1.DefaultIngress, Domains: []string{"apps." + domain},
+			NodeSelector: workerSelector(), HealthPort: vip.Ports.RouterHealth},
+		derived: r.derivedIDs().Ingress, wanted: vip.VRRP.VirtualRouterIDs.Ingress, field: routerIDFields + "ingress",
+	}
+	for _, g := range vip.Ingress {
+		if g.Name == v1alpha1.DefaultIngress {
+			p.Domains = append(p.Domains, g.Domains...)
+			p.HealthPort = cmp.Or(g.HealthPort, p.HealthPort)
+			if g.NodeSelector != nil {
+				p.NodeSelector = g.NodeSelector
+			}
+		}
+	}
+	return p
+}
+
+func (r *resolver) moreIngress(i int, g *v1alpha1.Ingress) planned {
+	selector := g.NodeSelector
+	if selector == nil {
+		selector = workerSelector()
+	}
+	return r.more(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: g.Name,
+		Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, r.in.VIP.Spec.Ports.RouterHealth)},
+		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.ingress[%d]", i))
+}
+
+// more is a group of the user's own, whose entry stands at a field.
+func (r *resolver) more(g v1alpha1.Group, own string, id int, at string) planned {
+	return planned{Group: g, own: own, derived: v1alpha1.RouterID(r.in.Install.Name + "-" + g.Name), wanted: id, field: at + ".virtualRouterID"}
+}
+
+func (r *resolver) derivedIDs() v1alpha1.VirtualRouterIDs {
+	return v1alpha1.RouterIDs(r.in.Install.Name)
 }
 
 // workerSelector is for where routers run by default: compute nodes, and
@@ -94,17 +140,17 @@ func workerSelector() map[string]string {
 }
 
 // elect adds what VRRP needs to groups.
-func (r *resolver) elect(groups []v1alpha1.Group) {
+func (r *resolver) elect(groups []planned) {
 	name := r.in.Install.Name
 	ids := r.routerIDs(groups)
 	for i := range groups {
 		g := &groups[i]
 		g.Instance = name + "_" + strings.ToUpper(string(g.Role))
-		if g.Role == v1alpha1.GroupIngress && g.Controller != v1alpha1.DefaultIngress {
-			g.Instance += "_" + g.Controller
+		if g.own != "" {
+			g.Instance += "_" + g.own
 		}
 		g.VirtualRouterID = ids[g.Name]
-		g.Password = password(name, g)
+		g.Password = password(name, &g.Group)
 		g.Together = r.in.Install.Platform == "openstack" && len(g.VIPs) > 1
 	}
 }
@@ -118,9 +164,7 @@ func password(cluster string, g *v1alpha1.Group) string {
 
 // routerIDs gives every group an ID of its own: the user's, else the derived
 // one, which steps aside for one that is taken.
-func (r *resolver) routerIDs(groups []v1alpha1.Group) map[string]int {
-	name, want := r.in.Install.Name, r.in.VIP.Spec.VRRP.VirtualRouterIDs
-	derived := v1alpha1.RouterIDs(name)
+func (r *resolver) routerIDs(groups []planned) map[string]int {
 	ids, taken := map[string]int{}, map[int]string{}
 	give := func(group string, id int, field string) {
 		if slices.Contains(r.in.VIP.Spec.VRRP.ReservedRouterIDs, id) {
@@ -134,54 +178,25 @@ func (r *resolver) routerIDs(groups []v1alpha1.Group) map[string]int {
 	}
 	if r.besideOperators() {
 		// OpenShift's own keepalived has this one on the bootstrap host.
-		give("api", derived.API, "")
+		give("api", r.derivedIDs().API, "")
 	}
 	// The user's come first: derived ones step aside, never they.
 	for _, g := range groups {
-		if id, field := r.wantedID(g, want); id != 0 && ids[g.Name] == 0 {
-			give(g.Name, id, field)
+		if g.wanted != 0 && ids[g.Name] == 0 {
+			give(g.Name, g.wanted, g.field)
 		}
 	}
 	for _, g := range groups {
 		if ids[g.Name] != 0 {
 			continue
 		}
-		var id int
-		switch {
-		case g.Role == v1alpha1.GroupAPI:
-			id = derived.API
-		case g.Role == v1alpha1.GroupDNS:
-			id = derived.DNS
-		case g.Controller == v1alpha1.DefaultIngress:
-			id = derived.Ingress
-		default:
-			id = v1alpha1.RouterID(name + "-" + g.Name)
-		}
+		id := g.derived
 		for taken[id] != "" {
 			id = id%255 + 1
 		}
 		give(g.Name, id, "")
 	}
 	return ids
-}
-
-// wantedID is the ID that the user gave to a group, with its field.
-func (r *resolver) wantedID(g v1alpha1.Group, want v1alpha1.VirtualRouterIDs) (int, string) {
-	const base = "spec.vrrp.virtualRouterIDs."
-	switch {
-	case g.Role == v1alpha1.GroupAPI:
-		return want.API, base + "api"
-	case g.Role == v1alpha1.GroupDNS:
-		return want.DNS, base + "dns"
-	case g.Controller == v1alpha1.DefaultIngress:
-		return want.Ingress, base + "ingress"
-	}
-	for i, c := range r.in.VIP.Spec.Ingress {
-		if c.Name == g.Controller {
-			return c.VirtualRouterID, fmt.Sprintf("spec.ingress[%d].virtualRouterID", i)
-		}
-	}
-	return 0, ""
 }
 
 func addresses(list []place) []netip.Addr {

@@ -23,20 +23,12 @@ func (in *Input) RouterUses() routerids.Cluster {
 	r := &resolver{in: in}
 	r.collectVIPs()
 	for _, g := range r.groups(in.Install.Name + "." + in.Install.BaseDomain) {
-		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: r.overrideField(g),
+		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: g.field, Chosen: g.wanted != 0,
 			IPv4: slices.ContainsFunc(g.VIPs, netip.Addr.Is4), IPv6: slices.ContainsFunc(g.VIPs, netip.Addr.Is6)}
-		own, _ := r.wantedID(g, in.VIP.Spec.VRRP.VirtualRouterIDs)
-		u.Chosen = own != 0
 		if g.Role == v1alpha1.GroupAPI && r.besideOperators() {
 			u.Fixed = fmt.Sprintf("OpenShift's own keepalived has it on the bootstrap host; platform.%s.loadBalancer.type: UserManaged, or another name of the cluster, frees it", in.Install.Platform)
 		}
 		c.Uses = append(c.Uses, u)
 	}
 	return c
-}
-
-// overrideField is that of the VIPConfig which gives a group its ID.
-func (r *resolver) overrideField(g v1alpha1.Group) string {
-	_, field := r.wantedID(g, r.in.VIP.Spec.VRRP.VirtualRouterIDs)
-	return field
 }
