@@ -27,5 +27,5 @@
 //	                 the encoded forms, for a few cases; those of the others
 //	                 are decoded and compared with files/
 //
-// The folder verified has what vipgen verify and vipgen explain say of two cases.
+// The folder verified has what vipgen verify and vipgen explain say of a few cases.
 package golden

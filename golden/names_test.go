@@ -27,6 +27,9 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	for _, g := range s.Groups {
 		switch g.Role {
 		case v1alpha1.GroupAPI:
+			if g.Name != v1alpha1.FirstAPI { // whose names stand among the exact ones
+				continue
+			}
 			all.add("api."+s.Domain, g.VIPs...)
 			all.add("api-int."+s.Domain, g.VIPs...)
 		case v1alpha1.GroupIngress:
@@ -36,7 +39,7 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 			}
 		}
 	}
-	for _, record := range s.DNS.Records {
+	for _, record := range records(s) {
 		name := record.Name
 		if domain, ok := strings.CutPrefix(name, "*."); ok {
 			name = "any." + domain
@@ -69,6 +72,17 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	return all
 }
 
+// records are the user's, with the names of more API VIPs.
+func records(s *v1alpha1.ClusterConfigSpec) []v1alpha1.DNSRecord {
+	out := slices.Clone(s.DNS.Records)
+	for _, g := range s.Groups {
+		for _, name := range g.Names {
+			out = append(out, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
+		}
+	}
+	return out
+}
+
 // wildcardOver gives the addresses of the longest wildcard that a name is below.
 func wildcardOver(s *v1alpha1.ClusterConfigSpec, name string) (addresses []netip.Addr, ok bool) {
 	longest := 0
@@ -99,7 +113,7 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	last := strings.LastIndexByte(d, '.')
 	node := strings.TrimSuffix(n.Name, "."+d)
 	var foreign []string
-	for _, record := range s.DNS.Records {
+	for _, record := range records(s) {
 		if _, covered := wildcardOver(s, record.Name); !covered && !strings.HasPrefix(record.Name, "*.") {
 			foreign = append(foreign, "below."+record.Name, "x"+record.Name)
 		}

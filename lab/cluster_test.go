@@ -141,9 +141,15 @@ var backOff = pod.BackOff{Initial: time.Second, Max: 30 * time.Second, Reset: ti
 // load reads an install-config, with the test's vipgen.yaml beside it.
 func load(t *testing.T, install string) *render.Cluster {
 	t.Helper()
+	return loadWith(t, install, vipgenYAML)
+}
+
+// loadWith is load with another vipgen.yaml.
+func loadWith(t *testing.T, install, vipgen string) *render.Cluster {
+	t.Helper()
 	c, problems, err := render.Load(render.Sources{
 		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
-		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipgenYAML)},
+		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipgen)},
 	}, render.Options{})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)

@@ -74,7 +74,8 @@ func (n *Node) serve() (err error) {
 	if n.Role != v1alpha1.RoleMaster && n.Role != v1alpha1.RoleBootstrap {
 		return nil
 	}
-	valid := append(n.cluster.VIPs(v1alpha1.GroupAPI), n.Address())
+	// At more API VIPs clients have to verify a name, as in any cluster.
+	valid := append(slices.Clone(n.cluster.Spec().Groups[0].VIPs), n.Address())
 	if n.API, err = n.cluster.API.Server(n.Node, n.Address(), valid...); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func TestCluster(t *testing.T) {
 		{"ManifestsGo", testManifestsGo},
 		{"PowerLoss", testPowerLoss},
 		{"HardCase19APIAway", testAPIAway},
+		{"AdditionalAPIVIPs", testAdditionalAPIVIPs},
 		{"VIPChanges", testVIPChanges},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {

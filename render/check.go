@@ -98,10 +98,14 @@ func (r *resolver) checkVIPs() {
 		all = append(all, *r.dns)
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
-		for j, a := range g.VIPs {
-			all = append(all, place{a, r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)})
-		}
-		r.checkFamilies(places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
+		vips := places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs)
+		all = append(all, vips...)
+		r.checkFamilies(vips)
+	}
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		vips := places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs)
+		all = append(all, vips...)
+		r.checkFamilies(vips)
 	}
 	r.checkFamilies(r.api)
 	r.checkFamilies(r.ingress)
@@ -291,6 +295,16 @@ func (r *resolver) checkNames() {
 	for i, g := range r.in.VIP.Spec.Ingress {
 		for j, d := range g.Domains {
 			claim("*."+d, "ingress controller "+g.Name, fmt.Sprintf("spec.ingress[%d].domains[%d]", i, j))
+		}
+	}
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		at := fmt.Sprintf("spec.additionalAPIVIPs[%d]", i)
+		for j, name := range apiNames(&g, domain) {
+			field := fmt.Sprintf("%s.names[%d]", at, j)
+			if len(g.Names) == 0 {
+				field = at + ".name" // that it is made of
+			}
+			claim(name, "API VIPs "+g.Name, field)
 		}
 	}
 	for i, rec := range r.in.VIP.Spec.DNS.Records {

@@ -72,6 +72,9 @@ func (r *resolver) groups(domain string) []planned {
 			groups = append(groups, r.moreIngress(i, &g))
 		}
 	}
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		groups = append(groups, r.moreAPI(i, &g, domain))
+	}
 	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		r.elect(groups)
 	}
@@ -82,7 +85,7 @@ const routerIDFields = "spec.vrrp.virtualRouterIDs."
 
 func (r *resolver) firstAPI() planned {
 	return planned{
-		Group:   v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addresses(r.api)},
+		Group:   v1alpha1.Group{Name: v1alpha1.FirstAPI, Role: v1alpha1.GroupAPI, VIPs: addresses(r.api)},
 		derived: r.derivedIDs().API, wanted: r.in.VIP.Spec.VRRP.VirtualRouterIDs.API, field: routerIDFields + "api",
 	}
 }
@@ -122,6 +125,19 @@ func (r *resolver) moreIngress(i int, g *v1alpha1.Ingress) planned {
 	return r.more(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: g.Name,
 		Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, r.in.VIP.Spec.Ports.RouterHealth)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.ingress[%d]", i))
+}
+
+func (r *resolver) moreAPI(i int, g *v1alpha1.AdditionalAPI, domain string) planned {
+	return r.more(v1alpha1.Group{Name: v1alpha1.FirstAPI + "-" + g.Name, Role: v1alpha1.GroupAPI, VIPs: g.VIPs, Names: apiNames(g, domain)},
+		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.additionalAPIVIPs[%d]", i))
+}
+
+// apiNames are those that resolve to more API VIPs.
+func apiNames(g *v1alpha1.AdditionalAPI, domain string) []string {
+	if len(g.Names) > 0 {
+		return g.Names
+	}
+	return []string{v1alpha1.FirstAPI + "-" + g.Name + "." + domain}
 }
 
 // more is a group of the user's own, whose entry stands at a field.
@@ -178,7 +194,7 @@ func (r *resolver) routerIDs(groups []planned) map[string]int {
 	}
 	if r.besideOperators() {
 		// OpenShift's own keepalived has this one on the bootstrap host.
-		give("api", r.derivedIDs().API, "")
+		give(v1alpha1.FirstAPI, r.derivedIDs().API, "")
 	}
 	// The user's come first: derived ones step aside, never they.
 	for _, g := range groups {

@@ -47,6 +47,9 @@ func TestRouterIDs(t *testing.T) {
 	blue := func(name string, id int) string {
 		return fmt.Sprintf("ingress: [{name: %s, vips: [192.0.2.8], domains: [blue.example.com], virtualRouterID: %d}]", name, id)
 	}
+	more := func(name string, id int) string {
+		return fmt.Sprintf("additionalAPIVIPs: [{name: %s, vips: [192.0.2.17], virtualRouterID: %d}]", name, id)
+	}
 	derived := v1alpha1.RouterID("vmware-ingress-blue")
 	tests := []struct {
 		name, cluster, platform, spec string
@@ -59,6 +62,8 @@ func TestRouterIDs(t *testing.T) {
 		{"another controller with an ID", "vmware", userManaged, blue("blue", 9), map[string]int{"api": 109, "ingress": 124, "ingress-blue": 9}},
 		{"derived ones step aside for another controller's", "vmware", userManaged, blue("blue", 124), map[string]int{"api": 109, "ingress": 125, "ingress-blue": 124}},
 		{"beside OpenShift's own keepalived", "vmware", managed, "vrrp: {virtualRouterIDs: {ingress: 5}}", map[string]int{"api": 109, "ingress": 5}},
+		{"more API VIPs", "vmware", userManaged, more("mgmt", 0), map[string]int{"api": 109, "ingress": 124, "api-mgmt": v1alpha1.RouterID("vmware-api-mgmt")}},
+		{"more API VIPs with an ID", "vmware", userManaged, more("mgmt", 124), map[string]int{"api": 109, "ingress": 125, "api-mgmt": 124}},
 		{"DNS VIP", "cnf10", "baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], dnsVIP: 192.0.2.4}", "", map[string]int{"api": 147, "dns": 158, "ingress": 2}},
 		{"ingress steps aside for the API", "vmware", userManaged, "vrrp: {virtualRouterIDs: {api: 124}}", map[string]int{"api": 124, "ingress": 125}},
 	}
@@ -251,7 +256,7 @@ func TestStart(t *testing.T) {
 
 // A changed VIP changes cluster.yaml and nothing else (DESIGN section 2).
 func TestOneFileChanges(t *testing.T) {
-	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})
+	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.17]}], vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})
 	a, err := before.Bundles()
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (in *Input) RouterUses() routerids.Cluster {
 	for _, g := range r.groups(in.Install.Name + "." + in.Install.BaseDomain) {
 		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: g.field, Chosen: g.wanted != 0,
 			IPv4: slices.ContainsFunc(g.VIPs, netip.Addr.Is4), IPv6: slices.ContainsFunc(g.VIPs, netip.Addr.Is6)}
-		if g.Role == v1alpha1.GroupAPI && r.besideOperators() {
+		if g.Name == v1alpha1.FirstAPI && r.besideOperators() {
 			u.Fixed = fmt.Sprintf("OpenShift's own keepalived has it on the bootstrap host; platform.%s.loadBalancer.type: UserManaged, or another name of the cluster, frees it", in.Install.Platform)
 		}
 		c.Uses = append(c.Uses, u)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,11 +24,13 @@ const StateName = "firewall"
 type Published struct {
 	// InPlace says that every API VIP is redirected to HAProxy, in both families
 	// and both hooks; Why says what keeps it from that.
-	InPlace  bool      `json:"inPlace"`
-	Serving  bool      `json:"serving"`
-	Since    time.Time `json:"since,omitzero"`
-	Restored int       `json:"restored"`
-	Why      string    `json:"why,omitempty"`
+	InPlace bool `json:"inPlace"`
+	// VIPs are those that are redirected now.
+	VIPs     []netip.Addr `json:"vips,omitempty"`
+	Serving  bool         `json:"serving"`
+	Since    time.Time    `json:"since,omitzero"`
+	Restored int          `json:"restored"`
+	Why      string       `json:"why,omitempty"`
 }
 
 // settle is how long a job that starts leaves what it finds in place while
@@ -131,6 +135,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 
 func (j *Job) publish(s State) {
 	p := Published{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	if s.InPlace {
+		p.VIPs = s.Redirect.VIPs
+	}
 	before := j.told.Swap(&p)
 	j.say(before, p)
 	j.tell()
@@ -160,6 +167,8 @@ func (j *Job) say(before *Published, now Published) {
 		level, what = slog.LevelWarn, "something else removed or changed the redirect; it was put back"
 	case now.InPlace && !before.InPlace:
 		what = "redirect placed"
+	case now.InPlace && !slices.Equal(now.VIPs, before.VIPs):
+		what = "redirect changed"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
 	case now.Why == "" && before.Why != "":
@@ -167,5 +176,5 @@ func (j *Job) say(before *Published, now Published) {
 	default:
 		return
 	}
-	j.Log.Log(context.Background(), level, what, "haproxyServes", now.Serving, "restored", now.Restored, "error", now.Why)
+	j.Log.Log(context.Background(), level, what, "vips", now.VIPs, "haproxyServes", now.Serving, "restored", now.Restored, "error", now.Why)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // Names of facts about a node. Those of ingress groups are made from the
@@ -12,11 +14,19 @@ import (
 const (
 	FactAPI           = "api"            // the local API server is ready
 	FactHAProxy       = "haproxy"        // HAProxy is ready, with at least one backend up
-	FactRedirect      = "redirect"       // the redirect from every VIP to HAProxy is in place
+	FactRedirect      = "redirect"       // the redirect from every VIP of the first API group to HAProxy is in place
 	FactMachineConfig = "machine-config" // the machine config server answers
 	FactDNS           = "dns"            // CoreDNS answers
 	FactIronic        = "ironic"         // the provisioning service answers, on the bootstrap
 )
+
+// Redirect is the fact that every VIP of an API group is redirected to HAProxy.
+func Redirect(g *v1alpha1.Group) string {
+	if g.AdditionalAPI() {
+		return g.Name + "-" + FactRedirect
+	}
+	return FactRedirect
+}
 
 // RouterReady is the fact that the router takes traffic.
 func RouterReady(group string) string { return group + "-router-ready" }
@@ -27,6 +37,17 @@ func RouterAnswers(group string) string { return group + "-router-answers" }
 // RouterHere is the fact that a ready pod of the group's own ingress controller
 // runs on this node (hard case 21). While the API is away its last word stands.
 func RouterHere(group string) string { return group + "-router-here" }
+
+// FactsOf are the names of the facts that are about one group alone.
+func FactsOf(g *v1alpha1.Group) []string {
+	switch g.Role {
+	case v1alpha1.GroupAPI:
+		return []string{Redirect(g)}
+	case v1alpha1.GroupIngress:
+		return []string{RouterReady(g.Name), RouterAnswers(g.Name), RouterHere(g.Name)}
+	}
+	return nil
+}
 
 // Fact is what is known about one thing.
 type Fact struct {
@@ -66,6 +87,18 @@ func (b *Board) Report(r Result) {
 		f.Why = r.Err.Error()
 	}
 	b.Set(f)
+}
+
+// Forget drops facts of which nobody will hear any more.
+func (b *Board) Forget(names ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		if _, known := b.facts[name]; known {
+			delete(b.facts, name)
+			b.say()
+		}
+	}
 }
 
 func (b *Board) say() {

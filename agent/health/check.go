@@ -19,12 +19,16 @@ type Check struct {
 	// Timeout bounds a probe.
 	Timeout time.Duration
 	// Rise and Fall are how many probes in a row must succeed or fail for the
-	// check to change. The very first probe counts at once.
+	// check to change. The very first probe counts at once, unless there
+	// is a Before.
 	Rise, Fall int
 	// Probe returns nil if the thing works. It returns soon after ctx has ended.
 	Probe func(ctx context.Context) error
 	// Close lets go of what Probe keeps open, when Run ends. It may be nil.
 	Close func()
+	// Before is what an earlier run came to, which stands until as many probes say
+	// otherwise; nil if there was none.
+	Before *bool
 	// Metrics measures the check; it may be nil.
 	Metrics *Metrics
 }
@@ -46,6 +50,10 @@ func (c Check) Run(ctx context.Context, report func(Result)) {
 	}
 	defer c.Metrics.ended(c.Name)
 	var s streak
+	if c.Before != nil {
+		s.known, s.healthy = true, *c.Before
+		c.Metrics.result(c.Name, s.healthy, true)
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -15,23 +16,31 @@ import (
 // shut down, readyz turns 500 while lists still work for minutes (hard case 8).
 func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) []Check {
 	var out []Check
+	add := func(more ...Check) {
+		for _, c := range more {
+			// Groups of one role rest on the same services.
+			if !slices.ContainsFunc(out, func(o Check) bool { return o.Name == c.Name }) {
+				out = append(out, c)
+			}
+		}
+	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		switch {
 		case !s.Hosts(g, role, labels):
 		case g.Role == v1alpha1.GroupIngress:
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
-			out = append(out,
+			add(
 				get(RouterReady(g.Name), "http", port, "/healthz/ready", keepalived.Quick),
 				get(RouterAnswers(g.Name), "http", port, "/healthz", keepalived.Quick))
 		case g.Role == v1alpha1.GroupDNS:
-			out = append(out, get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.Quick))
+			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.Quick))
 		case role == v1alpha1.RoleBootstrap:
-			out = append(out,
+			add(
 				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
 				every(FactIronic, Connect(s.Ports.Ironic), keepalived.Quick))
 		default:
-			out = append(out,
+			add(
 				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.Brisk),
 				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
 				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.Patient))

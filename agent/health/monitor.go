@@ -46,6 +46,9 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	defer running.Wait()
 	for _, c := range checks {
 		c.Metrics = m.Metrics
+		if f, known := m.Board.Get(c.Name); known {
+			c.Before = &f.OK
+		}
 		running.Go(func() { c.Run(ctx, m.report) })
 	}
 	repeat := time.NewTicker(repeatEvery)

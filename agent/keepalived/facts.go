@@ -3,25 +3,14 @@ package keepalived
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
-
-// FirewallState is the name under which the firewall job publishes Firewall.
-const FirewallState = "firewall"
-
-// Firewall is what the load balancer path needs to know of the firewall job.
-type Firewall struct {
-	// InPlace says that every VIP is redirected to HAProxy, in both families and
-	// both hooks (hard case 6).
-	InPlace bool `json:"inPlace"`
-}
 
 // checks keeps the health checks of the node running that its groups need.
 type checks struct {
@@ -29,7 +18,10 @@ type checks struct {
 	files   *track.Files
 	metrics *health.Metrics
 	log     *slog.Logger
+	// redirects has the facts of the groups that it follows.
+	redirects *redirects
 
+	groups []v1alpha1.Group
 	key    string // of what is running
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -57,6 +49,13 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 			return err
 		}
 	}
+	for _, g := range c.groups {
+		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
+			c.board.Forget(health.FactsOf(&g)...)
+		}
+	}
+	c.groups = m.Groups
+	c.redirects.follow(m.Groups)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.key, c.cancel, c.done = string(key), cancel, make(chan struct{})
 	list := health.Checks(s, role, labels)
@@ -101,36 +100,4 @@ func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, n facts.Nodes) {
 		}
 		b.Set(f)
 	}
-}
-
-// followFirewall keeps the fact of the redirect in step with what the firewall
-// job says, for as long as that lives, until ctx ends.
-func followFirewall(ctx context.Context, dir *state.Dir, b *health.Board) error {
-	changed, err := dir.Watch(ctx, FirewallState)
-	if err != nil {
-		return err
-	}
-	go func() {
-		for range changed {
-			b.Set(redirect(dir))
-		}
-	}()
-	return nil
-}
-
-func redirect(dir *state.Dir) health.Fact {
-	f := health.Fact{Name: health.FactRedirect}
-	var fw Firewall
-	alive, err := dir.Read(FirewallState, &fw)
-	switch {
-	case err != nil:
-		f.Why = fmt.Sprintf("the firewall job says nothing useful: %v", err)
-	case !alive:
-		f.Why = "the firewall job does not run"
-	case !fw.InPlace:
-		f.Why = "the firewall job has not placed it"
-	default:
-		f.OK = true
-	}
-	return f
 }

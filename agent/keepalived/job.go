@@ -113,7 +113,7 @@ func (j *Job) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := followFirewall(ctx, j.State, j.board); err != nil {
+	if err := j.checks.redirects.run(ctx); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
@@ -152,7 +152,7 @@ func (j *Job) prepare() (err error) {
 	}
 	j.board = health.NewBoard()
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
-	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log}
+	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}}
 	j.queues = queues{j.below(keptQueues)}
 	if err := j.placed.open(j.below(keptVIPs)); err != nil {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/urgent"
@@ -30,7 +31,7 @@ func TestElection(t *testing.T) {
 	best := c.nodes[c.others(first)[0]]
 	best.serve(9444)
 	firewall := best.dir()
-	if err := firewall.Publish(FirewallState, Firewall{InPlace: true}); err != nil {
+	if err := firewall.Publish(FirewallState, Firewall{InPlace: true, VIPs: []netip.Addr{c.vip}}); err != nil {
 		t.Fatal(err)
 	}
 	c.holder(best.name)

@@ -92,6 +92,19 @@ func VIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	return out
 }
 
+// whereNodesAre are the VIPs that say in which network the nodes have their
+// addresses. Those of the API besides the first may be in another one, for clients
+// there.
+func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
+	var out []netip.Addr
+	for _, g := range spec.Groups {
+		if !g.AdditionalAPI() {
+			out = append(out, g.VIPs...)
+		}
+	}
+	return out
+}
+
 // Choose decides for each family that the cluster uses: the address in the
 // narrowest network that holds a VIP; else that of the default route with the
 // lowest metric (hard case 11); else one in a machine network. An address that
@@ -118,7 +131,7 @@ func families(spec *v1alpha1.ClusterConfigSpec) []Family {
 		out = append(out, familyOf(n.Addr()))
 	}
 	if len(out) == 0 {
-		for _, v := range VIPs(spec) {
+		for _, v := range whereNodesAre(spec) {
 			out = append(out, familyOf(v))
 		}
 	}
@@ -161,7 +174,7 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
 // address that its keepalived sends from.
 func (s survey) inVIPNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
 	node := v1alpha1.Node{Interfaces: s.interfaces}
-	for _, vip := range VIPs(spec) {
+	for _, vip := range whereNodesAre(spec) {
 		if familyOf(vip) != f {
 			continue
 		}

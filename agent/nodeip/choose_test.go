@@ -2,6 +2,7 @@ package nodeip
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -329,6 +330,25 @@ func TestHardCase09(t *testing.T) {
 				t.Errorf("remote %v with %s, want %v", c.RemoteWorker, picked(c), tt.want)
 			}
 		})
+	}
+}
+
+// VIPs for clients of another network do not make a node move there.
+func TestMoreAPIVIPsChooseNoAddress(t *testing.T) {
+	n := network(t, `
+		link eth0
+		addr 198.51.100.10/24
+		route default via 198.51.100.1
+		link eth1
+		addr 203.0.113.10/24`)
+	spec := cluster("192.0.2.5", "198.51.100.0/24 203.0.113.0/24")
+	before := picked(Choose(n, spec))
+	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{netip.MustParseAddr("203.0.113.5")}})
+	if got := picked(Choose(n, spec)); got != before || got != "198.51.100.10/24 eth0" {
+		t.Errorf("chose %s, %s without them", got, before)
+	}
+	if !slices.Contains(VIPs(spec), netip.MustParseAddr("203.0.113.5")) {
+		t.Error("the VIP counts as an address of a node")
 	}
 }
 

@@ -15,7 +15,7 @@ func isRemote(addresses []Chosen, spec *v1alpha1.ClusterConfigSpec) bool {
 		return false // the nodes hold no VIPs
 	}
 	remote := false
-	for _, vip := range VIPs(spec) {
+	for _, vip := range whereNodesAre(spec) {
 		for _, a := range addresses {
 			if !a.Found() || familyOf(vip) != a.Family {
 				continue

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // ClusterConfig is every fact about a cluster that its nodes need, once, in
 // one file: /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml. It is
@@ -105,7 +108,8 @@ const (
 
 // Group is a set of VIPs with one purpose, one per address family.
 type Group struct {
-	// Name is unique, lower case: "api", "ingress", "dns", "ingress-<name>".
+	// Name is unique, lower case: "api", "ingress", "dns", "api-<name>",
+	// "ingress-<name>".
 	Name string    `json:"name"`
 	Role GroupRole `json:"role"`
 	// VIPs holds one or two addresses, primary family first.
@@ -122,6 +126,9 @@ type Group struct {
 	// Together says that the VIPs of both families must be on one node, because
 	// they share a Neutron port (hard case 14).
 	Together bool `json:"together,omitempty"`
+	// Names are exact names that resolve to an API group's VIPs. Those of the first
+	// API group, api and api-int in the cluster's domain, are not listed.
+	Names []string `json:"names,omitempty"`
 	// Domains are those whose every name resolves to an ingress group's VIPs.
 	Domains []string `json:"domains,omitempty"`
 	// Controller is the name of the IngressController of an ingress group.
@@ -131,6 +138,24 @@ type Group struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// HealthPort is that of the router of an ingress group.
 	HealthPort int `json:"healthPort,omitempty"`
+}
+
+// FirstAPI is the name of the group of the API VIPs that every cluster has.
+const FirstAPI = "api"
+
+// AdditionalAPI says whether the group has API VIPs beside the first ones: for
+// clients, who are none before the cluster runs. So the bootstrap host never holds
+// them, and nobody gets machine configs at them.
+func (g *Group) AdditionalAPI() bool {
+	return g.Role == GroupAPI && strings.HasPrefix(g.Name, FirstAPI+"-")
+}
+
+// APINames are the exact names that resolve to the VIPs of an API group.
+func (s *ClusterConfigSpec) APINames(g *Group) []string {
+	if g.AdditionalAPI() {
+		return g.Names
+	}
+	return append([]string{"api." + s.Domain, "api-int." + s.Domain}, g.Names...)
 }
 
 // ClusterDNS is what the DNS server on every node answers besides the VIPs.

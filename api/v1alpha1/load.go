@@ -121,6 +121,9 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 		k.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 	}
 	k.vips(field+".vips", g.VIPs)
+	for i, n := range g.Names {
+		k.name(fmt.Sprintf("%s.names[%d]", field, i), n)
+	}
 	for i, d := range g.Domains {
 		k.name(fmt.Sprintf("%s.domains[%d]", field, i), d)
 	}

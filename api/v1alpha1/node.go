@@ -105,6 +105,8 @@ func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
 // that OpenShift gives to nodes of the role.
 func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]string) bool {
 	switch {
+	case g.AdditionalAPI():
+		return role == RoleMaster || role == RoleArbiter
 	case g.Role != GroupIngress:
 		// An arbiter has no API server but a HAProxy in front of the others'.
 		return role == RoleMaster || role == RoleArbiter || role == RoleBootstrap

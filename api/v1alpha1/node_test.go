@@ -107,6 +107,12 @@ func TestHosts(t *testing.T) {
 		{"known labels count, none", GroupIngress, compute, false, "worker", map[string]string{}, false},
 		{"the value counts", GroupIngress, map[string]string{"a": "b"}, false, "worker", map[string]string{"a": "c"}, false},
 	}
+	more := &Group{Name: "api-mgmt", Role: GroupAPI}
+	for role, want := range map[string]bool{"master": true, "arbiter": true, "bootstrap": false, "worker": false} {
+		if got := (&ClusterConfigSpec{}).Hosts(more, role, nil); got != want {
+			t.Errorf("more API VIPs, %s: %t, want %t", role, got, want)
+		}
+	}
 	for _, tt := range tests {
 		s := &ClusterConfigSpec{ControlPlane: ControlPlane{Schedulable: tt.schedulable}}
 		if got := s.Hosts(&Group{Role: tt.group, NodeSelector: tt.selector}, tt.role, tt.labels); got != tt.want {

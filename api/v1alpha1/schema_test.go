@@ -140,15 +140,21 @@ func rules() []rule {
 			longest := uint64(47) // see maxIngressName
 			s.Pattern, s.MaxLength = `^`+label+`$`, &longest
 		}},
+		{"spec.additionalAPIVIPs[].name", func(s *jsonschema.Schema) {
+			longest := uint64(59) // see maxAPIName
+			s.Pattern, s.MaxLength = `^`+label+`$`, &longest
+		}},
+		{"spec.additionalAPIVIPs[].names[]", pattern(`^` + name + `$`)},
+		{"spec.additionalAPIVIPs[].vips", atLeast(1)},
 		{"spec.ingress[].domains[]", pattern(`^` + name + `$`)},
 		{"spec.pools[].name", pattern(`^` + label + `$`)},
 		{"spec.network", pattern(`^[A-Za-z0-9_.-]{0,63}$`)},
 		{"spec.vrrp.reservedRouterIDs[]", between(1, 255)},
 	}
-	for _, path := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.ingress[].vips"} {
+	for _, path := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.ingress[].vips", "spec.additionalAPIVIPs[].vips"} {
 		list = append(list, rule{path, atMost(2)})
 	}
-	for _, path := range []string{"spec.vrrp.virtualRouterIDs.api", "spec.vrrp.virtualRouterIDs.ingress", "spec.vrrp.virtualRouterIDs.dns", "spec.ingress[].virtualRouterID"} {
+	for _, path := range []string{"spec.vrrp.virtualRouterIDs.api", "spec.vrrp.virtualRouterIDs.ingress", "spec.vrrp.virtualRouterIDs.dns", "spec.ingress[].virtualRouterID", "spec.additionalAPIVIPs[].virtualRouterID"} {
 		list = append(list, rule{path, between(0, 255)})
 	}
 	list = append(list, rule{"spec.ingress[].healthPort", between(0, 65535)})

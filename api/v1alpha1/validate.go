@@ -65,6 +65,7 @@ func (v *VIPConfig) Validate() problem.List {
 	}
 	c.vips("spec.apiVIPs", s.APIVIPs)
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
+	c.additionalAPI(s.AdditionalAPIVIPs)
 	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal)
 	c.vrrp(&s.VRRP)
 	c.ports(s.Ports, s.Ingress)
@@ -246,6 +247,32 @@ func (c *checker) domain(field, name, found, expected string) {
 		c.add(problem.MissingField, field, "nothing", expected)
 	case !ValidName(name) || !strings.Contains(name, "."):
 		c.add(problem.BadName, field, problem.Quote(found), expected)
+	}
+}
+
+// maxAPIName is what leaves room for "api-" in a label.
+const maxAPIName = 63 - len("api-")
+
+func (c *checker) additionalAPI(list []AdditionalAPI) {
+	seen := map[string]bool{}
+	for i, g := range list {
+		field := fmt.Sprintf("spec.additionalAPIVIPs[%d]", i)
+		c.label(field+".name", g.Name, "a name such as mgmt")
+		if ValidLabel(g.Name) && len(g.Name) > maxAPIName {
+			c.add(problem.BadName, field+".name", problem.Quote(g.Name), fmt.Sprintf("at most %d characters", maxAPIName))
+		}
+		if seen[g.Name] && g.Name != "" {
+			c.add(problem.ConflictingFields, field+".name", problem.Quote(g.Name), "each set of VIPs once")
+		}
+		seen[g.Name] = true
+		if len(g.VIPs) == 0 {
+			c.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
+		}
+		c.vips(field+".vips", g.VIPs)
+		for j, n := range g.Names {
+			c.domain(fmt.Sprintf("%s.names[%d]", field, j), n, n, "a name such as api-mgmt.example.com")
+		}
+		c.routerID(field+".virtualRouterID", g.VirtualRouterID)
 	}
 }
 

@@ -43,6 +43,9 @@ type VIPConfigSpec struct {
 	// The VIPs of the default ingress controller, one per address family. Only
 	// for platforms whose install-config has no field for them.
 	IngressVIPs []netip.Addr `json:"ingressVIPs,omitempty"`
+	// More VIPs of the API, beside the first ones: for clients of another network,
+	// or until all know of an address that moves.
+	AdditionalAPIVIPs []AdditionalAPI `json:"additionalAPIVIPs,omitempty"`
 
 	// Who balances the load in front of the API and the routers.
 	LoadBalancer LoadBalancer `json:"loadBalancer,omitzero"`
@@ -61,6 +64,21 @@ type VIPConfigSpec struct {
 	Pools []Pool `json:"pools,omitempty"`
 	// Optional cluster manifests.
 	Manifests Manifests `json:"manifests,omitzero"`
+}
+
+// AdditionalAPI is a set of VIPs at which clients reach the API too.
+type AdditionalAPI struct {
+	// What the set is called, such as "mgmt", at most 59 characters: its VRRP
+	// group is "api-<name>". A name of its own for each.
+	Name string `json:"name"`
+	// One VIP per address family, in a network of the nodes.
+	VIPs []netip.Addr `json:"vips"`
+	// Names that resolve to the VIPs, such as "api-mgmt.example.com". By default
+	// "api-<name>.<cluster domain>". The API server's certificate covers none of
+	// them by itself; 'vipgen explain' says what it takes.
+	Names []string `json:"names,omitempty"`
+	// Virtual router ID, 1 to 255; derived from the names when 0.
+	VirtualRouterID int `json:"virtualRouterID,omitempty"`
 }
 
 // LoadBalancerType says where VIPs and load balancing live.

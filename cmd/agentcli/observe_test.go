@@ -204,6 +204,7 @@ func TestObserveFirewall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
+	s.awaitMetric(port, `vipgen_redirect_vip{vip="192.0.2.5"}`, "1")
 	s.awaitHealth(port, http.StatusOK, "ok")
 	s.awaitMetric(port, "vipgen_redirect_restored_total", "0")
 	s.lint(port)

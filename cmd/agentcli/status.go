@@ -117,7 +117,7 @@ func (a *app) printStatus(s nodeStatus) error {
 	if f := s.Firewall; f == nil {
 		line("firewall", "does not run")
 	} else {
-		line("firewall", yesNo(f.InPlace, "redirect in place", "no redirect"), fmt.Sprintf("restored %d", f.Restored), f.Why)
+		line("firewall", yesNo(f.InPlace, "redirect in place", "no redirect"), addresses(f.VIPs), fmt.Sprintf("restored %d", f.Restored), f.Why)
 	}
 	if d := s.CoreDNS; d == nil {
 		line("coredns", "does not run")

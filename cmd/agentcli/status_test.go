@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 	if err := dir.Publish(haproxy.StateName, h); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(firewall.StateName, firewall.Published{InPlace: true, Restored: 2}); err != nil {
+	if err := dir.Publish(firewall.StateName, firewall.Published{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
 		t.Fatal(err)
 	}
 	m := mdns.Published{
@@ -66,7 +66,7 @@ func TestStatus(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
-	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "restored 2",
+	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "192.0.2.5 192.0.2.17", "restored 2",
 		"master-0.local", "192.0.2.10 2001:db8::10 on br-ex", "found      192.0.2.17", "names from mDNS  master-7", "cluster.yaml: no"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)

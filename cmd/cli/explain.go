@@ -56,7 +56,18 @@ func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
 			return err
 		}
 	}
+	a.printCertificates(report.NamedCertificates)
 	return nil
+}
+
+func (a *app) printCertificates(object string) {
+	if object == "" {
+		return
+	}
+	fmt.Fprintln(a.out, "\nNamed certificates, each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:")
+	for line := range strings.Lines(object) {
+		fmt.Fprint(a.out, "  ", line)
+	}
 }
 
 func (a *app) printGroup(g *explain.Group) error {
@@ -65,6 +76,14 @@ func (a *app) printGroup(g *explain.Group) error {
 		together = ", which move together"
 	}
 	fmt.Fprintf(a.out, "%s %s%s, virtual router ID %d\n", g.Name, addresses(g.VIPs), together, g.VirtualRouterID)
+	if g.Clients != nil {
+		fmt.Fprintln(a.out, "\n  Clients:")
+		for _, text := range g.Clients.Words {
+			for _, line := range wrap(text, lineWidth) {
+				fmt.Fprintf(a.out, "    %s\n", line)
+			}
+		}
+	}
 	for _, s := range g.Stages {
 		fmt.Fprintf(a.out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
 		for _, n := range s.Notes {

@@ -50,6 +50,24 @@ func TestFleetVRIDs(t *testing.T) {
 	must(t, "render", "clusters", "-o", "out") // the file is right
 }
 
+// More API VIPs have IDs as well, which collide, are reserved and are given anew.
+func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"clusters/a/install-config.yaml": at("a", "10", "11"),
+		"clusters/a/vipgen.yaml":         fleetHead + "spec:\n  additionalAPIVIPs:\n  - name: mgmt\n    vips: [192.0.2.17]\n    virtualRouterID: 50\n",
+		"clusters/b/install-config.yaml": at("b", "12", "13"),
+		"clusters/b/vipgen.yaml":         fleetHead + "spec:\n  additionalAPIVIPs:\n  - name: mgmt\n    vips: [192.0.2.18]\n    virtualRouterID: 50\n",
+	})
+	if code, out, _ := run("", "vr-ids", "clusters"); code != exitFinding || !strings.Contains(out, "50  a's api-mgmt, b's api-mgmt  192.0.2.0/24\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	must(t, "vr-ids", "clusters", "--fix", "--reserve", "51")
+	if got := read(t, "clusters/b/vipgen.yaml"); !strings.HasSuffix(got, "    virtualRouterID: 52\n") {
+		t.Error(got)
+	}
+}
+
 // What the agent prints is what --scan reads.
 func TestScanOfTheAgent(t *testing.T) {
 	good(t)

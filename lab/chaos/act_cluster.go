@@ -208,7 +208,7 @@ func (a *act) changeVIP(context.Context) (undo, error) {
 	replace(old, a.spareVIP)
 	back, err := a.rewrite(func(s *v1alpha1.ClusterConfigSpec) {
 		for i := range s.Groups {
-			if s.Groups[i].Role == v1alpha1.GroupAPI {
+			if slices.Contains(s.Groups[i].VIPs, old) {
 				s.Groups[i].VIPs = slices.Clone(s.Groups[i].VIPs)
 				s.Groups[i].VIPs[0] = a.spareVIP
 			}

@@ -73,7 +73,7 @@ func gather(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images)
 func (f *facts) add(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Group) error {
 	var scripts []script
 	switch {
-	case g.Role == v1alpha1.GroupAPI:
+	case g.Name == v1alpha1.FirstAPI:
 		f.APIVIPs = g.VIPs
 		if !f.Bootstrap {
 			scripts = apiScripts()

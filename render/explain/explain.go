@@ -16,6 +16,9 @@ import (
 type Report struct {
 	Cluster string  `json:"cluster"`
 	Groups  []Group `json:"groups"`
+	// NamedCertificates is the part of an APIServer object, as YAML, that the names
+	// of more API VIPs need; empty without such.
+	NamedCertificates string `json:"namedCertificates,omitempty"`
 }
 
 // Group is a set of VIPs with one purpose.
@@ -24,8 +27,11 @@ type Group struct {
 	VIPs            []netip.Addr `json:"vips"`
 	VirtualRouterID int          `json:"virtualRouterID"`
 	// Together says that the VIPs move together.
-	Together bool    `json:"together,omitempty"`
-	Stages   []Stage `json:"stages"`
+	Together bool `json:"together,omitempty"`
+	// Clients says what they need at VIPs that not every cluster has; nil for
+	// others.
+	Clients *Clients `json:"clients,omitempty"`
+	Stages  []Stage  `json:"stages"`
 }
 
 // Stage is a time in the life of the cluster.
@@ -66,11 +72,12 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, Groups: []Group{}}
+	r := &Report{Cluster: c.Config.Metadata.Name, Groups: []Group{}, NamedCertificates: namedCertificates(&c.Config.Spec)}
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
-			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, VirtualRouterID: s.Group.VirtualRouterID, Together: s.Group.Together})
+			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, VirtualRouterID: s.Group.VirtualRouterID,
+				Together: s.Group.Together, Clients: clients(&c.Config.Spec, &s.Group)})
 		}
 		stage, err := explain(c, s)
 		if err != nil {

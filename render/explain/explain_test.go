@@ -2,8 +2,12 @@ package explain_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
@@ -144,6 +148,53 @@ func TestFailures(t *testing.T) {
 						t.Errorf("%s, %s: %+v", g.Name, s.Stage, f)
 					}
 				}
+			}
+		}
+	}
+}
+
+// Clients of more API VIPs are told by which names they can verify, and what object
+// makes others work; those of the first need nothing.
+func TestClientsOfMoreAPIVIPs(t *testing.T) {
+	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
+	r, err := explain.Cluster(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]string{}
+	for _, g := range r.Groups {
+		if g.Clients != nil {
+			words[g.Name] = strings.Join(g.Clients.Names, " ") + ": " + strings.Join(g.Clients.Words, " ")
+		}
+	}
+	for group, want := range map[string][]string{
+		"api-mgmt": {"api-mgmt.demo.example.com: ", "--server https://[2001:db8::17]:6443 --tls-server-name api.demo.example.com", "https://api-mgmt.demo.example.com:6443 takes a certificate"},
+		"api-old":  {"a.example.net b.example.net: ", "resolve a.example.net and b.example.net to these VIPs"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(words[group], w) {
+				t.Errorf("%s: no %q in %q", group, w, words[group])
+			}
+		}
+	}
+	if len(words) != 2 {
+		t.Errorf("clients of %v", words)
+	}
+	var object configv1.APIServer
+	if err := yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object); err != nil {
+		t.Fatal(err)
+	}
+	want := []configv1.APIServerNamedServingCert{
+		{Names: []string{"api-mgmt.demo.example.com"}, ServingCertificate: configv1.SecretNameReference{Name: "api-mgmt"}},
+		{Names: []string{"a.example.net", "b.example.net"}, ServingCertificate: configv1.SecretNameReference{Name: "api-old"}},
+	}
+	if object.Kind != "APIServer" || object.APIVersion != configv1.GroupVersion.String() || !reflect.DeepEqual(object.Spec.ServingCerts.NamedCertificates, want) {
+		t.Errorf("%s", r.NamedCertificates)
+	}
+	for _, s := range []string{verify.StageRunning} {
+		for _, f := range stageOf(t, c, "api-mgmt", s).Failures {
+			if strings.Contains(f.What, "achine config") {
+				t.Errorf("nobody asks for machine configs there: %+v", f)
 			}
 		}
 	}

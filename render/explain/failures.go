@@ -86,14 +86,19 @@ func (f *failures) api() ([]Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Failure{
+	out := []Failure{
 		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(keepalived.Brisk.Refused(), f.BetterMS)},
 		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(keepalived.Brisk.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
 		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy tries a new one elsewhere after %d ms at most, and leaves the server out after %d ms; the VIP stays.", ms(lb.connect), ms(lb.out)), 0},
-		{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(keepalived.Quick.Refused(), f.BetterMS)},
-		{"Every API server is away", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0},
-	}, nil
+	}
+	if f.setup.Group.AdditionalAPI() {
+		return append(out, Failure{"Every API server is away", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0}), nil
+	}
+	return append(out,
+		Failure{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(keepalived.Quick.Refused(), f.BetterMS)},
+		Failure{"Every API server is away", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0},
+	), nil
 }
 
 func (f *failures) ingress() []Failure {

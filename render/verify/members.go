@@ -38,7 +38,7 @@ func (b *builder) members() []member {
 		b.note("%d of %d nodes", most, total)
 	}
 	var first []member
-	if b.group.Role != v1alpha1.GroupIngress && b.stage == StageInstallation {
+	if b.stage == StageInstallation && spec.Hosts(&b.group, v1alpha1.RoleBootstrap, nil) {
 		first = b.bootstrap()
 	}
 	out := append(first, b.without(first, inTurn(pools, most))...)

@@ -76,6 +76,8 @@ func kindOf(g *v1alpha1.Group, role string) *kind {
 		return dnsKind
 	case role == v1alpha1.RoleArbiter:
 		return arbiterKind
+	case g.AdditionalAPI():
+		return clientsKind
 	default:
 		return controlPlaneKind
 	}
@@ -99,6 +101,11 @@ var controlPlaneParts = append(slices.Clone(common),
 var (
 	controlPlaneKind = &kind{
 		parts: controlPlaneParts, runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
+		serves: func(s state) bool { return s.on(partAPI) },
+	}
+	// Nobody asks for machine configs at more API VIPs.
+	clientsKind = &kind{
+		parts: controlPlaneParts[:partMachineConfig], runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
 		serves: func(s state) bool { return s.on(partAPI) },
 	}
 	// An arbiter balances over the API servers of the others.

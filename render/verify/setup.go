@@ -71,7 +71,7 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 		for _, stage := range []string{StageInstallation, StageRunning} {
 			b := like
 			b.group, b.stage = g, stage
-			if stage == StageInstallation && g.Role == v1alpha1.GroupIngress && !c.Switches() {
+			if stage == StageInstallation && !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !c.Switches() {
 				continue // nothing is different then
 			}
 			s, err := b.setup()

@@ -83,13 +83,14 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		HostsFile:  v1alpha1.HostsFile,
 		Upstreams:  upstreams(c, n),
 	}
-	names := hosts{}
+	var exact []v1alpha1.DNSRecord
 	anyAddress := false
 	for _, g := range c.Spec.Groups {
 		switch g.Role {
 		case v1alpha1.GroupAPI:
-			names.add("api."+c.Spec.Domain, g.VIPs)
-			names.add("api-int."+c.Spec.Domain, g.VIPs)
+			for _, name := range c.Spec.APINames(&g) {
+				exact = append(exact, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
+			}
 		case v1alpha1.GroupIngress:
 			for _, domain := range g.Domains {
 				d.Wildcards = append(d.Wildcards, wildcard(domain, g.VIPs))
@@ -101,14 +102,15 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	for _, r := range c.Spec.DNS.Records {
 		if domain, ok := strings.CutPrefix(r.Name, "*."); ok {
 			d.Wildcards = append(d.Wildcards, wildcard(domain, r.Addresses))
+		} else {
+			exact = append(exact, r)
 		}
 	}
-	for _, r := range c.Spec.DNS.Records {
-		switch {
-		case strings.HasPrefix(r.Name, "*."):
-		case slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return strings.HasSuffix(r.Name, "."+w.Zone) }):
+	names := hosts{}
+	for _, r := range exact {
+		if slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return strings.HasSuffix(r.Name, "."+w.Zone) }) {
 			d.Wildcards = append(d.Wildcards, answers(r.Name, "^", r.Addresses))
-		default:
+		} else {
 			names.add(r.Name, r.Addresses)
 		}
 	}

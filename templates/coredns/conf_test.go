@@ -3,6 +3,7 @@ package coredns
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,6 +158,26 @@ func TestWildcards(t *testing.T) {
 		if pattern.MatchString(name) != want {
 			t.Errorf("%s matches: %t", name, !want)
 		}
+	}
+}
+
+// More API VIPs have names of their own, and those of the API lead to the first VIPs
+// alone. A name below a wildcard wins over it.
+func TestMoreAPINames(t *testing.T) {
+	c := cluster()
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.17"),
+		Names: []string{"kube.example.net", "kube.apps.demo.example.com"}})
+	got := New(c, node())
+	want := []Host{
+		{addrs("192.0.2.2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
+		{addrs("192.0.2.17")[0], []string{"kube.example.net"}},
+		{addrs("2001:db8::2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
+	}
+	if !reflect.DeepEqual(got.Hosts, want) {
+		t.Errorf("hosts %v, want %v", got.Hosts, want)
+	}
+	if w := got.Wildcards[0]; w.Pattern != `^kube\.apps\.demo\.example\.com\.$` || !slices.Equal(w.A, addrs("192.0.2.17")) || len(w.AAAA) > 0 {
+		t.Errorf("%+v", w)
 	}
 }
 

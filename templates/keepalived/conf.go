@@ -138,7 +138,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
-		inst.speak(settings, g, bind, peers, allKnown(n, g, bind, peers))
+		inst.speak(settings, g, bind, peers, allKnown(s, n, g, bind, peers))
 		instances = append(instances, inst)
 	}
 	if len(instances) == 0 {
@@ -207,8 +207,8 @@ func (i *Instance) unicast(bind v1alpha1.Binding, peers []v1alpha1.Peer) {
 // bootstrap knows the control plane, but the control plane may not know the
 // address of the bootstrap, or knows that of one family alone, which is all that
 // the etcd operator tells, and must hear it all the same.
-func allKnown(n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
-	return g.Role == v1alpha1.GroupIngress || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
+func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
+	return !s.Hosts(g, v1alpha1.RoleBootstrap, nil) || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
 		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {
 			_, known := p.AddressFor(bind)
 			return known && p.Role == v1alpha1.RoleBootstrap

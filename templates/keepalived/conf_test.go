@@ -280,6 +280,36 @@ func TestSyncGroups(t *testing.T) {
 	}
 }
 
+// More API VIPs are a group of their own beside the first, with terms of its own. The
+// bootstrap has nothing to do with them, and is no company either (hard case 2).
+func TestMoreAPIVIPs(t *testing.T) {
+	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+		s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
+	})
+	k := New(c, node("master", 10, "master:11", "bootstrap:9"))
+	last := k.Instances[len(k.Instances)-1]
+	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1", "demo_API_mgmt_0"}) {
+		t.Errorf("instances %v", got)
+	}
+	if !slices.Equal(last.Peers, addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != ControlPlanePriority || !last.OnLink {
+		t.Errorf("%+v", last)
+	}
+	var terms []string
+	for _, f := range k.TrackFiles {
+		terms = append(terms, f.Name)
+	}
+	if want := []string{"lb-path", "lb-or-api", "machine-config", "api-mgmt-lb-path", "api-mgmt-lb-or-api"}; !slices.Equal(terms, want) {
+		t.Errorf("track files %v, want %v", terms, want)
+	}
+	if got := instances(New(c, node("bootstrap", 9, "master:10"))); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) {
+		t.Errorf("the bootstrap runs %v", got)
+	}
+	k = New(c, node("master", 10, "bootstrap:9"))
+	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) || !slices.Equal(k.Idle, []string{"api-mgmt: no other control-plane node is known"}) {
+		t.Errorf("beside the bootstrap alone: %v, left out %q", got, k.Idle)
+	}
+}
+
 // ofFamilies leaves the first peer n of its addresses.
 func ofFamilies(node *v1alpha1.Node, n int) *v1alpha1.Node {
 	node.Peers[0].Addresses = node.Peers[0].Addresses[:n]

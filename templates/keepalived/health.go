@@ -11,7 +11,7 @@ import (
 type Health struct {
 	// HAProxy is ready, with at least one API server behind it.
 	HAProxy bool
-	// Redirect leads from every API VIP to HAProxy.
+	// Redirect leads from every VIP of the API group to HAProxy.
 	Redirect bool
 	// API is the local API server.
 	API bool
@@ -35,9 +35,9 @@ type Health struct {
 func (h Health) Says(g *v1alpha1.Group, term string) (bool, error) {
 	path := h.HAProxy && h.Redirect
 	switch term {
-	case termPath:
+	case ofGroup(g, termPath):
 		return path, nil
-	case termPathOrAPI:
+	case ofGroup(g, termPathOrAPI):
 		return path || h.API, nil // no failover when one of them restarts (hard case 7)
 	case termMachineConfig:
 		return h.MachineConfig, nil

@@ -39,6 +39,15 @@ const (
 	suffixAway        = "-away"
 )
 
+// ofGroup is the name of a term in a group that is not the only one of its kind:
+// each has a redirect of its own.
+func ofGroup(g *v1alpha1.Group, term string) string {
+	if g.AdditionalAPI() {
+		return g.Name + "-" + term
+	}
+	return term
+}
+
 // Terms of the API VIP on a control-plane node.
 var apiTerms = []Term{
 	{Name: termPath, Points: 20, Meaning: "HAProxy is ready and the redirect to it is in place"},
@@ -65,6 +74,13 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 		return BootstrapPriority, nil
 	case g.Role == v1alpha1.GroupDNS:
 		return ControlPlanePriority, dnsTerms
+	case g.AdditionalAPI():
+		// Machine configs are for nodes, which go to the first API VIP.
+		for _, t := range apiTerms[:2] {
+			t.Name = ofGroup(g, t.Name)
+			terms = append(terms, t)
+		}
+		return ControlPlanePriority, terms
 	default:
 		return ControlPlanePriority, apiTerms
 	}

@@ -1,0 +1,71 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/beat"
+)
+
+// A check that is started anew, because a group came or went, goes on from what was
+// known: one bad probe then moves no VIP.
+func TestCheckGoesOn(t *testing.T) {
+	tests := map[string]struct {
+		before  bool
+		bad     int // how many probes fail at first
+		reports []string
+	}{
+		"one bad probe":               {true, 1, nil},
+		"as many as it takes":         {true, 9, []string{"100 false"}},
+		"one good probe":              {false, 0, []string{"50 true"}},
+		"as bad as before":            {false, 9, nil},
+		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the beat
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(beat.Next(250 * time.Millisecond))
+				began, probes := time.Now(), 0
+				ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+				defer cancel()
+				var reports []string
+				check := Check{
+					Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Rise: 2, Fall: 3,
+					Before: &tt.before,
+					Probe: func(context.Context) error {
+						if probes++; probes <= tt.bad {
+							return errors.New("refused")
+						}
+						return nil
+					},
+				}
+				check.Run(ctx, func(r Result) {
+					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), r.Healthy))
+				})
+				if !slices.Equal(reports, tt.reports) {
+					t.Errorf("reports %q, want %q", reports, tt.reports)
+				}
+			})
+		})
+	}
+}
+
+// What is known of a group goes with it.
+func TestForget(t *testing.T) {
+	b := NewBoard()
+	for _, name := range FactsOf(&ingressGroup) {
+		b.Set(Fact{Name: name, OK: true})
+	}
+	b.Set(Fact{Name: FactAPI, OK: true})
+	<-b.Changed()
+	b.Forget(FactsOf(&ingressGroup)...)
+	<-b.Changed()
+	if got := b.Facts(); !slices.Equal(got, so(FactAPI)) {
+		t.Errorf("left: %v", got)
+	}
+}

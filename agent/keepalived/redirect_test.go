@@ -1,0 +1,43 @@
+package keepalived
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Each group has a redirect of its own: one that is not placed yet says nothing
+// about the others.
+func TestRedirectOfEachGroup(t *testing.T) {
+	first, second := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
+	more := netip.MustParseAddr("192.0.2.17")
+	api := &v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{first, second}}
+	mgmt := &v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{more}}
+	tests := []struct {
+		what      string
+		fw        Firewall
+		alive     bool
+		err       error
+		api, mgmt bool
+	}{
+		{"all", Firewall{InPlace: true, VIPs: []netip.Addr{first, second, more}}, true, nil, true, true},
+		{"a VIP is new", Firewall{InPlace: true, VIPs: []netip.Addr{first, second}}, true, nil, true, false},
+		{"one family is missing", Firewall{InPlace: true, VIPs: []netip.Addr{first, more}}, true, nil, false, true},
+		{"withdrawn", Firewall{VIPs: []netip.Addr{first, second, more}}, true, nil, false, false},
+		{"nobody keeps it", Firewall{InPlace: true, VIPs: []netip.Addr{first, second, more}}, false, nil, false, false},
+		{"not readable", Firewall{}, true, errors.New("half a file"), false, false},
+	}
+	for _, tt := range tests {
+		for g, want := range map[*v1alpha1.Group]bool{api: tt.api, mgmt: tt.mgmt} {
+			f := redirect(g, &tt.fw, tt.alive, tt.err)
+			if f.OK != want || f.OK == (f.Why != "") {
+				t.Errorf("%s: %+v", tt.what, f)
+			}
+		}
+	}
+	if a, b := redirect(api, &Firewall{}, true, nil).Name, redirect(mgmt, &Firewall{}, true, nil).Name; a != "redirect" || b != "api-mgmt-redirect" {
+		t.Errorf("facts %s and %s", a, b)
+	}
+}

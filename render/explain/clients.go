@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Clients is what those who use a group's VIPs need to know, and to have.
+type Clients struct {
+	// Names lead to the VIPs on the cluster's nodes; the site's own DNS has to have
+	// them as well.
+	Names []string `json:"names"`
+	// ServerName is a name that a certificate which is there covers.
+	ServerName string `json:"serverName,omitempty"`
+	// Words say what follows, a paragraph each.
+	Words []string `json:"words"`
+}
+
+// clients gives what there is to say of VIPs that not every cluster has.
+func clients(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group) *Clients {
+	if g.AdditionalAPI() {
+		return apiClients(s, g)
+	}
+	return nil
+}
+
+// apiClients: an API server chooses its certificate by the name that the client
+// asks for (TLS server name indication), else by the address at which the
+// connection reached it, which is the node's behind HAProxy and never a VIP
+// (k8s.io/apiserver, DynamicServingCertificateController.GetConfigForClient).
+func apiClients(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group) *Clients {
+	usual := "api." + s.Domain
+	vip := net.JoinHostPort(g.VIPs[0].String(), strconv.Itoa(s.Ports.API))
+	return &Clients{
+		Names: g.Names, ServerName: usual,
+		Words: []string{
+			resolves(g.Names),
+			fmt.Sprintf("As it comes, the API servers' certificate covers %s, and neither a name nor an address of these VIPs. Clients can verify that name all the same: "+
+				"kubectl --server https://%s --tls-server-name %[1]s, or tls-server-name in a kubeconfig.", usual, vip),
+			fmt.Sprintf("https://%s takes a certificate for that name, see below. Addresses cannot be verified: an API server behind HAProxy "+
+				"does not see which one a client asked for.", net.JoinHostPort(g.Names[0], strconv.Itoa(s.Ports.API))),
+		},
+	}
+}
+
+func resolves(names []string) string {
+	return fmt.Sprintf("The nodes resolve %s to these VIPs. Other clients need the same in the DNS that they ask.", list(names))
+}
+
+// list writes words one after another.
+func list(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// namedCertificates gives the part of OpenShift's APIServer object that has the
+// API servers show certificates for the names of more API VIPs; empty without
+// such. Its secrets are of type kubernetes.io/tls, in openshift-config.
+func namedCertificates(s *v1alpha1.ClusterConfigSpec) string {
+	var b strings.Builder
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if !g.AdditionalAPI() {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\nspec:\n  servingCerts:\n    namedCertificates:\n")
+		}
+		b.WriteString("    - names:\n")
+		for _, n := range g.Names {
+			fmt.Fprintf(&b, "      - %s\n", n)
+		}
+		fmt.Fprintf(&b, "      servingCertificate:\n        name: %s\n", g.Name)
+	}
+	return b.String()
+}
