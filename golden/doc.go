@@ -6,7 +6,7 @@
 //
 //	install-config.yaml  says in its first comment what the case is for
 //	vipgen.yaml          optional, as beside any install-config
-//	agent-config.yaml    optional
+//	agent-config.yaml    optional, and so is cluster-ingress-02-config.yml
 //	release.json         optional, output of oc adm release info -o json
 //	flags                optional, more flags for every command
 //	nodes/NAME.yaml      facts of a node, for vipgen preview --facts

@@ -279,22 +279,31 @@ func (r *resolver) hostWith(addr netip.Addr) string {
 	return ""
 }
 
+// defaultRoutes is what reports call the names that the default ingress controller has.
+const defaultRoutes = "the default ingress controller"
+
 // checkNames: no name may resolve to two things.
 func (r *resolver) checkNames() {
-	domain := r.in.Install.Name + "." + r.in.Install.BaseDomain
-	taken := map[string]string{"api." + domain: "the API", "api-int." + domain: "the API", "*.apps." + domain: "the default ingress controller"}
-	claim := func(name, by, field string) {
+	domain := r.domain()
+	taken := map[string]string{"api." + domain: "the API", "api-int." + domain: "the API", "*.apps." + domain: defaultRoutes}
+	claimAt := func(docs layers, name, by, field string) {
 		if first, ok := taken[name]; ok {
-			r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
+			r.errorAt(docs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a name of its own, this is the one of "+first)
 		}
 		taken[name] = by
 		if below, wild := strings.CutPrefix(name, "*."); wild && (domain == below || strings.HasSuffix(domain, "."+below)) {
-			r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a domain that does not hold the names of the cluster's own nodes")
+			r.errorAt(docs, problem.ConflictingFields, field, fmt.Sprintf("%q", name), "a domain that does not hold the names of the cluster's own nodes")
 		}
 	}
+	claim := func(name, by, field string) { claimAt(r.in.vipDocs, name, by, field) }
 	for i, g := range r.in.VIP.Spec.Ingress {
 		for j, d := range g.Domains {
 			claim("*."+d, "ingress controller "+g.Name, fmt.Sprintf("spec.ingress[%d].domains[%d]", i, j))
+		}
+	}
+	for _, d := range r.routeDomains() {
+		if !r.served(d.name) && taken["*."+d.name] != defaultRoutes {
+			claimAt(d.docs, "*."+d.name, defaultRoutes, d.field)
 		}
 	}
 	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {

@@ -32,6 +32,9 @@ type Cluster struct {
 	// Replicas is how many nodes the install-config gives to a pool; pools that it
 	// does not know are missing.
 	Replicas map[string]int
+	// AppsDomain is what names of routes without a host end in, where that is not
+	// apps.<cluster domain>.
+	AppsDomain string
 	// DisruptionPolicy asks for the node disruption policy.
 	DisruptionPolicy bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
@@ -69,8 +72,10 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkTopology()
 	r.checkVIPs()
 	r.checkLoadBalancer()
+	r.checkAppsDomain()
 	c := &Cluster{
 		Version:          in.version(o),
+		AppsDomain:       r.appsDomain(),
 		OS:               cmp.Or(o.OS, ignition.OpenShift),
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
 		Config:           r.config(),

@@ -114,6 +114,11 @@ func (r *resolver) defaultIngress(domain string) planned {
 			}
 		}
 	}
+	for _, d := range r.routeDomains() {
+		if !r.served(d.name) && !slices.Contains(p.Domains, d.name) {
+			p.Domains = append(p.Domains, d.name)
+		}
+	}
 	return p
 }
 

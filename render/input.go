@@ -26,6 +26,9 @@ type Sources struct {
 	// AgentConfig and VIPConfig are optional.
 	AgentConfig *File
 	VIPConfig   *File
+	// ClusterIngress is the cluster's Ingress object, where it says more than the
+	// installer's default; nil else.
+	ClusterIngress *File
 	// Defaults are those of the fleet that the cluster belongs to, or nil.
 	Defaults *Defaults
 }
@@ -46,6 +49,8 @@ type Input struct {
 	Install *installconfig.InstallConfig
 	Agent   *installconfig.AgentConfig
 	VIP     *v1alpha1.VIPConfig
+	// Ingress is the cluster's Ingress object, or nil.
+	Ingress *installconfig.ClusterIngress
 	// vipDocs are where the fields of VIP stand.
 	vipDocs layers
 }
@@ -60,13 +65,17 @@ func Read(s Sources) (*Input, problem.List) {
 		agent, more := installconfig.ReadAgentConfig(s.AgentConfig.Name, s.AgentConfig.Data)
 		in.Agent, list = agent, append(list, more...)
 	}
+	if s.ClusterIngress != nil {
+		ingress, more := installconfig.ReadClusterIngress(s.ClusterIngress.Name, s.ClusterIngress.Data)
+		in.Ingress, list = ingress, append(list, more...)
+	}
 	more, ok := in.readVIPConfig(s.VIPConfig, s.Defaults)
 	list = append(list, more...)
 	if s.Defaults != nil {
 		list = append(list, s.Defaults.warnings...)
 	}
 	list.Sort()
-	if install == nil || s.AgentConfig != nil && in.Agent == nil || !ok {
+	if install == nil || s.AgentConfig != nil && in.Agent == nil || s.ClusterIngress != nil && in.Ingress == nil || !ok {
 		return nil, list
 	}
 	return in, list

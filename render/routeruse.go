@@ -22,7 +22,7 @@ func (in *Input) RouterUses() routerids.Cluster {
 	}
 	r := &resolver{in: in}
 	r.collectVIPs()
-	for _, g := range r.groups(in.Install.Name + "." + in.Install.BaseDomain) {
+	for _, g := range r.groups(r.domain()) {
 		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: g.field, Chosen: g.wanted != 0,
 			IPv4: slices.ContainsFunc(g.VIPs, netip.Addr.Is4), IPv6: slices.ContainsFunc(g.VIPs, netip.Addr.Is6)}
 		if g.Name == v1alpha1.FirstAPI && r.besideOperators() {

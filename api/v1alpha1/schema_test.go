@@ -146,6 +146,7 @@ func rules() []rule {
 		}},
 		{"spec.additionalAPIVIPs[].names[]", pattern(`^` + name + `$`)},
 		{"spec.additionalAPIVIPs[].vips", atLeast(1)},
+		{"spec.appsDomain", pattern(`^(` + name + `)?$`)},
 		{"spec.ingress[].domains[]", pattern(`^` + name + `$`)},
 		{"spec.pools[].name", pattern(`^` + label + `$`)},
 		{"spec.network", pattern(`^[A-Za-z0-9_.-]{0,63}$`)},

@@ -74,6 +74,9 @@ func (v *VIPConfig) Validate() problem.List {
 	c.image("spec.images.haproxy", s.Images.HAProxy)
 	c.image("spec.images.coredns", s.Images.CoreDNS)
 	c.dns(&s.DNS)
+	if s.AppsDomain != "" {
+		c.domain("spec.appsDomain", s.AppsDomain, s.AppsDomain, "a domain such as apps.example.net")
+	}
 	c.ingress(s.Ingress)
 	c.pools(s.Pools)
 	return c.list

@@ -57,6 +57,10 @@ type VIPConfigSpec struct {
 	Images Images `json:"images,omitzero"`
 	// The cluster's own DNS server on every node.
 	DNS DNS `json:"dns,omitzero"`
+	// Domain of routes that name no host, as spec.appsDomain of the cluster's Ingress
+	// object has it. Every name below it resolves to the VIPs of the ingress
+	// controller that lists it, else of the default one.
+	AppsDomain string `json:"appsDomain,omitempty"`
 	// Ingress controllers. The one called "default" can be changed here;
 	// others are added to it.
 	Ingress []Ingress `json:"ingress,omitempty"`

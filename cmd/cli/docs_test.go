@@ -136,6 +136,7 @@ func documentedDir(t *testing.T) {
 		"clusters/cnf11/install-config.yaml": []byte(strings.Replace(clusterNamed("cnf11"), "192.0.2.2", "192.0.2.12", 1)),
 		"scan.json":                          []byte(`{"routers": []}`),
 		"live.yaml":                          []byte(`{"kind": "MachineConfig", "metadata": {"name": "00-worker", "labels": {"machineconfiguration.openshift.io/role": "worker"}}}`),
+		"cluster-ingress.yaml":               []byte(clusterIngress),
 		"ocp/bootstrap.ign":                  []byte(`{"ignition": {"version": "3.2.0"}}`),
 		"ocp/master.ign":                     []byte(`{"ignition": {"version": "3.2.0"}}`),
 	}

@@ -52,8 +52,8 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 	if f.merge != "" || f.installDir != "" {
 		return usage(c, fmt.Errorf("--merge and --install-dir are for one cluster, not for %d", len(members.members)))
 	}
-	if f.config != "" || f.agentConfig != "" {
-		return usage(c, fmt.Errorf("--config and --agent-config are for one cluster: a fleet has vipgen.yaml and agent-config.yaml beside each install-config, and --fleet"))
+	if f.config != "" || f.agentConfig != "" || f.clusterIngress != "" {
+		return usage(c, fmt.Errorf("--config, --agent-config and --cluster-ingress are for one cluster: a fleet has such files beside each install-config, and --fleet"))
 	}
 	o, err := a.options(&f.inputFlags)
 	if err != nil {

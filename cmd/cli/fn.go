@@ -37,7 +37,8 @@ VIPConfig as in vipgen.yaml, with the install-config in one of these fields:
   spec.installConfigRef   name and key of a ConfigMap among the items
 
 and the agent-config, if there is one, in spec.agentConfig, spec.agentConfigFile or
-spec.agentConfigRef. Items of an earlier run are replaced.
+spec.agentConfigRef, and the cluster's Ingress object in spec.clusterIngress,
+spec.clusterIngressFile or spec.clusterIngressRef. Items of an earlier run are replaced.
 
 Exit code 2: there are problems, which are results of the list, too.`,
 		Example: `  vipgen fn < resource-list.yaml
@@ -149,6 +150,9 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 	}
 	s.InstallConfig = *install
 	if s.AgentConfig, err = a.reference(list, spec, "agentConfig"); err != nil {
+		return s, err
+	}
+	if s.ClusterIngress, err = a.reference(list, spec, "clusterIngress"); err != nil {
 		return s, err
 	}
 	// What is left is a VIPConfig; a function's config has more metadata.

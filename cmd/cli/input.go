@@ -16,9 +16,9 @@ import (
 
 // inputFlags name the files of a cluster.
 type inputFlags struct {
-	config, agentConfig string
-	fleet               string
-	version, release    string
+	config, agentConfig   string
+	clusterIngress, fleet string
+	version, release      string
 	// os is set by the commands that write for one.
 	os string
 }
@@ -27,11 +27,13 @@ func (f *inputFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml beside the install-config, if there is one)")
 	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml beside the install-config, if there is one)")
+	flags.StringVar(&f.clusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml beside the install-config, if there is one)")
 	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: fleet.yaml beside the install-config or in a folder above, up to that of the Git repository)")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, 4.12 to 4.22 (default: what vipgen.yaml says, else readable by all of them)")
 	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("agent-config", "yaml", "yml")
+	_ = c.MarkFlagFilename("cluster-ingress", "yaml", "yml")
 	_ = c.MarkFlagFilename("fleet", "yaml", "yml")
 	_ = c.MarkFlagFilename("release-info", "json")
 }
@@ -101,6 +103,8 @@ func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, erro
 	s.VIPConfig, err = a.beside(installConfig, f.config, vipConfigName)
 	note(err)
 	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)
+	note(err)
+	s.ClusterIngress, err = a.beside(installConfig, f.clusterIngress, clusterIngressName)
 	note(err)
 	s.Defaults, err = a.defaults.find(installConfig, f.fleet)
 	note(err)

@@ -20,7 +20,9 @@ const (
 	installConfigName = "install-config.yaml"
 	vipConfigName     = "vipgen.yaml"
 	agentConfigName   = "agent-config.yaml"
-	fleetName         = "fleet.yaml"
+	// clusterIngressName is what the installer calls it.
+	clusterIngressName = "cluster-ingress-02-config.yml"
+	fleetName          = "fleet.yaml"
 )
 
 // member is one cluster of those that a command works on.
@@ -199,7 +201,7 @@ func named(config, base string) member {
 // install-config.
 func besides(name string) bool {
 	switch filepath.Base(name) {
-	case vipConfigName, agentConfigName, fleetName:
+	case vipConfigName, agentConfigName, clusterIngressName, fleetName:
 		return true
 	}
 	return false

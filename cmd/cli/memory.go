@@ -30,7 +30,7 @@ type memory struct {
 }
 
 // memoryVersion is part of all digests: the form of entries, below.
-const memoryVersion = "1"
+const memoryVersion = "2"
 
 // openMemory is nil, which knows nothing, where there can be none.
 func openMemory(f *renderFlags) *memory {
@@ -78,7 +78,7 @@ func (m *memory) sum(s render.Sources) (out [sha256.Size]byte) {
 	}
 	h := sha256.New()
 	h.Write(m.seed)
-	for _, f := range []*render.File{&s.InstallConfig, s.AgentConfig, s.VIPConfig} {
+	for _, f := range []*render.File{&s.InstallConfig, s.AgentConfig, s.VIPConfig, s.ClusterIngress} {
 		if f == nil {
 			fmt.Fprintf(h, "none ")
 			continue

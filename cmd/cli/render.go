@@ -146,6 +146,24 @@ func (f *renderFlags) want(fallback ...render.Format) render.Want {
 	return w
 }
 
+// unresolved warns of domains in an asset directory that the nodes do not resolve.
+func (a *app) unresolved(c *render.Cluster, f *renderFlags) error {
+	name := filepath.Join(f.installDir, "manifests", clusterIngressName)
+	if !isFile(name) {
+		return nil
+	}
+	data, err := a.readFile(name)
+	if err != nil {
+		return err
+	}
+	list := c.Unresolved(render.File{Name: name, Data: data})
+	if err := list.Err(); err != nil {
+		return err
+	}
+	a.report(list)
+	return nil
+}
+
 func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) error {
 	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
 	if err != nil {
@@ -162,6 +180,9 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		files, err := r.InstallDir(cluster, f.want())
 		if err != nil {
 			return usage(c, err)
+		}
+		if err := a.unresolved(cluster, f); err != nil {
+			return err
 		}
 		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
 	case f.output != "", f.beside != "":

@@ -3,10 +3,12 @@ package explain
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
 )
 
 // Clients is what those who use a group's VIPs need to know, and to have.
@@ -21,11 +23,43 @@ type Clients struct {
 }
 
 // clients gives what there is to say of VIPs that not every cluster has.
-func clients(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group) *Clients {
-	if g.AdditionalAPI() {
+func clients(c *render.Cluster, g *v1alpha1.Group) *Clients {
+	s := &c.Config.Spec
+	switch {
+	case g.AdditionalAPI():
 		return apiClients(s, g)
+	case g.Role == v1alpha1.GroupIngress:
+		return ingressClients(c, g)
 	}
 	return nil
+}
+
+// ingressClients: the certificate that the ingress operator makes for a controller
+// covers the domain of that controller's own object alone, and for the default one that
+// is the cluster's.
+func ingressClients(c *render.Cluster, g *v1alpha1.Group) *Clients {
+	usual := "apps." + c.Config.Spec.Domain
+	var more []string
+	for _, d := range g.Domains {
+		if d != usual {
+			more = append(more, "*."+d)
+		}
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	out := &Clients{Names: more, Words: []string{resolves(more)}}
+	if g.Controller == v1alpha1.DefaultIngress {
+		out.ServerName = "*." + usual
+		out.Words = append(out.Words, fmt.Sprintf("As it comes, the routers' certificate covers %s alone. Routes below other domains bring a certificate of "+
+			"their own, or spec.defaultCertificate of the IngressController %s names one that covers all of them.", out.ServerName, g.Controller))
+	} else {
+		out.Words = append(out.Words, fmt.Sprintf("The routers' certificate covers the spec.domain of the IngressController %s, unless its spec.defaultCertificate names another.", g.Controller))
+	}
+	if slices.Contains(g.Domains, c.AppsDomain) && c.AppsDomain != usual {
+		out.Words = append(out.Words, fmt.Sprintf("Routes that name no host get one below %s while spec.appsDomain of the cluster's Ingress object (ingresses.config.openshift.io) says so.", c.AppsDomain))
+	}
+	return out
 }
 
 // apiClients: an API server chooses its certificate by the name that the client

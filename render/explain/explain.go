@@ -77,7 +77,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
 			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, VirtualRouterID: s.Group.VirtualRouterID,
-				Together: s.Group.Together, Clients: clients(&c.Config.Spec, &s.Group)})
+				Together: s.Group.Together, Clients: clients(c, &s.Group)})
 		}
 		stage, err := explain(c, s)
 		if err != nil {

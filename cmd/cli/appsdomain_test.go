@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
+
+// What an asset directory says of domains of routes is compared with what nodes
+// resolve.
+func TestDomainsOfAnAssetDirectory(t *testing.T) {
+	const warning = `ocp/manifests/cluster-ingress-02-config.yml:6:15: warning: spec.appsDomain: found apps.example.net, expected a domain that the cluster's nodes resolve`
+	for name, tt := range map[string]struct {
+		files map[string]string
+		warns bool
+	}{
+		"nobody knows of it":           {nil, true},
+		"vipgen.yaml has it":           {map[string]string{"vipgen.yaml": fleetHead + "spec: {appsDomain: apps.example.net}\n"}, false},
+		"a copy beside":                {map[string]string{clusterIngressName: clusterIngress}, false},
+		"an ingress controller has it": {map[string]string{"vipgen.yaml": fleetHead + "spec: {ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]}\n"}, false},
+		"its names lead elsewhere":     {map[string]string{"vipgen.yaml": fleetHead + "spec: {dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}}\n"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good(t)
+			lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: clusterIngress})
+			lay(t, tt.files)
+			code, _, report := run("", "render", "--install-dir", "ocp")
+			if code != exitOK || strings.Contains(report, warning) != tt.warns {
+				t.Errorf("exit code %d\n%s", code, report)
+			}
+		})
+	}
+	good(t)
+	lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: "kind: Other\n"})
+	if code, _, report := run("", "render", "--install-dir", "ocp"); code != exitInput || !strings.Contains(report, `found "Other", expected "Ingress"`) {
+		t.Errorf("exit code %d\n%s", code, report)
+	}
+}
+
+// The names below appsDomain lead to the controller that lists it, else to the default
+// one; a record wins over both files.
+func TestWhoServesAppsDomain(t *testing.T) {
+	for spec, want := range map[string]string{
+		"appsDomain: apps.example.net": "192.0.2.3",
+		"appsDomain: apps.example.net, ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]":                         "192.0.2.9",
+		"appsDomain: apps.example.net, dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}":                    "198.51.100.1",
+		"appsDomain: apps.example.net, ingress: [{name: default, domains: [apps.example.net]}]":                                      "192.0.2.3",
+		"dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}, openshiftVersion: '4.18', vrrp: {mode: unicast}": "198.51.100.1",
+	} {
+		good(t)
+		lay(t, map[string]string{"vipgen.yaml": fleetHead + "spec: {" + spec + "}\n", clusterIngressName: clusterIngress})
+		out := must(t, "preview", "--node", "worker-0", "--role", "worker", "--interface", "ens3", "--address", "192.0.2.20/24", "--file", "Corefile")
+		_, zone, _ := strings.Cut(out, "template IN A apps.example.net {")
+		if _, answer, _ := strings.Cut(zone, "IN A "); !strings.HasPrefix(answer, want+`"`) {
+			t.Errorf("%s: no answer %s in\n%s", spec, want, out)
+		}
+	}
+}
