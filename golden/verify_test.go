@@ -11,8 +11,8 @@ import (
 
 // told are the cases whose proofs and explanations are kept, in verified/: both
 // start beside OpenShift's own keepalived or not, one has two families on one port,
-// and one more API VIPs.
-var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true}
+// one more API VIPs, and one several ingress controllers.
+var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
 
 // TestVerify proves of every case that the VIPs are where they should be.
 func TestVerify(t *testing.T) {

@@ -55,14 +55,16 @@ type cluster struct {
 // newCluster makes the demo cluster with one worker and real API servers.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	return newClusterOf(t, load(t, demo), machine("master-0", "master", 10), machine("master-1", "master", 11), machine("master-2", "master", 12),
+		machine("worker-0", "worker", 20))
+}
+
+// newClusterOf makes a cluster of these nodes, with real API servers.
+func newClusterOf(t *testing.T, rendered *render.Cluster, nodes ...Machine) *cluster {
+	t.Helper()
 	c := &cluster{t: t, top: t}
 	log := c.record()
-	rendered := load(t, demo)
-	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-	for i := range 3 {
-		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-	}
-	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20))
+	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250), Nodes: nodes}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var err error

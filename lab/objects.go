@@ -182,16 +182,18 @@ func Told(ctx context.Context, what string, do func() error) error {
 	})
 }
 
-// PutRouter runs a router of an ingress controller on the node: a stand-in for
-// it, and its pod object, which is ready. It waits for an API server if none runs.
+// PutRouter runs a router of an ingress controller on the node: its pod object, a
+// stand-in for it, and the pod is ready. It waits for an API server if none runs.
 func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int) error {
-	s, err := standin.NewRouter(n.Node, healthPort)
-	if err != nil {
+	if err := n.scheduleRouter(ctx, controller); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	n.routers[controller] = s
-	n.mu.Unlock()
+	return n.runRouter(ctx, controller, healthPort)
+}
+
+// scheduleRouter makes the pod object of a router, from which its kubelet would start
+// it.
+func (n *Node) scheduleRouter(ctx context.Context, controller string) error {
 	name := n.routerPod(controller)
 	api := n.cluster.API
 	pod := object{
@@ -199,9 +201,18 @@ func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int)
 		"metadata": object{"name": name, "namespace": "openshift-ingress", "labels": object{routerLabel: controller}},
 		"spec":     object{"nodeName": n.Name, "hostNetwork": true, "containers": []object{{"name": "router", "image": "router"}}},
 	}
-	if err := Told(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) }); err != nil {
+	return Told(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) })
+}
+
+// runRouter starts the router of a pod, which is ready then.
+func (n *Node) runRouter(ctx context.Context, controller string, healthPort int) error {
+	s, err := standin.NewRouter(n.Node, controller, healthPort)
+	if err != nil {
 		return err
 	}
+	n.mu.Lock()
+	n.routers[controller] = s
+	n.mu.Unlock()
 	return Told(ctx, "a router", func() error { return n.RouterReady(ctx, controller, true) })
 }
 

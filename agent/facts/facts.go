@@ -26,9 +26,8 @@ type Nodes interface {
 	SetCluster(*v1alpha1.ClusterConfig)
 	// Current is what is known now; the zero value while nothing is.
 	Current() nodes.Snapshot
-	// Router says whether a ready router of the ingress controller runs on this
-	// node; known is false while nobody can say.
-	Router(controller string) (here, known bool)
+	// Routers are the routers on this node; known is false while nobody can say.
+	Routers() (r nodes.Routers, known bool)
 	// Announce makes the other nodes know what this one says of how it elects.
 	Announce(text string)
 	// Changed has a word in it after any of that changed. It has one reader.

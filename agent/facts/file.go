@@ -99,8 +99,8 @@ func (f *File) Current() nodes.Snapshot {
 // SetCluster implements Nodes: the file says what it says.
 func (f *File) SetCluster(*v1alpha1.ClusterConfig) {}
 
-// Router implements Nodes: a list of nodes knows of no routers.
-func (f *File) Router(string) (here, known bool) { return false, false }
+// Routers implements Nodes: a list of nodes knows of no routers.
+func (f *File) Routers() (r nodes.Routers, known bool) { return r, false }
 
 // Announce implements Nodes: a list of nodes tells nobody.
 func (f *File) Announce(string) {}

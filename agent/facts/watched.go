@@ -84,11 +84,11 @@ func (w *Watched) Current() (s nodes.Snapshot) {
 	return s
 }
 
-// Router implements Nodes.
-func (w *Watched) Router(controller string) (here, known bool) {
+// Routers implements Nodes.
+func (w *Watched) Routers() (r nodes.Routers, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.routers.Has(controller), !w.routers.Stale
+	return w.routers, !w.routers.Stale
 }
 
 // Announce implements Nodes.

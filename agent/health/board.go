@@ -38,13 +38,18 @@ func RouterAnswers(group string) string { return group + "-router-answers" }
 // runs on this node (hard case 21). While the API is away its last word stands.
 func RouterHere(group string) string { return group + "-router-here" }
 
+// RouterOwn is the fact that the routers on this node are not of other ingress
+// controllers alone. While the API is away its last word stands; where it never said
+// anything, the fact is not known.
+func RouterOwn(group string) string { return group + "-router-own" }
+
 // FactsOf are the names of the facts that are about one group alone.
 func FactsOf(g *v1alpha1.Group) []string {
 	switch g.Role {
 	case v1alpha1.GroupAPI:
 		return []string{Redirect(g)}
 	case v1alpha1.GroupIngress:
-		return []string{RouterReady(g.Name), RouterAnswers(g.Name), RouterHere(g.Name)}
+		return []string{RouterReady(g.Name), RouterAnswers(g.Name), RouterHere(g.Name), RouterOwn(g.Name)}
 	}
 	return nil
 }

@@ -21,7 +21,14 @@ func (b *Board) health(g *v1alpha1.Group) keepalived.Health {
 		RouterAnswers: b.ok(RouterAnswers(g.Name)),
 		RouterReady:   b.ok(RouterReady(g.Name)),
 		RouterHere:    b.ok(RouterHere(g.Name)),
+		RouterForeign: b.denied(RouterOwn(g.Name)),
 	}
+}
+
+// denied says whether a fact is known not to be so.
+func (b *Board) denied(name string) bool {
+	f, known := b.Get(name)
+	return known && !f.OK
 }
 
 func (b *Board) ok(name string) bool {

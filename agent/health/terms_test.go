@@ -46,7 +46,7 @@ func so(names ...string) (out []Fact) {
 }
 
 func TestPriorities(t *testing.T) {
-	notHere := Fact{Name: RouterHere("ingress")}
+	notHere, notOwn := Fact{Name: RouterHere("ingress")}, Fact{Name: RouterOwn("ingress")}
 	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
 	tests := map[string]struct {
 		group v1alpha1.Group
@@ -71,7 +71,8 @@ func TestPriorities(t *testing.T) {
 		"nobody said whose router, ready":     {ingressGroup, v1alpha1.RoleWorker, so(ready, answers), 30},
 		"nobody said whose router, answers":   {ingressGroup, v1alpha1.RoleWorker, so(answers), 20},
 		"router is dead, the pod still there": {ingressGroup, v1alpha1.RoleWorker, so(here), -230},
-		"router of another controller":        {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
+		"router of nobody knows whom":         {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
+		"router of another controller":        {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere, notOwn), -270},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -110,13 +110,16 @@ func (l *list) routersOf(node string) *collection {
 }
 
 // route says whether a ready router runs on the node.
-func (l *list) route(node string, here bool) {
-	pods, name := l.routersOf(node), "router-default-"+node
+func (l *list) route(node string, here bool) { l.routeOf("default", node, here) }
+
+// routeOf is route for a router of any ingress controller.
+func (l *list) routeOf(controller, node string, here bool) {
+	pods, name := l.routersOf(node), "router-"+controller+"-"+node
 	if !here {
 		pods.remove(name)
 		return
 	}
-	pods.set(name, `"labels":{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller":"default"}`,
+	pods.set(name, fmt.Sprintf(`"labels":{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller":%q}`, controller),
 		`,"status":{"conditions":[{"type":"Ready","status":"True"}]}`)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
@@ -84,20 +85,28 @@ func (c *checks) stop() {
 // routers makes known which groups have a router of their own here (hard case
 // 21). While the API is away its last word stands: a router's own word does not
 // say whose it is, and would put another controller's level with the group's own.
+//
+// Where the routers are of other controllers alone, the node must not hold the VIP at
+// all: its clients would reach one that knows nothing of their routes.
 func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, n facts.Nodes) {
+	r, known := n.Routers()
+	if !known {
+		return
+	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Role != v1alpha1.GroupIngress || g.Controller == "" {
 			continue
 		}
-		here, known := n.Router(g.Controller)
-		if !known {
-			continue
+		here := health.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
+		if !here.OK {
+			here.Why = "no ready router of ingress controller " + g.Controller
 		}
-		f := health.Fact{Name: health.RouterHere(g.Name), OK: here}
-		if !here {
-			f.Why = "no ready router of ingress controller " + g.Controller
+		b.Set(here)
+		own := health.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
+		if !own.OK {
+			own.Why = "the router here is of ingress controller " + strings.Join(r.Present, ", ")
 		}
-		b.Set(f)
+		b.Set(own)
 	}
 }

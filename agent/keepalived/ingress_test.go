@@ -38,6 +38,11 @@ func TestHardCase21RouterMoves(t *testing.T) {
 	c.holder("worker-2")
 	stop()
 	c.holder("worker-3") // which still answers
+	c.list.routeOf("blue", "worker-3", true)
+	other.awaitState("another controller's router took its place", func(s State) bool { return s.Instances[0].Fault })
+	c.holder("")
+	c.list.routeOf("blue", "worker-3", false)
+	c.holder("worker-3")
 	if got := slices.IndexFunc(s.Instances[0].Terms, func(t Term) bool { return t.Name == "ingress-here" && t.Points == 50 }); got < 0 {
 		t.Errorf("terms %+v", s.Instances[0].Terms)
 	}

@@ -1,20 +1,23 @@
 package keepalived
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// routerList says of every controller what the API said.
+// routerList is what the API said of the routers on this node.
 type routerList struct {
 	facts.Nodes
-	here, known bool
+	routers nodes.Routers
+	known   bool
 }
 
-func (l routerList) Router(string) (here, known bool) { return l.here, l.known }
+func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known }
 
 // The API's last word on whose router runs here stands while the API is away: the
 // router of another controller must not look like the group's own then (hard case
@@ -23,22 +26,35 @@ func TestHardCase21APIAway(t *testing.T) {
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}
 	b := health.NewBoard()
 	b.Set(health.Fact{Name: health.RouterReady("ingress"), OK: true})
+	of := func(ready, present string) nodes.Routers {
+		return nodes.Routers{Ready: strings.Fields(ready), Present: strings.Fields(present)}
+	}
 	steps := []struct {
-		what        string
-		here, known bool
-		want        bool
+		what    string
+		routers nodes.Routers
+		known   bool
+		// here: a ready one of its own; foreign: others' alone, so that it must not
+		// hold the VIP.
+		here, foreign bool
 	}{
-		{"nobody said yet", false, false, false},
-		{"another controller's", false, true, false},
-		{"away after that", true, false, false},
-		{"its own", true, true, true},
-		{"away after that", false, false, true},
-		{"another controller's again", false, true, false},
+		{"nobody said yet", nodes.Routers{}, false, false, false},
+		{"none", of("", ""), true, false, false},
+		{"another controller's", of("blue", "blue"), true, false, true},
+		{"away after that", of("default", "default"), false, false, true},
+		{"another's, which only starts", of("", "blue"), true, false, true},
+		{"its own, which only starts", of("", "default"), true, false, false},
+		{"its own", of("default", "default"), true, true, false},
+		{"away after that", of("blue", "blue"), false, true, false},
+		{"both, on other ports", of("blue default", "blue default"), true, true, false},
+		{"another's again, its own ends", of("blue", "blue default"), true, false, false},
+		{"another's again", of("blue", "blue"), true, false, true},
 	}
 	for _, step := range steps {
-		routers(b, s, routerList{here: step.here, known: step.known})
-		if f, _ := b.Get(health.RouterHere("ingress")); f.OK != step.want {
-			t.Errorf("%s: %+v, want %t", step.what, f, step.want)
+		routers(b, s, routerList{routers: step.routers, known: step.known})
+		here, _ := b.Get(health.RouterHere("ingress"))
+		own, known := b.Get(health.RouterOwn("ingress"))
+		if here.OK != step.here || (known && !own.OK) != step.foreign {
+			t.Errorf("%s: %+v, %+v", step.what, here, own)
 		}
 	}
 }

@@ -91,6 +91,7 @@ type podObject struct {
 	metav1.TypeMeta `json:",inline"`
 	meta            `json:"metadata"`
 	Status          struct {
+		Phase      string         `json:"phase"`
 		Conditions []podCondition `json:"conditions"`
 	} `json:"status"`
 }

@@ -17,17 +17,26 @@ const (
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 )
 
-// Routers says which ingress controllers have a router pod on this node that is
-// ready (hard case 21). It is shared by all who got it; nobody may change it.
+// Routers says which ingress controllers have router pods on this node (hard case
+// 21). It is shared by all who got it; nobody may change it.
 type Routers struct {
 	// Ready are the names of the ingress controllers, sorted.
 	Ready []string
+	// Present are the names of those that have any router pod here, also one that
+	// starts or ends, sorted.
+	Present []string
 	// Stale says that no API server vouches for this now.
 	Stale bool
 }
 
 // Has says whether the ingress controller has a ready router on this node.
 func (r Routers) Has(controller string) bool { return slices.Contains(r.Ready, controller) }
+
+// Foreign says whether the routers on this node are of other ingress controllers
+// alone: what answers at the routers' port is none of this one's.
+func (r Routers) Foreign(controller string) bool {
+	return len(r.Present) > 0 && !slices.Contains(r.Present, controller)
+}
 
 // routers watches the router pods of one node. A node may read its own pods, and
 // only those, so the request names the node.
@@ -43,6 +52,7 @@ type routers struct {
 type router struct {
 	controller string
 	ready      bool
+	over       bool // its containers have ended for good
 }
 
 func newRouters(c *client, node string, log *slog.Logger) *routers {
@@ -66,7 +76,10 @@ func newRouters(c *client, node string, log *slog.Logger) *routers {
 // still answer, but is on its way out.
 func newRouter(p *podObject) router {
 	ready := slices.Contains(p.Status.Conditions, podCondition{Type: "Ready", Status: "True"})
-	return router{controller: p.Labels.get(routerLabel), ready: ready && p.Deleted == nil}
+	return router{
+		controller: p.Labels.get(routerLabel), ready: ready && p.Deleted == nil,
+		over: p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded",
+	}
 }
 
 func (r *routers) run(ctx context.Context) { r.watch.reflect(ctx, r.store, &podObject{}) }
@@ -80,20 +93,33 @@ func (r *routers) publish() {
 	if !synced {
 		return
 	}
-	now := Routers{Stale: stale}
-	for _, p := range pods {
-		if p.ready {
-			now.Ready = append(now.Ready, p.controller)
-		}
-	}
-	slices.Sort(now.Ready)
-	now.Ready = slices.Compact(now.Ready)
+	now := routersOf(pods, stale)
 	old, ok := r.feed.current()
-	if ok && old.Stale == now.Stale && slices.Equal(old.Ready, now.Ready) {
+	if ok && old.Stale == now.Stale && slices.Equal(old.Ready, now.Ready) && slices.Equal(old.Present, now.Present) {
 		return
 	}
 	r.feed.publish(now)
-	r.log.Info("routers on this node", "ready", some(now.Ready), "stale", now.Stale)
+	r.log.Info("routers on this node", "ready", some(now.Ready), "present", some(now.Present), "stale", now.Stale)
+}
+
+// routersOf says what router pods of a node come to.
+func routersOf(pods []router, stale bool) Routers {
+	out := Routers{Stale: stale}
+	for _, p := range pods {
+		if p.ready {
+			out.Ready = append(out.Ready, p.controller)
+		}
+		if !p.over {
+			out.Present = append(out.Present, p.controller)
+		}
+	}
+	out.Ready, out.Present = distinct(out.Ready), distinct(out.Present)
+	return out
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Routers returns a channel as Subscribe does, for the ingress controllers with

@@ -66,16 +66,16 @@ func TestWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(config.Stop)
-	router, err := NewRouter(node, ports.RouterHealth)
+	router, err := NewRouter(node, "default", ports.RouterHealth)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(router.Stop)
-	if _, err := NewRouter(node, ports.RouterHealth); err == nil {
+	if _, err := NewRouter(node, "default", ports.RouterHealth); err == nil {
 		t.Error("two routers at one port")
 	}
 
-	const host, answer = "console.apps.demo.example.com", "console.apps.demo.example.com at worker-0\n"
+	const host, answer = "console.apps.demo.example.com", "console.apps.demo.example.com from router default at worker-0\n"
 	tests := []struct {
 		service *Service
 		url     string
@@ -121,7 +121,7 @@ func TestWeb(t *testing.T) {
 // A service that stops lets go of its connections at once.
 func TestStopBreaksOff(t *testing.T) {
 	node := newNode(t)
-	router, err := NewRouter(node, v1alpha1.DefaultPorts.RouterHealth)
+	router, err := NewRouter(node, "default", v1alpha1.DefaultPorts.RouterHealth)
 	if err != nil {
 		t.Fatal(err)
 	}

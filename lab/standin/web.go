@@ -30,11 +30,13 @@ func NewMachineConfig(node *netns.Node, port int) (*Service, error) {
 	return newWeb(node, site{port, true, ok("/healthz")})
 }
 
-// NewRouter starts a router on a node, with its health at the port given
-// (spec.ports.routerHealth). What it is asked for it answers with the host that was
-// asked for and the name of the node.
-func NewRouter(node *netns.Node, health int) (*Service, error) {
-	answer := func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s at %s\n", r.Host, node.Name) }
+// NewRouter starts a router of an ingress controller on a node, with its health at the
+// port given (spec.ports.routerHealth). What it is asked for it answers with the host
+// that was asked for, the controller and the name of the node.
+func NewRouter(node *netns.Node, controller string, health int) (*Service, error) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s from router %s at %s\n", r.Host, controller, node.Name)
+	}
 	return newWeb(node,
 		site{health, false, ok("/healthz", "/healthz/ready")},
 		site{httpPort, false, answer},

@@ -3,6 +3,7 @@ package explain_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,11 +192,36 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	if object.Kind != "APIServer" || object.APIVersion != configv1.GroupVersion.String() || !reflect.DeepEqual(object.Spec.ServingCerts.NamedCertificates, want) {
 		t.Errorf("%s", r.NamedCertificates)
 	}
-	for _, s := range []string{verify.StageRunning} {
-		for _, f := range stageOf(t, c, "api-mgmt", s).Failures {
-			if strings.Contains(f.What, "achine config") {
-				t.Errorf("nobody asks for machine configs there: %+v", f)
+	for _, f := range stageOf(t, c, "api-mgmt", verify.StageRunning).Failures {
+		if strings.Contains(f.What, "achine config") {
+			t.Errorf("nobody asks for machine configs there: %+v", f)
+		}
+	}
+}
+
+// Several ingress controllers may take each other's place; a single one has nobody to
+// fear. Their domains are told.
+func TestSeveralIngressControllers(t *testing.T) {
+	foreign := func(s explain.Stage) bool {
+		return slices.ContainsFunc(s.Failures, func(f explain.Failure) bool { return strings.Contains(f.What, "another ingress controller") })
+	}
+	one, two := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{ingress: [{name: blue, vips: [192.0.2.7], domains: [blue.example.net]}], appsDomain: blue.example.net}", 3, 3)
+	if foreign(stageOf(t, one, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress-blue", verify.StageRunning)) {
+		t.Error("what routers of other controllers do is not told where there are some, or told where there are none")
+	}
+	r, err := explain.Cluster(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range r.Groups {
+		switch {
+		case g.Name != "ingress-blue":
+			if g.Clients != nil {
+				t.Errorf("%s: %+v", g.Name, g.Clients)
 			}
+		case g.Clients == nil || !slices.Equal(g.Clients.Names, []string{"*.blue.example.net"}) || len(g.Clients.Words) != 3 ||
+			!strings.Contains(g.Clients.Words[2], "Routes that name no host get one below blue.example.net"):
+			t.Errorf("%s: %+v", g.Name, g.Clients)
 		}
 	}
 }

@@ -102,13 +102,18 @@ func (f *failures) api() ([]Failure, error) {
 }
 
 func (f *failures) ingress() []Failure {
-	return []Failure{
+	out := []Failure{
 		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(keepalived.Quick.Refused(), f.GoodbyeMS)},
 		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(keepalived.Quick.Hung(), f.GoodbyeMS)},
 		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(keepalived.Quick.Refused(), f.BetterMS)},
 		{"No router answers on any node", "Nobody holds the VIP: connections time out.", 0},
 		{"The API is away", "Nothing. What it said last about whose routers run where stands.", 0},
 	}
+	if f.setup.Several {
+		out = append(out, Failure{What: "A router of another ingress controller takes the place of this one's on the holder",
+			Seen: "As soon as the API has its pod there and none of this controller's, the node cannot hold the VIP. It goes to a node with a router of this controller; while there is none, nobody holds it and connections time out, instead of reaching a router that does not know the routes."})
+	}
+	return out
 }
 
 func (f *failures) dns() []Failure {

@@ -20,11 +20,13 @@ var (
 	Together        = Check{"together", "VIPs that share a port of the cloud are on one node"}
 	BootstrapKeeps  = Check{"bootstrap-keeps", "the bootstrap holds the API VIP until its API server has gone"}
 	IngressRouter   = Check{"ingress-router", "an ingress VIP is where a ready router of its own controller is, and never where no router answers"}
+	OwnRouter       = Check{"own-router", "an ingress VIP is never where the routers are of other ingress controllers alone"}
 	Serves          = Check{"serves", "a node that can serve holds the VIP whenever there is one"}
 	NoNeedlessMove  = Check{"no-needless-move", "the VIP does not leave a node unless another serves better"}
 	alwaysChecked   = []Check{OneHolder, NoOscillation, Serves, NoNeedlessMove}
 	bootstrapChecks = []Check{BootstrapKeeps}
 	ingressChecks   = []Check{IngressRouter}
+	shardChecks     = []Check{IngressRouter, OwnRouter}
 	togetherChecks  = []Check{Together}
 )
 
@@ -34,7 +36,10 @@ func (s *Setup) checks() []Check {
 	if s.hasBootstrap() {
 		out = append(bootstrapChecks[:1:1], out...)
 	}
-	if s.Group.Role == v1alpha1.GroupIngress {
+	switch {
+	case s.Group.Role == v1alpha1.GroupIngress && s.Several:
+		out = append(shardChecks[:2:2], out...)
+	case s.Group.Role == v1alpha1.GroupIngress:
 		out = append(ingressChecks[:1:1], out...)
 	}
 	if s.Group.Together {
@@ -78,8 +83,9 @@ func (v *view) judge() *violation {
 	if b := v.bootstrap(); b >= 0 && holder != b {
 		return &violation{BootstrapKeeps, v.unit.nodes[b].name, "its API server lives, and the control plane may not be able to serve yet"}
 	}
-	if holder >= 0 && v.at[holder].quality.never {
-		return &violation{IngressRouter, "nobody, or a node with a router", "no router answers on " + v.unit.nodes[holder].name}
+	if holder >= 0 && v.at[holder].quality.never != nil {
+		q := v.at[holder].quality
+		return &violation{*q.never, "nobody, or a node with a router", q.words + " on " + v.unit.nodes[holder].name}
 	}
 	if x := v.best(); x >= 0 && (holder < 0 || v.at[holder].quality.grade < v.at[x].quality.grade) {
 		check := Serves
@@ -94,7 +100,7 @@ func (v *view) judge() *violation {
 // needless finds a move that brings clients nothing.
 func (v *view) needless(holder int) *violation {
 	old := v.only(v.before)
-	if old < 0 || holder < 0 || old == holder || !v.runs(old) || v.at[old].quality.never {
+	if old < 0 || holder < 0 || old == holder || !v.runs(old) || v.at[old].quality.never != nil {
 		return nil
 	}
 	if v.at[holder].quality.rank > v.at[old].quality.rank {

@@ -42,8 +42,9 @@ type quality struct {
 	// grade is as much of the rank as must not be passed over: the holder has the
 	// highest there is. 0 is a node that serves nobody.
 	grade int
-	// never says that the node must not hold the VIP.
-	never bool
+	// never is the check that a node breaks which holds the VIP all the same; nil where
+	// it may hold it.
+	never *Check
 	words string
 }
 
@@ -66,10 +67,14 @@ func up(s state) bool { return s.works(partHost) && s.works(partKeepalived) }
 // on says whether a part works on a host that is up.
 func (s state) on(part int) bool { return s.works(partHost) && s.works(part) }
 
-func kindOf(g *v1alpha1.Group, role string) *kind {
+// kindOf gives that of a role; several says that the cluster has several ingress
+// controllers with VIPs, which may run in each other's place.
+func kindOf(g *v1alpha1.Group, role string, several bool) *kind {
 	switch {
 	case role == v1alpha1.RoleBootstrap:
 		return bootstrapKind
+	case g.Role == v1alpha1.GroupIngress && several:
+		return shardKind
 	case g.Role == v1alpha1.GroupIngress:
 		return ingressKind
 	case g.Role == v1alpha1.GroupDNS:
@@ -164,20 +169,53 @@ const (
 	partAnswers = firstOwn + iota
 	partReady
 	partHere
+	partOwn
+)
+
+var ingressParts = append(slices.Clone(common),
+	part{works: "has a router that answers", fails: "has no router that answers"},
+	part{works: "has a router that is ready", fails: "has no router that is ready"},
+	part{works: "has, as the API said last, a router of this ingress controller", fails: "has, as the API said last, no router of this ingress controller"},
 )
 
 var ingressKind = &kind{
-	parts: append(slices.Clone(common),
-		part{works: "has a router that answers", fails: "has no router that answers"},
-		part{works: "has a router that is ready", fails: "has no router that is ready"},
-		part{works: "has, as the API said last, a router of this ingress controller", fails: "has, as the API said last, no router of this ingress controller"},
-	),
-	runs: up, serves: func(state) bool { return false },
+	parts: ingressParts,
+	runs:  up, serves: func(state) bool { return false },
 	health: func(s state, _ bool) keepalived.Health {
 		return keepalived.Health{RouterAnswers: s.on(partAnswers), RouterReady: s.on(partReady), RouterHere: s.on(partHere)}
 	},
 	quality: ingressQuality,
 }
+
+// shardKind is ingressKind where other ingress controllers have routers, too: what runs
+// on a node in place of the controller's own router may be one of theirs.
+var shardKind = &kind{
+	parts: append(slices.Clone(ingressParts),
+		part{works: "has no router of another ingress controller in its place", fails: "has, as the API said last, a router of another ingress controller in its place"}),
+	runs: up, serves: func(state) bool { return false },
+	health: func(s state, api bool) keepalived.Health {
+		h := ingressKind.health(s, api)
+		h.RouterForeign = foreign(s)
+		return h
+	},
+	quality: func(s state, api bool) quality {
+		if foreign(s) && s.on(partAnswers) {
+			return quality{never: &OwnRouter, words: "a router of another ingress controller"}
+		}
+		q := ingressQuality(s, api)
+		switch {
+		case s.on(partHere) || q.never != nil:
+		case s.on(partReady):
+			q.words = "a ready router of which nobody said whose it is"
+		default:
+			q.words = "a router that is not ready, of which nobody said whose it is"
+		}
+		return q
+	},
+}
+
+// foreign says whether the API said that routers of other controllers alone are here.
+func foreign(s state) bool { return !s.on(partHere) && !s.on(partOwn) }
 
 // ingressQuality: any router on the node's port answers for the VIP, but that of
 // another controller does not know the domains (hard case 21), and one that is not
@@ -185,7 +223,7 @@ var ingressKind = &kind{
 func ingressQuality(s state, _ bool) quality {
 	switch here, ready := s.on(partHere), s.on(partReady); {
 	case !s.on(partAnswers):
-		return quality{never: true, words: "no router answers"}
+		return quality{never: &IngressRouter, words: "no router answers"}
 	case here && ready:
 		return quality{rank: 3, grade: 3, words: "a ready router of this ingress controller"}
 	case here:

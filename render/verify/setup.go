@@ -27,6 +27,8 @@ type Setup struct {
 	// VRRP are the settings in force then.
 	VRRP  v1alpha1.VRRPSettings
 	Nodes []Node
+	// Several says that the cluster has several ingress controllers with VIPs.
+	Several bool
 	// Notes say what the reader must know of the setup.
 	Notes []string
 }
@@ -99,7 +101,7 @@ type builder struct {
 }
 
 func (b *builder) setup() (Setup, error) {
-	s := Setup{Group: b.group, Stage: b.stage, VRRP: b.cluster.Config.Spec.VRRP.Target}
+	s := Setup{Group: b.group, Stage: b.stage, VRRP: b.cluster.Config.Spec.VRRP.Target, Several: several(b.cluster)}
 	if b.stage == StageInstallation {
 		s.VRRP = b.cluster.Config.Spec.VRRP.Initial()
 	}
@@ -123,6 +125,17 @@ func (b *builder) setup() (Setup, error) {
 	}
 	s.Notes = b.notes
 	return s, nil
+}
+
+// several says whether a cluster has several ingress controllers with VIPs.
+func several(c *render.Cluster) bool {
+	n := 0
+	for _, g := range c.Config.Spec.Groups {
+		if g.Role == v1alpha1.GroupIngress {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func (b *builder) note(format string, args ...any) {

@@ -34,6 +34,7 @@ const (
 	nobody      = "nobody"
 	suchANode   = "such a node"
 	nothingRuns = "no node runs keepalived"
+	othersAlone = "routers of other ingress controllers alone"
 )
 
 // add notes who held the VIP.
@@ -43,9 +44,11 @@ func (t table) add(v *view, times int) {
 		q := v.at[x].quality
 		switch {
 		case !v.runs(x):
-		case q.never && best < 0:
+		case q.never == &OwnRouter && best < 0:
+			words = othersAlone
+		case q.never != nil && best < 0 && words != othersAlone:
 			words = q.words + " anywhere"
-		case !q.never && q.rank > best:
+		case q.never == nil && q.rank > best:
 			best, words = q.rank, q.words
 		}
 	}

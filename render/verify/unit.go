@@ -58,7 +58,7 @@ func units(s *Setup) ([]*unit, error) {
 	for _, vips := range tied(s, configs) {
 		u := &unit{group: &s.Group, vips: vips}
 		for i, n := range s.Nodes {
-			p, err := newPlayer(&s.Group, n.Facts, configs[i], vips)
+			p, err := newPlayer(s, n.Facts, configs[i], vips)
 			if err != nil {
 				return nil, fmt.Errorf("keepalived.conf of %s: %w", n.Facts.Name, err)
 			}
@@ -121,8 +121,8 @@ func (c *Config) synced(list []Instance) bool {
 }
 
 // newPlayer makes a node's part in an election, nil if it has none.
-func newPlayer(g *v1alpha1.Group, n *v1alpha1.Node, c *Config, vips []netip.Addr) (*player, error) {
-	p := &player{name: n.Name, role: n.Role, kind: kindOf(g, n.Role), instances: c.InstancesOf(vips)}
+func newPlayer(s *Setup, n *v1alpha1.Node, c *Config, vips []netip.Addr) (*player, error) {
+	p := &player{name: n.Name, role: n.Role, kind: kindOf(&s.Group, n.Role, s.Several), instances: c.InstancesOf(vips)}
 	if len(p.instances) == 0 {
 		return nil, nil
 	}
@@ -138,7 +138,7 @@ func newPlayer(g *v1alpha1.Group, n *v1alpha1.Node, c *Config, vips []netip.Addr
 	for _, class := range p.classes {
 		var both [2]standing
 		for i, api := range []bool{false, true} {
-			st, err := p.stand(g, c, class, api)
+			st, err := p.stand(&s.Group, c, class, api)
 			if err != nil {
 				return nil, err
 			}

@@ -25,6 +25,9 @@ type Health struct {
 	// RouterHere is the API's last word: a ready router of the group's own ingress
 	// controller runs here (hard case 21).
 	RouterHere bool
+	// RouterForeign is the API's last word: the routers here are of other ingress
+	// controllers alone, so that whatever answers is none of the group's own.
+	RouterForeign bool
 }
 
 // Says gives what the file of a term of the group says on a node: true is 1.
@@ -48,7 +51,7 @@ func (h Health) Says(g *v1alpha1.Group, term string) (bool, error) {
 	case g.Name + suffixHere:
 		return h.RouterHere, nil
 	case g.Name + suffixAway:
-		return !h.RouterAnswers, nil
+		return !h.RouterAnswers || h.RouterForeign, nil
 	}
 	return false, fmt.Errorf("nobody knows the term %q of group %s", term, g.Name)
 }

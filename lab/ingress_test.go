@@ -1,0 +1,234 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+const twoControllers = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: demo
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+  - cidr: 2001:db8::/64
+controlPlane:
+  name: master
+  replicas: 1
+compute:
+- name: worker
+  replicas: 3
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.5, "2001:db8::5"]
+    ingressVIPs: [192.0.2.6, "2001:db8::6"]
+    loadBalancer:
+      type: UserManaged
+`
+
+const blueController = vipgenYAML + `  ingress:
+  - name: blue
+    vips: [192.0.2.7, "2001:db8::7"]
+    domains: [blue.example.net]
+`
+
+// controller is an ingress controller with its VRRP group, a name below its domain and
+// its VIPs.
+type controller struct {
+	name, group, host string
+	vips              []netip.Addr
+}
+
+var controllers = []controller{
+	{"default", "ingress", "console.apps." + domain, []netip.Addr{ingress, netip.MustParseAddr("2001:db8::6")}},
+	{"blue", "ingress-blue", "shop.blue.example.net", []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}},
+}
+
+// TestIngressControllers runs two ingress controllers on the same pool, moves their
+// routers from worker to worker, and asks at the VIPs of both all the while: no answer
+// ever comes from a router of the other one (hard case 21, seed 003).
+func TestIngressControllers(t *testing.T) {
+	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
+		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
+	workers := []*node{c.node("worker-0"), c.node("worker-1"), c.node("worker-2")}
+	c.check(t)
+	c.placed(t, "default default blue")
+	for _, n := range c.nodes {
+		for _, k := range controllers {
+			c.awaitDNS(t, n.Address(), k.host, "A", k.vips[0].String())
+			c.awaitDNS(t, n.Address(), k.host, "AAAA", k.vips[1].String())
+		}
+	}
+	at := workers[2]
+	show(t, at.Name+"$ vipgen-agent status", at.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
+	clients := c.askRouters(t)
+
+	for _, to := range []string{
+		"blue default blue",    // one takes the place of the other
+		"blue default default", // and the other way round
+		"blue blue default",
+		"default blue default",
+		"default - blue",    // one is nowhere for a while
+		"blue - blue",       // no router of the default controller: nobody holds its VIPs
+		"blue blue blue",    // all answer, none for it
+		"default blue blue", // it comes back
+		"default - -",       // none of the other
+		"default blue default",
+	} {
+		c.place(t, strings.Fields(to))
+		c.placed(t, to)
+	}
+	clients.end(t)
+}
+
+// placed waits until each VIP is on a worker with a router of its own, or nowhere if
+// there is none. layout names the controller of each worker, "-" for none.
+func (c *cluster) placed(t *testing.T, layout string) {
+	t.Helper()
+	var lines []string
+	for _, k := range controllers {
+		own := slices.Contains(strings.Fields(layout), k.name)
+		for _, vip := range k.vips {
+			if !own {
+				await(t, fmt.Sprintf("nobody to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
+				lines = append(lines, fmt.Sprintf("%v of %s: nobody", vip, k.name))
+				continue
+			}
+			var h *node
+			await(t, fmt.Sprintf("%v on a worker with a router of %s", vip, k.name), func() bool {
+				now := c.holders(vip)
+				if len(now) != 1 || now[0].Router(k.name) == nil {
+					return false
+				}
+				h = now[0]
+				return true
+			})
+			lines = append(lines, fmt.Sprintf("%v of %s: %s", vip, k.name, h.Name))
+		}
+	}
+	show(t, "routers on workers 0, 1, 2: "+layout, strings.Join(lines, "\n"))
+}
+
+// place moves routers until each worker has the one of the controller that is named for
+// it: first all go that have to, as their ports are the same.
+func (c *cluster) place(t *testing.T, layout []string) {
+	t.Helper()
+	for i, want := range layout {
+		n := c.node(fmt.Sprintf("worker-%d", i))
+		for _, have := range n.controllers() {
+			if have != want {
+				n.must(func(ctx context.Context) error { return n.RemoveRouter(ctx, have) })
+			}
+		}
+	}
+	for i, want := range layout {
+		if n := c.node(fmt.Sprintf("worker-%d", i)); want != "-" && n.Router(want) == nil {
+			n.startRouterPod(t, want)
+		}
+	}
+}
+
+// startRouterPod puts a router on a node. From its pod to its first answer a real router
+// takes seconds, and the agent hears of the pod as soon as kubelet does: the stand-in,
+// which answers at once, waits for that.
+func (n *node) startRouterPod(t *testing.T, name string) {
+	t.Helper()
+	n.must(func(ctx context.Context) error { return n.scheduleRouter(ctx, name) })
+	await(t, "the agent on "+n.Name+" to know the pod of "+name, func() bool {
+		s, alive := published[keepalived.State](n, keepalived.StateName)
+		return alive && !slices.ContainsFunc(controllers, func(k controller) bool {
+			fact := slices.IndexFunc(s.Facts, func(f health.Fact) bool { return f.Name == health.RouterOwn(k.group) })
+			return fact < 0 || s.Facts[fact].OK != (k.name == name)
+		})
+	})
+	n.must(func(ctx context.Context) error {
+		return n.runRouter(ctx, name, v1alpha1.DefaultPorts.RouterHealth)
+	})
+}
+
+// routerClients ask at VIPs of ingress controllers until they end.
+type routerClients struct {
+	stop func()
+	done sync.WaitGroup
+	mu   sync.Mutex
+	seen map[string]int // answers, by the VIP's controller and the router that gave it
+}
+
+// askRouters asks at each VIP every 20 ms, over a connection of its own.
+func (c *cluster) askRouters(t *testing.T) *routerClients {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &routerClients{stop: stop, seen: map[string]int{}}
+	t.Cleanup(func() { stop(); r.done.Wait() })
+	for _, k := range controllers {
+		for _, vip := range k.vips {
+			client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: c.Client.DialContext, DisableKeepAlives: true}}
+			r.done.Go(func() {
+				for tick := time.NewTicker(20 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+					r.note(k.name, routerAt(ctx, client, vip, k.host))
+				}
+			})
+		}
+	}
+	return r
+}
+
+// routerAt gives the controller whose router answers at a VIP, "nobody" for none.
+func routerAt(ctx context.Context, client *http.Client, vip netip.Addr, host string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(vip, 80).String()+"/", nil)
+	if err != nil {
+		return "nobody"
+	}
+	request.Host = host
+	response, err := client.Do(request)
+	if err != nil {
+		return "nobody"
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	words := strings.Fields(string(body)) // HOST from router CONTROLLER at NODE
+	if err != nil || len(words) != 6 {
+		return "nobody"
+	}
+	return words[3]
+}
+
+func (r *routerClients) note(controller, answer string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[controller+", from "+answer]++
+}
+
+// end shows what clients saw: answers of the right routers, and of no others.
+func (r *routerClients) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	r.done.Wait()
+	var lines []string
+	for _, k := range controllers {
+		lines = append(lines, fmt.Sprintf("at the VIPs of %s: %d answers of its own routers, %d requests without one", k.name, r.seen[k.name+", from "+k.name], r.seen[k.name+", from nobody"]))
+		for _, other := range controllers {
+			if wrong := r.seen[k.name+", from "+other.name]; other.name != k.name && wrong > 0 {
+				t.Errorf("at the VIPs of %s: %d answers of routers of %s", k.name, wrong, other.name)
+			}
+		}
+		if r.seen[k.name+", from "+k.name] == 0 {
+			t.Errorf("at the VIPs of %s: no answers", k.name)
+		}
+	}
+	show(t, "all the while, at each VIP: while :; do curl -H 'Host: ...' http://VIP/ & sleep 0.02; done", strings.Join(lines, "\n"))
+}
