@@ -38,6 +38,26 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	}
 }
 
+// A function of kustomize takes the same object.
+func TestFunctionWithClusterIngress(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{clusterIngressName: clusterIngress})
+	want := must(t, "render")
+	for name, spec := range map[string]string{
+		"inline": "    installConfigFile: install-config.yaml\n    clusterIngress:\n" + indented(clusterIngress, "      "),
+		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + clusterIngressName + "\n",
+	} {
+		code, out, errOut := run(functionInput(" []", spec), "fn")
+		if code != exitOK {
+			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
+		}
+		got, _ := items(t, out)
+		if first, _, _ := strings.Cut(strings.TrimPrefix(want, "---\n"), "---\n"); strings.TrimSpace(got[0]) != strings.TrimSpace(first) {
+			t.Errorf("%s: not what render writes:\n%s", name, got[0])
+		}
+	}
+}
+
 // The names below appsDomain lead to the controller that lists it, else to the default
 // one; a record wins over both files.
 func TestWhoServesAppsDomain(t *testing.T) {
