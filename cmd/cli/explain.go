@@ -45,8 +45,8 @@ func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
 		return a.printJSON(report)
 	}
 	if len(report.Groups) == 0 {
-		_, err := fmt.Fprintln(a.out, outsideWords)
-		return err
+		fmt.Fprintln(a.out, outsideWords)
+		return a.printCertificates(report.NamedCertificates)
 	}
 	for i, g := range report.Groups {
 		if i > 0 {
@@ -56,18 +56,19 @@ func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
 			return err
 		}
 	}
-	a.printCertificates(report.NamedCertificates)
-	return nil
+	return a.printCertificates(report.NamedCertificates)
 }
 
-func (a *app) printCertificates(object string) {
+// printCertificates prints an object that is not empty.
+func (a *app) printCertificates(object string) (err error) {
 	if object == "" {
-		return
+		return nil
 	}
 	fmt.Fprintln(a.out, "\nNamed certificates, each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:")
 	for line := range strings.Lines(object) {
-		fmt.Fprint(a.out, "  ", line)
+		_, err = fmt.Fprint(a.out, "  ", line)
 	}
+	return err
 }
 
 func (a *app) printGroup(g *explain.Group) error {
