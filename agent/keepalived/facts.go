@@ -82,20 +82,20 @@ func (c *checks) stop() {
 	c.key, c.cancel = "", nil
 }
 
-// routers makes known which groups have a router of their own here (hard case
-// 21). While the API is away its last word stands: a router's own word does not
+// routers makes known which groups that the node can hold have a router of their own
+// here (hard case 21). While the API is away its last word stands: a router's own word does not
 // say whose it is, and would put another controller's level with the group's own.
 //
 // Where the routers are of other controllers alone, the node must not hold the VIP at
 // all: its clients would reach one that knows nothing of their routes.
-func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, n facts.Nodes) {
+func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, n facts.Nodes) {
 	r, known := n.Routers()
 	if !known {
 		return
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		if g.Role != v1alpha1.GroupIngress || g.Controller == "" {
+		if g.Role != v1alpha1.GroupIngress || g.Controller == "" || !s.Hosts(g, node.Role, node.Labels) {
 			continue
 		}
 		here := health.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}

@@ -317,7 +317,7 @@ func (j *Job) decide() (*decision, error) {
 	if j.tenure == nil {
 		j.keepOut(d, f)
 	}
-	routers(j.board, spec, j.Source.Nodes)
+	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.mu.Lock()
 	j.now, j.migration, j.moves = d, nil, j.electing.counts
 	if s := j.electing.status; s != nil {

@@ -50,11 +50,16 @@ func TestHardCase21APIAway(t *testing.T) {
 		{"another's again", of("blue", "blue"), true, false, true},
 	}
 	for _, step := range steps {
-		routers(b, s, routerList{routers: step.routers, known: step.known})
+		routers(b, s, &v1alpha1.Node{Role: v1alpha1.RoleWorker}, routerList{routers: step.routers, known: step.known})
 		here, _ := b.Get(health.RouterHere("ingress"))
 		own, known := b.Get(health.RouterOwn("ingress"))
 		if here.OK != step.here || (known && !own.OK) != step.foreign {
 			t.Errorf("%s: %+v, %+v", step.what, here, own)
 		}
+	}
+	elsewhere := health.NewBoard()
+	routers(elsewhere, s, &v1alpha1.Node{Role: v1alpha1.RoleArbiter}, routerList{routers: of("default", "default"), known: true})
+	if got := elsewhere.Facts(); len(got) > 0 {
+		t.Errorf("a node that cannot hold the VIP knows %+v", got)
 	}
 }
