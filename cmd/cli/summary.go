@@ -55,8 +55,12 @@ func describe(c *render.Cluster) string {
 		version = "any, 4.12 to 4.22"
 	}
 	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
+	width := 10
 	for _, g := range s.Groups {
-		fmt.Fprintf(&b, "  %-10s %s", g.Name, addresses(g.VIPs))
+		width = max(width, len(g.Name))
+	}
+	for _, g := range s.Groups {
+		fmt.Fprintf(&b, "  %-*s %s", width, g.Name, addresses(g.VIPs))
 		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
 		}
