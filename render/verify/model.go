@@ -202,24 +202,16 @@ var shardKind = &kind{
 		if foreign(s) && s.on(partAnswers) {
 			return quality{never: &OwnRouter, words: "a router of another ingress controller"}
 		}
-		q := ingressQuality(s, api)
-		switch {
-		case s.on(partHere) || q.never != nil:
-		case s.on(partReady):
-			q.words = "a ready router of which nobody said whose it is"
-		default:
-			q.words = "a router that is not ready, of which nobody said whose it is"
-		}
-		return q
+		return ingressQuality(s, api)
 	},
 }
 
 // foreign says whether the API said that routers of other controllers alone are here.
 func foreign(s state) bool { return !s.on(partHere) && !s.on(partOwn) }
 
-// ingressQuality: any router on the node's port answers for the VIP, but that of
-// another controller does not know the domains (hard case 21), and one that is not
-// ready is starting or on its way out.
+// ingressQuality: any router on the node's port answers for the VIP, but one that is
+// not the group's own, by the API's word, may not know the domains (hard case 21), and
+// one that is not ready is starting or on its way out.
 func ingressQuality(s state, _ bool) quality {
 	switch here, ready := s.on(partHere), s.on(partReady); {
 	case !s.on(partAnswers):
@@ -229,9 +221,9 @@ func ingressQuality(s state, _ bool) quality {
 	case here:
 		return quality{rank: 2, grade: 2, words: "a router of this ingress controller that is not ready"}
 	case ready:
-		return quality{rank: 1, words: "a ready router of another ingress controller"}
+		return quality{rank: 1, words: "a ready router of which nobody said whose it is"}
 	}
-	return quality{words: "a router that is not ready, of another ingress controller"}
+	return quality{words: "a router that is not ready, of which nobody said whose it is"}
 }
 
 const partDNS = firstOwn

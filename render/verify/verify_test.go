@@ -122,7 +122,7 @@ func TestBrokenRules(t *testing.T) {
 			check: verify.IngressRouter, holders: `^\[worker-\d\]$`, should: `^nobody`, why: "no router answers"},
 		{name: "whose router it is counts less than its readiness", group: "ingress", stage: "running",
 			edits: []change{{everybody, `ingress-here weight 50`, "ingress-here weight 5"}},
-			check: verify.IngressRouter, holders: `^\[worker-\d\]$`, should: `^worker-\d$`, why: "of another ingress controller"},
+			check: verify.IngressRouter, holders: `^\[worker-\d\]$`, should: `^worker-\d$`, why: "of which nobody said whose it is"},
 		{name: "one node has another version", group: "api", stage: "running",
 			edits: []change{{1, `version 3`, "version 2"}},
 			check: verify.OneHolder, holders: `master-1`, should: "^one of them", why: "VRRPv3 and VRRPv2|VRRPv2 and VRRPv3"},

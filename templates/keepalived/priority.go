@@ -68,7 +68,7 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 		return IngressPriority, []Term{
 			{Name: g.Name + suffixReady, Points: 10, Meaning: "the router is ready"},
 			{Name: g.Name + suffixHere, Points: 50, Meaning: "a router of this ingress controller runs here"},
-			{Name: g.Name + suffixAway, Points: 0, Initial: 1, Meaning: "no router answers: never holds the VIP"},
+			{Name: g.Name + suffixAway, Points: 0, Initial: 1, Meaning: "no router answers, or only another controller's: never holds the VIP"},
 		}
 	case role == v1alpha1.RoleBootstrap:
 		return BootstrapPriority, nil
