@@ -121,7 +121,7 @@ func (i *importer) loseScript(k *keepalivedConf, s statement) {
 func (i *importer) loseInstance(k *keepalivedConf, v *vrrpInstance, cluster string, roles []v1alpha1.GroupRole) {
 	if !slices.Contains(roles, v.role) {
 		i.lose(k.at(v.line), "vrrp_instance "+shown(v.word(1))+", with "+count(len(v.vips), "VIP"),
-			"nothing: VIPs of another ingress controller go into spec.ingress of vipgen.yaml, others into a keepalived of your own")
+			"nothing: more API VIPs go into spec.additionalAPIVIPs of vipgen.yaml, those of another ingress controller into spec.ingress, others into a keepalived of your own")
 		return
 	}
 	vips := words[v.role] + " VIP"

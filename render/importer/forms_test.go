@@ -399,3 +399,37 @@ func TestShellTemplate(t *testing.T) {
 		t.Errorf("%+v", r.Lost)
 	}
 }
+
+// The cluster's Ingress object says which domains routes have besides the usual one.
+func TestRoutes(t *testing.T) {
+	object := func(version, domain, apps string) render.File {
+		return render.File{Name: "ingress.yaml", Data: fmt.Appendf(nil, "apiVersion: %s\nkind: Ingress\nmetadata: {name: cluster}\nspec: {domain: %q, appsDomain: %q}\n", version, domain, apps)}
+	}
+	const config = "config.openshift.io/v1"
+	usual := "apps." + importCase(t, "baremetal").Domain
+	for name, tt := range map[string]struct {
+		file    render.File
+		domains []string // of the default ingress controller
+		problem string
+	}{
+		"the usual one":         {object(config, usual, ""), []string{usual}, ""},
+		"another one":           {object(config, "routes.example.net", ""), []string{usual, "routes.example.net"}, ""},
+		"for routes of no host": {object(config, usual, "shop.example.net"), []string{usual, "shop.example.net"}, ""},
+		"both":                  {object(config, "routes.example.net", "shop.example.net"), []string{usual, "routes.example.net", "shop.example.net"}, ""},
+		"an object of users":    {object("networking.k8s.io/v1", "routes.example.net", "shop.example.net"), []string{usual}, ""},
+		"no domain":             {object(config, usual, "*.example.net"), nil, `ingress.yaml:4:1: error: spec.appsDomain: found "*.example.net", expected a domain such as apps.example.net`},
+	} {
+		r, list := importer.Read(append(sourceFiles(t, "baremetal"), tt.file), importer.Given{})
+		if r == nil {
+			if tt.problem == "" || !strings.Contains(list.Error(), tt.problem) {
+				t.Errorf("%s: %s", name, list.Error())
+			}
+			continue
+		}
+		for _, g := range load(t, r).Config.Spec.Groups {
+			if g.Name == "ingress" && !slices.Equal(g.Domains, tt.domains) {
+				t.Errorf("%s: domains %v, want %v", name, g.Domains, tt.domains)
+			}
+		}
+	}
+}

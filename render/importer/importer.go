@@ -111,6 +111,7 @@ type evidence struct {
 	machineNetworks                  claims[[]netip.Prefix]
 	clusterNetworks, serviceNetworks claims[[]netip.Prefix]
 	networkType, topology, version   claims[string]
+	routes, appsDomain               claims[string] // domains of the cluster's Ingress object
 	external                         claims[bool]
 	masters, arbiters, workers       claims[int]
 	pools                            claims[string]

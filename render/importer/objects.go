@@ -85,6 +85,13 @@ type networkConfig struct {
 	} `json:"status"`
 }
 
+type clusterIngress struct {
+	Spec struct {
+		Domain     string `json:"domain"`
+		AppsDomain string `json:"appsDomain"`
+	} `json:"spec"`
+}
+
 type clusterVersion struct {
 	Status struct {
 		Desired struct {
@@ -127,6 +134,7 @@ var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).takeControllerConfig,
 	"Infrastructure":   (*importer).takeInfrastructure,
 	"DNS":              (*importer).takeDNS,
+	"Ingress":          (*importer).takeIngress,
 	"Network":          (*importer).takeNetwork,
 	"ClusterVersion":   (*importer).takeClusterVersion,
 	"Node":             (*importer).takeNode,
@@ -264,6 +272,25 @@ func (i *importer) takeDNS(doc *source.Document, h header) {
 	if strings.HasPrefix(h.APIVersion, "config.openshift.io/") && i.decode(doc, &d) && d.Spec.BaseDomain != "" {
 		i.found = true
 		i.clusterDomain(doc, "spec.baseDomain", d.Spec.BaseDomain)
+	}
+}
+
+func (i *importer) takeIngress(doc *source.Document, h header) {
+	var in clusterIngress
+	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &in) {
+		return
+	}
+	for _, d := range []struct {
+		field, domain string
+		into          *claims[string]
+	}{{"spec.domain", in.Spec.Domain, &i.routes}, {"spec.appsDomain", in.Spec.AppsDomain, &i.appsDomain}} {
+		switch at := position(doc, d.field); {
+		case d.domain == "":
+		case !v1alpha1.ValidName(d.domain):
+			i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadName, Field: d.field, Found: problem.Quote(d.domain), Expected: "a domain such as apps.example.net"})
+		default:
+			d.into.add(d.domain, at, byState)
+		}
 	}
 }
 

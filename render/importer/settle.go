@@ -33,6 +33,7 @@ func (i *importer) settle() *Result {
 		i.settleVRRP(&ic, &vc)
 	}
 	i.settleDNS(&ic, &vc)
+	i.settleRoutes("apps."+ic.Metadata.Name+"."+ic.BaseDomain, &vc)
 	i.settleVersion(&vc)
 	if i.list.Err() != nil {
 		return nil

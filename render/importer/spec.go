@@ -141,6 +141,23 @@ func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	}
 }
 
+// settleRoutes finds the domains of routes besides the usual one, which is known.
+func (i *importer) settleRoutes(usual string, vc *v1alpha1.VIPConfig) {
+	if d, ok := agreed(i, "the domain of routes that name no host", i.appsDomain, "leave out what is of another cluster"); ok && d.value != usual {
+		vc.Spec.AppsDomain = d.value
+		i.carry("appsDomain", d.value, d.at)
+	}
+	d, ok := agreed(i, "the domain of the default ingress controller", i.routes, "leave out what is of another cluster")
+	if !ok || d.value == usual {
+		return
+	}
+	if len(vc.Spec.Ingress) == 0 {
+		vc.Spec.Ingress = []v1alpha1.Ingress{{Name: v1alpha1.DefaultIngress}}
+	}
+	vc.Spec.Ingress[0].Domains = []string{d.value}
+	i.carry("ingress domain", d.value, d.at)
+}
+
 func (i *importer) settleVersion(vc *v1alpha1.VIPConfig) {
 	v, ok := i.version.best()
 	known := ignition.SupportedOpenShift()

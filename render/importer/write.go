@@ -125,9 +125,11 @@ func vipConfigText(c *v1alpha1.VIPConfig) []byte {
 	if err != nil {
 		panic(err) // made of text, numbers and addresses
 	}
-	if len(c.Spec.Ingress) > 0 {
-		// An empty selector means every node; the type leaves it out.
-		v["spec"].(map[string]any)["ingress"] = []any{map[string]any{"name": v1alpha1.DefaultIngress, "nodeSelector": map[string]any{}}}
+	for n, g := range c.Spec.Ingress {
+		if g.NodeSelector != nil && len(g.NodeSelector) == 0 {
+			// An empty selector means every node; the type leaves it out.
+			v["spec"].(map[string]any)["ingress"].([]any)[n].(map[string]any)["nodeSelector"] = map[string]any{}
+		}
 	}
 	return append([]byte(head), marshal(v)...)
 }
