@@ -64,16 +64,15 @@ var controllers = []controller{
 func TestIngressControllers(t *testing.T) {
 	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
 		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
-	workers := []*node{c.node("worker-0"), c.node("worker-1"), c.node("worker-2")}
 	c.check(t)
-	c.placed(t, "default default blue")
+	c.placed(t, "default blue default")
 	for _, n := range c.nodes {
 		for _, k := range controllers {
 			c.awaitDNS(t, n.Address(), k.host, "A", k.vips[0].String())
 			c.awaitDNS(t, n.Address(), k.host, "AAAA", k.vips[1].String())
 		}
 	}
-	at := workers[2]
+	at := c.node("worker-1")
 	show(t, at.Name+"$ vipgen-agent status", at.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
 	clients := c.askRouters(t)
 
@@ -93,6 +92,20 @@ func TestIngressControllers(t *testing.T) {
 		c.placed(t, to)
 	}
 	clients.end(t)
+}
+
+// Routers of several controllers need nodes of their own.
+func TestPlanOfIngressControllers(t *testing.T) {
+	for vipgen, want := range map[string]int{vipgenYAML: 2, blueController: 3} {
+		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		workers := slices.DeleteFunc(plan.Nodes, func(m Machine) bool { return m.Role != v1alpha1.RoleWorker })
+		if len(workers) != want {
+			t.Errorf("%d workers, want %d, with\n%s", len(workers), want, vipgen)
+		}
+	}
 }
 
 // placed waits until each VIP is on a worker with a router of its own, or nowhere if

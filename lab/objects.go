@@ -143,19 +143,19 @@ const routerReplicas = 2
 
 // placeRouters puts routers where a cluster would have them: two of each ingress
 // controller, on nodes that may host it and that have none of another, since all
-// of them take the same ports.
+// of them take the same ports. Where nodes are few, each controller has one first.
 func (c *Cluster) placeRouters(ctx context.Context) error {
-	for _, g := range c.Spec().Groups {
-		if g.Role != v1alpha1.GroupIngress {
-			continue
-		}
-		placed := 0
-		for _, n := range c.Nodes() {
-			if placed < routerReplicas && c.Spec().Hosts(&g, n.Role, nil) && !n.routes() {
-				if err := n.PutRouter(ctx, g.Controller, g.HealthPort); err != nil {
-					return err
-				}
-				placed++
+	for range routerReplicas {
+		for _, g := range c.Spec().Groups {
+			if g.Role != v1alpha1.GroupIngress {
+				continue
+			}
+			free := slices.IndexFunc(c.Nodes(), func(n *Node) bool { return c.Spec().Hosts(&g, n.Role, nil) && !n.routes() })
+			if free < 0 {
+				continue
+			}
+			if err := c.Nodes()[free].PutRouter(ctx, g.Controller, g.HealthPort); err != nil {
+				return err
 			}
 		}
 	}

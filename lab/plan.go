@@ -32,14 +32,15 @@ type Plan struct {
 // PlanOptions say what of a cluster a lab is to have.
 type PlanOptions struct {
 	// Counts of nodes by role; a role that is missing has as many as the
-	// install-config says, workers MaxWorkers at most.
+	// install-config says, workers MaxWorkers at most for each ingress controller.
 	Counts map[string]int
 	// Bootstrap asks for a bootstrap host.
 	Bootstrap bool
 }
 
-// MaxWorkers is how many workers a lab has unless more are asked for: they do the
-// same, and each takes processes of this machine.
+// MaxWorkers is how many workers a lab has for each ingress controller unless more are
+// asked for: they do the same, and each takes processes of this machine. Routers of
+// different controllers take the same ports.
 const MaxWorkers = 2
 
 // MaxNodes bounds a lab.
@@ -69,7 +70,7 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 		if !asked {
 			n = c.Replicas[role]
 			if role != v1alpha1.RoleMaster && role != v1alpha1.RoleArbiter {
-				n = min(n, MaxWorkers)
+				n = min(n, MaxWorkers*max(1, ingressControllers(c)))
 			}
 		}
 		nodes, err := p.nodes(role, n)
@@ -99,6 +100,16 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 		plan.Site, err = p.machine("site", "")
 	}
 	return plan, err
+}
+
+// ingressControllers is how many of them have VIPs.
+func ingressControllers(c *render.Cluster) (n int) {
+	for _, g := range c.Config.Spec.Groups {
+		if g.Role == v1alpha1.GroupIngress {
+			n++
+		}
+	}
+	return n
 }
 
 // distinct refuses two machines with one name or address. Agent-based installs

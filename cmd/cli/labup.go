@@ -53,7 +53,7 @@ beside vipgen, in a checkout's .cache/bin, and in PATH.`,
 	}
 	up.input.add(c)
 	flags := c.Flags()
-	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: the install-config's, %d workers at most)", lab.MaxWorkers))
+	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: the install-config's, %d workers at most for each ingress controller)", lab.MaxWorkers))
 	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "have a bootstrap host, too")
 	flags.BoolVar(&up.realAPI, "real-apiserver", false, "run etcd and kube-apiserver in place of stand-ins")
 	flags.BoolVarP(&up.detach, "detach", "d", false, "run in the background; return when the lab is up")
