@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/firewall"
@@ -163,4 +166,84 @@ func (c *cluster) reloads() (sum int) {
 		}
 	}
 	return sum
+}
+
+const managementNetwork = `apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: demo
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+  - cidr: 198.51.100.0/24
+controlPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 0
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.5]
+    ingressVIPs: [192.0.2.6]
+    loadBalancer:
+      type: UserManaged
+`
+
+// A VIP in a network of its own, of which the status of Nodes says nothing: nodes with
+// an address there elect its holder among themselves, and one without stays out.
+func TestAPIVIPInAnotherNetwork(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	mgmt := netip.MustParseAddr("198.51.100.17")
+	r := loadWith(t, managementNetwork, vipgenYAML+"  additionalAPIVIPs: [{name: mgmt, vips: [198.51.100.17]}]\n")
+	plan, err := NewPlan(r, PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range append(plan.Nodes, plan.Client) {
+		if len(m.Addresses) != 2 || !m.Addresses[1].Contains(mgmt) {
+			t.Fatalf("%s has the addresses %v", m.Name, m.Addresses)
+		}
+	}
+	without := &plan.Nodes[2]
+	without.Addresses = without.Addresses[:1]
+	c := newLab(t, ctx, r, plan)
+	c.await(t, ctx, mgmt)
+	for _, n := range c.Nodes() {
+		var s keepalived.State
+		await(t, n.Name+" to know whether it takes part", func() bool {
+			alive, err := n.Published(keepalived.StateName, &s)
+			return err == nil && alive && len(s.Instances)+len(s.Idle) >= 2
+		})
+		at := slices.IndexFunc(s.Instances, func(i keepalived.Instance) bool { return i.VIP == mgmt })
+		switch {
+		case n.Name == without.Name && (at >= 0 || !strings.Contains(fmt.Sprint(s.Idle), "this node has none")):
+			t.Errorf("%s takes part: %+v, left out %q", n.Name, s.Instances, s.Idle)
+		case n.Name != without.Name && (at < 0 || len(s.Instances[at].Peers) != 1 || s.Instances[at].Peers[0].As4()[0] != 198):
+			t.Errorf("%s: %+v, left out %q", n.Name, s.Instances, s.Idle)
+		}
+	}
+	first := c.await(t, ctx, mgmt)
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if second := c.await(t, ctx, mgmt); second == first || second.Name == without.Name {
+		t.Errorf("%s has the VIP after %s", second.Name, first.Name)
+	}
+}
+
+// await waits for the one holder of a VIP, at which the API answers.
+func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node {
+	t.Helper()
+	n, err := c.Holder(ctx, vip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, fmt.Sprintf("the API at %v", vip), func() bool {
+		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
+		return err == nil && string(out) == "ok"
+	})
+	t.Logf("%v is held by %s", vip, n.Name)
+	return n
 }

@@ -8,25 +8,15 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
 )
 
-// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
-// takes away who holds the API VIP, one after another.
-func TestLab(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	r, err := Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+// newLab builds a lab with stand-ins for API servers.
+func newLab(t *testing.T, ctx context.Context, r *render.Cluster, plan *Plan) *Cluster {
+	t.Helper()
 	began := time.Now()
 	c, err := New(ctx, Config{
-		Cluster: r, Plan: plan, Dir: dir, BackOff: backOff,
+		Cluster: r, Plan: plan, Dir: t.TempDir(), BackOff: backOff,
 		Programs: programs(t),
 		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) },
@@ -47,6 +37,23 @@ func TestLab(t *testing.T) {
 			t.Errorf("left behind: %v", left)
 		}
 	})
+	return c
+}
+
+// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
+// takes away who holds the API VIP, one after another.
+func TestLab(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	r, err := Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newLab(t, ctx, r, plan)
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
 	// holder waits for one holder of the VIP of each family. The etcd operator says
 	// of one family alone where the bootstrap is.

@@ -102,13 +102,28 @@ func (c *Cluster) register(ctx context.Context, n *Node) error {
 	return n.report(ctx)
 }
 
-// report puts the node's addresses into its status.
+// report puts the node's addresses into its status: one of each family, as kubelet has
+// it. Where it has more, OVN-Kubernetes' annotation lists them.
 func (n *Node) report(ctx context.Context) error {
 	var list []object
+	var all []string
+	have := map[bool]bool{} // families, by Is4
 	for _, a := range n.OwnAddresses() {
-		list = append(list, object{"type": "InternalIP", "address": a.Addr().String()})
+		if family := a.Addr().Is4(); !have[family] {
+			have[family] = true
+			list = append(list, object{"type": "InternalIP", "address": a.Addr().String()})
+		}
+		all = append(all, a.String())
 	}
-	return n.cluster.API.Patch(ctx, "/api/v1/nodes/"+n.Name+"/status", object{"status": object{"addresses": list}}.json())
+	patch := object{"status": object{"addresses": list}}
+	if len(all) > len(list) {
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		patch["metadata"] = object{"annotations": object{"k8s.ovn.org/host-cidrs": string(text)}}
+	}
+	return n.cluster.API.Patch(ctx, "/api/v1/nodes/"+n.Name+"/status", patch.json())
 }
 
 // Renumber gives a node other addresses in place of its own, as a network does

@@ -184,8 +184,8 @@ func (p *planner) nodes(role string, n int) (out []Machine, err error) {
 	return out, nil
 }
 
-// machine gives a machine free addresses, one of each family. The bootstrap keeps
-// those that are known.
+// machine gives a machine free addresses, one of each family, and one in each further
+// network that holds VIPs. The bootstrap keeps those that are known.
 func (p *planner) machine(name, role string) (Machine, error) {
 	m := Machine{Name: name, Role: role}
 	if role == v1alpha1.RoleBootstrap {
@@ -198,7 +198,8 @@ func (p *planner) machine(name, role string) (Machine, error) {
 	}
 	have := map[bool]bool{} // families, by Is4
 	for _, network := range p.config.Spec.MachineNetworks {
-		if family := network.Addr().Is4(); !have[family] {
+		family := network.Addr().Is4()
+		if !have[family] || slices.Contains(p.config.Spec.VIPNetworks(), network) {
 			a, err := p.free(network)
 			if err != nil {
 				return m, fmt.Errorf("%s: %w", name, err)

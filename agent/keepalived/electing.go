@@ -207,7 +207,7 @@ func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alph
 
 func addressesOf(peers []v1alpha1.Peer) (out []netip.Addr) {
 	for _, p := range peers {
-		out = append(out, p.Addresses...)
+		out = append(append(out, p.Addresses...), p.Elsewhere...)
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func (i *Instance) heldBy(holders map[string]Holder, peers []v1alpha1.Peer) {
 		return
 	}
 	for _, p := range peers {
-		if slices.Contains(p.Addresses, h.Address) {
+		if slices.Contains(p.Addresses, h.Address) || slices.Contains(p.Elsewhere, h.Address) {
 			h.Node = p.Name
 		}
 	}

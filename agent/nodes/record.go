@@ -118,8 +118,9 @@ func usable(a netip.Addr) bool {
 
 // peer is the node as its fellows see it. A family that the status lacks comes
 // from the annotations (hard case 12): the addresses in the machine networks if
-// there is any, for the annotations list storage networks and the like too. A
-// VIP never is a node's address.
+// there is any, for the annotations list storage networks and the like too. So does
+// an address in a network of VIPs that the status has none in. A VIP never is a node's
+// address.
 func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels.only(selecting(spec))}
 	for _, a := range r.Addresses {
@@ -147,6 +148,16 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 			all = near
 		}
 		p.Addresses = append(p.Addresses, all...)
+	}
+	for _, network := range spec.VIPNetworks() {
+		if slices.ContainsFunc(p.Addresses, network.Contains) {
+			continue
+		}
+		for _, a := range r.Host {
+			if network.Contains(a) && !isVIP(spec, a) {
+				p.Elsewhere = append(p.Elsewhere, a)
+			}
+		}
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package nodes
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -147,6 +148,27 @@ func checkPeer(t *testing.T, labels, annotations, addresses, role string, want [
 	}
 	if d := cmp.Diff(want, p.Addresses, compareAddrs); d != "" {
 		t.Errorf("addresses (-want +got):\n%s", d)
+	}
+}
+
+// Of a network that holds VIPs, and that the status says nothing of, the annotations
+// do: adverts go there.
+func TestAddressesElsewhere(t *testing.T) {
+	spec := testSpec(6443)
+	spec.MachineNetworks = append(spec.MachineNetworks, netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"))
+	var n nodeObject
+	text := node("n", "", `,"k8s.ovn.org/host-cidrs":"[\"192.0.2.99/24\",\"198.51.100.10/24\",\"198.51.100.17/32\",\"203.0.113.10/24\"]"`, internal("192.0.2.10"))
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	before := newRecord(&n).peer(spec)
+	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.17")})
+	after := newRecord(&n).peer(spec)
+	if len(before.Elsewhere) > 0 || !slices.Equal(after.Elsewhere, addrs("198.51.100.10")) || !slices.Equal(after.Addresses, addrs("192.0.2.10")) {
+		t.Errorf("%+v without the VIP, %+v with it", before, after)
+	}
+	if samePeer(before, after) {
+		t.Error("a change that nobody is told")
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *Snapshot) equal(o *Snapshot) bool {
 
 func samePeer(a, b v1alpha1.Peer) bool {
 	return a.Name == b.Name && a.Role == b.Role && slices.Equal(a.Addresses, b.Addresses) &&
-		maps.Equal(a.Labels, b.Labels)
+		slices.Equal(a.Elsewhere, b.Elsewhere) && maps.Equal(a.Labels, b.Labels)
 }
 
 // all returns all nodes, this one first.

@@ -172,6 +172,9 @@ type Peer struct {
 	Role string `json:"role"`
 	// Addresses are all that the node is reached at, never a VIP.
 	Addresses []netip.Addr `json:"addresses"`
+	// Elsewhere are more of them, in networks of VIPs where none of Addresses is:
+	// adverts for those VIPs go there, and nothing else.
+	Elsewhere []netip.Addr `json:"elsewhere,omitempty"`
 	// Labels are the node's, where they are known.
 	Labels map[string]string `json:"labels,omitempty"`
 }

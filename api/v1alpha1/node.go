@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Roles of nodes that vipgen treats in a way of their own.
 const (
@@ -94,6 +97,9 @@ func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
 			first = a
 		}
 	}
+	if n := slices.IndexFunc(p.Elsewhere, b.Source.Contains); n >= 0 {
+		return p.Elsewhere[n], true
+	}
 	return first, first.IsValid()
 }
 
@@ -137,6 +143,16 @@ func (s *ClusterConfigSpec) ImpliedLabels(role string) map[string]string {
 		l[RoleLabel(RoleWorker)] = ""
 	}
 	return l
+}
+
+// VIPNetworks are the machine networks that hold VIPs.
+func (s *ClusterConfigSpec) VIPNetworks() (out []netip.Prefix) {
+	for _, n := range s.MachineNetworks {
+		if slices.ContainsFunc(s.Groups, func(g Group) bool { return slices.ContainsFunc(g.VIPs, n.Contains) }) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // WithNetworks gives addresses the prefix lengths of their machine networks, or

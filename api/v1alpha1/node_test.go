@@ -57,9 +57,11 @@ func TestAddressFor(t *testing.T) {
 		{"IPv6", "2001:db8::10/64", []string{"192.0.2.11", "2001:db8::11"}, "2001:db8::11"},
 		{"none", "192.0.2.10/24", []string{"2001:db8::11"}, ""},
 		{"nothing known", "192.0.2.10/24", nil, ""},
+		{"in another network", "203.0.113.10/24", []string{"192.0.2.11"}, "203.0.113.99"},
+		{"not in another network", "192.0.2.10/24", []string{"198.51.100.11"}, "198.51.100.11"},
 	}
 	for _, tt := range tests {
-		var p Peer
+		p := Peer{Elsewhere: []netip.Addr{netip.MustParseAddr("203.0.113.99")}}
 		for _, a := range tt.addresses {
 			p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
 		}

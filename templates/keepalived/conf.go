@@ -130,6 +130,11 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			k.Idle = append(k.Idle, fmt.Sprintf("%s: no address of the family of %s on this node", g.Name, vip))
 			continue
 		}
+		heard, why := near(s, n, g, bind, vip, peers, settings.Mode)
+		if why != "" {
+			k.Idle = append(k.Idle, g.Name+": "+why)
+			continue
+		}
 		inst := Instance{
 			Name:      fmt.Sprintf("%s_%d", g.Instance, i),
 			Interface: bind.Interface,
@@ -138,10 +143,10 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
-		inst.speak(settings, g, bind, peers, allKnown(s, n, g, bind, peers))
+		inst.speak(settings, g, bind, heard, allKnown(s, n, g, bind, heard))
 		instances = append(instances, inst)
 	}
-	if len(instances) == 0 {
+	if len(instances) == 0 || g.Together && len(instances) < len(g.VIPs) {
 		return
 	}
 	for _, t := range terms {
@@ -251,6 +256,43 @@ func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 		return ""
 	}
 	return "no other control-plane node is known" // hard case 2
+}
+
+// near are the peers that hear a node at a VIP in another network than that of the first
+// API VIPs, or why the node must not take part: it would not be heard, and both sides
+// would hold the VIP. That is so where others have an address in the VIP's network and
+// this node has none, and in unicast mode where none of theirs is known. Where nobody has
+// one, the VIP is where all others are (hard case 11).
+func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
+	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
+		return peers, ""
+	}
+	within := func(a netip.Addr) bool {
+		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
+			slices.ContainsFunc(s.MachineNetworks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
+	}
+	for _, p := range peers {
+		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {
+			heard = append(heard, p)
+		}
+	}
+	switch here := within(bind.Source.Addr()); {
+	case here && len(heard) > 0:
+		return heard, ""
+	case !here && len(heard) > 0:
+		return nil, fmt.Sprintf("other nodes have addresses in the network of %s, and this node has none", vip)
+	case here && mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind):
+		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
+	}
+	return peers, ""
+}
+
+// sharesFirst says whether a VIP's place on a node is that of a first API VIP, too.
+func sharesFirst(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, bind v1alpha1.Binding) bool {
+	return slices.ContainsFunc(s.Groups[0].VIPs, func(first netip.Addr) bool {
+		b, ok := n.Bind(first)
+		return ok && b == bind
+	})
 }
 
 // MaxAdvertsPerSecond bounds what the holder of a VIP sends in unicast mode,

@@ -310,6 +310,81 @@ func TestMoreAPIVIPs(t *testing.T) {
 	}
 }
 
+// A VIP may be in another network than the first ones, where nodes have an interface
+// of their own. One that nobody would hear there takes no part.
+func TestVIPInAnotherNetwork(t *testing.T) {
+	const here, elsewhere = "198.51.100.10/24", "198.51.100.11"
+	const stranger, unknown = "other nodes have addresses in the network of 198.51.100.17, and this node has none", "no other node's address in the network of 198.51.100.17 is known"
+	tests := map[string]struct {
+		own, peer string // addresses there
+		change    func(*v1alpha1.ClusterConfigSpec)
+		node      *v1alpha1.Node
+		link, why string
+		peers     []netip.Addr
+	}{
+		"all have addresses there":      {own: here, peer: elsewhere, link: "ens4", peers: addrs(elsewhere)},
+		"this node has none":            {peer: elsewhere, why: stranger},
+		"none of the others is known":   {own: here, why: unknown},
+		"nobody has any (hard case 11)": {link: "br-ex", peers: addrs("192.0.2.11")},
+		"multicast asks for no addresses": {own: here, link: "ens4",
+			change: func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Target.Mode = v1alpha1.ModeMulticast }},
+		"multicast, and this node has none": {peer: elsewhere, why: stranger,
+			change: func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Target.Mode = v1alpha1.ModeMulticast }},
+		"one of the others has none": {own: here, peer: elsewhere, node: node("master", 10, "master:11", "master:12"), link: "ens4", peers: addrs(elsewhere)},
+		"a node alone": {own: here, node: node("master", 10), link: "ens4",
+			change: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 1 }},
+		"those that move together stay out together": {own: here, why: unknown, change: func(s *v1alpha1.ClusterConfigSpec) {
+			s.Groups[2].VIPs, s.Groups[2].Together = addrs("198.51.100.17", "2001:db8::17"), true
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+				s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64"), netip.MustParsePrefix("198.51.100.0/24")}
+				s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
+				if tt.change != nil {
+					tt.change(s)
+				}
+			})
+			n := tt.node
+			if n == nil {
+				n = node("master", 10, "master:11")
+			}
+			if tt.own != "" {
+				n.Interfaces = append(n.Interfaces, v1alpha1.Interface{Name: "ens4", Addresses: []netip.Prefix{netip.MustParsePrefix(tt.own)}})
+			}
+			if tt.peer != "" {
+				n.Peers[0].Elsewhere = addrs(tt.peer)
+			}
+			k := New(c, n)
+			if tt.why != "" {
+				if !slices.Equal(k.Idle, []string{"api-mgmt: " + tt.why}) || len(k.Instances) != 2 {
+					t.Errorf("%v, left out %q", instances(k), k.Idle)
+				}
+				return
+			}
+			last := k.Instances[len(k.Instances)-1]
+			if len(k.Idle) > 0 || last.Name != "demo_API_mgmt_0" || last.Interface != tt.link || !slices.Equal(last.Peers, tt.peers) {
+				t.Errorf("%+v, left out %q", last, k.Idle)
+			}
+		})
+	}
+}
+
+// An address whose prefix the link does not say is in its machine network all the same
+// (hard case 10).
+func TestVIPInTheNetworkOfAHostPrefix(t *testing.T) {
+	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+		s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}
+	})
+	n := node("worker", 10, "worker:11")
+	n.Interfaces[0].Addresses[1] = netip.MustParsePrefix("2001:db8::10/128")
+	k := New(c, n)
+	if len(k.Idle) > 0 || len(k.Instances) != 2 || !slices.Equal(k.Instances[1].Peers, addrs("2001:db8::11")) {
+		t.Errorf("%+v, left out %q", k.Instances, k.Idle)
+	}
+}
+
 // ofFamilies leaves the first peer n of its addresses.
 func ofFamilies(node *v1alpha1.Node, n int) *v1alpha1.Node {
 	node.Peers[0].Addresses = node.Peers[0].Addresses[:n]
