@@ -1,9 +1,11 @@
 package chaos
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -36,5 +38,17 @@ func TestBounds(t *testing.T) {
 	var b Bounds
 	if err := b.haproxy("backend x\n"); err == nil {
 		t.Error("a template that does not say how backends are checked is taken")
+	}
+}
+
+// With routers of several ingress controllers, other rules would hold.
+func TestSeveralIngressControllers(t *testing.T) {
+	c, err := lab.Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Config.Spec.Groups = append(c.Config.Spec.Groups, v1alpha1.Group{Name: "ingress-blue", Role: v1alpha1.GroupIngress, Controller: "blue"})
+	if _, err := Prepare(&Config{Cluster: c, Duration: time.Minute, Limits: Limits{AtOnce: 1}}); err == nil || !strings.Contains(err.Error(), "2 ingress controllers") {
+		t.Error(err)
 	}
 }

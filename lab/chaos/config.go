@@ -67,6 +67,10 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	if spec.VRRP.Start != nil {
 		return nil, errors.New("this cluster starts like OpenShift's own keepalived and would switch later: set platform loadBalancer.type to UserManaged in the install-config")
 	}
+	ingress := slices.DeleteFunc(slices.Clone(spec.Groups), func(g v1alpha1.Group) bool { return g.Role != v1alpha1.GroupIngress })
+	if len(ingress) > 1 {
+		return nil, fmt.Errorf("this cluster has %d ingress controllers, and what must hold is known for the routers of one: leave spec.ingress out of vipgen.yaml, but for the entry 'default'", len(ingress))
+	}
 	plan, err := lab.NewPlan(cfg.Cluster, lab.PlanOptions{})
 	if err != nil {
 		return nil, err
