@@ -59,7 +59,8 @@ func TestHelpIsComplete(t *testing.T) {
 }
 
 // TestDocumentedCommandsRun runs every line of the pages' shell blocks that
-// starts with vipgen, but for those in a pipe, on the bare-metal example.
+// starts with vipgen, but for those in a pipe, on the bare-metal example; with the
+// vipgen.yaml of the page, if its first YAML block is one.
 func TestDocumentedCommandsRun(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -72,6 +73,9 @@ func TestDocumentedCommandsRun(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			documentedDir(t)
+			if block := yamlBlock.FindSubmatch(data); block != nil && bytes.HasPrefix(block[1], []byte("# vipgen.yaml\n")) {
+				writeFile(t, "vipgen.yaml", block[1])
+			}
 			ran := 0
 			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
 				for line := range strings.Lines(block[1]) {
@@ -169,6 +173,8 @@ func documentedDir(t *testing.T) {
 	}
 }
 
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
 // firstYAML gives the first YAML block of a page.
 func firstYAML(t *testing.T, page string) []byte {
 	t.Helper()
@@ -176,7 +182,7 @@ func firstYAML(t *testing.T, page string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(data)
+	block := yamlBlock.FindSubmatch(data)
 	if block == nil {
 		t.Fatalf("%s: no YAML", page)
 	}
