@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/apiserver"
 )
 
 // Clients is what those who use a group's VIPs need to know, and to have.
@@ -96,21 +97,16 @@ func list(words []string) string {
 // namedCertificates gives the part of OpenShift's APIServer object that has the
 // API servers show certificates for the names of more API VIPs; empty without
 // such. Its secrets are of type kubernetes.io/tls, in openshift-config.
-func namedCertificates(s *v1alpha1.ClusterConfigSpec) string {
-	var b strings.Builder
+func namedCertificates(s *v1alpha1.ClusterConfigSpec) (string, error) {
+	var list []apiserver.Named
 	for i := range s.Groups {
-		g := &s.Groups[i]
-		if !g.AdditionalAPI() {
-			continue
+		if g := &s.Groups[i]; g.AdditionalAPI() {
+			list = append(list, apiserver.Named{Names: g.Names, Certificate: apiserver.Secret{Name: g.Name}})
 		}
-		if b.Len() == 0 {
-			b.WriteString("apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\nspec:\n  servingCerts:\n    namedCertificates:\n")
-		}
-		b.WriteString("    - names:\n")
-		for _, n := range g.Names {
-			fmt.Fprintf(&b, "      - %s\n", n)
-		}
-		fmt.Fprintf(&b, "      servingCertificate:\n        name: %s\n", g.Name)
 	}
-	return b.String()
+	if len(list) == 0 {
+		return "", nil
+	}
+	object, err := apiserver.Object(list...)
+	return string(object), err
 }

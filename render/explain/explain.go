@@ -72,7 +72,11 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, Groups: []Group{}, NamedCertificates: namedCertificates(&c.Config.Spec)}
+	certificates, err := namedCertificates(&c.Config.Spec)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Cluster: c.Config.Metadata.Name, Groups: []Group{}, NamedCertificates: certificates}
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/templates"
+	"github.com/vipgen/vipgen/templates/apiserver"
 )
 
 //go:embed *.tmpl
@@ -211,7 +212,12 @@ func (p Params) Certificate() ([]byte, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	return m.objects[0].Data, nil
+	text := m.objects[0].Data
+	if len(p.Hostnames) == 0 {
+		return text, nil
+	}
+	object, err := apiserver.Object(apiserver.Named{Names: p.Hostnames, Certificate: apiserver.Secret{Name: p.Secret}})
+	return slices.Concat(text, object), err
 }
 
 // behind is what stands behind a Service.
