@@ -27,5 +27,6 @@
 //	                 the encoded forms, for a few cases; those of the others
 //	                 are decoded and compared with files/
 //
-// The folder verified has what vipgen verify and vipgen explain say of a few cases.
+// The folder external has cases of vipgen external-lb, see external_test.go, and
+// the folder verified what vipgen verify and vipgen explain say of a few cases.
 package golden

@@ -135,6 +135,12 @@ func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 	if in == nil {
 		return nil, list, list.Err()
 	}
+	return in.Load(list, o)
+}
+
+// Load resolves an input that was read with the given problems. Those that follow
+// from them are not reported.
+func (in *Input) Load(list problem.List, o Options) (*Cluster, problem.List, error) {
 	c, more := Resolve(in, o)
 	if broken := list.Errors(); len(broken) > 0 {
 		c = nil
@@ -143,6 +149,18 @@ func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 	list = append(list, more...)
 	list.Sort()
 	return c, list, list.Err()
+}
+
+// Locate fills in where the field of a problem stands: one that begins with
+// "spec." in the VIPConfig, others in the install-config. Flags stand nowhere.
+func (in *Input) Locate(p problem.Problem) problem.Problem {
+	switch {
+	case strings.HasPrefix(p.Field, "--"):
+		return p
+	case strings.HasPrefix(p.Field, "spec."):
+		return in.vipDocs.locate(p)
+	}
+	return layer(in.Install.Doc).locate(p)
 }
 
 // rests says what a problem of meaning rests on: where an error is there, it may

@@ -172,9 +172,9 @@ func (k *checker) peers(at string, peers []Peer) {
 	}
 }
 
-// validInterface says whether s can be the name of a network interface: at most
+// ValidInterface says whether s can be the name of a network interface: at most
 // 15 bytes, as in Linux (IFNAMSIZ).
-func validInterface(s string) bool { return validWord(s, 15, "_-.:") }
+func ValidInterface(s string) bool { return validWord(s, 15, "_-.:") }
 
 // validWord says whether s is a word of letters, digits and some marks.
 func validWord(s string, most int, marks string) bool {
@@ -197,7 +197,7 @@ func (n *Node) Validate() problem.List {
 	k.name("role", n.Role)
 	for i, iface := range n.Interfaces {
 		field := fmt.Sprintf("interfaces[%d]", i)
-		if !validInterface(iface.Name) {
+		if !ValidInterface(iface.Name) {
 			k.add(problem.BadName, field+".name", problem.Quote(iface.Name), "the name of an interface, at most 15 letters, digits and marks")
 		}
 		for j, a := range iface.Addresses {
@@ -208,7 +208,7 @@ func (n *Node) Validate() problem.List {
 	}
 	k.peers("peers", n.Peers)
 	for i, a := range n.Upstreams {
-		if !a.IsValid() || a.Zone() != "" && !validInterface(a.Zone()) {
+		if !a.IsValid() || a.Zone() != "" && !ValidInterface(a.Zone()) {
 			k.add(problem.BadAddress, fmt.Sprintf("upstreams[%d]", i), problem.Quote(a.String()), "the address of a DNS server")
 		}
 	}

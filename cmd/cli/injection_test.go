@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,6 +196,9 @@ func checkHarmless(t *testing.T, name, text string, code int, stdout, stderr str
 // The command line is harmless too.
 func TestInjectionArguments(t *testing.T) {
 	base := []string{"preview", "--role", "master", "--node", "node", "--interface", "eno1", "--address", "192.0.2.10/24"}
+	outside := []string{"external-lb", "render", "--node", "m0=192.0.2.10", "--node", "w0:worker=192.0.2.20"}
+	pair := append(slices.Clip(outside), "--api-vip", "192.0.2.250", "--interface", "eno1", "--balancer", "a=192.0.2.251/24")
+	outside, pair = slices.Clip(outside), slices.Clip(pair)
 	commands := map[string]func(text string) []string{
 		"install-config": func(s string) []string { return []string{"render", s} },
 		"config":         func(s string) []string { return []string{"render", "--config", s} },
@@ -207,11 +211,25 @@ func TestInjectionArguments(t *testing.T) {
 		"peer":           func(s string) []string { return append(base, "--peer", s+"=192.0.2.11") },
 		"role of a peer": func(s string) []string { return append(base, "--peer", "peer:"+s+"=192.0.2.11") },
 		"upstream":       func(s string) []string { return append(base, "--upstream", "fe80::1%"+s) },
-		"vr-ids":         func(s string) []string { return []string{"vr-ids", "--", s} },
-		"command":        func(s string) []string { return []string{s} },
+		"node outside":   func(s string) []string { return append(outside, "--node", s+"=192.0.2.13") },
+		"pool outside":   func(s string) []string { return append(outside, "--node", "m3:"+s+"=192.0.2.13") },
+		"balancer":       func(s string) []string { return append(pair, "--balancer", s+"=192.0.2.252/24") },
+		"its interface":  func(s string) []string { return append(pair, "--balancer", "b=192.0.2.252/24", "--interface", s) },
+		"nginx's image": func(s string) []string {
+			return append(outside, "--proxy", "nginx", "--format", "ignition", "--nginx-image", s)
+		},
+		"its file":    func(s string) []string { return append(outside, "--file", s) },
+		"its host":    func(s string) []string { return append(outside, "--host", s) },
+		"its network": func(s string) []string { return append(outside, "--allow", s) },
+		"its VIP":     func(s string) []string { return append(outside, "--api-vip", "fe80::1%"+s) },
+		"vr-ids":      func(s string) []string { return []string{"vr-ids", "--", s} },
+		"command":     func(s string) []string { return []string{s} },
 	}
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
+	if code, _, stderr := run("", append(pair, "--balancer", "b=192.0.2.252/24")...); code != exitOK {
+		t.Fatal(stderr) // the commands without anything hostile work
+	}
 	for where, command := range commands {
 		for name, text := range hostile {
 			code, stdout, stderr := run("", command(text)...)

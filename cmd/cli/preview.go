@@ -191,7 +191,7 @@ func (f *previewFlags) fill(n *v1alpha1.Node) error {
 		n.Upstreams = append(n.Upstreams, a)
 	}
 	for _, s := range f.peers {
-		p, err := parsePeer(s)
+		p, err := parsePeer("--peer", s)
 		if err != nil {
 			return err
 		}
@@ -200,11 +200,11 @@ func (f *previewFlags) fill(n *v1alpha1.Node) error {
 	return nil
 }
 
-// parsePeer reads name[:role]=address[,address]; an empty role is filled in
+// parsePeer reads the value of a flag, name[:role]=address[,address]; an empty role is filled in
 // later.
-func parsePeer(s string) (v1alpha1.Peer, error) {
+func parsePeer(flag, s string) (v1alpha1.Peer, error) {
 	who, list, ok := strings.Cut(s, "=")
-	bad := fmt.Errorf("--peer %s: expected name[:role]=address[,address]", s)
+	bad := fmt.Errorf("%s %s: expected name[:role]=address[,address]", flag, s)
 	if !ok {
 		return v1alpha1.Peer{}, bad
 	}

@@ -1,0 +1,211 @@
+package golden
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	butane "github.com/coreos/butane/config"
+	"github.com/coreos/butane/config/common"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+)
+
+// externalCases are the folders of external: the files of a cluster, the flags for
+// vipgen external-lb, and what comes out:
+//
+//	plan.txt         vipgen external-lb plan, with the warnings
+//	plan.json        the same for programs
+//	haproxy/HOST/    the files of each host; in every-host/ what all of them have
+//	nginx/HOST/      those that are others with --proxy nginx
+//	units/HOST/      the units that come with Ignition and Butane
+func externalCases(t *testing.T) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("external/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("no cases", err)
+	}
+	return dirs
+}
+
+// external is everything that vipgen external-lb makes of a case.
+type external struct {
+	expected        files
+	ignition        files
+	haproxy, butane files
+}
+
+func runExternal(t *testing.T, dir string) external {
+	t.Helper()
+	args := func(command string, more ...string) []string {
+		all := append([]string{"external-lb", command, filepath.Join(dir, "install-config.yaml")}, more...)
+		if flags := filepath.Join(dir, "flags"); exists(t, flags) {
+			all = append(all, readFlags(t, flags)...)
+		}
+		return all
+	}
+	written := func(more ...string) files {
+		to := t.TempDir()
+		vipgen(t, args("render", append(more, "-o", to)...)...)
+		return readTree(t, to)
+	}
+	plan, report := vipgen(t, args("plan")...)
+	program, _ := vipgen(t, args("plan", "-o", "json")...)
+	r := external{expected: files{
+		"plan.txt":  bytes.ReplaceAll(append(report, plan...), []byte(dir+"/"), nil),
+		"plan.json": program,
+	}}
+	r.haproxy = written().below("files")
+	for p, data := range r.haproxy {
+		r.expected["haproxy/"+p] = data
+	}
+	for p, data := range written("--proxy", "nginx").below("files") {
+		if !bytes.Equal(r.haproxy[p], data) {
+			r.expected["nginx/"+p] = data
+		}
+	}
+	image := []string{"--nginx-image", "registry.example.com/nginx:1.28"}
+	r.ignition, r.butane = written("--format", "ignition").below("ignition"), written("--format", "butane").below("butane")
+	nginx := written(append(image, "--proxy", "nginx", "--format", "ignition")...).below("ignition")
+	for _, all := range []files{r.ignition, nginx} {
+		for name, data := range all {
+			for _, u := range decodeData(t, name, data).Units {
+				r.expected[path.Join("units", strings.TrimSuffix(name, ".ign"), u.Name)] = []byte(u.Contents)
+			}
+		}
+	}
+	for _, form := range []string{"haproxy", "nginx", "units"} {
+		foldHosts(r.expected, form)
+	}
+	return r
+}
+
+// foldHosts keeps a file that all hosts have in common once.
+func foldHosts(f files, form string) {
+	versions := map[string][]string{}
+	for p := range f.below(form) {
+		host, file, _ := strings.Cut(p, "/")
+		versions[file] = append(versions[file], path.Join(form, host, file))
+	}
+	for file, paths := range versions {
+		data := f[paths[0]]
+		if slices.ContainsFunc(paths, func(p string) bool { return !bytes.Equal(f[p], data) }) {
+			continue
+		}
+		for _, p := range paths {
+			delete(f, p)
+		}
+		f[path.Join(form, "every-host", file)] = data
+	}
+}
+
+// TestExternal makes what load balancers outside of a cluster run, and compares it
+// with what is expected.
+func TestExternal(t *testing.T) {
+	for _, dir := range externalCases(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			got := runExternal(t, dir).expected
+			to := filepath.Join(dir, "expected")
+			if *update {
+				writeTree(t, to, got)
+			}
+			if diff := cmp.Diff(asText(readTree(t, to)), asText(got)); diff != "" {
+				t.Errorf("-expected +got:\n%s\nif that is right: go test ./golden -run TestExternal -update, and read the diff", diff)
+			}
+			if diff := cmp.Diff(asText(got), asText(runExternal(t, dir).expected)); diff != "" {
+				t.Errorf("a second run gives something else:\n%s", diff)
+			}
+		})
+	}
+}
+
+func asText(f files) map[string]string {
+	out := map[string]string{}
+	for p, data := range f {
+		out[p] = string(data)
+	}
+	return out
+}
+
+// TestExternalDaemons puts what is expected to the programs that read it.
+func TestExternalDaemons(t *testing.T) {
+	for _, dir := range externalCases(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			r := runExternal(t, dir)
+			read := map[string]int{}
+			for p, data := range r.expected {
+				check := map[string]func(testing.TB, []byte){"haproxy.cfg": daemon.HAProxy, "nginx.conf": daemon.Nginx, "keepalived.conf": daemon.Keepalived}[path.Base(p)]
+				if check != nil {
+					read[path.Base(p)]++
+					check(t, data)
+				}
+			}
+			if read["haproxy.cfg"] == 0 || read["nginx.conf"] == 0 {
+				t.Errorf("read: %v", read)
+			}
+			for name, config := range r.ignition {
+				checkExternalIgnition(t, r, strings.TrimSuffix(name, ".ign"), config)
+			}
+		})
+	}
+}
+
+// checkExternalIgnition: the real Ignition writes the files that the other formats
+// have, but for the user that HAProxy becomes there, and the units; Butane makes the
+// same Ignition config of its form.
+func checkExternalIgnition(t *testing.T, r external, host string, config []byte) {
+	t.Helper()
+	root := daemon.Ignition(t, config)
+	got := readTree(t, root)
+	want := files{}
+	enabled := ""
+	for p, data := range r.haproxy.below(host) {
+		want[p] = bytes.Replace(data, []byte("    user haproxy\n    group haproxy\n"), nil, 1)
+	}
+	for _, u := range decodeData(t, host+".ign", config).Units {
+		want["etc/systemd/system/"+u.Name] = []byte(u.Contents)
+		enabled += fmt.Sprintf("enable %s\n", u.Name)
+	}
+	want["etc/systemd/system-preset/20-ignition.preset"] = []byte(enabled)
+	if diff := cmp.Diff(asText(want), asText(got)); diff != "" {
+		t.Errorf("%s: what Ignition writes (-wanted +got):\n%s", host, diff)
+	}
+	data, report, err := butane.TranslateBytes(r.butane[host+".bu"], common.TranslateBytesOptions{})
+	if err != nil || len(report.Entries) > 0 {
+		t.Fatalf("%s: Butane: %v\n%s", host, err, report.String())
+	}
+	same(t, host, plain(decodeData(t, host+".ign", data)), plain(decodeData(t, host+".ign", config)))
+}
+
+// TestExternalUnits has systemd itself read the units.
+func TestExternalUnits(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Fatal("systemd-analyze is not installed: run `make setup`")
+	}
+	for _, dir := range externalCases(t) {
+		var units []string
+		to := t.TempDir()
+		for p, data := range runExternal(t, dir).expected.below("units") {
+			// systemd wants the programs of a unit to be there, and podman is not needed for it.
+			data = bytes.ReplaceAll(data, []byte("/usr/bin/podman"), []byte("/bin/true"))
+			file := filepath.Join(to, strings.ReplaceAll(p, "/", "-"))
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			units = append(units, file)
+		}
+		out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte(to)) {
+			t.Errorf("%s: %v\n%s", dir, err, out)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package externallb
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+func (r *resolver) report(p problem.Problem) { r.list = append(r.list, r.in.Locate(p)) }
+
+func (r *resolver) add(code problem.Code, field, found, expected, hint string) {
+	r.report(problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
+}
+
+// options checks what a user gave by itself.
+func (r *resolver) options() {
+	for _, s := range r.x.Serve {
+		if !slices.Contains(Serves(), s) {
+			r.add(problem.BadValue, "--serve", problem.Quote(s), strings.Join(Serves(), ", "), "")
+		}
+	}
+	for flag, list := range map[string][]netip.Addr{"--api-vip": r.x.APIVIPs, "--ingress-vip": r.x.IngressVIPs} {
+		r.perFamily(flag, list)
+	}
+	for _, n := range r.x.Allow {
+		switch {
+		case n != n.Masked() || n.Addr().Is4In6() || n.Addr().Zone() != "":
+			r.add(problem.BadNetwork, "--allow", n.String(), "a network in CIDR notation, such as 192.0.2.0/24", "")
+		case n.Bits() == 0:
+			r.add(problem.BadNetwork, "--allow", n.String(), "networks of the cluster's hosts", "machine configs hold secrets, and this is everybody")
+		}
+	}
+	names := map[string]bool{}
+	for _, n := range r.x.Nodes {
+		r.node(n, names)
+	}
+	r.balancers(names)
+	if r.x.RouterID < 0 || r.x.RouterID > 255 {
+		r.add(problem.BadValue, "--virtual-router-id", fmt.Sprint(r.x.RouterID), "1 to 255", "")
+	}
+}
+
+// perFamily checks addresses of which there is at most one of each family.
+func (r *resolver) perFamily(flag string, list []netip.Addr) {
+	for i, a := range list {
+		if why := v1alpha1.UsableAddress(a); why != "" {
+			r.add(problem.BadAddress, flag, problem.Quote(a.String())+", "+why, "the unicast address of a host", "")
+		}
+		if slices.ContainsFunc(list[:i], func(b netip.Addr) bool { return a.Is4() == b.Is4() }) {
+			r.add(problem.BadValue, flag, a.String(), "at most one IPv4 and one IPv6 address", "")
+		}
+	}
+}
+
+func (r *resolver) node(n v1alpha1.Peer, names map[string]bool) {
+	if !v1alpha1.ValidName(n.Name) {
+		r.add(problem.BadName, "--node", problem.Quote(n.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
+	}
+	if names[n.Name] {
+		r.add(problem.BadName, "--node", problem.Quote(n.Name), "each node once, with all its addresses", "")
+	}
+	names[n.Name] = true
+	if n.Role != "" && !v1alpha1.ValidLabel(n.Role) {
+		r.add(problem.BadName, "--node", problem.Quote(n.Role), "a pool: bootstrap, master, worker, arbiter or a custom one", "")
+	}
+	for _, a := range n.Addresses {
+		if why := v1alpha1.UsableAddress(a); why != "" {
+			r.add(problem.BadAddress, "--node", problem.Quote(a.String())+", "+why, "the unicast address of "+problem.Quote(n.Name), "")
+		}
+	}
+}
+
+// balancers checks the hosts of a pair by themselves.
+func (r *resolver) balancers(names map[string]bool) {
+	if n := len(r.x.Balancers); n != 0 && n != 2 {
+		r.add(problem.BadValue, "--balancer", fmt.Sprintf("%d of them", n), "two, or none where something else holds the load balancer's addresses", "")
+	}
+	if len(r.x.Balancers) > 0 && !v1alpha1.ValidInterface(r.x.Interface) {
+		found := "nothing"
+		if r.x.Interface != "" {
+			found = problem.Quote(r.x.Interface)
+		}
+		r.add(problem.BadName, "--interface", found, "the name of the balancers' interface, such as ens192", "")
+	}
+	for _, b := range r.x.Balancers {
+		if !v1alpha1.ValidName(b.Name) {
+			r.add(problem.BadName, "--balancer", problem.Quote(b.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
+		}
+		if names[b.Name] {
+			r.add(problem.BadName, "--balancer", problem.Quote(b.Name), "a name of its own", "")
+		}
+		names[b.Name] = true
+		var list []netip.Addr
+		for _, p := range b.Addresses {
+			list = append(list, p.Addr())
+		}
+		r.perFamily("--balancer", list)
+	}
+}
+
+// fieldOf says where an address of the load balancer comes from.
+func (r *resolver) fieldOf(vip netip.Addr) string {
+	if slices.Contains(r.x.APIVIPs, vip) {
+		return "--api-vip"
+	}
+	if slices.Contains(r.x.IngressVIPs, vip) {
+		return "--ingress-vip"
+	}
+	for _, a := range slices.Concat(r.in.Install.APIVIPs, r.in.Install.IngressVIPs) {
+		if a.Addr == vip {
+			return a.Field
+		}
+	}
+	if i := slices.Index(r.in.VIP.Spec.APIVIPs, vip); i >= 0 {
+		return fmt.Sprintf("spec.apiVIPs[%d]", i)
+	}
+	if i := slices.Index(r.in.VIP.Spec.IngressVIPs, vip); i >= 0 {
+		return fmt.Sprintf("spec.ingressVIPs[%d]", i)
+	}
+	for i, g := range r.in.VIP.Spec.Ingress {
+		if j := slices.Index(g.VIPs, vip); j >= 0 {
+			return fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)
+		}
+	}
+	return "spec.ingress"
+}
+
+// checkVIPs: the load balancer's addresses are nobody else's.
+func (r *resolver) checkVIPs(external bool) {
+	if !external {
+		for _, g := range r.c.Config.Spec.Groups {
+			for _, vip := range g.VIPs {
+				if slices.Contains(r.allVIPs(), vip) {
+					r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address that the cluster's nodes do not hold",
+						"both hold it otherwise; spec.loadBalancer.type: External in vipgen.yaml says that they no longer do")
+				}
+			}
+		}
+	}
+	for _, g := range r.groups {
+		for _, vip := range g.vips {
+			for _, other := range r.groups {
+				// API and default ingress have ports of their own, so they may share one.
+				if other.Role == g.Role && other.Name < g.Name && slices.Contains(other.vips, vip) {
+					r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of group "+other.Name, "")
+				}
+			}
+		}
+	}
+}
+
+// checkNodes: somebody is behind everything, and at an address of its own.
+func (r *resolver) checkNodes() {
+	control := 0
+	for _, p := range r.peers {
+		if p.Role == v1alpha1.RoleMaster {
+			control++
+		}
+	}
+	needsControl := r.x.serves(ServeAPI) || r.x.serves(ServeMachineConfig)
+	want := r.c.Config.Spec.ControlPlane.Replicas
+	const hint = "give each as --node NAME:ROLE=ADDRESS, or its static address in agent-config.yaml"
+	switch {
+	case needsControl && control == 0:
+		r.add(problem.MissingField, "--node", "no control-plane node with a known address", fmt.Sprintf("the %d of controlPlane.replicas", want), hint)
+	case needsControl && control < want:
+		r.report(problem.Problem{Severity: problem.Warning, Code: problem.Topology, Field: "controlPlane.replicas",
+			Found: fmt.Sprintf("%d control-plane nodes, the addresses of %d are known", want, control), Expected: "all addresses", Hint: hint})
+	}
+	for _, g := range r.groups {
+		if g.Role == v1alpha1.GroupIngress && len(r.behind(g.Group)) == 0 {
+			r.add(problem.MissingField, "--node", "no node with a known address that can run routers of ingress controller "+problem.Quote(g.Controller), "at least one", hint)
+		}
+	}
+	r.checkAddresses()
+}
+
+// checkAddresses: nobody has another's address.
+func (r *resolver) checkAddresses() {
+	taken := map[netip.Addr]string{}
+	for _, p := range r.peers {
+		for _, a := range p.Addresses {
+			if by, ok := taken[a]; ok {
+				r.list = append(r.list, r.atHost(p.Name, a, problem.Problem{Severity: problem.Error, Code: problem.BadAddress,
+					Found: a.String() + " of " + p.Name, Expected: "an address of its own, this is the one of " + by}))
+			}
+			taken[a] = p.Name
+		}
+	}
+	for _, vip := range r.allVIPs() {
+		if by := taken[vip]; by != "" {
+			r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of "+by, "")
+		}
+	}
+	for _, b := range r.x.Balancers {
+		for _, p := range b.Addresses {
+			if by := taken[p.Addr()]; by != "" {
+				r.add(problem.BadAddress, "--balancer", p.Addr().String()+" of "+b.Name, "an address of its own, this is the one of "+by, "")
+			}
+			taken[p.Addr()] = b.Name
+			if slices.Contains(r.allVIPs(), p.Addr()) {
+				r.add(problem.VIPTaken, r.fieldOf(p.Addr()), p.Addr().String(), "an address that moves between the hosts, this is the own one of "+b.Name, "")
+			}
+		}
+	}
+}
+
+// atHost fills in where an address of a node stands: the last place is named, where
+// two hosts have it.
+func (r *resolver) atHost(name string, a netip.Addr, p problem.Problem) problem.Problem {
+	p.Field = "--node"
+	find := func(hosts []installconfig.Host, doc *source.Document) {
+		for _, h := range hosts {
+			for _, x := range h.Addresses {
+				if h.Name == name && x.Addr() == a {
+					p.Field = x.Field
+					p = doc.Locate(problem.List{p})[0]
+				}
+			}
+		}
+	}
+	if slices.ContainsFunc(r.x.Nodes, func(n v1alpha1.Peer) bool { return n.Name == name }) {
+		return p
+	}
+	find(r.in.Install.Hosts, r.in.Install.Doc)
+	if r.in.Agent != nil {
+		find(r.in.Agent.Hosts, r.in.Agent.Doc)
+	}
+	return p
+}
+
+// networks: every node that is known must be able to read its machine config.
+func (r *resolver) networks() {
+	if !r.x.serves(ServeMachineConfig) {
+		return
+	}
+	allowed := r.clusterHosts()
+	for _, p := range r.peers {
+		if len(p.Addresses) == 0 {
+			continue
+		}
+		a := r.address(p)
+		if !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }) {
+			r.add(problem.BadNetwork, "networking.machineNetwork", fmt.Sprintf("%s at %s outside of it", p.Name, a),
+				"networks of all hosts of the cluster", "others get no machine config: add a network, or give it as --allow")
+		}
+	}
+}
+
+// pair works out the hosts that hold the VIPs.
+func (r *resolver) pair() {
+	if len(r.x.Balancers) != 2 {
+		return
+	}
+	if len(r.allVIPs()) == 0 {
+		r.add(problem.NoVIPs, "--api-vip", "nothing for the pair to hold", "the load balancer's own addresses, as --api-vip and --ingress-vip",
+			"those of the files are held by the cluster's nodes, unless vipgen.yaml has spec.loadBalancer.type: External")
+	}
+	for _, vip := range r.allVIPs() {
+		for _, b := range r.x.Balancers {
+			in := slices.ContainsFunc(b.Addresses, func(p netip.Prefix) bool { return p.Contains(vip) })
+			if !in {
+				r.add(problem.VIPOutsideNetwork, r.fieldOf(vip), vip.String(), "an address in a network of "+b.Name+", which is to hold it", "")
+			}
+		}
+	}
+	if r.list.Err() != nil {
+		return
+	}
+	id := r.routerID()
+	for i, b := range r.x.Balancers {
+		r.hosts = append(r.hosts, Host{Name: b.Name, Interface: r.x.Interface, Addresses: b.Addresses, RouterID: id,
+			keepalived: r.keepalived(b, r.x.Balancers[1-i], id)})
+	}
+}
+
+// routerID is the user's, else the derived one. That steps aside for those that the
+// cluster's nodes or others on the network have, and for those that nodes would have
+// if they held the VIPs: so it stays when a cluster moves.
+func (r *resolver) routerID() int {
+	taken := map[int]string{}
+	for _, id := range r.in.VIP.Spec.VRRP.ReservedRouterIDs {
+		taken[id] = "spec.vrrp.reservedRouterIDs"
+	}
+	for _, g := range r.c.Config.Spec.Groups {
+		if g.VirtualRouterID != 0 {
+			taken[g.VirtualRouterID] = "group " + g.Name + " on the cluster's nodes"
+		}
+	}
+	if id := r.x.RouterID; id != 0 {
+		if by := taken[id]; by != "" {
+			r.add(problem.RouterIDTaken, "--virtual-router-id", fmt.Sprint(id), "an ID that is not the one of "+by, "")
+		}
+		return id
+	}
+	name, own := r.c.Config.Metadata.Name, r.in.VIP.Spec.VRRP.VirtualRouterIDs
+	derived := v1alpha1.RouterIDs(name)
+	for _, id := range []int{own.API, own.Ingress, own.DNS, derived.API, derived.Ingress, derived.DNS} {
+		taken[id] = "a group"
+	}
+	for _, g := range r.in.VIP.Spec.Ingress {
+		taken[cmp.Or(g.VirtualRouterID, v1alpha1.RouterID(name+"-ingress-"+g.Name))] = "a group"
+	}
+	id := v1alpha1.RouterID(name + "-lb")
+	for taken[id] != "" {
+		id = id%255 + 1
+	}
+	return id
+}

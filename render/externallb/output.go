@@ -1,0 +1,169 @@
+package externallb
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/externallb"
+)
+
+// Proxies that a load balancer can run.
+const (
+	HAProxy = "haproxy"
+	Nginx   = "nginx"
+)
+
+// lone is what a load balancer without a pair is called.
+const lone = "load-balancer"
+
+// Want says what to make of a plan.
+type Want struct {
+	// Proxy is HAProxy or Nginx.
+	Proxy string
+	// Format is render.FormatFiles, FormatIgnition or FormatButane.
+	Format render.Format
+	// OS is that of the hosts, for all formats but files: ignition.FCOS or
+	// ignition.OpenShift, which is Red Hat's CoreOS.
+	OS string
+	// NginxImage is the image to run nginx from, for all formats but files.
+	NginxImage string
+}
+
+// Hosts are the names of the load balancer's hosts.
+func (p *Plan) Hosts() []string {
+	if len(p.Pair) == 0 {
+		return []string{lone}
+	}
+	var out []string
+	for _, h := range p.Pair {
+		out = append(out, h.Name)
+	}
+	return out
+}
+
+// Files makes the files of every host, by host.
+func (p *Plan) Files(w Want) ([]render.OutputFile, error) {
+	var enc *ignition.Encoder
+	if w.Format != render.FormatFiles {
+		target, err := ignition.ParseTarget(w.OS, "")
+		if err != nil {
+			return nil, err
+		}
+		enc = ignition.NewEncoder(target)
+	}
+	var out []render.OutputFile
+	for _, host := range p.Hosts() {
+		b, err := p.bundle(host, w)
+		if err != nil {
+			return nil, err
+		}
+		files, err := encode(enc, w.Format, b)
+		if err != nil {
+			return nil, fmt.Errorf("load balancer %s: %w", host, err)
+		}
+		out = append(out, files...)
+	}
+	return out, nil
+}
+
+func encode(enc *ignition.Encoder, format render.Format, b ignition.Bundle) ([]render.OutputFile, error) {
+	one := func(name string, data []byte, err error) ([]render.OutputFile, error) {
+		return []render.OutputFile{{Path: name, Data: data}}, err
+	}
+	switch format {
+	case render.FormatFiles:
+		var out []render.OutputFile
+		for _, f := range b.Files {
+			out = append(out, render.OutputFile{Path: path.Join("files", b.Role, f.Path), Data: f.Contents})
+		}
+		return out, nil
+	case render.FormatIgnition:
+		data, err := enc.Ignition(b)
+		return one("ignition/"+b.Role+".ign", data, err)
+	case render.FormatButane:
+		data, err := enc.Butane(b, ignition.Metadata{})
+		return one("butane/"+b.Role+".bu", data, err)
+	}
+	return nil, fmt.Errorf("no format %q for a load balancer", format)
+}
+
+// bundle is what one host gets.
+func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
+	b := ignition.Bundle{Role: host}
+	daemons := []daemon{haproxy}
+	if w.Proxy == Nginx {
+		daemons[0] = nginx
+	}
+	if len(p.Pair) > 0 {
+		daemons = append(daemons, keepalived)
+	}
+	for _, d := range daemons {
+		text, err := d.config(p, host, w)
+		if err != nil {
+			return b, err
+		}
+		b.Files = append(b.Files, ignition.File{Path: d.dir + "/" + d.file, Mode: 0o644, Contents: text})
+		if w.Format == render.FormatFiles {
+			continue
+		}
+		u := d.unit
+		u.Cluster, u.Dir, u.Image = p.Cluster, d.dir, d.image(p, w)
+		text, err = u.Render()
+		if err != nil {
+			return b, err
+		}
+		enabled := true
+		b.Units = append(b.Units, ignition.Unit{Name: u.Name + ".service", Enabled: &enabled, Contents: string(text)})
+	}
+	return b, b.Sort()
+}
+
+// daemon is one of the programs of a load balancer.
+type daemon struct {
+	dir, file string
+	config    func(p *Plan, host string, w Want) ([]byte, error)
+	image     func(p *Plan, w Want) string
+	unit      externallb.Unit
+}
+
+var haproxy = daemon{
+	dir: "/etc/haproxy", file: "haproxy.cfg",
+	config: func(p *Plan, _ string, w Want) ([]byte, error) {
+		conf := p.proxy
+		if w.Format == render.FormatFiles {
+			conf.User = "haproxy" // as Debian's and Red Hat's packages have it
+		}
+		return externallb.HAProxy(&conf)
+	},
+	image: func(p *Plan, _ Want) string { return p.images.HAProxy },
+	unit: externallb.Unit{
+		Name: "vipgen-lb-haproxy", Capabilities: []string{"NET_BIND_SERVICE"}, Reload: "USR2",
+		Program: "haproxy", Args: "-W -db -f /etc/haproxy/haproxy.cfg",
+	},
+}
+
+var nginx = daemon{
+	dir: "/etc/nginx", file: "nginx.conf",
+	config: func(p *Plan, _ string, _ Want) ([]byte, error) { return externallb.Nginx(&p.proxy) },
+	image:  func(_ *Plan, w Want) string { return w.NginxImage },
+	unit: externallb.Unit{
+		Name: "vipgen-lb-nginx", Capabilities: []string{"CHOWN", "DAC_OVERRIDE", "NET_BIND_SERVICE", "SETGID", "SETUID"}, Reload: "HUP",
+		Program: "nginx", Args: `-g "daemon off;" -c /etc/nginx/nginx.conf`,
+	},
+}
+
+var keepalived = daemon{
+	dir: "/etc/keepalived", file: "keepalived.conf",
+	config: func(p *Plan, host string, _ Want) ([]byte, error) {
+		i := slices.IndexFunc(p.Pair, func(h Host) bool { return h.Name == host })
+		return externallb.KeepalivedConf(&p.Pair[i].keepalived)
+	},
+	image: func(p *Plan, _ Want) string { return p.images.Keepalived },
+	unit: externallb.Unit{
+		Name: "vipgen-lb-keepalived", Capabilities: []string{"IPC_LOCK", "KILL", "NET_ADMIN", "NET_RAW", "SETGID", "SETUID", "SYS_NICE"}, Reload: "HUP",
+		Program: "keepalived", Args: "--dont-fork --vrrp --log-console --use-file /etc/keepalived/keepalived.conf",
+	},
+}

@@ -1,0 +1,359 @@
+package externallb
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/externallb"
+)
+
+// Load works out what the load balancer of a cluster does. The list has every
+// problem and warning of the files and of the options; the plan is nil if one of
+// them is an error. Problems of options are at fields that are called like flags.
+func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
+	in, list := render.Read(s)
+	if in == nil {
+		return nil, list
+	}
+	lent := x.lend(in)
+	c, list, _ := in.Load(list, o)
+	for i := range list {
+		if flag := lent[list[i].Field]; flag != "" {
+			list[i].File, list[i].Line, list[i].Column, list[i].Field = "", 0, 0, flag
+		}
+	}
+	r := &resolver{in: in, x: x, c: c}
+	r.options()
+	if c != nil {
+		r.vips()
+		r.nodes()
+		r.networks()
+		r.pair()
+	}
+	list = append(list, r.list...)
+	list.Sort()
+	if list.Err() != nil {
+		return nil, list
+	}
+	return r.plan(), list
+}
+
+// lend gives the load balancer's addresses to an input that has no VIPs, as those
+// of platform none are without a vipgen.yaml: they are its VIPs then. It returns
+// the flags of the fields that it filled in.
+func (x *Options) lend(in *render.Input) map[string]string {
+	lent := map[string]string{}
+	fill := func(to *[]netip.Addr, have int, list []netip.Addr, field, flag string) {
+		if have > 0 || len(*to) > 0 || len(list) == 0 {
+			return
+		}
+		*to = list
+		in.VIP.Spec.LoadBalancer.Type = v1alpha1.LoadBalancerExternal
+		lent[field] = flag
+		for i := range list {
+			lent[fmt.Sprintf("%s[%d]", field, i)] = flag
+		}
+	}
+	switch in.Install.Platform {
+	case "none", "external":
+		fill(&in.VIP.Spec.APIVIPs, len(in.Install.APIVIPs), x.APIVIPs, "spec.apiVIPs", "--api-vip")
+		fill(&in.VIP.Spec.IngressVIPs, len(in.Install.IngressVIPs), x.IngressVIPs, "spec.ingressVIPs", "--ingress-vip")
+	}
+	return lent
+}
+
+// resolver carries input and report through one Load.
+type resolver struct {
+	in   *render.Input
+	x    Options
+	c    *render.Cluster
+	list problem.List
+
+	groups []group
+	peers  []v1alpha1.Peer
+	hosts  []Host
+}
+
+// group is a set of VIPs of the load balancer with the hosts behind them.
+type group struct {
+	*v1alpha1.Group
+	vips []netip.Addr
+}
+
+// vips are the load balancer's own addresses: those of the flags, else those of the
+// input where something outside of the cluster holds them.
+func (r *resolver) vips() {
+	external := r.c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
+	given := func(g *v1alpha1.Group) []netip.Addr {
+		switch {
+		case g.Role == v1alpha1.GroupAPI && len(r.x.APIVIPs) > 0:
+			return r.x.APIVIPs
+		case g.Role == v1alpha1.GroupIngress && g.Controller == v1alpha1.DefaultIngress && len(r.x.IngressVIPs) > 0:
+			return r.x.IngressVIPs
+		case external:
+			return g.VIPs
+		}
+		return nil
+	}
+	for i := range r.c.Config.Spec.Groups {
+		g := &r.c.Config.Spec.Groups[i]
+		if g.Role == v1alpha1.GroupDNS || !r.x.serves(serviceOf(g)) {
+			continue
+		}
+		if !external && g.Role == v1alpha1.GroupIngress && g.Controller != v1alpha1.DefaultIngress {
+			continue // its VIPs are at the cluster's nodes, and stay there
+		}
+		r.groups = append(r.groups, group{g, given(g)})
+	}
+	r.checkVIPs(external)
+}
+
+func serviceOf(g *v1alpha1.Group) string {
+	if g.Role == v1alpha1.GroupIngress {
+		return ServeIngress
+	}
+	return ServeAPI
+}
+
+func (x *Options) serves(what string) bool {
+	return len(x.Serve) == 0 || slices.Contains(x.Serve, what)
+}
+
+// nodes are those that the user gave and those of the files, by name.
+func (r *resolver) nodes() {
+	known := r.c.Config.Spec.Peers
+	named := func(list []v1alpha1.Peer, name string) int {
+		return slices.IndexFunc(list, func(p v1alpha1.Peer) bool { return p.Name == name })
+	}
+	for _, n := range r.x.Nodes {
+		role := cmp.Or(n.Role, v1alpha1.RoleMaster)
+		if i := named(known, n.Name); i >= 0 {
+			role = cmp.Or(n.Role, known[i].Role)
+		}
+		r.peers = append(r.peers, v1alpha1.Peer{Name: n.Name, Role: role, Addresses: n.Addresses})
+	}
+	for _, p := range known {
+		if named(r.x.Nodes, p.Name) < 0 {
+			r.peers = append(r.peers, p)
+		}
+	}
+	all := slices.Clone(r.peers)
+	r.peers = slices.DeleteFunc(r.peers, func(p v1alpha1.Peer) bool {
+		return p.Role == v1alpha1.RoleBootstrap && (r.x.BootstrapGone || isNode(all, p.Addresses))
+	})
+	slices.SortFunc(r.peers, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
+	r.checkNodes()
+}
+
+// isNode says whether a node has one of the addresses: a rendezvous host bootstraps
+// the cluster and is one of its nodes later.
+func isNode(all []v1alpha1.Peer, list []netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p v1alpha1.Peer) bool {
+		return p.Role != v1alpha1.RoleBootstrap && slices.ContainsFunc(p.Addresses, func(a netip.Addr) bool { return slices.Contains(list, a) })
+	})
+}
+
+// address is the one at which the load balancer reaches a node: of the cluster's
+// primary family, in a machine network if it has one there.
+func (r *resolver) address(p v1alpha1.Peer) netip.Addr {
+	networks := r.c.Config.Spec.MachineNetworks
+	rank := func(a netip.Addr) int {
+		for i, n := range networks {
+			if n.Contains(a) {
+				return i
+			}
+		}
+		if len(networks) > 0 && a.Is4() == networks[0].Addr().Is4() {
+			return len(networks)
+		}
+		return len(networks) + 1
+	}
+	return slices.MinFunc(p.Addresses, func(a, b netip.Addr) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// behind are the hosts of the cluster that serve a group. API servers and machine
+// config servers are on the control plane, at first on the bootstrap host; an
+// arbiter has neither.
+func (r *resolver) behind(g *v1alpha1.Group) []v1alpha1.Peer {
+	var out []v1alpha1.Peer
+	for _, p := range r.peers {
+		serves := p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleBootstrap
+		if g.Role == v1alpha1.GroupIngress {
+			serves = r.c.Config.Spec.Hosts(g, p.Role, p.Labels) && !r.claimed(g, p)
+		}
+		if serves {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// claimed says whether a node that could run routers of the default controller
+// belongs to another one, which selects nodes of its own: only one router can have
+// the ports of a node, and the other's would get connections for the wrong domain.
+func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {
+	if g.Controller != v1alpha1.DefaultIngress {
+		return false
+	}
+	return slices.ContainsFunc(r.c.Config.Spec.Groups, func(other v1alpha1.Group) bool {
+		return other.Role == v1alpha1.GroupIngress && other.Controller != g.Controller &&
+			!maps.Equal(other.NodeSelector, g.NodeSelector) && r.c.Config.Spec.Hosts(&other, p.Role, p.Labels)
+	})
+}
+
+// plan puts everything together.
+func (r *resolver) plan() *Plan {
+	ports := r.c.Config.Spec.Ports
+	p := &Plan{Cluster: r.c.Config.Spec.Domain, Pair: r.hosts, images: r.c.Images}
+	add := func(name string, port int, only []netip.Prefix, backends []externallb.Backend) {
+		if len(backends) > 0 {
+			p.Services = append(p.Services, externallb.Service{Name: name, Port: port, Only: only, Backends: backends})
+		}
+	}
+	api := v1alpha1.Group{Role: v1alpha1.GroupAPI}
+	if r.x.serves(ServeAPI) {
+		add(ServeAPI, ports.API, nil, []externallb.Backend{r.backend(ServeAPI, &api, ports.API, externallb.Check{Path: "/readyz", TLS: true})})
+	}
+	if r.x.serves(ServeMachineConfig) {
+		add(ServeMachineConfig, ports.MachineConfig, r.clusterHosts(),
+			[]externallb.Backend{r.backend(ServeMachineConfig, &api, ports.MachineConfig, externallb.Check{Path: "/healthz", TLS: true})})
+	}
+	add("ingress-https", 443, nil, r.routers("https", 443))
+	add("ingress-http", 80, nil, r.routers("http", 80))
+	p.DNS = r.names()
+	p.proxy = r.proxy(p.Services)
+	return p
+}
+
+// routers are those of every ingress controller, at a port, the default one first.
+func (r *resolver) routers(protocol string, port int) []externallb.Backend {
+	var out []externallb.Backend
+	for _, g := range r.groups {
+		if g.Role != v1alpha1.GroupIngress {
+			continue
+		}
+		b := r.backend(g.Name+"-"+protocol, g.Group, port, externallb.Check{Path: "/healthz/ready", Port: g.HealthPort})
+		b.Sticky = true
+		if g.Controller == v1alpha1.DefaultIngress {
+			out = slices.Insert(out, 0, b)
+			continue
+		}
+		b.VIPs = g.vips
+		out = append(out, b)
+	}
+	return out
+}
+
+func (r *resolver) backend(name string, g *v1alpha1.Group, port int, check externallb.Check) externallb.Backend {
+	b := externallb.Backend{Name: name, Check: check}
+	for _, p := range r.behind(g) {
+		b.Servers = append(b.Servers, externallb.Server{Name: p.Name, Address: netip.AddrPortFrom(r.address(p), uint16(port))})
+	}
+	return b
+}
+
+// clusterHosts are the networks that may read machine configs.
+func (r *resolver) clusterHosts() []netip.Prefix {
+	out := append(slices.Clone(r.c.Config.Spec.MachineNetworks), r.x.Allow...)
+	slices.SortFunc(out, func(a, b netip.Prefix) int {
+		return cmp.Or(cmp.Compare(a.Addr().BitLen(), b.Addr().BitLen()), a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	return slices.Compact(out)
+}
+
+// names are those that must lead to the load balancer.
+func (r *resolver) names() []Name {
+	out := []Name{}
+	for _, g := range r.groups {
+		vips := append([]netip.Addr{}, g.vips...)
+		if g.Role == v1alpha1.GroupAPI && g.Name == "api" {
+			domain := r.c.Config.Spec.Domain
+			out = append(out, Name{"api." + domain, vips}, Name{"api-int." + domain, vips})
+		}
+		for _, d := range g.Domains {
+			name := "*." + d
+			if g.Role != v1alpha1.GroupIngress {
+				name = d
+			}
+			out = append(out, Name{name, vips})
+		}
+	}
+	return out
+}
+
+// proxy listens at the families of the VIPs, or, where none are known, at those of
+// the machine networks.
+func (r *resolver) proxy(services []externallb.Service) externallb.Proxy {
+	p := externallb.Proxy{Cluster: r.c.Config.Spec.Domain, ReadyPort: r.c.Config.Spec.Ports.HAProxyReady, Services: services}
+	for _, a := range r.allVIPs() {
+		p.IPv4, p.IPv6 = p.IPv4 || a.Is4(), p.IPv6 || a.Is6()
+	}
+	if p.IPv4 || p.IPv6 {
+		return p
+	}
+	for _, n := range r.c.Config.Spec.MachineNetworks {
+		p.IPv4, p.IPv6 = p.IPv4 || n.Addr().Is4(), p.IPv6 || n.Addr().Is6()
+	}
+	return p
+}
+
+// allVIPs are all addresses of the load balancer, each once, IPv4 first.
+func (r *resolver) allVIPs() []netip.Addr {
+	var out []netip.Addr
+	for _, g := range r.groups {
+		out = append(out, g.vips...)
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+// The priorities of a pair: equals, of whom the one that can serve wins, and a host
+// that comes back takes nothing away from the other.
+const (
+	priority = 100
+	points   = 20
+)
+
+// keepalived of one host of a pair.
+func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalived {
+	k := externallb.Keepalived{
+		Cluster: r.c.Config.Spec.Domain, Host: self.Name, Priority: priority, Points: points,
+		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/ready", r.c.Config.Spec.Ports.HAProxyReady),
+	}
+	for _, family := range []struct {
+		name string
+		is   func(netip.Addr) bool
+	}{{"4", netip.Addr.Is4}, {"6", netip.Addr.Is6}} {
+		inst := externallb.Instance{
+			Name: r.c.Config.Metadata.Name + "_LB_" + family.name, Interface: r.x.Interface, RouterID: id,
+			AdvertInterval: strconv.FormatFloat(float64(v1alpha1.FastIntervalMS)/1000, 'f', -1, 64),
+			Source:         own(self, family.is), Peer: own(other, family.is),
+		}
+		for _, vip := range r.allVIPs() {
+			if family.is(vip) {
+				inst.VIPs = append(inst.VIPs, netip.PrefixFrom(vip, vip.BitLen()))
+			}
+		}
+		if len(inst.VIPs) > 0 {
+			k.Instances = append(k.Instances, inst)
+		}
+	}
+	return k
+}
+
+// own is a balancer's address of a family, or the zero one.
+func own(b Balancer, is func(netip.Addr) bool) netip.Addr {
+	for _, p := range b.Addresses {
+		if is(p.Addr()) {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
+}
