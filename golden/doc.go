@@ -27,6 +27,7 @@
 //	                 the encoded forms, for a few cases; those of the others
 //	                 are decoded and compared with files/
 //
-// The folder external has cases of vipgen external-lb, see external_test.go, and
-// the folder verified what vipgen verify and vipgen explain say of a few cases.
+// The folder external has cases of vipgen external-lb, see external_test.go, the
+// folder openstack those of vipgen openstack-hints, see openstack_test.go, and the
+// folder verified what vipgen verify and vipgen explain say of a few cases.
 package golden

@@ -203,6 +203,13 @@ func TestCompletion(t *testing.T) {
 		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n"},
 		{[]string{"__complete", "render", "x"}, "yaml\nyml\n:8\n"},
 		{[]string{"__complete", "preview", "--profile", ""}, "start\ntarget\n"},
+		{[]string{"__complete", "external-lb", ""}, "plan\tShow what a load balancer outside of a cluster has to do\n"},
+		{[]string{"__complete", "external-lb", "plan", "x"}, "yaml\nyml\n:8\n"},
+		{[]string{"__complete", "external-lb", "plan", "--serve", ""}, "api\nmachine-config\ningress\n"},
+		{[]string{"__complete", "external-lb", "render", "--proxy", ""}, "haproxy\nnginx\n"},
+		{[]string{"__complete", "external-lb", "render", "--format", ""}, "files\nignition\nbutane\n"},
+		{[]string{"__complete", "external-lb", "render", "--os", ""}, "fcos\nopenshift\n"},
+		{[]string{"__complete", "openstack-hints", "-o", ""}, "script\nterraform\njson\n"},
 	}
 	for _, tt := range tests {
 		out := must(t, tt.args...)

@@ -3,6 +3,7 @@ package cli
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -174,6 +175,25 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(plan+"*.shop.example.com        the load balancer\n", must(t, "external-lb", "plan")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOpenStackPage holds docs/openstack.md to what the script shows.
+func TestOpenStackPage(t *testing.T) {
+	text := page(t, "openstack.md")
+	documentedDir(t)
+	command := regexp.MustCompile(`(?m)^vipgen (openstack-hints .*) > hints.sh$`).FindStringSubmatch(text)
+	if command == nil {
+		t.Fatal("no command")
+	}
+	lay(t, map[string]string{"hints.sh": must(t, strings.Fields(command[1])...)})
+	out, err := exec.Command("bash", "hints.sh").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, command[0])
+	if diff := cmp.Diff(block(t, rest, "Read the script."), "$ bash hints.sh\n"+string(out)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -304,6 +306,56 @@ func TestInjectionInspect(t *testing.T) {
 	for p := range snapshot(t, ".") {
 		if p != "x.ign" && !strings.HasPrefix(p, "out/") {
 			t.Errorf("written outside: %q", p)
+		}
+	}
+}
+
+// Names in OpenStack may hold anything that prints. What is not refused is one word
+// of the script, whatever it holds: bash itself says so.
+func TestInjectionOpenStack(t *testing.T) {
+	good(t)
+	commands := map[string]func(text string) []string{
+		"port":       func(s string) []string { return []string{"--port", "master=" + s} },
+		"VIP's port": func(s string) []string { return []string{"--vip-port", "api=" + s, "--floating-ip", "api=203.0.113.5"} },
+		"network":    func(s string) []string { return []string{"--network", s} },
+		"pool":       func(s string) []string { return []string{"--port", s + "=p"} },
+		"group":      func(s string) []string { return []string{"--vip-port", s + "=p"} },
+	}
+	// The dry run shows commands; each is read by bash again, with a function in the
+	// place of openstack that prints its arguments, a line each.
+	const read = `set -e; bash "$1" 2>/dev/null | while IFS= read -r line; do openstack() { printf '%s\n' "$@"; }; eval "$line"; done`
+	accepted := 0
+	for where, command := range commands {
+		for name, text := range hostile {
+			code, script, stderr := run("", append([]string{"openstack-hints"}, command(text)...)...)
+			if unprintable.MatchString(script) || unprintable.MatchString(stderr) {
+				t.Errorf("%s: %s does not print: %.300q %.300q", where, name, stderr, script)
+			}
+			switch code {
+			case exitInput:
+				continue
+			case exitOK:
+				accepted++
+			default:
+				t.Errorf("%s: %s: exit code %d, %.300q", where, name, code, stderr)
+				continue
+			}
+			lay(t, map[string]string{"hints.sh": script})
+			out, err := exec.Command("bash", "-c", read, "bash", "hints.sh").Output()
+			if err != nil || !slices.Contains(strings.Split(string(out), "\n"), text) {
+				t.Errorf("%s: %s: bash reads\n%s\nof\n%s", where, name, out, script)
+			}
+			if _, err := os.Stat("m4rk"); err == nil {
+				t.Fatalf("%s: %s was run", where, name)
+			}
+		}
+	}
+	if accepted == 0 {
+		t.Error("everything is refused")
+	}
+	for p := range snapshot(t, ".") {
+		if p != "hints.sh" && p != "install-config.yaml" {
+			t.Errorf("a file %s was made", p)
 		}
 	}
 }

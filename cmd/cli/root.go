@@ -71,7 +71,7 @@ problem reported; 3 could not read, write or run.`,
 	})
 	root.AddCommand(
 		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.verifyCommand(), a.explainCommand(),
-		a.importCommand(), a.inspectCommand(), a.diffCommand(), a.fnCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.labCommand(), a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
+		a.importCommand(), a.inspectCommand(), a.diffCommand(), a.fnCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.labCommand(), a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
 	)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)

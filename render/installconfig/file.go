@@ -54,7 +54,7 @@ type filePlatform struct {
 		fileVIPs
 		Hosts []fileVSphereHost `json:"hosts"`
 	} `json:"vsphere"`
-	OpenStack fileVIPs      `json:"openstack"`
+	OpenStack fileOpenStack `json:"openstack"`
 	Nutanix   fileVIPs      `json:"nutanix"`
 	Ovirt     fileOvirtVIPs `json:"ovirt"`
 }
@@ -66,6 +66,15 @@ type fileVIPs struct {
 	IngressVIP   netip.Addr       `json:"ingressVIP"`
 	DNSVIP       netip.Addr       `json:"dnsVIP"`
 	LoadBalancer fileLoadBalancer `json:"loadBalancer"`
+}
+
+type fileOpenStack struct {
+	fileVIPs
+	APIFloatingIP     netip.Addr `json:"apiFloatingIP"`
+	IngressFloatingIP netip.Addr `json:"ingressFloatingIP"`
+
+	// Until 4.5.
+	LBFloatingIP netip.Addr `json:"lbFloatingIP"`
 }
 
 // fileOvirtVIPs has the same fields in the spelling of oVirt alone.

@@ -37,6 +37,9 @@ type InstallConfig struct {
 	APIVIPs, IngressVIPs []Address
 	// DNSVIP is nil but for clusters of the first 4.x releases.
 	DNSVIP *Address
+	// APIFloatingIP and IngressFloatingIP lead to VIPs from outside of an OpenStack;
+	// nil where the file names none.
+	APIFloatingIP, IngressFloatingIP *Address
 	// LoadBalancer is "", OpenShiftManagedDefault or UserManaged.
 	LoadBalancer string
 	// BootstrapIP is the static address of the bootstrap host; nil where the

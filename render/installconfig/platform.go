@@ -37,8 +37,9 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 		r.virtualIPs(c, &in.VSphere.fileVIPs, spelling)
 		c.Hosts = r.vSphereHosts(in.VSphere.Hosts)
 	case openstack:
-		r.virtualIPs(c, &in.OpenStack, spelling)
-		openStackDefaults(c, &in.OpenStack)
+		r.virtualIPs(c, &in.OpenStack.fileVIPs, spelling)
+		openStackDefaults(c, &in.OpenStack.fileVIPs)
+		r.floatingIPs(c, &in.OpenStack)
 	case nutanix:
 		r.virtualIPs(c, &in.Nutanix, spelling)
 	case ovirt:

@@ -104,3 +104,21 @@ func hostOf(network netip.Prefix, number int, field string) []Address {
 	}
 	return []Address{{Addr: a, Field: field, Default: true}}
 }
+
+// floatingIPs are those that lead to VIPs from outside of an OpenStack.
+func (r *reader) floatingIPs(c *InstallConfig, in *fileOpenStack) {
+	const at = "platform.openstack."
+	one := func(a netip.Addr, name string) *Address {
+		if !a.IsValid() || !r.usable(a, at+name) {
+			return nil
+		}
+		return &Address{Addr: a, Field: at + name}
+	}
+	c.APIFloatingIP, c.IngressFloatingIP = one(in.APIFloatingIP, "apiFloatingIP"), one(in.IngressFloatingIP, "ingressFloatingIP")
+	if in.LBFloatingIP.IsValid() {
+		r.deprecated(at+"lbFloatingIP", "an old spelling", "apiFloatingIP")
+		if c.APIFloatingIP == nil {
+			c.APIFloatingIP = one(in.LBFloatingIP, "lbFloatingIP")
+		}
+	}
+}

@@ -1,0 +1,354 @@
+// Package openstack works out what OpenStack has to know of a cluster's VIPs (seed
+// 002): Neutron drops what a port sends or gets at an address that is not its own,
+// unless the address is one of its allowed pairs.
+package openstack
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/templates/openstack"
+)
+
+// Options are what a user says besides the cluster's files. Names are names or IDs
+// of OpenStack's.
+type Options struct {
+	// Ports are those of the nodes.
+	Ports []Port
+	// VIPPorts are the ports that keep the addresses of groups of VIPs.
+	VIPPorts []VIPPort
+	// FloatingIPs lead to the IPv4 VIPs of groups.
+	FloatingIPs []FloatingIP
+	// Network is the one to make ports of VIPs in; empty where they exist.
+	Network string
+}
+
+// Port is the port of a node of a pool.
+type Port struct{ Role, Name string }
+
+// VIPPort is the port of a group of VIPs.
+type VIPPort struct{ Group, Name string }
+
+// FloatingIP leads to a group of VIPs.
+type FloatingIP struct {
+	Group   string
+	Address netip.Addr
+}
+
+// Plan is what OpenStack has to know.
+type Plan struct {
+	Cluster string     `json:"cluster"`
+	Network string     `json:"network,omitempty"`
+	Ports   []NodePort `json:"ports"`
+	VIPs    []VIP      `json:"vips"`
+	hints   openstack.Hints
+}
+
+// NodePort is a node's port with the addresses that it may use besides its own.
+type NodePort struct {
+	Port    string       `json:"port"`
+	Role    string       `json:"role"`
+	Allowed []netip.Addr `json:"allowed"`
+}
+
+// VIP is a group of VIPs, which share a port.
+type VIP struct {
+	Group      string       `json:"group"`
+	Addresses  []netip.Addr `json:"addresses"`
+	Port       string       `json:"port,omitempty"`
+	FloatingIP *netip.Addr  `json:"floatingIP,omitempty"`
+}
+
+// Script is a script of openstack commands.
+func (p *Plan) Script() ([]byte, error) { return p.hints.Script() }
+
+// Terraform is a Terraform configuration.
+func (p *Plan) Terraform() ([]byte, error) { return p.hints.Terraform() }
+
+// Load works it out. The list has every problem and warning of the files and of the
+// options; the plan is nil if one of them is an error. Problems of options are at
+// fields that are called like flags.
+func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
+	in, list := render.Read(s)
+	if in == nil {
+		return nil, list
+	}
+	c, list, _ := in.Load(list, o)
+	r := &resolver{in: in, x: x, c: c}
+	r.options()
+	var p *Plan
+	if c != nil {
+		p = r.plan()
+	}
+	list = append(list, r.list...)
+	list.Sort()
+	if list.Err() != nil {
+		return nil, list
+	}
+	return p, list
+}
+
+type resolver struct {
+	in   *render.Input
+	x    Options
+	c    *render.Cluster
+	list problem.List
+}
+
+func (r *resolver) report(p problem.Problem) { r.list = append(r.list, r.in.Locate(p)) }
+
+func (r *resolver) add(code problem.Code, field, found, expected, hint string) {
+	r.report(problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
+}
+
+// options checks what a user gave by itself.
+func (r *resolver) options() {
+	if len(r.x.Ports)+len(r.x.VIPPorts)+len(r.x.FloatingIPs) == 0 && r.x.Network == "" {
+		r.add(problem.MissingField, "--port", "nothing", "the ports of the nodes, as --port POOL=NAME",
+			"'openstack port list' has their names and IDs")
+	}
+	taken := map[string]bool{}
+	once := func(flag, name string) {
+		if taken[name] {
+			r.add(problem.BadName, flag, problem.Quote(name), "each port once", "")
+		}
+		taken[name] = true
+	}
+	for _, p := range r.x.Ports {
+		r.name("--port", p.Name)
+		once("--port", p.Name)
+	}
+	for _, p := range r.x.VIPPorts {
+		r.name("--vip-port", p.Name)
+		once("--vip-port", p.Name)
+		if r.x.Network != "" && openstack.Name(p.Name).ID() {
+			r.add(problem.BadName, "--vip-port", problem.Quote(p.Name), "a name for a port to be made, not an ID", "without --network the port exists already")
+		}
+	}
+	if r.x.Network != "" {
+		r.name("--network", r.x.Network)
+	}
+	for _, f := range r.x.FloatingIPs {
+		if why := v1alpha1.UsableAddress(f.Address); why != "" || !f.Address.Is4() {
+			r.add(problem.BadAddress, "--floating-ip", problem.Quote(f.Address.String())+", "+cmp.Or(why, "an IPv6 address"), "the IPv4 address of a floating IP", "")
+		}
+	}
+}
+
+// name checks what is to be a name or an ID: Neutron takes up to 255 characters of
+// any kind; here they must print, and the client must not take them for an option.
+func (r *resolver) name(flag, s string) {
+	printable := utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) })
+	if s == "" || utf8.RuneCountInString(s) > 255 || s[0] == '-' || !printable {
+		r.add(problem.BadName, flag, problem.Quote(s), "a name or an ID of OpenStack, at most 255 characters that print, the first of them no hyphen", "")
+	}
+}
+
+// plan puts everything together.
+func (r *resolver) plan() *Plan {
+	spec := &r.c.Config.Spec
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		r.add(problem.ConflictingFields, "spec.loadBalancer.type", "External", "VIPs on the nodes", "a load balancer outside of the cluster holds them, and its ports need the pairs")
+		return nil
+	}
+	p := &Plan{Cluster: spec.Domain, Network: r.x.Network, Ports: r.ports(), VIPs: r.vips()}
+	p.hints = openstack.Hints{Cluster: p.Cluster, Network: openstack.Name(r.x.Network)}
+	for _, port := range p.Ports {
+		p.hints.Ports = append(p.hints.Ports, openstack.Port{Name: openstack.Name(port.Port), VIPs: port.Allowed})
+	}
+	for _, v := range p.VIPs {
+		p.hints.VIPs = append(p.hints.VIPs, r.hint(v))
+	}
+	if r.x.Network != "" {
+		for _, v := range p.hints.VIPs {
+			for _, a := range v.Addresses {
+				p.hints.Subnets = append(p.hints.Subnets, a.Subnet)
+			}
+		}
+		slices.SortFunc(p.hints.Subnets, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+		p.hints.Subnets = slices.Compact(p.hints.Subnets)
+	}
+	return p
+}
+
+// ports are those of the nodes, with the VIPs that each can hold, by name.
+func (r *resolver) ports() []NodePort {
+	spec := &r.c.Config.Spec
+	out := []NodePort{}
+	given := map[string]bool{}
+	for _, p := range r.x.Ports {
+		given[p.Role] = true
+		if p.Role != v1alpha1.RoleBootstrap && !slices.Contains(r.c.Roles, p.Role) {
+			r.add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool of this cluster: "+strings.Join(r.c.Roles, ", "), "")
+			continue
+		}
+		node := NodePort{Port: p.Name, Role: p.Role}
+		for i := range spec.Groups {
+			if g := &spec.Groups[i]; spec.Hosts(g, p.Role, nil) {
+				node.Allowed = append(node.Allowed, g.VIPs...)
+			}
+		}
+		if len(node.Allowed) == 0 {
+			r.add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool whose nodes can hold a VIP", "")
+		}
+		out = append(out, node)
+	}
+	slices.SortFunc(out, func(a, b NodePort) int { return cmp.Compare(a.Port, b.Port) })
+	if len(r.x.Ports) > 0 {
+		r.left(given)
+	}
+	return out
+}
+
+// left warns of pools whose nodes can hold VIPs and have no ports here.
+func (r *resolver) left(given map[string]bool) {
+	spec := &r.c.Config.Spec
+	for _, role := range r.c.Roles {
+		if given[role] || role == v1alpha1.RoleBootstrap {
+			continue
+		}
+		if n, known := r.c.Replicas[role]; known && n == 0 {
+			continue
+		}
+		for i := range spec.Groups {
+			if spec.Hosts(&spec.Groups[i], role, nil) {
+				r.report(problem.Problem{Severity: problem.Warning, Code: problem.MissingField, Field: "--port",
+					Found: "no port of pool " + role, Expected: "the ports of all nodes that can hold VIPs", Hint: "a VIP at another node is reached by nobody"})
+				break
+			}
+		}
+	}
+}
+
+// vips are the groups of VIPs with their ports and floating IPs.
+func (r *resolver) vips() []VIP {
+	groups := r.c.Config.Spec.Groups
+	known := func(flag, group string) bool {
+		if slices.ContainsFunc(groups, func(g v1alpha1.Group) bool { return g.Name == group }) {
+			return true
+		}
+		var names []string
+		for _, g := range groups {
+			names = append(names, g.Name)
+		}
+		r.add(problem.BadValue, flag, problem.Quote(group), "a group of VIPs of this cluster: "+strings.Join(names, ", "), "")
+		return false
+	}
+	ports, floating := map[string]string{}, map[string]netip.Addr{}
+	for _, p := range r.x.VIPPorts {
+		if known("--vip-port", p.Group) {
+			if ports[p.Group] != "" {
+				r.add(problem.BadValue, "--vip-port", problem.Quote(p.Name), "one port for "+p.Group, "")
+			}
+			ports[p.Group] = p.Name
+		}
+	}
+	for _, f := range r.x.FloatingIPs {
+		if known("--floating-ip", f.Group) {
+			if floating[f.Group].IsValid() {
+				r.add(problem.BadValue, "--floating-ip", f.Address.String(), "one floating IP for "+f.Group, "")
+				continue
+			}
+			floating[f.Group] = f.Address
+		}
+	}
+	out := []VIP{}
+	for _, g := range groups {
+		v := VIP{Group: g.Name, Addresses: g.VIPs, Port: ports[g.Name]}
+		if v.Port == "" && r.x.Network != "" {
+			v.Port = r.c.Config.Metadata.Name + "-" + g.Name + "-port"
+		}
+		a, field := floating[g.Name], "--floating-ip"
+		if !a.IsValid() {
+			a, field = r.fromFile(g.Name)
+		}
+		if a.IsValid() && r.floats(v, a, field) {
+			v.FloatingIP = &a
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// fromFile is the floating IP that the install-config has for a group.
+func (r *resolver) fromFile(group string) (netip.Addr, string) {
+	var a *installconfig.Address
+	switch group {
+	case "api":
+		a = r.in.Install.APIFloatingIP
+	case "ingress":
+		a = r.in.Install.IngressFloatingIP
+	}
+	if a == nil {
+		return netip.Addr{}, ""
+	}
+	return a.Addr, a.Field
+}
+
+// floats says whether a floating IP can lead to a group, and reports why not. One of
+// the install-config is left to the installer where no port is given.
+func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
+	switch {
+	case v.Port == "" && field != "--floating-ip":
+		return false
+	case v.Port == "":
+		r.add(problem.MissingField, "--vip-port", "no port of "+v.Group, "the port that "+a.String()+" is to lead to, as --vip-port "+v.Group+"=NAME", "")
+		return false
+	case !a.Is4():
+		if field != "--floating-ip" { // those are checked already
+			r.add(problem.BadAddress, field, problem.Quote(a.String())+", an IPv6 address", "the IPv4 address of a floating IP", "")
+		}
+		return false
+	case !fixed(v.Addresses).IsValid():
+		r.add(problem.BadValue, field, a.String(), "no floating IP: "+v.Group+" has no IPv4 VIP", "")
+		return false
+	}
+	for _, g := range r.c.Config.Spec.Groups {
+		if slices.Contains(g.VIPs, a) {
+			r.add(problem.VIPTaken, field, a.String(), "an address outside of the cluster, this is a VIP of "+g.Name, "")
+			return false
+		}
+	}
+	return true
+}
+
+// fixed is the VIP that a floating IP leads to.
+func fixed(vips []netip.Addr) netip.Addr {
+	for _, a := range vips {
+		if a.Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// hint is a group as templates take it.
+func (r *resolver) hint(v VIP) openstack.VIP {
+	out := openstack.VIP{Group: v.Group, Port: openstack.Name(v.Port)}
+	if v.FloatingIP != nil {
+		out.FloatingIP, out.Fixed = *v.FloatingIP, fixed(v.Addresses)
+	}
+	for _, a := range v.Addresses {
+		address := openstack.Address{Addr: a}
+		for _, n := range r.c.Config.Spec.MachineNetworks {
+			if n.Contains(a) {
+				address.Subnet = n
+			}
+		}
+		if !address.Subnet.IsValid() {
+			// Cannot be: VIPs that nodes hold are in machine networks.
+			r.add(problem.VIPOutsideNetwork, "networking.machineNetwork", fmt.Sprint(a), "a network with this VIP", "")
+		}
+		out.Addresses = append(out.Addresses, address)
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package openstack
+
+import (
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// names are what could be syntax of a shell or of HCL.
+var names = []string{
+	"demo-master-0", "a b", "it's", `"quoted"`, `back\slash`, `\`, `'`, `''`, `'"'"'`, "$(touch x)", "`touch x`", "${x}", "%{if x}", "$${x}", "%%{x}",
+	"$", "%", "${", "%{", "}", "#", "//", "/*", ";", "&", "|", ">", "*", "?", "[a]", "~", "!!", "a=b", "é", "日本", "<<EOT", "\t", "a\nb", "\r", "$'x'", "{{ .x }}",
+}
+
+// What bash makes of a word, and what HCL makes of a text, is the name.
+func checkName(t *testing.T, name string) {
+	t.Helper()
+	out, err := exec.Command("bash", "-c", "printf %s "+Name(name).Shell()).Output()
+	if err != nil || string(out) != name {
+		t.Errorf("bash reads %s as %q, want %q (%v)", Name(name).Shell(), out, name, err)
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(Name(name).HCL()), "x.tf", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatalf("HCL does not read %s: %v", Name(name).HCL(), diags)
+	}
+	value, diags := expr.Value(nil)
+	if diags.HasErrors() || value.AsString() != name {
+		t.Errorf("HCL reads %s as %q, want %q (%v)", Name(name).HCL(), value.AsString(), name, diags)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range names {
+		checkName(t, name)
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for _, name := range names {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		// What is no text in HCL (it is UTF-8 in normal form C) or in a program's
+		// arguments is refused before.
+		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Skip()
+		}
+		checkName(t, name)
+	})
+}
+
+func TestID(t *testing.T) {
+	for name, want := range map[string]bool{
+		"c3c14e9d-750f-46fb-af9c-e9fd375719b2":  true,
+		"c3c14e9d-750f-46fb-af9c-e9fd375719b":   false,
+		"C3C14E9D-750F-46FB-AF9C-E9FD375719B2":  false,
+		"c3c14e9d0750f-46fb-af9c-e9fd375719b2":  false,
+		"demo-master-0":                         false,
+		"c3c14e9d-750f-46fb-af9c-e9fd375719b2x": false,
+	} {
+		if got := Name(name).ID(); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func example(port Name) *Hints {
+	vip := netip.MustParseAddr("192.0.2.5")
+	return &Hints{Cluster: "demo.example.com", Network: port, Subnets: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Ports: []Port{{port, []netip.Addr{vip}}},
+		VIPs: []VIP{{Group: "api", Port: port, Addresses: []Address{{vip, netip.MustParsePrefix("192.0.2.0/24")}},
+			FloatingIP: netip.MustParseAddr("203.0.113.5"), Fixed: vip}}}
+}
+
+// Whatever a port is called, the configuration has the same blocks, and the name is
+// a value in it.
+func TestNamesInTerraform(t *testing.T) {
+	var want []string
+	for i, name := range names {
+		if strings.ContainsAny(name, "\r\n\t") {
+			continue // refused before
+		}
+		text, err := example(Name(name)).Terraform()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, diags := hclparse.NewParser().ParseHCL(text, "x.tf")
+		if diags.HasErrors() {
+			t.Fatalf("%q: %v\n%s", name, diags, text)
+		}
+		var blocks []string
+		for _, b := range file.Body.(*hclsyntax.Body).Blocks {
+			blocks = append(blocks, strings.Join(append([]string{b.Type}, b.Labels...), " "))
+			if v, ok := b.Body.Attributes["ports"]; ok && b.Type == "locals" {
+				value, diags := v.Expr.Value(nil)
+				if diags.HasErrors() || !value.Type().HasAttribute(name) || value.LengthInt() != 1 {
+					t.Errorf("%q: ports are %#v, %v", name, value, diags)
+				}
+			}
+		}
+		if i == 0 {
+			want = blocks
+		}
+		if diff := cmp.Diff(want, blocks); diff != "" {
+			t.Errorf("%q: other blocks:\n%s", name, diff)
+		}
+	}
+}
