@@ -169,6 +169,23 @@ func TestFamiliesMoveTogether(t *testing.T) {
 	}
 }
 
+// TestDNSVIPMoves: the third VIP of old clusters is where CoreDNS answers, whoever
+// holds the API VIP (seed 002).
+func TestDNSVIPMoves(t *testing.T) {
+	t.Parallel()
+	nodes := []string{"master-0", "master-1"}
+	e := elect(t, "openstack-dns-vip", "dns", nodes...)
+	api := netip.MustParseAddr("10.0.0.5")
+	e.say(nodes[0], "lb-path", "1")
+	e.await("the API VIP on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
+	for i, here := range []string{nodes[1], nodes[0], nodes[1]} {
+		e.say(here, "dns", "1")
+		e.say(nodes[i%2], "dns", "0")
+		e.awaitHolder(here, "CoreDNS answers there alone")
+	}
+	e.await("the API VIP to have stayed on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
+}
+
 // TestSwitchIsForAll: nodes before and after the switch of settings do not
 // understand each other, so that both sides hold the VIP. That is why all nodes
 // switch at once.

@@ -29,6 +29,15 @@ const trackHealth = `track_file health {
     init_file 0
 }`
 
+const checkScript = `global_defs {
+    enable_script_security
+    script_user nobody
+}
+vrrp_script check {
+    script "/bin/true"
+    interval 1
+}`
+
 func TestKeepalivedAccepts(t *testing.T) {
 	tests := []struct{ name, conf string }{
 		{"smallest", conf("", "")},
@@ -37,6 +46,7 @@ func TestKeepalivedAccepts(t *testing.T) {
 		{"unicast with TTL check", conf("", "unicast_src_ip 192.0.2.11\nunicast_peer {\n192.0.2.12 min_ttl 255\n}")},
 		{"no peers, held back", conf("", "unicast_src_ip 192.0.2.11\nunicast_fault_no_peer\nunicast_peer {\n}")},
 		{"track file in a directory that is not there", conf(trackHealth, "track_file {\nhealth weight 5\n}")},
+		{"a script", conf(checkScript, "track_script {\ncheck\n}")},
 		{"VRRPv2 beside a global v3", strings.Replace(conf("global_defs {\nvrrp_version 3\n}", ""), "version 3\n    advert_int 0.1", "version 2", 1)},
 	}
 	for _, tt := range tests {
@@ -50,6 +60,8 @@ func TestKeepalivedRefuses(t *testing.T) {
 	}
 	tests := []struct{ name, conf, want string }{
 		{"unknown keyword", conf("", "frobnicate 3"), "Unknown keyword 'frobnicate'"},
+		{"unknown keyword beside a script", conf(checkScript, "track_script {\ncheck\n}\nfrobnicate 3"), "Unknown keyword 'frobnicate'"},
+		{"unknown script", conf(checkScript, "track_script {\nother\n}"), "track script other not found"},
 		{"router ID", strings.Replace(conf("", ""), "id 10", "id 300", 1), "VRID '300' not valid"},
 		{"priority", strings.Replace(conf("", ""), "priority 40", "priority 400", 1), "Priority not valid"},
 		{"VIP", strings.Replace(conf("", ""), "192.0.2.5", "192.0.2.500", 1), "invalid IP 192.0.2.500"},

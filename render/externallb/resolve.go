@@ -345,6 +345,9 @@ func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalive
 			k.Instances = append(k.Instances, inst)
 		}
 	}
+	if len(k.Instances) > 1 {
+		k.Group = r.c.Config.Metadata.Name + "_LB"
+	}
 	return k
 }
 

@@ -88,11 +88,13 @@ type Keepalived struct {
 	ReadyURL string
 	// Priority is that of a host that cannot serve; Points are added if it can.
 	Priority, Points int
-	Instances        []Instance
+	// Group is the name of the sync group of the instances, with their check; empty
+	// where there is one alone.
+	Group     string
+	Instances []Instance
 }
 
-// Instance is the VRRP instance of one address family: all VIPs of the family are
-// at one host.
+// Instance is the VRRP instance of one address family, with all VIPs of it.
 type Instance struct {
 	Name      string
 	Interface string

@@ -1,0 +1,175 @@
+package externallb
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+const installConfig = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo}
+networking:
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+  - cidr: 2001:db8::/64
+controlPlane: {replicas: 1}
+compute: [{name: worker, replicas: 1}]
+platform:
+  baremetal:
+    apiVIPs: [192.0.2.2, "2001:db8::2"]
+    ingressVIPs: [192.0.2.3, "2001:db8::3"]
+    loadBalancer: {type: UserManaged}
+`
+
+const external = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  loadBalancer: {type: External}\n"
+
+func node(name, role string, list ...string) v1alpha1.Peer {
+	p := v1alpha1.Peer{Name: name, Role: role}
+	for _, a := range list {
+		p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
+	}
+	return p
+}
+
+func plan(t *testing.T, vipConfig string, x Options) *Plan {
+	t.Helper()
+	p, list := Load(render.Sources{
+		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(installConfig)},
+		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipConfig)},
+	}, render.Options{}, x)
+	if p == nil {
+		t.Fatal(list)
+	}
+	return p
+}
+
+// servers lists who is behind a backend.
+func servers(p *Plan, backend string) string {
+	var out []string
+	for _, s := range p.Services {
+		for _, b := range s.Backends {
+			for _, server := range b.Servers {
+				if b.Name == backend {
+					out = append(out, server.Name+" "+server.Address.String())
+				}
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// A node is reached at its address in the first machine network that it is in, else
+// at one of the primary family, else at any.
+func TestAddresses(t *testing.T) {
+	allow := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:1::/64")}
+	for _, tt := range []struct {
+		list []string
+		want string
+	}{
+		{[]string{"192.0.2.10"}, "192.0.2.10:6443"},
+		{[]string{"2001:db8::10", "198.51.100.10", "192.0.2.10"}, "192.0.2.10:6443"},
+		{[]string{"198.51.100.10", "2001:db8::10"}, "[2001:db8::10]:6443"},
+		{[]string{"2001:db8:1::10", "198.51.100.10"}, "198.51.100.10:6443"},
+		{[]string{"2001:db8:1::10"}, "[2001:db8:1::10]:6443"},
+	} {
+		p := plan(t, external, Options{Nodes: []v1alpha1.Peer{node("m0", "", tt.list...), node("w0", "worker", "192.0.2.20")}, Allow: allow})
+		if got := servers(p, "api"); got != "m0 "+tt.want {
+			t.Errorf("%v: %s", tt.list, got)
+		}
+	}
+}
+
+// The bootstrap host serves the API until it is gone; where it is a node like the
+// others, it is one server.
+func TestBootstrap(t *testing.T) {
+	nodes := []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20"), node("bootstrap", "bootstrap", "192.0.2.9")}
+	if got := servers(plan(t, external, Options{Nodes: nodes}), "machine-config"); got != "bootstrap 192.0.2.9:22623, m0 192.0.2.10:22623" {
+		t.Error(got)
+	}
+	if got := servers(plan(t, external, Options{Nodes: nodes, BootstrapGone: true}), "machine-config"); got != "m0 192.0.2.10:22623" {
+		t.Error(got)
+	}
+	nodes[2] = node("bootstrap", "bootstrap", "192.0.2.10")
+	if got := servers(plan(t, external, Options{Nodes: nodes}), "machine-config"); got != "m0 192.0.2.10:22623" {
+		t.Error(got)
+	}
+	if got := servers(plan(t, external, Options{Nodes: nodes}), "ingress-https"); got != "w0 192.0.2.20:443" {
+		t.Error(got)
+	}
+}
+
+// Nodes that another ingress controller selects for itself are not the default's;
+// where it selects as the default one does, they are both's.
+func TestControllers(t *testing.T) {
+	const blue = external + "  ingress:\n  - name: blue\n    vips: [192.0.2.4, \"2001:db8::4\"]\n    domains: [blue.example.com]\n"
+	nodes := []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20"), node("i0", "infra", "192.0.2.30")}
+	for selector, want := range map[string][2]string{
+		"": {"i0 192.0.2.30:443, w0 192.0.2.20:443", "i0 192.0.2.30:443, w0 192.0.2.20:443"},
+		"    nodeSelector: {node-role.kubernetes.io/infra: \"\"}\n": {"w0 192.0.2.20:443", "i0 192.0.2.30:443"},
+	} {
+		p := plan(t, blue+selector, Options{Nodes: nodes})
+		got := [2]string{servers(p, "ingress-https"), servers(p, "ingress-blue-https")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", selector, diff)
+		}
+	}
+}
+
+// The pair's router ID is none that the cluster's nodes have, or would have.
+func TestRouterID(t *testing.T) {
+	pair := []Balancer{
+		{"lb-0", []netip.Prefix{netip.MustParsePrefix("192.0.2.251/24"), netip.MustParsePrefix("2001:db8::251/64")}},
+		{"lb-1", []netip.Prefix{netip.MustParsePrefix("192.0.2.252/24"), netip.MustParsePrefix("2001:db8::252/64")}},
+	}
+	x := Options{Nodes: []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20")}, Balancers: pair, Interface: "eth0"}
+	derived := v1alpha1.RouterID("demo-lb")
+	for vrrp, want := range map[string]int{
+		"": derived,
+		fmt.Sprintf("  vrrp: {virtualRouterIDs: {api: %d}}\n", derived):                                                                           derived + 1,
+		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%d, %d]}\n", derived, derived+1):                                                                derived + 2,
+		fmt.Sprintf("  vrrp: {virtualRouterIDs: {ingress: %d}, reservedRouterIDs: [%d, 255]}\n", derived, derived+1):                              derived + 2,
+		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%s]}\n", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(from(derived, 255))), ","), "[]")): 1,
+	} {
+		p := plan(t, external+vrrp, x)
+		if p.Pair[0].RouterID != want || p.Pair[1].RouterID != want {
+			t.Errorf("%q: %d, want %d", vrrp, p.Pair[0].RouterID, want)
+		}
+	}
+	x.RouterID = 9
+	if p := plan(t, external, x); p.Pair[0].RouterID != 9 {
+		t.Errorf("%d, want the user's", p.Pair[0].RouterID)
+	}
+}
+
+func from(a, b int) (out []int) {
+	for i := a; i <= b; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// Each host of a pair sends to the other, at the families of the VIPs.
+func TestPair(t *testing.T) {
+	pair := []Balancer{{"a", []netip.Prefix{netip.MustParsePrefix("192.0.2.251/24")}}, {"b", []netip.Prefix{netip.MustParsePrefix("192.0.2.252/24")}}}
+	v4 := []netip.Addr{netip.MustParseAddr("192.0.2.250")}
+	p := plan(t, strings.Replace(external, "spec:\n  loadBalancer: {type: External}\n", "", 1), Options{
+		Nodes: []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20")}, Balancers: pair, Interface: "eth0", APIVIPs: v4, IngressVIPs: v4})
+	for i, h := range p.Pair {
+		k := h.keepalived
+		if len(k.Instances) != 1 || k.Instances[0].Source != pair[i].Addresses[0].Addr() || k.Instances[0].Peer != pair[1-i].Addresses[0].Addr() ||
+			!slices.Equal(k.Instances[0].VIPs, []netip.Prefix{netip.MustParsePrefix("192.0.2.250/32")}) {
+			t.Errorf("%s: %+v", h.Name, k.Instances)
+		}
+	}
+	if p.proxy.IPv6 || !p.proxy.IPv4 {
+		t.Errorf("listens at %+v", p.proxy)
+	}
+}
