@@ -179,7 +179,41 @@ func (r *resolver) checkNodes() {
 			r.add(problem.MissingField, "--node", "no node with a known address that can run routers of ingress controller "+problem.Quote(g.Controller), "at least one", hint)
 		}
 	}
+	r.leftOut()
 	r.checkAddresses()
+}
+
+// leftOut warns of hosts of the files that are in no machine network, since nothing
+// is sent to them: their addresses may be those of a network for storage.
+func (r *resolver) leftOut() {
+	r.eachHost(func(h installconfig.Host, doc *source.Document) {
+		own := func(a netip.Addr) bool {
+			return slices.ContainsFunc(h.Addresses, func(x installconfig.Prefix) bool { return x.Addr() == a })
+		}
+		known := slices.ContainsFunc(r.peers, func(p v1alpha1.Peer) bool {
+			return p.Name == h.Name || slices.ContainsFunc(p.Addresses, own)
+		})
+		if known || len(h.Addresses) == 0 || h.Role == v1alpha1.RoleBootstrap {
+			return
+		}
+		a := h.Addresses[0]
+		name := cmp.Or(h.Name, "NAME")
+		r.list = append(r.list, doc.Locate(problem.List{{Severity: problem.Warning, Code: problem.BadNetwork, Field: a.Field,
+			Found: a.Addr().String() + ", in no machine network", Expected: "an address that the load balancer can send to",
+			Hint: fmt.Sprintf("nothing is sent to this host, unless it is given as --node %s:%s=ADDRESS", name, cmp.Or(h.Role, "ROLE"))}})...)
+	})
+}
+
+// eachHost goes through the hosts of the files.
+func (r *resolver) eachHost(do func(h installconfig.Host, doc *source.Document)) {
+	for _, h := range r.in.Install.Hosts {
+		do(h, r.in.Install.Doc)
+	}
+	if r.in.Agent != nil {
+		for _, h := range r.in.Agent.Hosts {
+			do(h, r.in.Agent.Doc)
+		}
+	}
 }
 
 // checkAddresses: nobody has another's address.
@@ -216,23 +250,17 @@ func (r *resolver) checkAddresses() {
 // two hosts have it.
 func (r *resolver) atHost(name string, a netip.Addr, p problem.Problem) problem.Problem {
 	p.Field = "--node"
-	find := func(hosts []installconfig.Host, doc *source.Document) {
-		for _, h := range hosts {
-			for _, x := range h.Addresses {
-				if h.Name == name && x.Addr() == a {
-					p.Field = x.Field
-					p = doc.Locate(problem.List{p})[0]
-				}
-			}
-		}
-	}
 	if slices.ContainsFunc(r.x.Nodes, func(n v1alpha1.Peer) bool { return n.Name == name }) {
 		return p
 	}
-	find(r.in.Install.Hosts, r.in.Install.Doc)
-	if r.in.Agent != nil {
-		find(r.in.Agent.Hosts, r.in.Agent.Doc)
-	}
+	r.eachHost(func(h installconfig.Host, doc *source.Document) {
+		for _, x := range h.Addresses {
+			if h.Name == name && x.Addr() == a {
+				p.Field = x.Field
+				p = doc.Locate(problem.List{p})[0]
+			}
+		}
+	})
 	return p
 }
 
@@ -309,8 +337,13 @@ func (r *resolver) routerID() int {
 		taken[cmp.Or(g.VirtualRouterID, v1alpha1.RouterID(name+"-ingress-"+g.Name))] = "a group"
 	}
 	id := v1alpha1.RouterID(name + "-lb")
-	for taken[id] != "" {
+	for range 255 {
+		if taken[id] == "" {
+			return id
+		}
 		id = id%255 + 1
 	}
-	return id
+	r.add(problem.RouterIDTaken, "spec.vrrp.reservedRouterIDs", "no virtual router ID left for the pair", "one that is not reserved",
+		"reserve those alone that others on the network have")
+	return 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
 )
@@ -39,12 +40,16 @@ func node(name, role string, list ...string) v1alpha1.Peer {
 	return p
 }
 
-func plan(t *testing.T, vipConfig string, x Options) *Plan {
-	t.Helper()
-	p, list := Load(render.Sources{
+func load(vipConfig string, x Options) (*Plan, problem.List) {
+	return Load(render.Sources{
 		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(installConfig)},
 		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipConfig)},
 	}, render.Options{}, x)
+}
+
+func plan(t *testing.T, vipConfig string, x Options) *Plan {
+	t.Helper()
+	p, list := load(vipConfig, x)
 	if p == nil {
 		t.Fatal(list)
 	}
@@ -133,15 +138,18 @@ func TestRouterID(t *testing.T) {
 	derived := v1alpha1.RouterID("demo-lb")
 	for vrrp, want := range map[string]int{
 		"": derived,
-		fmt.Sprintf("  vrrp: {virtualRouterIDs: {api: %d}}\n", derived):                                                                           derived + 1,
-		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%d, %d]}\n", derived, derived+1):                                                                derived + 2,
-		fmt.Sprintf("  vrrp: {virtualRouterIDs: {ingress: %d}, reservedRouterIDs: [%d, 255]}\n", derived, derived+1):                              derived + 2,
-		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%s]}\n", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(from(derived, 255))), ","), "[]")): 1,
+		fmt.Sprintf("  vrrp: {virtualRouterIDs: {api: %d}}\n", derived):                                              derived + 1,
+		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%d, %d]}\n", derived, derived+1):                                   derived + 2,
+		fmt.Sprintf("  vrrp: {virtualRouterIDs: {ingress: %d}, reservedRouterIDs: [%d, 255]}\n", derived, derived+1): derived + 2,
+		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%s]}\n", commas(derived, 255)):                                     1,
 	} {
 		p := plan(t, external+vrrp, x)
 		if p.Pair[0].RouterID != want || p.Pair[1].RouterID != want {
 			t.Errorf("%q: %d, want %d", vrrp, p.Pair[0].RouterID, want)
 		}
+	}
+	if p, list := load(external+fmt.Sprintf("  vrrp: {reservedRouterIDs: [%s]}\n", commas(1, 255)), x); p != nil || !strings.Contains(list.Error(), "no virtual router ID left") {
+		t.Errorf("%+v, %v", p, list)
 	}
 	x.RouterID = 9
 	if p := plan(t, external, x); p.Pair[0].RouterID != 9 {
@@ -149,11 +157,13 @@ func TestRouterID(t *testing.T) {
 	}
 }
 
-func from(a, b int) (out []int) {
+// commas lists a to b.
+func commas(a, b int) string {
+	var out []string
 	for i := a; i <= b; i++ {
-		out = append(out, i)
+		out = append(out, fmt.Sprint(i))
 	}
-	return out
+	return strings.Join(out, ",")
 }
 
 // Each host of a pair sends to the other, at the families of the VIPs.

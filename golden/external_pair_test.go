@@ -1,0 +1,270 @@
+package golden
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/probe"
+)
+
+// The pair of the case pair-dual-stack, on one network with the cluster and with
+// clients. The cluster's hosts are stand-ins: what answers is this test's.
+type outside struct {
+	t       *testing.T
+	network *netns.Network
+	masters []*netns.Node
+	apis    map[string]*standIn
+	configs map[string]*standIn
+	hosts   map[string]*balancer
+	// inside is a client in the machine networks, beyond one that is not.
+	inside, beyond *netns.Node
+}
+
+// balancer is a host of the pair.
+type balancer struct {
+	*daemon.Host
+	proxy, keepalived *daemon.Process
+	units             map[string]unitCommand
+}
+
+// The addresses of the case.
+const (
+	apiVIP, apiVIP6         = "192.0.2.250", "2001:db8::250"
+	ingressVIP, ingressVIP6 = "192.0.2.249", "2001:db8::249"
+	blueVIP, blueVIP6       = "192.0.2.248", "2001:db8::248"
+)
+
+var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVIP6}
+
+// startOutside starts a cluster and its load balancers.
+func startOutside(t *testing.T, proxy string) *outside {
+	t.Helper()
+	o := newOutside(t)
+	for _, node := range o.masters {
+		o.startControl(node)
+	}
+	o.balance(proxy, "--bootstrap-gone")
+	return o
+}
+
+// newOutside makes a cluster without a control plane, and clients.
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	o := &outside{t: t, network: daemon.NewNetwork(t), apis: map[string]*standIn{}, configs: map[string]*standIn{}, hosts: map[string]*balancer{}}
+	for i := range 3 {
+		o.masters = append(o.masters, o.node(fmt.Sprintf("master-%d", i), 10+i))
+	}
+	for _, host := range []struct {
+		name         string
+		last, health int
+	}{{"worker-0", 20, 1936}, {"worker-1", 21, 1936}, {"infra-0", 30, 1937}, {"infra-1", 31, 1937}} {
+		node := o.node(host.name, host.last)
+		o.serve(node, host.health, false, "/healthz/ready")
+		o.serve(node, 80, false, "")
+		o.serve(node, 443, true, "")
+	}
+	o.inside = o.node("inside", 100)
+	o.beyond = daemon.AddNode(t, o.network, "beyond", "198.51.100.9/24", "2001:db8:1::9/64")
+	o.route(o.beyond, "192.0.2.0/24", "2001:db8::/64")
+	return o
+}
+
+// startControl starts what a host of the control plane serves, or the bootstrap host.
+func (o *outside) startControl(node *netns.Node) {
+	o.t.Helper()
+	o.apis[node.Name] = o.serve(node, 6443, true, "/readyz")
+	o.configs[node.Name] = o.serve(node, 22623, true, "/healthz")
+}
+
+// balance starts the pair. What its hosts run comes from the Ignition configs,
+// written by the real Ignition and run as the units say.
+func (o *outside) balance(proxy string, flags ...string) {
+	t := o.t
+	t.Helper()
+	for i, config := range pairConfigs(t, proxy, flags...) {
+		name := fmt.Sprintf("lb-%d", i)
+		node := o.node(name, 251+i)
+		o.route(node, "198.51.100.0/24", "2001:db8:1::/64")
+		b := &balancer{Host: daemon.NewHost(t, node), units: map[string]unitCommand{}}
+		root := daemon.Ignition(t, config)
+		for p, data := range readTree(t, root) {
+			if strings.HasSuffix(p, ".service") {
+				u := readUnit(t, string(data))
+				b.units[u.program] = u
+				continue
+			}
+			b.Write("/"+p, data)
+		}
+		if proxy == "nginx" {
+			b.PrepareNginx()
+		}
+		o.hosts[name] = b
+		b.proxy = b.run(proxy)
+		b.keepalived = b.run("keepalived")
+	}
+}
+
+// pairConfigs are the Ignition configs of the pair.
+func pairConfigs(t *testing.T, proxy string, more ...string) [][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{"external-lb", "render", "external/pair-dual-stack/install-config.yaml"}, readFlags(t, "external/pair-dual-stack/flags")...)
+	args = append(append(args, more...), "--interface", netns.DefaultLink, "--proxy", proxy,
+		"--nginx-image", "registry.example.com/nginx:1.28", "--format", "ignition", "-o", dir)
+	vipgen(t, args...)
+	all := readTree(t, dir)
+	return [][]byte{all["ignition/lb-0.ign"], all["ignition/lb-1.ign"]}
+}
+
+// unitCommand is what a unit has podman run.
+type unitCommand struct {
+	program      string
+	args         []string
+	capabilities []string
+}
+
+func readUnit(t *testing.T, text string) unitCommand {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^ExecStart=/usr/bin/podman run .* --entrypoint (\S+) \S+ (.*)$`).FindStringSubmatch(text)
+	if line == nil {
+		t.Fatalf("no podman in\n%s", text)
+	}
+	u := unitCommand{program: line[1]}
+	// As systemd splits it, as far as the units go.
+	for _, m := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(line[2], -1) {
+		u.args = append(u.args, m[1]+m[2])
+	}
+	for _, m := range regexp.MustCompile(`--cap-add (\S+)`).FindAllStringSubmatch(text, -1) {
+		u.capabilities = append(u.capabilities, "+"+strings.ToLower(m[1]))
+	}
+	return u
+}
+
+// run runs the daemon of a unit with the unit's capabilities and no others.
+func (b *balancer) run(program string) *daemon.Process {
+	u := b.units[program]
+	set := "-all," + strings.Join(u.capabilities, ",")
+	return b.Start(nil, append([]string{"setpriv", "--bounding-set", set, "--inh-caps", set, "--", u.program}, u.args...)...)
+}
+
+// node adds a node with addresses of both families that end with the same number.
+func (o *outside) node(name string, last int) *netns.Node {
+	o.t.Helper()
+	return daemon.AddNode(o.t, o.network, name, fmt.Sprintf("192.0.2.%d/24", last), fmt.Sprintf("2001:db8::%d/64", last))
+}
+
+// route makes networks reachable on the link.
+func (o *outside) route(node *netns.Node, networks ...string) {
+	o.t.Helper()
+	for _, n := range networks {
+		if out, err := node.Command(o.t.Context(), "ip", "route", "add", n, "dev", netns.DefaultLink).CombinedOutput(); err != nil {
+			o.t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
+// await waits for a condition.
+func (o *outside) await(what string, ok func() bool) {
+	o.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			o.t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// during runs something while a client asks the API every 10 ms, each time over a
+// new connection, and says what the client saw.
+func (o *outside) during(what string, timeout time.Duration, do func()) probe.Result {
+	o.t.Helper()
+	client, err := probe.Start(probe.Config{Target: probe.Target{
+		URL: "https://" + net.JoinHostPort(apiVIP, "6443") + "/version", Timeout: timeout, Dial: o.inside.DialContext}})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer client.End()
+	settled := func() {
+		o.t.Helper()
+		ctx, cancel := context.WithTimeout(o.t.Context(), 2*time.Minute)
+		defer cancel()
+		if err := client.Await(ctx, 50); err != nil {
+			o.t.Fatalf("%s: %v", what, err)
+		}
+	}
+	settled()
+	do()
+	settled()
+	r := client.End()
+	o.t.Logf("%s: %d of %d requests lost, %v without an answer, the slowest %v (the machine paused for %v)", what, r.Lost(), len(r.Requests),
+		r.Outage().Round(time.Millisecond), r.Slowest().Round(time.Millisecond), r.Pause().Round(time.Millisecond))
+	return r
+}
+
+// awaitReady waits for a host to say that it can serve.
+func (o *outside) awaitReady(host string) {
+	o.t.Helper()
+	o.await(host+" to be ready", func() bool {
+		_, err := o.hosts[host].Run(nil, "curl", "--silent", "--fail", "http://127.0.0.1:9444/ready")
+		return err == nil
+	})
+}
+
+// awaitVIPs waits for a host to be the one with all VIPs.
+func (o *outside) awaitVIPs(host string) {
+	o.t.Helper()
+	o.await("all VIPs at "+host, func() bool {
+		return !slices.ContainsFunc(allVIPs, func(vip string) bool { return !slices.Equal(o.holders(vip), []string{host}) })
+	})
+}
+
+// holders are the hosts of the pair with an address.
+func (o *outside) holders(vip string) []string {
+	o.t.Helper()
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(o.hosts)) {
+		addresses, err := o.hosts[name].Addresses()
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == netip.MustParseAddr(vip) }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// serving waits until one host has all VIPs and clients get answers from the hosts
+// of the cluster that are given, and from those alone.
+func (o *outside) serving(apis ...string) (holder string) {
+	o.t.Helper()
+	o.await("one host to hold the API VIP", func() bool {
+		hosts := o.holders(apiVIP)
+		if len(hosts) == 1 {
+			holder = hosts[0]
+		}
+		return len(hosts) == 1
+	})
+	o.awaitVIPs(holder)
+	o.await(fmt.Sprintf("answers from %v alone", apis), func() bool {
+		seen := map[string]bool{}
+		for range 3 * len(apis) {
+			who, err := get(o.inside, "https", apiVIP, 6443, "/version")
+			if err != nil || !slices.Contains(apis, who) {
+				return false
+			}
+			seen[who] = true
+		}
+		return len(seen) == len(apis)
+	})
+	return holder
+}
