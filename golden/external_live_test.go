@@ -20,13 +20,18 @@ import (
 	"github.com/vipgen/vipgen/lab/process"
 )
 
+// tooSlow is less than what a host waits for adverts of the other before it takes
+// over: three of 40 ms and the skew.
+const tooSlow = 60 * time.Millisecond
+
 var allAPIs = []string{"master-0", "master-1", "master-2"}
 
 // TestExternalTraffic sends traffic through pairs with either proxy.
 func TestExternalTraffic(t *testing.T) {
 	for _, proxy := range []string{"haproxy", "nginx"} {
 		t.Run(proxy, func(t *testing.T) {
-			o := startOutside(t, proxy)
+			o := newCluster(t)
+			o.balance(proxy, "--bootstrap-gone")
 			o.serving(allAPIs...)
 			o.reaches()
 			o.keepsOut()
@@ -70,6 +75,7 @@ func (o *outside) reaches() {
 				who, err = get(client, tt.scheme, tt.vip, tt.port, "/")
 				return err == nil
 			})
+			o.t.Logf("%s asks %s, port %d: %s answers", client.Name, tt.vip, tt.port, who)
 			if !slices.Contains(tt.want, who) {
 				o.t.Errorf("%s at %s:%d: answered by %s, want one of %v", client.Name, tt.vip, tt.port, who, tt.want)
 			}
@@ -86,9 +92,12 @@ func (o *outside) keepsOut() {
 			who, err := get(o.inside, "https", vip, 22623, "/config/worker")
 			return err == nil && slices.Contains(allAPIs, who)
 		})
-		o.await("a byte from port 22623", func() bool { return o.greeted(o.inside, vip) > 0 })
-		if n := o.greeted(o.beyond, vip); n != 0 {
-			o.t.Errorf("a client beyond the machine networks at %s:22623: %d bytes", vip, n)
+		within := 0
+		o.await("a byte from port 22623", func() bool { within = o.greeted(o.inside, vip); return within > 0 })
+		beyond := o.greeted(o.beyond, vip)
+		o.t.Logf("begins TLS at %s, port 22623: a client in the machine networks reads %d bytes, one beyond %d", vip, within, beyond)
+		if beyond != 0 {
+			o.t.Errorf("a client beyond the machine networks at %s:22623: %d bytes", vip, beyond)
 		}
 		if who, err := get(o.beyond, "https", vip, 22623, "/config/worker"); err == nil {
 			o.t.Errorf("a client beyond the machine networks got a machine config of %s", who)
@@ -128,23 +137,30 @@ func (c *counted) Read(b []byte) (int, error) {
 // TestExternalFailover takes hosts of the pair away under the load of a client, and
 // prints what the client saw.
 func TestExternalFailover(t *testing.T) {
-	o := startOutside(t, "haproxy")
+	o := newCluster(t)
+	o.balance("haproxy", "--bootstrap-gone")
+	other := map[string]string{"lb-0": "lb-1", "lb-1": "lb-0"}
 	first := o.serving(allAPIs...)
-	second := map[string]string{"lb-0": "lb-1", "lb-1": "lb-0"}[first]
-	o.awaitReady(second)
+	second := other[first]
 
-	o.during("HAProxy dies on "+first, time.Second, func() {
+	o.during("HAProxy dies on "+first, apiVIP, time.Second, func() {
 		o.hosts[first].proxy.Kill()
 		o.awaitVIPs(second)
 	})
-	back := o.during("it is back", time.Minute, func() {
+	back := o.during("it is back", apiVIP, time.Minute, func() {
 		o.hosts[first].proxy = o.hosts[first].run("haproxy")
 		o.awaitReady(first)
 	})
-	if got := o.holders(apiVIP); !slices.Equal(got, []string{second}) || back.Lost() > 0 {
-		t.Errorf("the VIP is at %v, want it to stay at %s; %d requests lost", got, second, back.Lost())
+	switch {
+	case back.Lost() == 0 && o.together(second):
+	case back.Pause() > tooSlow:
+		t.Logf("the machine held everything up for %v: nothing can be said of who holds the VIPs", back.Pause())
+		second = o.serving(allAPIs...)
+		first = other[second]
+	default:
+		t.Errorf("the API VIP is at %v, want it to stay at %s; %d requests lost", o.holders(apiVIP), second, back.Lost())
 	}
-	o.during(second+" loses its power", time.Second, func() {
+	o.during(second+" loses its power", apiVIP, time.Second, func() {
 		if err := o.hosts[second].SetLink(false); err != nil {
 			t.Fatal(err)
 		}
@@ -164,11 +180,10 @@ func TestExternalInstallation(t *testing.T) {
 	o := newOutside(t)
 	bootstrap := o.node("bootstrap", 9)
 	o.startControl(bootstrap)
-	o.balance("haproxy")
-	o.serving("bootstrap")
-	lost := o.during("the cluster is installed", time.Minute, func() { o.install(bootstrap.Name) }).Lost()
-	if lost > 0 {
-		t.Errorf("%d requests lost", lost)
+	o.balanceAlone()
+	o.answers(firstHost, bootstrap.Name)
+	if r := o.during("the cluster is installed", firstHost, time.Minute, func() { o.install(bootstrap.Name) }); r.Lost() > 0 {
+		t.Errorf("requests lost: %v", r.Errors())
 	}
 }
 
@@ -179,7 +194,7 @@ func (o *outside) install(bootstrap string) {
 	config := func(want ...string) {
 		o.t.Helper()
 		o.await(fmt.Sprintf("machine configs of %v", want), func() bool {
-			who, err := get(o.inside, "https", apiVIP, 22623, "/config/master")
+			who, err := get(o.inside, "https", firstHost, 22623, "/config/master")
 			return err == nil && slices.Contains(want, who)
 		})
 	}
@@ -187,36 +202,37 @@ func (o *outside) install(bootstrap string) {
 	for _, node := range o.masters {
 		o.startControl(node)
 	}
-	o.serving(append(slices.Clone(allAPIs), bootstrap)...)
+	o.answers(firstHost, append(slices.Clone(allAPIs), bootstrap)...)
 	// The bootstrap's API server says that it goes, and does so later.
 	o.apis[bootstrap].draining.Store(true)
-	o.serving(allAPIs...)
+	o.answers(firstHost, allAPIs...)
 	o.apis[bootstrap].kill()
 	o.configs[bootstrap].kill()
-	o.serving(allAPIs...)
+	o.answers(firstHost, allAPIs...)
 	config(allAPIs...)
 }
 
 // TestExternalReload: HAProxy reads another configuration without losing a
 // connection, as `systemctl reload` and the unit's ExecReload have it do.
 func TestExternalReload(t *testing.T) {
-	o := startOutside(t, "haproxy")
-	holder := o.hosts[o.serving(allAPIs...)]
+	o := newCluster(t)
+	host := o.balanceAlone("--bootstrap-gone")
+	o.answers(firstHost, allAPIs...)
 	const file = "/etc/haproxy/haproxy.cfg"
-	with := readFile(t, holder.Path(file))
+	with := readFile(t, host.Path(file))
 	without := regexp.MustCompile(`(?m)^    server master-1 .*\n`).ReplaceAll(with, nil)
-	loaded := func() int { return strings.Count(holder.proxy.Output(), "Loading success.") }
-	reloads := o.during("HAProxy reads its configuration six times", time.Minute, func() {
+	loaded := func() int { return strings.Count(host.proxy.Output(), "Loading success.") }
+	r := o.during("HAProxy reads its configuration six times", firstHost, time.Minute, func() {
 		for i := range 6 {
 			before := loaded()
-			holder.Write(file, [][]byte{without, with}[i%2])
-			holder.proxy.Signal(syscall.SIGUSR2)
+			host.Write(file, [][]byte{without, with}[i%2])
+			host.proxy.Signal(syscall.SIGUSR2)
 			o.await("another worker", func() bool { return loaded() > before })
-			o.serving([][]string{{"master-0", "master-2"}, allAPIs}[i%2]...)
+			o.answers(firstHost, [][]string{{"master-0", "master-2"}, allAPIs}[i%2]...)
 		}
 	})
-	if reloads.Lost() > 0 {
-		t.Errorf("%d requests lost", reloads.Lost())
+	if r.Lost() > 0 {
+		t.Errorf("requests lost: %v", r.Errors())
 	}
 }
 

@@ -30,11 +30,11 @@ type outside struct {
 	inside, beyond *netns.Node
 }
 
-// balancer is a host of the pair.
+// balancer is a host of the pair, which runs what its units say.
 type balancer struct {
 	*daemon.Host
-	proxy, keepalived *daemon.Process
-	units             map[string]unitCommand
+	proxy *daemon.Process
+	units map[string]unitCommand
 }
 
 // The addresses of the case.
@@ -42,18 +42,18 @@ const (
 	apiVIP, apiVIP6         = "192.0.2.250", "2001:db8::250"
 	ingressVIP, ingressVIP6 = "192.0.2.249", "2001:db8::249"
 	blueVIP, blueVIP6       = "192.0.2.248", "2001:db8::248"
+	firstHost               = "192.0.2.251"
 )
 
 var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVIP6}
 
-// startOutside starts a cluster and its load balancers.
-func startOutside(t *testing.T, proxy string) *outside {
+// newCluster makes a cluster that is installed, and clients.
+func newCluster(t *testing.T) *outside {
 	t.Helper()
 	o := newOutside(t)
 	for _, node := range o.masters {
 		o.startControl(node)
 	}
-	o.balance(proxy, "--bootstrap-gone")
 	return o
 }
 
@@ -86,32 +86,46 @@ func (o *outside) startControl(node *netns.Node) {
 	o.configs[node.Name] = o.serve(node, 22623, true, "/healthz")
 }
 
-// balance starts the pair. What its hosts run comes from the Ignition configs,
-// written by the real Ignition and run as the units say.
+// balance starts the pair, keepalived after the proxies, so that nothing moves later.
 func (o *outside) balance(proxy string, flags ...string) {
-	t := o.t
-	t.Helper()
-	for i, config := range pairConfigs(t, proxy, flags...) {
-		name := fmt.Sprintf("lb-%d", i)
-		node := o.node(name, 251+i)
-		o.route(node, "198.51.100.0/24", "2001:db8:1::/64")
-		b := &balancer{Host: daemon.NewHost(t, node), units: map[string]unitCommand{}}
-		root := daemon.Ignition(t, config)
-		for p, data := range readTree(t, root) {
-			if strings.HasSuffix(p, ".service") {
-				u := readUnit(t, string(data))
-				b.units[u.program] = u
-				continue
-			}
-			b.Write("/"+p, data)
-		}
+	o.t.Helper()
+	for i, config := range pairConfigs(o.t, proxy, flags...) {
+		b := o.host(i, config)
 		if proxy == "nginx" {
 			b.PrepareNginx()
 		}
-		o.hosts[name] = b
 		b.proxy = b.run(proxy)
-		b.keepalived = b.run("keepalived")
+		o.awaitReady(b.Name)
+		b.run("keepalived")
 	}
+}
+
+// balanceAlone starts HAProxy of the first host, and no keepalived: clients use the
+// host's own address, and no machine is too slow to keep a VIP where it is.
+func (o *outside) balanceAlone(flags ...string) *balancer {
+	o.t.Helper()
+	b := o.host(0, pairConfigs(o.t, "haproxy", flags...)[0])
+	b.proxy = b.run("haproxy")
+	return b
+}
+
+// host adds a host of the pair, with what the real Ignition makes of its config.
+func (o *outside) host(i int, config []byte) *balancer {
+	o.t.Helper()
+	name := fmt.Sprintf("lb-%d", i)
+	node := o.node(name, 251+i)
+	o.route(node, "198.51.100.0/24", "2001:db8:1::/64")
+	b := &balancer{Host: daemon.NewHost(o.t, node), units: map[string]unitCommand{}}
+	for p, data := range readTree(o.t, daemon.Ignition(o.t, config)) {
+		if strings.HasSuffix(p, ".service") {
+			u := readUnit(o.t, string(data))
+			b.units[u.program] = u
+			continue
+		}
+		b.Write("/"+p, data)
+	}
+	o.hosts[name] = b
+	return b
 }
 
 // pairConfigs are the Ignition configs of the pair.
@@ -183,12 +197,12 @@ func (o *outside) await(what string, ok func() bool) {
 	}
 }
 
-// during runs something while a client asks the API every 10 ms, each time over a
-// new connection, and says what the client saw.
-func (o *outside) during(what string, timeout time.Duration, do func()) probe.Result {
+// during runs something while a client asks the API at an address every 10 ms, each
+// time over a new connection, and says what the client saw.
+func (o *outside) during(what, address string, timeout time.Duration, do func()) probe.Result {
 	o.t.Helper()
 	client, err := probe.Start(probe.Config{Target: probe.Target{
-		URL: "https://" + net.JoinHostPort(apiVIP, "6443") + "/version", Timeout: timeout, Dial: o.inside.DialContext}})
+		URL: "https://" + net.JoinHostPort(address, "6443") + "/version", Timeout: timeout, Dial: o.inside.DialContext}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -219,12 +233,16 @@ func (o *outside) awaitReady(host string) {
 	})
 }
 
+// together says whether a host is the one with all VIPs.
+func (o *outside) together(host string) bool {
+	o.t.Helper()
+	return !slices.ContainsFunc(allVIPs, func(vip string) bool { return !slices.Equal(o.holders(vip), []string{host}) })
+}
+
 // awaitVIPs waits for a host to be the one with all VIPs.
 func (o *outside) awaitVIPs(host string) {
 	o.t.Helper()
-	o.await("all VIPs at "+host, func() bool {
-		return !slices.ContainsFunc(allVIPs, func(vip string) bool { return !slices.Equal(o.holders(vip), []string{host}) })
-	})
+	o.await("all VIPs at "+host, func() bool { return o.together(host) })
 }
 
 // holders are the hosts of the pair with an address.
@@ -247,18 +265,26 @@ func (o *outside) holders(vip string) []string {
 // of the cluster that are given, and from those alone.
 func (o *outside) serving(apis ...string) (holder string) {
 	o.t.Helper()
-	o.await("one host to hold the API VIP", func() bool {
-		hosts := o.holders(apiVIP)
-		if len(hosts) == 1 {
-			holder = hosts[0]
+	o.await("one host to hold all VIPs", func() bool {
+		for holder = range o.hosts {
+			if o.together(holder) {
+				return true
+			}
 		}
-		return len(hosts) == 1
+		return false
 	})
-	o.awaitVIPs(holder)
+	o.answers(apiVIP, apis...)
+	return holder
+}
+
+// answers waits until clients get answers at an address from the hosts of the
+// cluster that are given, and from those alone.
+func (o *outside) answers(address string, apis ...string) {
+	o.t.Helper()
 	o.await(fmt.Sprintf("answers from %v alone", apis), func() bool {
 		seen := map[string]bool{}
 		for range 3 * len(apis) {
-			who, err := get(o.inside, "https", apiVIP, 6443, "/version")
+			who, err := get(o.inside, "https", address, 6443, "/version")
 			if err != nil || !slices.Contains(apis, who) {
 				return false
 			}
@@ -266,5 +292,4 @@ func (o *outside) serving(apis ...string) (holder string) {
 		}
 		return len(seen) == len(apis)
 	})
-	return holder
 }
