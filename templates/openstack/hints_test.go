@@ -46,8 +46,8 @@ func FuzzName(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		// What is no text in HCL (it is UTF-8 in normal form C) or in a program's
-		// arguments is refused before.
+		// What does not print is refused before, and HCL turns other text into normal
+		// form C.
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Skip()
 		}
