@@ -58,6 +58,8 @@ func (o *outside) reaches() {
 	}{
 		{"https", apiVIP, 6443, allAPIs},
 		{"https", apiVIP6, 6443, allAPIs},
+		{"https", mgmtVIP, 6443, allAPIs},
+		{"https", mgmtVIP6, 6443, allAPIs},
 		{"https", ingressVIP, 443, workers},
 		{"https", ingressVIP6, 443, workers},
 		{"http", ingressVIP, 80, workers},

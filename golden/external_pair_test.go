@@ -43,9 +43,10 @@ const (
 	ingressVIP, ingressVIP6 = "192.0.2.249", "2001:db8::249"
 	blueVIP, blueVIP6       = "192.0.2.248", "2001:db8::248"
 	firstHost               = "192.0.2.251"
+	mgmtVIP, mgmtVIP6       = "192.0.2.247", "2001:db8::247"
 )
 
-var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVIP6}
+var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVIP6, mgmtVIP, mgmtVIP6}
 
 // newCluster makes a cluster that is installed, and clients.
 func newCluster(t *testing.T) *outside {

@@ -154,9 +154,11 @@ func TestExternalPage(t *testing.T) {
 	})
 }
 
-// TestMoreDomainsNeedNothing: another domain of the default controller is a name
-// more, and changes no load balancer.
+// TestMoreDomainsNeedNothing: more domains of routes, with appsDomain or without, are
+// names more, and change no load balancer. One that another controller lists leads to
+// that one's VIPs.
 func TestMoreDomainsNeedNothing(t *testing.T) {
+	text := page(t, "external-lb.md")
 	documentedDir(t)
 	vip, err := os.ReadFile("vipgen.yaml")
 	if err != nil {
@@ -168,14 +170,23 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 		before = append(before, must(t, strings.Fields(c)...))
 	}
 	plan := must(t, "external-lb", "plan")
-	lay(t, map[string]string{"vipgen.yaml": string(vip) + "  ingress:\n  - name: default\n    domains: [shop.example.com]\n"})
+	more := regexp.MustCompile("(?s)appsDomain.*?```yaml\n(spec:\n.*?)```").FindStringSubmatch(text)
+	if more == nil {
+		t.Fatal("no example")
+	}
+	lay(t, map[string]string{"vipgen.yaml": string(vip) + strings.TrimPrefix(more[1], "spec:\n")})
 	for i, c := range commands {
 		if diff := cmp.Diff(before[i], must(t, strings.Fields(c)...)); diff != "" {
 			t.Errorf("%s:\n%s", c, diff)
 		}
 	}
-	if diff := cmp.Diff(plan+"*.shop.example.com        the load balancer\n", must(t, "external-lb", "plan")); diff != "" {
+	if diff := cmp.Diff(plan+"*.shop.example.com        the load balancer\n*.apps.example.net        the load balancer\n", must(t, "external-lb", "plan")); diff != "" {
 		t.Error(diff)
+	}
+	lay(t, map[string]string{"vipgen.yaml": string(vip) + "  loadBalancer: {type: External}\n  appsDomain: apps.example.net\n" +
+		"  ingress: [{name: blue, vips: [192.0.2.249], domains: [apps.example.net]}]\n"})
+	if got := must(t, "external-lb", "plan"); !regexp.MustCompile(`(?m)^\*\.apps\.example\.net +192\.0\.2\.249$`).MatchString(got) {
+		t.Errorf("apps.example.net does not lead to the controller that lists it:\n%s", got)
 	}
 }
 

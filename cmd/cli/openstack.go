@@ -64,7 +64,7 @@ The script shows what it would do; with --apply it does it. Names and IDs are th
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringArrayVar(&f.ports, "port", nil, "port of a node, as `pool=name`; again for each")
-	flags.StringArrayVar(&f.vipPorts, "vip-port", nil, "port that keeps the addresses of VIPs, as `group=name`; groups are api, ingress, dns and ingress-NAME")
+	flags.StringArrayVar(&f.vipPorts, "vip-port", nil, "port that keeps the addresses of VIPs, as `group=name`; groups are api, ingress, dns, api-NAME and ingress-NAME")
 	flags.StringArrayVar(&f.floatingIPs, "floating-ip", nil, "floating IP that leads to VIPs, as `group=address` (default: apiFloatingIP and ingressFloatingIP of the install-config)")
 	flags.StringVar(&f.network, "network", "", "`name` of the network to make the ports of VIPs in, where they do not exist")
 	o.add(c, "script", "terraform", "json")

@@ -129,7 +129,12 @@ func (r *resolver) fieldOf(vip netip.Addr) string {
 			return fmt.Sprintf("spec.ingress[%d].vips[%d]", i, j)
 		}
 	}
-	return "spec.ingress"
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		if j := slices.Index(g.VIPs, vip); j >= 0 {
+			return fmt.Sprintf("spec.additionalAPIVIPs[%d].vips[%d]", i, j)
+		}
+	}
+	return "spec"
 }
 
 // checkVIPs: the load balancer's addresses are nobody else's.
@@ -335,6 +340,9 @@ func (r *resolver) routerID() int {
 	}
 	for _, g := range r.in.VIP.Spec.Ingress {
 		taken[cmp.Or(g.VirtualRouterID, v1alpha1.RouterID(name+"-ingress-"+g.Name))] = "a group"
+	}
+	for _, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		taken[cmp.Or(g.VirtualRouterID, v1alpha1.RouterID(name+"-"+v1alpha1.FirstAPI+"-"+g.Name))] = "a group"
 	}
 	id := v1alpha1.RouterID(name + "-lb")
 	for range 255 {

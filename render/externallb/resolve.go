@@ -93,9 +93,9 @@ func (r *resolver) vips() {
 	external := r.c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
 	given := func(g *v1alpha1.Group) []netip.Addr {
 		switch {
-		case g.Role == v1alpha1.GroupAPI && len(r.x.APIVIPs) > 0:
+		case g.Name == v1alpha1.FirstAPI && len(r.x.APIVIPs) > 0:
 			return r.x.APIVIPs
-		case g.Role == v1alpha1.GroupIngress && g.Controller == v1alpha1.DefaultIngress && len(r.x.IngressVIPs) > 0:
+		case g.Controller == v1alpha1.DefaultIngress && len(r.x.IngressVIPs) > 0:
 			return r.x.IngressVIPs
 		case external:
 			return g.VIPs
@@ -107,7 +107,7 @@ func (r *resolver) vips() {
 		if g.Role == v1alpha1.GroupDNS || !r.x.serves(serviceOf(g)) {
 			continue
 		}
-		if !external && g.Role == v1alpha1.GroupIngress && g.Controller != v1alpha1.DefaultIngress {
+		if !external && g.Name != v1alpha1.FirstAPI && g.Controller != v1alpha1.DefaultIngress {
 			continue // its VIPs are at the cluster's nodes, and stay there
 		}
 		r.groups = append(r.groups, group{g, given(g)})
@@ -273,16 +273,13 @@ func (r *resolver) names() []Name {
 	out := []Name{}
 	for _, g := range r.groups {
 		vips := append([]netip.Addr{}, g.vips...)
-		if g.Role == v1alpha1.GroupAPI && g.Name == "api" {
-			domain := r.c.Config.Spec.Domain
-			out = append(out, Name{"api." + domain, vips}, Name{"api-int." + domain, vips})
+		if g.Role == v1alpha1.GroupAPI {
+			for _, name := range r.c.Config.Spec.APINames(g.Group) {
+				out = append(out, Name{name, vips})
+			}
 		}
 		for _, d := range g.Domains {
-			name := "*." + d
-			if g.Role != v1alpha1.GroupIngress {
-				name = d
-			}
-			out = append(out, Name{name, vips})
+			out = append(out, Name{"*." + d, vips})
 		}
 	}
 	return out

@@ -128,6 +128,27 @@ func TestControllers(t *testing.T) {
 	}
 }
 
+// VIPs that the nodes hold stay there, but for the first API VIPs and the default
+// ingress controller's, in whose place the load balancer has others.
+func TestInCluster(t *testing.T) {
+	const more = `apiVersion: vipgen.io/v1alpha1
+kind: VIPConfig
+spec:
+  ingress: [{name: blue, vips: [192.0.2.4, "2001:db8::4"], domains: [blue.example.com]}]
+  additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.6, "2001:db8::6"]}]
+`
+	p := plan(t, more, Options{Nodes: []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20")},
+		APIVIPs: []netip.Addr{netip.MustParseAddr("192.0.2.250")}})
+	var got []string
+	for _, n := range p.DNS {
+		got = append(got, fmt.Sprint(n.Name, n.Addresses))
+	}
+	want := []string{"api.demo.example.com[192.0.2.250]", "api-int.demo.example.com[192.0.2.250]", "*.apps.demo.example.com[]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The pair's router ID is none that the cluster's nodes have, or would have.
 func TestRouterID(t *testing.T) {
 	pair := []Balancer{
@@ -139,6 +160,7 @@ func TestRouterID(t *testing.T) {
 	for vrrp, want := range map[string]int{
 		"": derived,
 		fmt.Sprintf("  vrrp: {virtualRouterIDs: {api: %d}}\n", derived):                                              derived + 1,
+		fmt.Sprintf("  additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.6], virtualRouterID: %d}]\n", derived):        derived + 1,
 		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%d, %d]}\n", derived, derived+1):                                   derived + 2,
 		fmt.Sprintf("  vrrp: {virtualRouterIDs: {ingress: %d}, reservedRouterIDs: [%d, 255]}\n", derived, derived+1): derived + 2,
 		fmt.Sprintf("  vrrp: {reservedRouterIDs: [%s]}\n", commas(derived, 255)):                                     1,

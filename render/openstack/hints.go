@@ -283,7 +283,7 @@ func (r *resolver) vips() []VIP {
 func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	var a *installconfig.Address
 	switch group {
-	case "api":
+	case v1alpha1.FirstAPI:
 		a = r.in.Install.APIFloatingIP
 	case "ingress":
 		a = r.in.Install.IngressFloatingIP
