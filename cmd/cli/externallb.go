@@ -322,16 +322,17 @@ func parseBalancer(s string) (b externallb.Balancer, err error) {
 
 // printPlan prints what a load balancer has to do.
 func (a *app) printPlan(p *externallb.Plan) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PORT\tSERVICE\tFOR\tSERVERS\tHEALTHY IF 200")
 	for _, s := range p.Services {
-		for _, b := range s.Backends {
-			for i, server := range b.Servers {
+		for _, backend := range s.Backends {
+			for i, server := range backend.Servers {
 				if i > 0 {
 					fmt.Fprintf(w, "\t\t\t%s %s\t\n", server.Name, server.Address)
 					continue
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s %s\t%s\n", s.Port, s.Name, who(s, b), server.Name, server.Address, health(s, b.Check))
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s %s\t%s\n", s.Port, s.Name, who(s, backend), server.Name, server.Address, health(s, backend.Check))
 			}
 		}
 	}
@@ -351,7 +352,13 @@ func (a *app) printPlan(p *externallb.Plan) error {
 	for _, h := range p.Pair {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", h.Name, h.Interface, list(h.Addresses), h.RouterID)
 	}
-	return w.Flush()
+	err := w.Flush()
+	for line := range strings.Lines(b.String()) {
+		if err == nil {
+			_, err = fmt.Fprintln(a.out, strings.TrimRight(line, " \n"))
+		}
+	}
+	return err
 }
 
 // who may connect to a backend.
