@@ -69,10 +69,20 @@ problem reported; 3 could not read, write or run.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(c, err)
 	})
-	root.AddCommand(
-		a.renderCommand(), a.previewCommand(), a.validateCommand(), a.verifyCommand(), a.explainCommand(),
-		a.importCommand(), a.inspectCommand(), a.diffCommand(), a.fnCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.labCommand(), a.vrIDsCommand(), a.schemaCommand(), a.imagesCommand(), a.versionCommand(),
-	)
+	add := func(id, title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, c := range commands {
+			c.GroupID = id
+		}
+		root.AddCommand(commands...)
+	}
+	add("render", "Render clusters:",
+		a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
+	add("look", "See what nodes will do:",
+		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())
+	add("running", "Look after running clusters:",
+		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand())
+	root.AddCommand(a.versionCommand())
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)
 	root.SetOut(a.out)
