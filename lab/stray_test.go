@@ -29,7 +29,7 @@ func TestMigrationStray(t *testing.T) {
 		// Until the others are sure, and go back: docs/migration.md.
 		{"HolderKeepsItsMode", fast, multicast, true, 4 * time.Second},
 		{"BackupKeepsItsMode", fast, multicast, false, 4 * time.Second},
-		{"BackupStaysClassic", classic, fast, false, 2 * time.Second},
+		{"BackupStaysClassic", classic, fast, false, 4 * time.Second},
 		{"BackupStaysFast", fast, classic, false, 4 * time.Second},
 	}
 	for _, tt := range tests {
@@ -83,7 +83,7 @@ func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettin
 	}
 	outage, two := o.end(t, "the agent of "+broken.Name+" does not move")
 	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
-	if most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS)*time.Millisecond + slack; outage > most {
+	if most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS)*time.Millisecond + slack + locktime; outage > most {
 		t.Errorf("no answer for %v, at most %v", outage, most)
 	}
 	if two > bound+slack {
