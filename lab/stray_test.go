@@ -83,7 +83,7 @@ func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettin
 	}
 	outage, two := o.end(t, "the agent of "+broken.Name+" does not move")
 	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
-	if most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS)*time.Millisecond + slack + locktime; outage > most {
+	if most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS)*time.Millisecond + slack; outage > most {
 		t.Errorf("no answer for %v, at most %v", outage, most)
 	}
 	if two > bound+slack {
