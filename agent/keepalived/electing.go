@@ -256,6 +256,7 @@ func (j *Job) review(now time.Time, in func(v1alpha1.VRRPSettings) *keepalived.C
 	list := units(in(s.from), in(s.to))
 	stray := s.stray(list, func(i string) time.Time { return j.wire.last(i, oldWay) })
 	if stray == "" {
+		j.lookAgain(reviewTime) // adverts that go on as before are no news
 		return
 	}
 	j.Log.Error("another node did not move: this one goes back", "instance", stray, "from", s.to.String(), "to", s.from.String())

@@ -34,6 +34,8 @@ const (
 	// guardTime is for how long after a move such an advert has this node go back.
 	// Later, who sends it has come late, and is to come along.
 	guardTime = time.Minute
+	// reviewTime is how often this node looks for such adverts meanwhile.
+	reviewTime = time.Second
 	// calmTime is how long a node that went back is not ready to try again.
 	calmTime = 10 * time.Minute
 )
