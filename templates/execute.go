@@ -38,9 +38,22 @@ func Execute(name, text string, data any) ([]byte, error) {
 	return Run(t, data)
 }
 
+// Set is the templates of a folder, parsed when they are first asked for.
+type Set func() (*template.Template, error)
+
+// Run executes the template with that name as Execute does. It is an error that
+// there is none.
+func (s Set) Run(name string, data any) ([]byte, error) {
+	root, err := s()
+	if err != nil {
+		return nil, err
+	}
+	return Run(root.Lookup(name), data)
+}
+
 // ParseAll reads all templates of a folder once, each by the name of its file
 // without ".tmpl". Templates see each other's definitions.
-func ParseAll(files embed.FS) func() (*template.Template, error) {
+func ParseAll(files embed.FS) Set {
 	return sync.OnceValues(func() (*template.Template, error) {
 		root, err := Parse("", "")
 		if err != nil {

@@ -124,21 +124,13 @@ type Unit struct {
 }
 
 // HAProxy makes haproxy.cfg.
-func HAProxy(p *Proxy) ([]byte, error) { return run("haproxy.cfg", p) }
+func HAProxy(p *Proxy) ([]byte, error) { return parsed.Run("haproxy.cfg", p) }
 
 // Nginx makes nginx.conf.
-func Nginx(p *Proxy) ([]byte, error) { return run("nginx.conf", p) }
+func Nginx(p *Proxy) ([]byte, error) { return parsed.Run("nginx.conf", p) }
 
 // KeepalivedConf makes keepalived.conf.
-func KeepalivedConf(k *Keepalived) ([]byte, error) { return run("keepalived.conf", k) }
+func KeepalivedConf(k *Keepalived) ([]byte, error) { return parsed.Run("keepalived.conf", k) }
 
 // Render makes the systemd unit.
-func (u *Unit) Render() ([]byte, error) { return run("container.service", u) }
-
-func run(name string, data any) ([]byte, error) {
-	root, err := parsed()
-	if err != nil {
-		return nil, err
-	}
-	return templates.Run(root.Lookup(name), data)
-}
+func (u *Unit) Render() ([]byte, error) { return parsed.Run("container.service", u) }

@@ -35,9 +35,5 @@ type Params struct {
 
 // Render makes the manifest with that name.
 func Render(name string, p Params) ([]byte, error) {
-	root, err := parsed()
-	if err != nil {
-		return nil, err
-	}
-	return templates.Run(root.Lookup(name+".yaml"), p)
+	return parsed.Run(name+".yaml", p)
 }

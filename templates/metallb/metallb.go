@@ -237,12 +237,7 @@ func (m *maker) add(template, name string, data any) {
 	if m.err != nil {
 		return
 	}
-	root, err := parsed()
-	if err != nil {
-		m.err = err
-		return
-	}
-	text, err := templates.Run(root.Lookup(template+".yaml"), data)
+	text, err := parsed.Run(template+".yaml", data)
 	if err != nil {
 		m.err = fmt.Errorf("%s: %w", name, err)
 		return

@@ -101,15 +101,7 @@ func (n Name) HCL() string {
 
 // Script makes a script for bash, which shows what it would do unless it is told to
 // do it.
-func (h *Hints) Script() ([]byte, error) { return h.run("hints.sh") }
+func (h *Hints) Script() ([]byte, error) { return parsed.Run("hints.sh", h) }
 
 // Terraform makes a configuration for Terraform or OpenTofu.
-func (h *Hints) Terraform() ([]byte, error) { return h.run("hints.tf") }
-
-func (h *Hints) run(name string) ([]byte, error) {
-	root, err := parsed()
-	if err != nil {
-		return nil, err
-	}
-	return templates.Run(root.Lookup(name), h)
-}
+func (h *Hints) Terraform() ([]byte, error) { return parsed.Run("hints.tf", h) }

@@ -62,11 +62,7 @@ func Render(name string, p Params) ([]byte, error) {
 	if text, ok := made.get(k); ok {
 		return text, nil
 	}
-	root, err := parsed()
-	if err != nil {
-		return nil, err
-	}
-	text, err := templates.Run(root.Lookup(name+".yaml"), p)
+	text, err := parsed.Run(name+".yaml", p)
 	if err != nil {
 		return nil, err
 	}

@@ -44,13 +44,9 @@ var units = []struct {
 
 // Render makes the units of every node.
 func Render(p Params) ([]Unit, error) {
-	root, err := parsed()
-	if err != nil {
-		return nil, err
-	}
 	var out []Unit
 	for _, u := range units {
-		contents, err := templates.Run(root.Lookup(u.name), p)
+		contents, err := parsed.Run(u.name, p)
 		if err != nil {
 			return nil, err
 		}
