@@ -171,17 +171,20 @@ func (r *resolver) elect(groups []planned) {
 			g.Instance += "_" + g.own
 		}
 		g.VirtualRouterID = ids[g.Name]
-		g.Password = password(name, &g.Group)
+		g.Password = Password(name, g.Role)
 		g.Together = r.in.Install.Platform == "openstack" && len(g.VIPs) > 1
 	}
 }
 
-// password is the one of the operator's own keepalived, as much of it as goes
-// into an advert (RFC 2338 section 5.3.10: 8 bytes).
-func password(cluster string, g *v1alpha1.Group) string {
-	p := cluster + "_" + strings.ToLower(string(g.Role)) + "_vip"
-	return p[:min(8, len(p))]
+// Password is the one of the operator's own keepalived for a group of VIPs, as much
+// of it as goes into an advert.
+func Password(cluster string, role v1alpha1.GroupRole) string {
+	return Advertised(cluster + "_" + strings.ToLower(string(role)) + "_vip")
 }
+
+// Advertised is as much of a password as goes into an advert: 8 bytes (RFC 2338
+// section 5.3.10).
+func Advertised(password string) string { return password[:min(8, len(password))] }
 
 // routerIDs gives every group an ID of its own: the user's, else the derived
 // one, which steps aside for one that is taken.

@@ -64,18 +64,3 @@ func Raise(pid int) (Way, error) {
 	}
 	return Ordinary, errors.Join(refused...)
 }
-
-// Of says how a process gets its time now.
-func Of(pid int) (Way, error) {
-	attr, err := unix.SchedGetAttr(pid, 0)
-	if err != nil {
-		return "", err
-	}
-	switch attr.Policy {
-	case unix.SCHED_DEADLINE:
-		return Deadline, nil
-	case unix.SCHED_RR:
-		return RoundRobin, nil
-	}
-	return Ordinary, nil
-}

@@ -48,7 +48,7 @@ func TestRaise(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if way, err := Of(pid); way != Ordinary || err != nil {
+			if way, err := scheduling(pid); way != Ordinary || err != nil {
 				t.Fatalf("before: %s, %v", way, err)
 			}
 			for range 2 {
@@ -56,7 +56,7 @@ func TestRaise(t *testing.T) {
 					t.Fatalf("%s, %v; want %s", way, err, tt.want)
 				}
 			}
-			if way, err := Of(pid); way != tt.want || err != nil {
+			if way, err := scheduling(pid); way != tt.want || err != nil {
 				t.Errorf("after: %s, %v; want %s", way, err, tt.want)
 			}
 		})
@@ -71,4 +71,19 @@ func TestNobody(t *testing.T) {
 	if way, err := Raise(c.Process.Pid); way != "" || !errors.Is(err, unix.ESRCH) {
 		t.Errorf("%q, %v", way, err)
 	}
+}
+
+// scheduling says how a process gets its time now.
+func scheduling(pid int) (Way, error) {
+	attr, err := unix.SchedGetAttr(pid, 0)
+	if err != nil {
+		return "", err
+	}
+	switch attr.Policy {
+	case unix.SCHED_DEADLINE:
+		return Deadline, nil
+	case unix.SCHED_RR:
+		return RoundRobin, nil
+	}
+	return Ordinary, nil
 }

@@ -224,7 +224,7 @@ func importText(b *bytes.Buffer, r *importer.Result) {
 	b.WriteString("\nCarried over\n")
 	for _, c := range r.Carried {
 		line("  %-24s %s", c.What, c.Value)
-		line("  %-24s   %s", "", placeText(c.Place))
+		line("  %-24s   %s", "", c.Place)
 	}
 	if len(r.Assumed) > 0 {
 		b.WriteString("\nAssumed, because nothing says it\n")
@@ -255,18 +255,8 @@ func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string)
 		case n > 1:
 			more = fmt.Sprintf(", and in %d more places", n)
 		}
-		line("  %s%s", placeText(l.Places[0]), more)
+		line("  %s%s", l.Places[0], more)
 		line("    %s", l.What)
 		line("    vipgen: %s", l.Instead)
 	}
-}
-
-func placeText(p importer.Place) string {
-	switch {
-	case p.File == "":
-		return "the command line"
-	case p.Line == 0:
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }

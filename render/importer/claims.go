@@ -87,7 +87,7 @@ func usual[T comparable](i *importer, what string, c claims[T]) (claim[T], bool)
 	for _, other := range all[1:] {
 		if other.value != all[0].value && other.rank < byInstaller {
 			i.lose(other.at, fmt.Sprintf("%s %v, where another place has %v", what, other.value, all[0].value),
-				"the same on every node; "+whereOf(all[0].at)+" counts")
+				"the same on every node; "+all[0].at.String()+" counts")
 		}
 	}
 	return all[0], true
@@ -96,18 +96,7 @@ func usual[T comparable](i *importer, what string, c claims[T]) (claim[T], bool)
 // contradiction reports a place that says something else than another.
 func (i *importer) contradiction(what, found string, at Place, expected string, other Place, hint string) {
 	i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.ConflictingFields, Field: what,
-		Found: found, Expected: fmt.Sprintf("%s, as in %s", expected, whereOf(other)), Hint: hint})
-}
-
-// whereOf gives a place as reports name it.
-func whereOf(p Place) string {
-	switch {
-	case p.File == "":
-		return "the command line"
-	case p.Line == 0:
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
+		Found: found, Expected: fmt.Sprintf("%s, as in %s", expected, other.String()), Hint: hint})
 }
 
 // agreedVIPs are the VIPs of a group: those of the most believed place, of equals

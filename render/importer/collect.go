@@ -221,8 +221,7 @@ func (i *importer) takeModeFile(name string, data []byte) {
 	switch m.Mode {
 	case "":
 	case v1alpha1.ModeUnicast, v1alpha1.ModeMulticast:
-		r := byManifest
-		i.mode.add(m.Mode, at, r)
+		i.mode.add(m.Mode, at, byManifest)
 	default:
 		i.add(problem.Problem{File: name, Line: at.Line, Code: problem.BadValue, Field: "mode", Found: "something else", Expected: "unicast or multicast"})
 	}

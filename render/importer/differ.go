@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -161,11 +162,9 @@ func (i *importer) losePriority(k *keepalivedConf, v *vrrpInstance, vips string)
 // words are what reports call groups.
 var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress", v1alpha1.GroupDNS: "DNS"}
 
-// losePassword compares what goes into an advert: eight bytes (RFC 2338 section
-// 5.3.10). It shows none of them.
+// losePassword compares what goes into an advert. It shows none of it.
 func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
 	at := k.at(cmp.Or(v.passwordLine, v.authLine, v.line))
-	want := cluster + "_" + strings.ToLower(string(v.role)) + "_vip"
 	switch {
 	case v.authType != "" && v.authType != "PASS":
 		i.apart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
@@ -174,12 +173,10 @@ func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vip
 	case v.authType == "":
 		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
 	case holds(v.password):
-	case first8(v.password) != first8(want):
+	case render.Advertised(v.password) != render.Password(cluster, v.role):
 		i.apart(at, vips+": a password of its own", "the one that OpenShift derives from the cluster's name")
 	}
 }
-
-func first8(s string) string { return s[:min(8, len(s))] }
 
 // statements of an instance that are known, with what vipgen does.
 var statements = map[string]string{

@@ -1,6 +1,10 @@
 package importer
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/render"
+)
 
 // Wire is what an instance of a source says on the wire about one VIP.
 type Wire struct {
@@ -22,7 +26,7 @@ func OnWire(t testing.TB, file string, text []byte) []Wire {
 	var out []Wire
 	for _, i := range k.instances {
 		for _, v := range i.vips {
-			out = append(out, Wire{v.addr.String(), i.id, i.version(k), i.advertMS, i.unicast, first8(i.password)})
+			out = append(out, Wire{v.addr.String(), i.id, i.version(k), i.advertMS, i.unicast, render.Advertised(i.password)})
 		}
 	}
 	return out

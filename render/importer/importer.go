@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -168,6 +169,17 @@ func (i *importer) carry(what, value string, at Place) {
 
 func (i *importer) assume(what, value, why string) {
 	i.result.Assumed = append(i.result.Assumed, Fact{What: what, Value: value, Why: why})
+}
+
+// String is the place as reports name it.
+func (p Place) String() string {
+	switch {
+	case p.File == "":
+		return "the command line"
+	case p.Line == 0:
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
 // compare orders places as one reads them.

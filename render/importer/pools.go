@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -144,13 +145,8 @@ func (m *machineConfigs) relevant(i *importer, docs []configDoc) []render.File {
 
 // nodePath says whether a file on a node is read.
 func nodePath(p string) bool {
-	_, base := splitPath(p)
+	_, base := path.Split(p)
 	return texts[base] != nil || manifest(p) || p == v1alpha1.ClusterConfigPath
-}
-
-func splitPath(p string) (dir, base string) {
-	n := strings.LastIndexByte(p, '/')
-	return p[:n+1], p[n+1:]
 }
 
 func sameContents(a, b []render.File) bool {

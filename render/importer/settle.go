@@ -77,7 +77,7 @@ func (i *importer) settleNames(ic *installFile) {
 		base, within := strings.CutPrefix(domain.value, name.value+".")
 		if !within {
 			i.add(problem.Problem{File: name.at.File, Line: name.at.Line, Code: problem.ConflictingFields, Field: "metadata.name", Found: problem.Quote(name.value),
-				Expected: fmt.Sprintf("the beginning of %q, as in %s", domain.value, whereOf(domain.at)), Hint: "leave out what is of another cluster, or give --cluster-name"})
+				Expected: fmt.Sprintf("the beginning of %q, as in %s", domain.value, domain.at.String()), Hint: "leave out what is of another cluster, or give --cluster-name"})
 			return
 		}
 		ic.BaseDomain = base
@@ -174,7 +174,7 @@ func (i *importer) settleLoadBalancer() bool {
 	lb, said := agreed(i, "the load balancer", i.external, "")
 	switch {
 	case said && lb.value && i.keepalivedPod && i.keepalivedRuns:
-		i.assume("load balancer", "in the cluster", "the cluster says UserManaged ("+whereOf(lb.at)+"), but a keepalived pod runs")
+		i.assume("load balancer", "in the cluster", "the cluster says UserManaged ("+lb.at.String()+"), but a keepalived pod runs")
 		return false
 	case said && lb.value:
 		i.carry("load balancer", "UserManaged: outside of the cluster", lb.at)

@@ -128,7 +128,7 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	for _, other := range all.sorted() {
 		if other.value != t.value {
 			i.apart(other.at, fmt.Sprintf("VRRPv%d with an advert every %d ms", other.value.version, other.value.ms),
-				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %d ms, as at %s", t.value.version, t.value.ms, whereOf(t.at)))
+				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %d ms, as at %s", t.value.version, t.value.ms, t.at.String()))
 		}
 	}
 	text := fmt.Sprintf("VRRPv%d, an advert every %d ms", t.value.version, t.value.ms)
