@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -226,7 +227,7 @@ func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error
 		}
 	}
 	for _, o := range found {
-		if string(o.Data) != string(found[0].Data) {
+		if !bytes.Equal(o.Data, found[0].Data) {
 			return nil, fmt.Errorf("--file %s: the hosts' differ; give --host NAME", name)
 		}
 	}
@@ -242,20 +243,7 @@ func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFl
 	if err != nil {
 		return nil, usage(c, err)
 	}
-	o, err := a.options(&f.inputFlags)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := a.sources(installConfig, &f.inputFlags)
-	if err != nil {
-		return nil, err
-	}
-	plan, list := externallb.Load(sources, o, x)
-	if err := list.Err(); err != nil {
-		return nil, err
-	}
-	a.report(list)
-	return plan, nil
+	return quietPlan(a, installConfig, &f.inputFlags, x, externallb.Load)
 }
 
 // options parses the flags with addresses.

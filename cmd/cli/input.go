@@ -175,3 +175,23 @@ func (a *app) quietCluster(installConfig string, f *inputFlags) (*render.Cluster
 	a.report(list)
 	return c, nil
 }
+
+// quietPlan is quietCluster for what is more than a cluster, made of its files and
+// of options of its own.
+func quietPlan[Options, Plan any](a *app, installConfig string, f *inputFlags, x Options,
+	load func(render.Sources, render.Options, Options) (*Plan, problem.List)) (*Plan, error) {
+	o, err := a.options(f)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := a.sources(installConfig, f)
+	if err != nil {
+		return nil, err
+	}
+	plan, list := load(sources, o, x)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	a.report(list)
+	return plan, nil
+}

@@ -76,20 +76,7 @@ func (a *app) openstackPlan(c *cobra.Command, installConfig string, f *openstack
 	if err != nil {
 		return nil, usage(c, err)
 	}
-	o, err := a.options(&f.inputFlags)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := a.sources(installConfig, &f.inputFlags)
-	if err != nil {
-		return nil, err
-	}
-	plan, list := openstack.Load(sources, o, x)
-	if err := list.Err(); err != nil {
-		return nil, err
-	}
-	a.report(list)
-	return plan, nil
+	return quietPlan(a, installConfig, &f.inputFlags, x, openstack.Load)
 }
 
 // options takes the flags apart.
