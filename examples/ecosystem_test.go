@@ -9,21 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"sigs.k8s.io/yaml"
 )
-
-// kustomize is the real one.
-func kustomize(t *testing.T) string {
-	t.Helper()
-	name, err := filepath.Abs("../.cache/bin/kustomize")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(name); err != nil {
-		t.Fatalf("kustomize is not built: run `make tools` (%v)", err)
-	}
-	return name
-}
 
 // output runs a command in the repository and gives what it prints on standard
 // output.
@@ -59,7 +47,7 @@ func TestKustomizeFunction(t *testing.T) {
 	}
 	r.copyFile("baremetal/install-config.yaml", "install-config.yaml")
 	r.write("vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {openshiftVersion: \"4.18\"}\n"))
-	built := r.output(kustomize(t), "build", "--enable-alpha-plugins", "--enable-exec", ".")
+	built := r.output(testkit.Tool(t, "kustomize"), "build", "--enable-alpha-plugins", "--enable-exec", ".")
 
 	self := r.output("sh", "-c", `"$VIPGEN" render install-config.yaml`)
 	want, got := documents(self), documents(built)
@@ -79,10 +67,10 @@ func TestKustomizeFunction(t *testing.T) {
 		t.Errorf("%d MachineConfigs", configs)
 	}
 	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml -o tree --kustomization`)
-	fromTree := r.output(kustomize(t), "build", "tree")
+	fromTree := r.output(testkit.Tool(t, "kustomize"), "build", "tree")
 	sorted := strings.Replace(string(mustRead(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
 	r.write("kustomization.yaml", []byte(sorted))
-	if diff := cmp.Diff(fromTree, r.output(kustomize(t), "build", "--enable-alpha-plugins", "--enable-exec", ".")); diff != "" {
+	if diff := cmp.Diff(fromTree, r.output(testkit.Tool(t, "kustomize"), "build", "--enable-alpha-plugins", "--enable-exec", ".")); diff != "" {
 		t.Errorf("from the tree (-), by the function (+):\n%s", diff)
 	}
 }

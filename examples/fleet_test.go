@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // fleetSize is how many clusters the repository has.
@@ -136,6 +138,7 @@ func (v review) expect(t *testing.T, clusters int, effects map[string]int) {
 // out by hand here, by the table of docs/diff.md: every cluster has the pools
 // master, worker and infra; 150 of 200 have a node disruption policy.
 func TestReview(t *testing.T) {
+	testkit.Long(t)
 	const clusterYAML = "/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml"
 	r := newFleet(t)
 	if code, out := r.vipgen("diff", "HEAD:clusters", "clusters"); code != 0 || out != "0 of 200 clusters differ\n" {

@@ -1,15 +1,16 @@
 package golden
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // election is a cluster of real keepalived daemons that run what vipgen preview
@@ -63,11 +64,7 @@ func (e election) awaitNobody(why string) {
 
 func (e election) await(what string, condition func() bool) {
 	e.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			e.t.Fatalf("waited in vain for %s; it is on %q", what, e.Holders())
-		}
-	}
+	testkit.Await(e.t, what, condition, func() string { return fmt.Sprintf("it is on %q", e.Holders()) })
 }
 
 var controlPlane = []string{"master-0", "master-1", "master-2"}
@@ -172,6 +169,7 @@ func TestFamiliesMoveTogether(t *testing.T) {
 // TestDNSVIPMoves: the third VIP of old clusters is where CoreDNS answers, whoever
 // holds the API VIP (seed 002).
 func TestDNSVIPMoves(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	nodes := []string{"master-0", "master-1"}
 	e := elect(t, "openstack-dns-vip", "dns", nodes...)
@@ -190,6 +188,7 @@ func TestDNSVIPMoves(t *testing.T) {
 // understand each other, so that both sides hold the VIP. That is why all nodes
 // switch at once.
 func TestSwitchIsForAll(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := elect(t, "baremetal-agent", "api", "master-0", "master-1-switched")
 	e.await("two holders", func() bool { return len(e.Holders()) == 2 })

@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -139,6 +140,7 @@ func (c *counted) Read(b []byte) (int, error) {
 // TestExternalFailover takes hosts of the pair away under the load of a client, and
 // prints what the client saw.
 func TestExternalFailover(t *testing.T) {
+	testkit.Long(t)
 	o := newCluster(t)
 	o.balance("haproxy", "--bootstrap-gone")
 	other := map[string]string{"lb-0": "lb-1", "lb-1": "lb-0"}
@@ -179,6 +181,7 @@ func TestExternalFailover(t *testing.T) {
 // waits for the API in between gets an answer to every question from the first answer
 // on (seed 001).
 func TestExternalInstallation(t *testing.T) {
+	testkit.Long(t)
 	o := newOutside(t)
 	bootstrap := o.node("bootstrap", 9)
 	o.startControl(bootstrap)

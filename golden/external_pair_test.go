@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 )
@@ -191,11 +192,7 @@ func (o *outside) route(node *netns.Node, networks ...string) {
 // await waits for a condition.
 func (o *outside) await(what string, ok func() bool) {
 	o.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	testkit.Await(o.t, what, ok)
 }
 
 // during runs something while a client asks the API at an address every 10 ms, each

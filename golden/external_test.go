@@ -15,7 +15,8 @@ import (
 	"github.com/coreos/butane/config/common"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // externalCases are the folders of external: the files of a cluster, the flags for
@@ -187,10 +188,7 @@ func checkExternalIgnition(t *testing.T, r external, host string, config []byte)
 
 // TestExternalUnits has systemd itself read the units.
 func TestExternalUnits(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Fatal("systemd-analyze is not installed: run `make setup`")
-	}
+	analyze := testkit.Program(t, "systemd-analyze")
 	for _, dir := range externalCases(t) {
 		var units []string
 		to := t.TempDir()

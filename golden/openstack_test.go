@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // hinted are what vipgen openstack-hints is asked for, of clusters under cases. What
@@ -49,10 +50,7 @@ func hints(t *testing.T, cluster, flags string) files {
 // TestOpenStack compares what comes out with what is expected, and puts it to
 // shellcheck and to HCL's own parser.
 func TestOpenStack(t *testing.T) {
-	shellcheck, err := exec.LookPath("shellcheck")
-	if err != nil {
-		t.Fatal("shellcheck is not installed: run `make setup`")
-	}
+	shellcheck := testkit.Program(t, "shellcheck")
 	for _, tt := range hinted {
 		t.Run(tt.name, func(t *testing.T) {
 			got := hints(t, tt.cluster, tt.flags)

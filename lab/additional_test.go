@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
@@ -26,7 +27,7 @@ const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
 // is started again, the first VIPs stay where they are, and nobody who asks there gets
 // no answer.
 func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
-	await(t, "every container to run", func() bool {
+	testkit.Await(t, "every container to run", func() bool {
 		for _, said := range c.containers() {
 			if !strings.HasSuffix(said, "running true") {
 				return false
@@ -49,7 +50,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	c.check(t)
 	for _, n := range c.masters() {
 		c.awaitRedirects(t, n, 8)
-		await(t, n.Name+" to be as good for the new VIPs as for the first", func() bool {
+		testkit.Await(t, n.Name+" to be as good for the new VIPs as for the first", func() bool {
 			s, alive := published[keepalived.State](n, keepalived.StateName)
 			return alive && len(s.Instances) == 4 && s.Instances[0].Priority == 68 && s.Instances[2].Priority == 65 && s.Instances[3].Priority == 65
 		})
@@ -70,16 +71,16 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 
 	c.must(c.Apply(old))
 	c.vips = was
-	await(t, "the new VIPs to go", func() bool { return len(c.holders(more.VIPs[0]))+len(c.holders(more.VIPs[1])) == 0 })
+	testkit.Await(t, "the new VIPs to go", func() bool { return len(c.holders(more.VIPs[0]))+len(c.holders(more.VIPs[1])) == 0 })
 	for _, n := range c.masters() {
 		c.awaitRedirects(t, n, 4)
-		await(t, n.Name+" to know nothing of the new VIPs", func() bool {
+		testkit.Await(t, n.Name+" to know nothing of the new VIPs", func() bool {
 			s, alive := published[keepalived.State](n, keepalived.StateName)
 			return alive && len(s.Instances) == 2 && !strings.Contains(fmt.Sprint(s.Facts), "mgmt")
 		})
 	}
 	for _, n := range c.nodes {
-		await(t, n.Name+" to leave the name to the site's name server", func() bool {
+		testkit.Await(t, n.Name+" to leave the name to the site's name server", func() bool {
 			_, status := c.dig(n.Address(), "api-mgmt.example.net", "A")
 			return status == "NXDOMAIN"
 		})
@@ -134,7 +135,7 @@ func (c *cluster) clientsVerify(t *testing.T) {
 // and hook.
 func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	t.Helper()
-	await(t, fmt.Sprintf("%d rules on %s", rules, n.Name), func() bool {
+	testkit.Await(t, fmt.Sprintf("%d rules on %s", rules, n.Name), func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "table", "inet", "vipgen").CombinedOutput()
 		p, alive := published[firewall.Published](n, firewall.StateName)
 		return err == nil && strings.Count(string(out), "dnat to :9445") == rules && alive && 2*len(p.VIPs) == rules
@@ -193,6 +194,7 @@ platform:
 // A VIP in a network of its own, of which the status of Nodes says nothing: nodes with
 // an address there elect its holder among themselves, and one without stays out.
 func TestAPIVIPInAnotherNetwork(t *testing.T) {
+	testkit.Long(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	mgmt := netip.MustParseAddr("198.51.100.17")
@@ -212,7 +214,7 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	c.await(t, ctx, mgmt)
 	for _, n := range c.Nodes() {
 		var s keepalived.State
-		await(t, n.Name+" to know whether it takes part", func() bool {
+		testkit.Await(t, n.Name+" to know whether it takes part", func() bool {
 			alive, err := n.Published(keepalived.StateName, &s)
 			return err == nil && alive && len(s.Instances)+len(s.Idle) >= 2
 		})
@@ -240,7 +242,7 @@ func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, fmt.Sprintf("the API at %v", vip), func() bool {
+	testkit.Await(t, fmt.Sprintf("the API at %v", vip), func() bool {
 		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
 		return err == nil && string(out) == "ok"
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/templates/manifest"
 	manifests "github.com/vipgen/vipgen/templates/pod"
@@ -24,7 +25,7 @@ import (
 func (c *cluster) awaitBackend(t *testing.T, want haproxy.Backend) {
 	t.Helper()
 	for _, n := range c.masters() {
-		await(t, fmt.Sprintf("HAProxy on %s to have %+v", n.Name, want), func() bool {
+		testkit.Await(t, fmt.Sprintf("HAProxy on %s to have %+v", n.Name, want), func() bool {
 			s, alive := published[haproxy.State](n, haproxy.StateName)
 			return alive && slices.Contains(s.Backends, want)
 		})
@@ -61,7 +62,7 @@ func (c *cluster) connect(t *testing.T) connection {
 	t.Helper()
 	var raw net.Conn
 	err := c.Client.Do(func() (err error) {
-		raw, err = net.DialTimeout("tcp", api.String()+":6443", patience)
+		raw, err = net.DialTimeout("tcp", api.String()+":6443", testkit.Patience)
 		return err
 	})
 	if err != nil {
@@ -74,7 +75,7 @@ func (c *cluster) connect(t *testing.T) connection {
 
 // ask makes a request over the connection.
 func (c connection) ask() error {
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: api\r\n\r\n"); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func testBackendComesAndGoes(t *testing.T, c *cluster) {
 	askAll("with a backend more")
 	c.remove(joining)
 	for _, n := range c.masters() {
-		await(t, "HAProxy on "+n.Name+" to lose the backend", func() bool {
+		testkit.Await(t, "HAProxy on "+n.Name+" to lose the backend", func() bool {
 			s, alive := published[haproxy.State](n, haproxy.StateName)
 			return alive && len(s.Backends) == 3
 		})
@@ -135,9 +136,9 @@ func testRefused(t *testing.T, c *cluster) {
 	if err := k.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
 	const refusal = "the API server refuses to list nodes"
-	await(t, "a word about the missing rights", func() bool { return strings.Contains(k.Log(), refusal) })
+	testkit.Await(t, "a word about the missing rights", func() bool { return strings.Contains(k.Log(), refusal) })
 	show(t, n.Name+"$ crictl logs keepalived   # without its rights", grep(k.Log(), refusal))
 	if line := grep(k.Log(), refusal); !strings.Contains(line, "user=system:node:"+n.Name) || !strings.Contains(line, "manifests/clusterrolebinding.yaml") {
 		t.Errorf("the log does not say who lacks what: %s", line)
@@ -148,7 +149,7 @@ func testRefused(t *testing.T, c *cluster) {
 	c.holder(t, api)
 	c.must(c.grant(c.t.Context(), manifest.ClusterRoleBinding))
 	const allowed = "the API server lets this node list and watch nodes again"
-	await(t, "the rights to be back", func() bool { return strings.Contains(k.Log(), allowed) })
+	testkit.Await(t, "the rights to be back", func() bool { return strings.Contains(k.Log(), allowed) })
 	show(t, "oc apply -f manifests/clusterrolebinding.yaml", grep(k.Log(), allowed))
 }
 
@@ -170,7 +171,7 @@ func testAPIAway(t *testing.T, c *cluster) {
 			}
 		}
 	}
-	await(t, "all containers to be started again", func() bool {
+	testkit.Await(t, "all containers to be started again", func() bool {
 		for k, want := range restarted {
 			if s := k.Status(); !s.Running || s.Restarts < want {
 				return false
@@ -194,7 +195,7 @@ func testAPIAway(t *testing.T, c *cluster) {
 	for _, n := range c.masters() {
 		n.must(n.API.AwaitReady)
 	}
-	await(t, "the API at its VIP", func() bool {
+	testkit.Await(t, "the API at its VIP", func() bool {
 		out, err := c.run("curl", "-sk", "https://192.0.2.5:6443/readyz")
 		return err == nil && out == "ok"
 	})

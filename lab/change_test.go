@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // A control-plane node keeps its name and changes its address.
@@ -29,7 +30,7 @@ func testAddressChanges(t *testing.T, c *cluster) {
 		if other == n {
 			continue
 		}
-		await(t, "keepalived on "+other.Name+" to have the new peer", func() bool {
+		testkit.Await(t, "keepalived on "+other.Name+" to have the new peer", func() bool {
 			s, alive := published[keepalived.State](other, keepalived.StateName)
 			return alive && len(s.Instances) > 0 && slices.Contains(s.Instances[0].Peers, fresh.Addr()) && !slices.Contains(s.Instances[0].Peers, old.Addr())
 		})
@@ -50,7 +51,7 @@ func testUpstreams(t *testing.T, c *cluster) {
 	upstreams := func(want int) []string {
 		t.Helper()
 		var s coredns.State
-		await(t, fmt.Sprintf("%d upstreams", want), func() bool {
+		testkit.Await(t, fmt.Sprintf("%d upstreams", want), func() bool {
 			now, alive := published[coredns.State](n, coredns.StateName)
 			s = now
 			return alive && s.Serving && len(s.Upstreams) == want
@@ -85,7 +86,7 @@ func testUpstreams(t *testing.T, c *cluster) {
 // join makes a node that is not there from the start.
 func (c *cluster) join(name, role string, n int) *node {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 	defer cancel()
 	added, err := c.Add(ctx, machine(name, role, n))
 	c.must(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -27,7 +28,7 @@ func (c *cluster) holder(t *testing.T, vip netip.Addr) *node {
 	t.Helper()
 	var last []*node
 	since := time.Now()
-	await(t, fmt.Sprintf("one holder of %v", vip), func() bool {
+	testkit.Await(t, fmt.Sprintf("one holder of %v", vip), func() bool {
 		now := c.holders(vip)
 		if !slices.Equal(now, last) {
 			last, since = now, time.Now()
@@ -40,7 +41,7 @@ func (c *cluster) holder(t *testing.T, vip netip.Addr) *node {
 // otherHolder waits until another node is the one holder of the VIP.
 func (c *cluster) otherHolder(t *testing.T, vip netip.Addr, than *node) *node {
 	t.Helper()
-	await(t, fmt.Sprintf("%v to leave %s", vip, than.Name), func() bool {
+	testkit.Await(t, fmt.Sprintf("%v to leave %s", vip, than.Name), func() bool {
 		now := c.holders(vip)
 		return len(now) == 1 && now[0] != than
 	})
@@ -97,7 +98,7 @@ func (n *node) check(t *testing.T) {
 	if n.runs(pod.HAProxy) {
 		n.exec(pod.HAProxy, "haproxy", "haproxy", "-c", "-f", "/etc/haproxy/haproxy.cfg")
 	}
-	await(t, "the redirect on "+n.Name+" to be where its pod is", func() bool {
+	testkit.Await(t, "the redirect on "+n.Name+" to be where its pod is", func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "tables").CombinedOutput()
 		return err == nil && strings.Contains(string(out), "table inet vipgen") == n.runs(pod.HAProxy)
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/probe"
 )
 
@@ -48,7 +49,7 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 	defer func() {
 		show(t, fmt.Sprintf("dig @%v %s %s", server, name, kind), strings.TrimSpace(status+" "+strings.Join(got, " ")))
 	}()
-	await(t, fmt.Sprintf("%v to answer %s %s with %q", server, name, kind, want), func() bool {
+	testkit.Await(t, fmt.Sprintf("%v to answer %s %s with %q", server, name, kind, want), func() bool {
 		got, status = c.dig(server, name, kind)
 		return status == "NOERROR" && slices.Equal(got, want)
 	})
@@ -85,7 +86,7 @@ func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 // answers waits until n more requests in a row were answered.
 func (p asking) answers(t *testing.T, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := p.Await(ctx, n); err != nil {
 		t.Fatal(err)

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/render"
 )
@@ -115,26 +115,7 @@ func (c *cluster) record() *slog.Logger {
 // programs are the project's own and those that it builds at a pinned version.
 func programs(t *testing.T) Programs {
 	t.Helper()
-	agent := filepath.Join(t.TempDir(), "vipgen-agent")
-	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../cmd/vipgen-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
-	}
-	return Programs{Agent: agent, CoreDNS: tool(t, "coredns"), Etcd: tool(t, "etcd"), APIServer: tool(t, "kube-apiserver")}
-}
-
-// tool is one that the project builds at a pinned version.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../.cache/bin", name))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Fatalf("%s is not built: run `make tools` (%v)", name, err)
-	}
-	return path
+	return Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns"), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver")}
 }
 
 // backOff is shorter than kubelet's, so that nobody waits for minutes.
@@ -217,18 +198,6 @@ func (c *cluster) node(name string) *node {
 	}
 	c.t.Fatalf("there is no node %s", name)
 	return nil
-}
-
-// patience is how long anything may take that takes seconds on an idle machine.
-const patience = 2 * time.Minute
-
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
 }
 
 // began is when the test program did.

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -62,6 +63,7 @@ var controllers = []controller{
 // routers from worker to worker, and asks at the VIPs of both all the while: no answer
 // ever comes from a router of the other one (hard case 21, seed 003).
 func TestIngressControllers(t *testing.T) {
+	testkit.Long(t)
 	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
 		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
 	c.check(t)
@@ -117,12 +119,12 @@ func (c *cluster) placed(t *testing.T, layout string) {
 		own := slices.Contains(strings.Fields(layout), k.name)
 		for _, vip := range k.vips {
 			if !own {
-				await(t, fmt.Sprintf("nobody to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
+				testkit.Await(t, fmt.Sprintf("nobody to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
 				lines = append(lines, fmt.Sprintf("%v of %s: nobody", vip, k.name))
 				continue
 			}
 			var h *node
-			await(t, fmt.Sprintf("%v on a worker with a router of %s", vip, k.name), func() bool {
+			testkit.Await(t, fmt.Sprintf("%v on a worker with a router of %s", vip, k.name), func() bool {
 				now := c.holders(vip)
 				if len(now) != 1 || now[0].Router(k.name) == nil {
 					return false
@@ -161,7 +163,7 @@ func (c *cluster) place(t *testing.T, layout []string) {
 func (n *node) startRouterPod(t *testing.T, name string) {
 	t.Helper()
 	n.must(func(ctx context.Context) error { return n.scheduleRouter(ctx, name) })
-	await(t, "the agent on "+n.Name+" to know the pod of "+name, func() bool {
+	testkit.Await(t, "the agent on "+n.Name+" to know the pod of "+name, func() bool {
 		s, alive := published[keepalived.State](n, keepalived.StateName)
 		return alive && !slices.ContainsFunc(controllers, func(k controller) bool {
 			fact := slices.IndexFunc(s.Facts, func(f health.Fact) bool { return f.Name == health.RouterOwn(k.group) })

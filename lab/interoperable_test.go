@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/reference"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -37,6 +38,7 @@ platform:
 // that run vipgen's and start like it. The bootstrap leaves, the operator is done,
 // and the cluster moves by itself.
 func TestHardCase23Migration(t *testing.T) {
+	testkit.Long(t)
 	c := &cluster{t: t, top: t}
 	log := c.record()
 	rendered := load(t, managed)
@@ -63,7 +65,7 @@ func TestHardCase23Migration(t *testing.T) {
 		}
 	}
 	master.waiting("the bootstrap, 192.0.2.9, is still there")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	// The operator's keepalived on the bootstrap goes on for five looks after its API
 	// server, a second apart, so that nobody answers meanwhile: that is today's.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/watch"
@@ -50,7 +51,7 @@ func (c *cluster) ways() (out []string) {
 
 func (c *cluster) awaitWays(want string) {
 	c.t.Helper()
-	await(c.t, "all nodes to elect as "+want, func() bool {
+	testkit.Await(c.t, "all nodes to elect as "+want, func() bool {
 		return !slices.ContainsFunc(c.ways(), func(w string) bool { return w != want })
 	})
 }
@@ -77,7 +78,7 @@ func (c *cluster) observe() observed {
 	}})
 	c.must(err)
 	c.t.Cleanup(func() { p.End() })
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 	defer cancel()
 	c.must(p.Await(ctx, 200))
 	var hosts []*netns.Node
@@ -190,6 +191,7 @@ func (c *cluster) build(t *testing.T, cfg Config) {
 // TestMigration moves a cluster of five nodes between modes and profiles under a
 // client's load, has one node not be ready, and one not move.
 func TestMigration(t *testing.T) {
+	testkit.Long(t)
 	c := five(t)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	multicast := fast
@@ -232,7 +234,7 @@ func (n *node) waiting(for_ string) {
 	n.cluster.t.Helper()
 	last := ""
 	defer func() { show(n.cluster.t, n.Name+" waits", last) }()
-	await(n.cluster.t, n.Name+" to wait for "+for_, func() bool {
+	testkit.Await(n.cluster.t, n.Name+" to wait for "+for_, func() bool {
 		_, s := n.elects()
 		if s.Migration != nil {
 			last = s.Migration.WaitsFor
@@ -261,7 +263,7 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	// It is called off.
 	c.modeFile("mode: unicast\n", c.nodes...)
 	c.operator(last, "Done")
-	await(t, "nothing to wait for", func() bool {
+	testkit.Await(t, "nothing to wait for", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration != nil })
 	})
 	if outage, two := o.end(t, "one node is not ready"); outage > slack || two > slack {
@@ -280,7 +282,7 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
 	c.agreed(t)
 	off.powerOff()
-	await(t, "the others to move", func() bool {
+	testkit.Await(t, "the others to move", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { way, _ := n.elects(); return n.Name != off.Name && way != to.String() })
 	})
 	for _, vip := range c.vips {
@@ -302,7 +304,7 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 // agreed waits until all nodes have agreed on an instant.
 func (c *cluster) agreed(t *testing.T) {
 	t.Helper()
-	await(t, "all to agree", func() bool {
+	testkit.Await(t, "all to agree", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/pod"
 )
@@ -16,7 +17,7 @@ type node struct {
 
 // patient bounds what takes seconds on an idle machine.
 func (n *node) patient() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(n.cluster.t.Context(), patience)
+	return context.WithTimeout(n.cluster.t.Context(), testkit.Patience)
 }
 
 // must fails the test if a step does.

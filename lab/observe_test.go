@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -39,7 +40,7 @@ func testObserved(t *testing.T, c *cluster) {
 	held := map[string][]string{}
 	for _, n := range c.nodes {
 		for job, port := range n.monitors() {
-			await(t, job+" on "+n.Name+" to be well", func() bool {
+			testkit.Await(t, job+" on "+n.Name+" to be well", func() bool {
 				return n.curl(fmt.Sprintf("http://127.0.0.1:%d/healthz", port)) == "ok\n"
 			})
 			metrics := n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
@@ -69,7 +70,7 @@ func testObserved(t *testing.T, c *cluster) {
 		}
 	}
 	for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
-		await(t, job+" to follow the log level", func() bool {
+		testkit.Await(t, job+" to follow the log level", func() bool {
 			log := n.container(in, job).Log()
 			return strings.Contains(log, `msg="log level changed" level=DEBUG before=INFO`) &&
 				strings.Contains(log, `msg="log level changed" level=INFO before=DEBUG`)

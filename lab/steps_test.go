@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -15,6 +16,7 @@ import (
 // are stand-ins. What goes wrong in clusters then happens to it, one thing after
 // another.
 func TestCluster(t *testing.T) {
+	testkit.Long(t)
 	c := newCluster(t)
 	for _, step := range []struct {
 		name string
@@ -76,7 +78,7 @@ func testStarts(t *testing.T, c *cluster) {
 func testEveryBackendServes(t *testing.T, c *cluster) {
 	for _, url := range []string{"https://192.0.2.5:6443/readyz", "https://[2001:db8::5]:6443/readyz"} {
 		served := map[string]int{}
-		await(t, "every API server to answer at "+url, func() bool {
+		testkit.Await(t, "every API server to answer at "+url, func() bool {
 			out, err := c.run("curl", "-sk", "-w", "\n%{certs}", url)
 			body, certs, _ := strings.Cut(out, "\n")
 			if err != nil || body != "ok" {

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // Who does not move: the agent of a node stops working after all have agreed, and its
 // keepalived goes on as before.
 func TestMigrationStray(t *testing.T) {
+	testkit.Long(t)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	multicast := fast
@@ -62,11 +64,11 @@ func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettin
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
 	c.agreed(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
 	var back []string
-	await(t, "the others on the control plane to move and go back", func() bool {
+	testkit.Await(t, "the others on the control plane to move and go back", func() bool {
 		back = nil
 		for _, n := range c.masters() {
 			if way, s := n.elects(); n.Name != broken.Name && s.Moves.Back > 0 && way == from.String() {

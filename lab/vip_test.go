@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -25,7 +26,7 @@ func testStaleVIP(t *testing.T, c *cluster) {
 	n.ip("address", "add", api6.String()+"/64", "dev", "br-old", "nodad")
 	show(t, n.Name+"$ ip -brief address   # after an unclean exit", n.listAddresses())
 	restore()
-	await(t, "the stale VIPs to go", func() bool {
+	testkit.Await(t, "the stale VIPs to go", func() bool {
 		left := n.listAddresses()
 		return !strings.Contains(left, api.String()+"/24") && !strings.Contains(left, api6.String())
 	})
@@ -56,7 +57,7 @@ func testInterfaceChanges(t *testing.T, c *cluster) {
 			t.Fatal(err)
 		}
 	}
-	await(t, "keepalived on "+n.Name+" to use br-ex", func() bool {
+	testkit.Await(t, "keepalived on "+n.Name+" to use br-ex", func() bool {
 		s, alive := published[keepalived.State](n, keepalived.StateName)
 		return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, func(i keepalived.Instance) bool { return i.Interface != "br-ex" })
 	})
@@ -94,7 +95,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 	if h := c.holder(t, api); h != n {
 		t.Fatalf("%s holds the VIP", h.Name)
 	}
-	await(t, n.Name+" to say that it has the two others as peers", func() bool {
+	testkit.Await(t, n.Name+" to say that it has the two others as peers", func() bool {
 		s, alive := published[keepalived.State](n, keepalived.StateName)
 		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
 	})
@@ -106,7 +107,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 		f()
 	}
 	for _, other := range c.masters() {
-		await(t, "keepalived on "+other.Name, func() bool {
+		testkit.Await(t, "keepalived on "+other.Name, func() bool {
 			s, alive := published[keepalived.State](other, keepalived.StateName)
 			return alive && s.PID != 0
 		})
@@ -120,7 +121,7 @@ func testFlush(t *testing.T, c *cluster) {
 	if err := n.Run(nil, "nft", "flush", "ruleset"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the redirect to be restored", func() bool {
+	testkit.Await(t, "the redirect to be restored", func() bool {
 		now, alive := published[firewall.Published](n, firewall.StateName)
 		return alive && now.InPlace && now.Restored > before.Restored
 	})
@@ -164,7 +165,7 @@ func testAgentKilled(t *testing.T, c *cluster) {
 		t.Errorf("keepalived did not run: %q", names)
 	}
 	next := c.otherHolder(t, api, n)
-	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
 	p.answers(t, 10)
 	show(t, n.Name+"$ kill -9 "+fmt.Sprintf("%v", names), "the VIP moved from "+n.Name+" to "+next.Name)
 	p.expect(t, inFlight)
@@ -181,7 +182,7 @@ func testHandover(t *testing.T, c *cluster) {
 	}
 	next := c.otherHolder(t, api, n)
 	p.answers(t, 10)
-	await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
+	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
 	s := k.Status()
 	show(t, n.Name+"$ kill -TERM 1   # in the keepalived container", fmt.Sprintf("exit code %d; the VIP moved from %s to %s", s.LastExit, n.Name, next.Name))
 	if s.LastExit != 0 {
@@ -231,7 +232,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
 		n.container(name, name)
 	}
-	await(t, n.Name+" to serve again", func() bool {
+	testkit.Await(t, n.Name+" to serve again", func() bool {
 		s, alive := published[keepalived.State](n, keepalived.StateName)
 		return alive && s.PID != 0 && len(s.Instances) == 2 && s.Instances[0].Priority == 68
 	})
@@ -249,8 +250,8 @@ func testVIPChanges(t *testing.T, c *cluster) {
 	c.vips = vipsOf(changed)
 	fresh := netip.MustParseAddr("192.0.2.7")
 	n := c.holder(t, fresh)
-	await(t, "the old VIPs to go", func() bool { return len(c.holders(old[0])) == 0 && len(c.holders(old[1])) == 0 })
-	await(t, "the API at its new VIP", func() bool {
+	testkit.Await(t, "the old VIPs to go", func() bool { return len(c.holders(old[0])) == 0 && len(c.holders(old[1])) == 0 })
+	testkit.Await(t, "the API at its new VIP", func() bool {
 		out, err := c.run("curl", "-sk", "https://192.0.2.7:6443/readyz")
 		return err == nil && out == "ok"
 	})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -187,6 +188,7 @@ func disk(t *testing.T) string {
 }
 
 func TestDiskFaults(t *testing.T) {
+	testkit.Live(t)
 	tests := map[string]struct{ breakDisk, mend func(dir string) error }{
 		"read-only": {
 			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") },

@@ -5,24 +5,13 @@ import (
 	"errors"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-// daemonPath finds a program of a Debian package.
-func daemonPath(t *testing.T, name string) string {
-	t.Helper()
-	for _, dir := range append([]string{"/usr/sbin"}, filepath.SplitList(os.Getenv("PATH"))...) {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path
-		}
-	}
-	t.Fatalf("%s is not installed: run `make setup`", name)
-	return ""
-}
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 const keepalived = `global_defs { dynamic_interfaces }
 vrrp_instance demo_API_0 {
@@ -72,14 +61,8 @@ const corefile = `.:53 {
 `
 
 func TestCheckers(t *testing.T) {
-	coredns, err := filepath.Abs("../../.cache/bin/coredns")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(coredns); err != nil {
-		t.Fatalf("run `make tools`: %v", err)
-	}
-	k, h, c := KeepalivedCheck(daemonPath(t, "keepalived")), HAProxyCheck(daemonPath(t, "haproxy")), CorefileCheck(coredns)
+	coredns := testkit.Tool(t, "coredns")
+	k, h, c := KeepalivedCheck(testkit.Program(t, "keepalived")), HAProxyCheck(testkit.Program(t, "haproxy")), CorefileCheck(coredns)
 	tests := map[string]struct {
 		check Checker
 		conf  string
@@ -140,7 +123,7 @@ func TestCorefileTrialListensElsewhere(t *testing.T) {
 	if err := os.WriteFile(candidate, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := CorefileCheck("../../.cache/bin/coredns")(context.Background(), candidate); err != nil {
+	if err := CorefileCheck(testkit.Tool(t, "coredns"))(context.Background(), candidate); err != nil {
 		t.Error(err)
 	}
 }

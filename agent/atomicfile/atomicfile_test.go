@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -107,6 +108,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteKeepsOwnerAndLabel(t *testing.T) {
+	testkit.Live(t)
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "a", 0o644)
 	if err := os.Chown(path, 1234, 5678); err != nil {
@@ -173,6 +175,7 @@ func mount(t *testing.T, options string) string {
 }
 
 func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
+	testkit.Live(t)
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	tests := []struct {
 		name string

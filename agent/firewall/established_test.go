@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -42,18 +43,18 @@ func TestEstablishedConnectionsStay(t *testing.T) {
 
 	redirected := l.open("9445")
 	l.nft("flush", "ruleset")
-	until(t, "the redirect", func() bool { return l.present(api) })
+	testkit.Await(t, "the redirect", func() bool { return l.present(api) })
 	allWork(direct, "flushed and restored")
 	allWork(redirected, "flushed and restored")
 
 	k.serving(false)
-	until(t, "its end", func() bool { return !k.state().InPlace })
+	testkit.Await(t, "its end", func() bool { return !k.state().InPlace })
 	allWork(direct, "withdrawn")
 	allWork(redirected, "withdrawn")
 	direct = append(direct, l.open("6443")...)
 
 	k.serving(true)
-	until(t, "the redirect", func() bool { return k.state().InPlace })
+	testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
 	allWork(direct, "placed again")
 	allWork(redirected, "placed again")
 	l.open("9445")

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // placed starts a Keeper and waits until the redirect is in place.
@@ -15,7 +17,7 @@ func (l *lab) placed() *keeperProc {
 	k := l.keep()
 	k.redirect(api)
 	k.serving(true)
-	until(l.t, "the redirect", func() bool { return k.state().InPlace })
+	testkit.Await(l.t, "the redirect", func() bool { return k.state().InPlace })
 	return k
 }
 
@@ -25,9 +27,9 @@ func TestHardCase06FlushedRulesComeBack(t *testing.T) {
 	for i, command := range []string{"flush ruleset", "delete table inet vipgen", "flush chain inet vipgen prerouting", "flush ruleset"} {
 		start := time.Now()
 		l.nft(command)
-		until(t, "the redirect after "+command, func() bool { return l.present(api) })
+		testkit.Await(t, "the redirect after "+command, func() bool { return l.present(api) })
 		t.Logf("nft %s: in place again %v after nft was started", command, time.Since(start).Round(time.Millisecond))
-		until(t, "a state that counts it", func() bool { return k.state().Restored == i+1 })
+		testkit.Await(t, "a state that counts it", func() bool { return k.state().Restored == i+1 })
 		l.reaches(l.client, vips[0], 6443, "9445")
 		l.reaches(l.node, vips[2], 6443, "9445")
 	}
@@ -38,15 +40,15 @@ func TestOnlyWhileHAProxyServes(t *testing.T) {
 	k := l.keep()
 	k.redirect(api)
 	k.serving(false)
-	until(t, "an empty table", func() bool { return l.present(Redirect{}) })
+	testkit.Await(t, "an empty table", func() bool { return l.present(Redirect{}) })
 	l.reaches(l.client, vips[0], 6443, "6443")
 
 	for range 2 {
 		k.serving(true)
-		until(t, "the redirect", func() bool { return k.state().InPlace })
+		testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
 		l.reaches(l.client, vips[0], 6443, "9445")
 		k.serving(false)
-		until(t, "its end", func() bool { return !k.state().InPlace })
+		testkit.Await(t, "its end", func() bool { return !k.state().InPlace })
 		l.reaches(l.client, vips[0], 6443, "6443")
 		l.reaches(l.node, vips[2], 6443, "6443")
 	}
@@ -59,19 +61,19 @@ func TestVIPsChangeWhileRunning(t *testing.T) {
 	l := newLab(t)
 	k := l.placed()
 	k.redirect(Redirect{VIPs: vips[:1], From: 6443, To: 9445})
-	until(t, "the new redirect", func() bool { return len(k.state().VIPs) == 1 && k.state().InPlace })
+	testkit.Await(t, "the new redirect", func() bool { return len(k.state().VIPs) == 1 && k.state().InPlace })
 	l.reaches(l.client, vips[0], 6443, "9445")
 	l.reaches(l.client, vips[1], 6443, "6443")
 
 	// What cannot be is refused, and what was there stays.
 	k.redirect(Redirect{VIPs: vips[:1], From: 6443, To: 6443})
-	until(t, "the refusal", func() bool { return strings.Contains(k.state().Err, "redirected to itself") })
+	testkit.Await(t, "the refusal", func() bool { return strings.Contains(k.state().Err, "redirected to itself") })
 	if k.state().InPlace {
 		t.Error("in place, though it was refused")
 	}
 	l.reaches(l.client, vips[0], 6443, "9445")
 	k.redirect(api)
-	until(t, "the right redirect", func() bool { return k.state().InPlace && k.state().Err == "" })
+	testkit.Await(t, "the right redirect", func() bool { return k.state().InPlace && k.state().Err == "" })
 	if got := k.state().Restored; got != 0 {
 		t.Errorf("%d changes of the redirect were counted as restored", got)
 	}
@@ -102,7 +104,7 @@ func TestNextProcessTakesOver(t *testing.T) {
 	k := l.keep()
 	k.redirect(api)
 	k.serving(true)
-	until(t, "the redirect", func() bool { return k.state().InPlace })
+	testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
 	if now := l.nft("-a", "list", "table", "inet", "vipgen"); now != left {
 		t.Errorf("what was left:\n%s\nwas replaced by:\n%s", left, now)
 	}
@@ -111,7 +113,7 @@ func TestNextProcessTakesOver(t *testing.T) {
 	k = l.keep()
 	k.redirect(api)
 	k.serving(false)
-	until(t, "the end of what was left", func() bool { return l.present(Redirect{}) })
+	testkit.Await(t, "the end of what was left", func() bool { return l.present(Redirect{}) })
 	k.end(syscall.SIGTERM)
 	if l.tableIsThere() {
 		t.Error("the table outlived the process")
@@ -123,7 +125,7 @@ func TestWithoutTheCapability(t *testing.T) {
 	k := l.keepWith("-all")
 	k.redirect(api)
 	k.serving(true)
-	until(t, "a complaint", func() bool { return strings.Contains(k.state().Err, "needs the capability NET_ADMIN") })
+	testkit.Await(t, "a complaint", func() bool { return strings.Contains(k.state().Err, "needs the capability NET_ADMIN") })
 	if k.state().InPlace {
 		t.Error("in place")
 	}
@@ -144,7 +146,7 @@ func TestHardCase25WithoutIPv6(t *testing.T) {
 			k := l.keep()
 			k.redirect(Redirect{VIPs: tt.vips, From: 6443, To: 9445})
 			k.serving(true)
-			until(t, "the redirect", func() bool { return k.state().InPlace })
+			testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
 			for _, vip := range vips[:2] {
 				l.reaches(l.client, vip, 6443, "9445")
 				l.reaches(l.node, vip, 6443, "9445")

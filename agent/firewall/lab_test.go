@@ -16,13 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-// patience is how long anything may take that takes well under a second on an
-// idle machine.
-const patience = time.Minute
 
 // The node has the VIPs on its link, as keepalived puts them there.
 var (
@@ -147,7 +144,7 @@ func (l *lab) connect(from *netns.Node, addr netip.Addr, port int) (*connection,
 	l.t.Helper()
 	var conn net.Conn
 	err := from.Do(func() (err error) {
-		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(addr, uint16(port)).String(), patience)
+		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(addr, uint16(port)).String(), testkit.Patience)
 		return err
 	})
 	if err != nil {
@@ -161,7 +158,7 @@ func (l *lab) connect(from *netns.Node, addr netip.Addr, port int) (*connection,
 // read returns the next n bytes, less if a line ends before.
 func (c *connection) read(n int) string {
 	c.t.Helper()
-	c.SetReadDeadline(time.Now().Add(patience))
+	c.SetReadDeadline(time.Now().Add(testkit.Patience))
 	var got []byte
 	for one := make([]byte, 1); len(got) < n; {
 		if _, err := io.ReadFull(c, one); err != nil {
@@ -278,17 +275,7 @@ func (k *keeperProc) end(signal syscall.Signal) {
 	k.cmd.Process.Signal(signal)
 	select {
 	case <-k.done:
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		k.t.Fatalf("the process outlived %v", signal)
-	}
-}
-
-// until polls a condition until it holds.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
 	}
 }

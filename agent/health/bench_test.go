@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -42,7 +43,7 @@ func flip(b *testing.B, dir string, pause time.Duration, change func(ok bool)) {
 			if got, _ := os.ReadFile(file); string(got) == want {
 				break
 			}
-			if time.Since(began) > patience {
+			if time.Since(began) > testkit.Patience {
 				b.Fatal("the file does not change")
 			}
 			time.Sleep(100 * time.Microsecond)

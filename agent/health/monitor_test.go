@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -44,17 +45,8 @@ func openTrack(t testing.TB, dir string) *track.Files {
 	return files
 }
 
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
-}
-
 // unhurried is for services whose first answer may take long on a busy machine.
-var unhurried = keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: patience, Times: 2}
+var unhurried = keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: testkit.Patience, Times: 2}
 
 func TestMonitorWritesTrackFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -64,7 +56,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 		every(FactAPI, newProbe(t, api.local()).Probe, unhurried))
 	says := func(path, orAPI string) {
 		t.Helper()
-		await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
+		testkit.Await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
 			a, _ := os.ReadFile(filepath.Join(dir, "lb-path"))
 			b, _ := os.ReadFile(filepath.Join(dir, "lb-or-api"))
 			return string(a) == path+"\n" && string(b) == orAPI+"\n"
@@ -95,10 +87,10 @@ func TestHardCase08ReadyzTurns500(t *testing.T) {
 	is := func(ok bool) func() bool {
 		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
 	}
-	await(t, "the API to be ready", is(true))
+	testkit.Await(t, "the API to be ready", is(true))
 	s.status.Store(http.StatusInternalServerError)
 	began := time.Now()
-	await(t, "the API to be not ready", is(false))
+	testkit.Await(t, "the API to be not ready", is(false))
 	t.Logf("noticed after %v, on %d connection", time.Since(began), s.accepted.Load())
 }
 
@@ -158,6 +150,7 @@ frontend ready
 // The real HAProxy, which is taken for ready soon after it is, and no more soon
 // after it is gone.
 func TestHAProxyReady(t *testing.T) {
+	haproxy := testkit.Program(t, "haproxy")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -170,14 +163,14 @@ func TestHAProxyReady(t *testing.T) {
 	}
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
 	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, unhurried))
-	p, err := supervise.Start(supervise.Command{Path: "/usr/sbin/haproxy", Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
+	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Stop(context.Background()) })
-	await(t, "HAProxy to be ready", func() bool { return board.ok(FactHAProxy) })
+	testkit.Await(t, "HAProxy to be ready", func() bool { return board.ok(FactHAProxy) })
 	began := time.Now()
 	p.Stop(context.Background())
-	await(t, "HAProxy to be gone", func() bool { return !board.ok(FactHAProxy) })
+	testkit.Await(t, "HAProxy to be gone", func() bool { return !board.ok(FactHAProxy) })
 	t.Logf("its end was noticed after %v", time.Since(began))
 }

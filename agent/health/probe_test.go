@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-const patience = time.Minute
 
 // service counts the connections that it accepts.
 type service struct {
@@ -96,7 +95,7 @@ func TestHungService(t *testing.T) {
 		t.Errorf("while it hangs: %v", err)
 	}
 	close(s.hangs)
-	ctx, cancel = context.WithTimeout(context.Background(), patience)
+	ctx, cancel = context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	if err := h.Probe(ctx); err != nil {
 		t.Errorf("after that: %v", err)
@@ -185,6 +184,7 @@ func probeInside(ipv6, address string, _ bool) error {
 }
 
 func TestHardCase25EitherFamily(t *testing.T) {
+	testkit.Live(t)
 	network, err := netns.New()
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,8 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -63,20 +64,8 @@ func (l layout) clusterConfig(t *testing.T) []byte {
 		fmt.Sprintf("  peers:\n  - {name: bootstrap, role: bootstrap, addresses: [%q]}\n", l.host(10).Addr())...)
 }
 
-// patience is how long anything may take that takes seconds on an idle machine.
-const patience = 2 * time.Minute
-
 // settled is how long nothing may change before an election counts as over.
 const settled = time.Second
-
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 // cluster is a set of nodes on one network.
 type cluster struct {
@@ -117,7 +106,7 @@ func (c *cluster) add(name, role string, n int) *node {
 		c.t.Fatal(err)
 	}
 	host := daemon.NewHost(c.t, ns)
-	host.Bind(agentProgram, "/vipgen/vipgen-agent")
+	host.Bind(testkit.Agent(c.t), "/vipgen/vipgen-agent")
 	host.Write(v1alpha1.ClusterConfigPath, c.clusterConfig(c.t))
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
 	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
@@ -224,7 +213,7 @@ func (n *node) state() (s State, alive bool) {
 // awaitState waits until the job says something.
 func (n *node) awaitState(what string, ok func(State) bool) (s State) {
 	n.t.Helper()
-	await(n.t, n.name+" to say: "+what, func() bool {
+	testkit.Await(n.t, n.name+" to say: "+what, func() bool {
 		var alive bool
 		s, alive = n.state()
 		return alive && ok(s)
@@ -334,7 +323,7 @@ func (c *cluster) holders() (out []string) {
 func (c *cluster) holder(among ...string) string {
 	c.t.Helper()
 	last, since := "", time.Now()
-	deadline := since.Add(patience)
+	deadline := since.Add(testkit.Patience)
 	for {
 		now := strings.Join(c.holders(), ",")
 		if now != last {
@@ -344,7 +333,7 @@ func (c *cluster) holder(among ...string) string {
 			return last
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", c.vip, among, patience, last)
+			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", c.vip, among, testkit.Patience, last)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // queue is what may wait for a neighbour on the node's link, in bytes.
@@ -29,6 +30,8 @@ func (n *node) queue(iface string, ipv6 bool) uint32 {
 // ones get theirs. What that takes is put back when the agent ends, and not
 // forgotten when it is killed.
 func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	for name, l := range map[string]layout{"IPv4": ipv4, "IPv6": ipv6} {
 		t.Run(name, func(t *testing.T) { testDeadPeers(t, l) })
 	}
@@ -65,7 +68,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	holder.start()
 	holder.awaitState("it runs", running)
 	holder.agent.Kill()
-	await(t, "nothing to be left", func() bool { return len(holder.processes()) == 0 })
+	testkit.Await(t, "nothing to be left", func() bool { return len(holder.processes()) == 0 })
 	if got := holder.queue("eth0", l.apiVIP.Is6()); got != bound {
 		t.Errorf("%d bytes may wait for each neighbour after a kill, want %d", got, bound)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // disk is a small file system of its own in the place of a node's directory.
@@ -78,6 +79,8 @@ func (n *node) valid() {
 // While nothing can be written beside keepalived.conf, the last good one stays
 // in force, also over a start of the agent; then the node catches up.
 func TestDiskOfTheConfiguration(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	tests := []struct {
 		name        string
 		spoil, mend func(disk)
@@ -138,6 +141,8 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 // A full /run does not keep up the priority of a node that lost its load
 // balancer.
 func TestDiskOfTheTrackFiles(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	n := c.add("cp-1", "master", 11)
 	disk := newDisk(n, v1alpha1.RunDir)

@@ -1,9 +1,15 @@
 package keepalived
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // The same in IPv6: one holder, a stop and a power cut hand the VIP on.
 func TestIPv6(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newClusterOf(t, ipv6)
 	c.controlPlane(3)
 	first := c.holder(c.all()...)

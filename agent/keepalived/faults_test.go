@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // A file that is not right keeps the last good configuration, also over a start
 // of the agent; one that is right again is applied.
 func TestBrokenFiles(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	good := clusterConfig(t)
 	tests := []struct {
 		name, path string
@@ -69,6 +72,8 @@ func TestBrokenFiles(t *testing.T) {
 // A change of cluster.yaml is applied by a reload, on every node, and a file that
 // is written anew with the same content by nothing at all.
 func TestClusterConfigChanges(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	holder := c.holder(c.all()...)

@@ -13,12 +13,15 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // A VIP that an unclean exit left is removed before keepalived starts: from
 // every interface, whatever its prefix length, and without the node's own
 // address, which the kernel removes along with the first one of its network.
 func TestHardCase01StaleVIP(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	holder := c.holder(c.all()...)
@@ -51,6 +54,8 @@ func TestHardCase01StaleVIP(t *testing.T) {
 // A keepalived that is killed leaves the VIP, and the cluster has another one when
 // the next is started.
 func TestHardCase01VIPOfBefore(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	n := c.nodes[c.holder(c.all()...)]
@@ -61,7 +66,7 @@ func TestHardCase01VIPOfBefore(t *testing.T) {
 	if err := n.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of its processes", func() bool { return len(n.processes()) == 0 })
+	testkit.Await(t, "the end of its processes", func() bool { return len(n.processes()) == 0 })
 	if len(n.linksWith(apiVIP)) == 0 {
 		t.Fatal("the VIP is not left: this proves nothing")
 	}
@@ -73,13 +78,15 @@ func TestHardCase01VIPOfBefore(t *testing.T) {
 	}
 	n.start()
 	n.awaitState("it runs", running)
-	await(t, "the VIP of before to be removed", func() bool { return len(n.linksWith(apiVIP)) == 0 })
+	testkit.Await(t, "the VIP of before to be removed", func() bool { return len(n.linksWith(apiVIP)) == 0 })
 	c.holder(c.all()...)
 }
 
 // A control-plane node without peers takes no part, until there is one; the
 // bootstrap may be alone.
 func TestHardCase02NoPeers(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	lone := c.add("cp-1", "master", 11)
 	lone.Write(v1alpha1.ClusterConfigPath, read(t, "every-pool"+v1alpha1.ClusterConfigPath)) // which names no peer
@@ -90,7 +97,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	}
 	lone.start()
 	lone.awaitState("no peers", idle("no other control-plane node"))
-	await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
+	testkit.Await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 	if left := lone.processes(); len(left) != 1 {
 		t.Errorf("processes %v, want the agent alone", left)
 	}
@@ -102,7 +109,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	c.holder("cp-1")
 	c.list.remove("cp-2")
 	lone.awaitState("no peers", idle("no other control-plane node"))
-	await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
+	testkit.Await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 
 	boot := c.add("bootstrap", "bootstrap", 10)
 	boot.start()
@@ -111,6 +118,8 @@ func TestHardCase02NoPeers(t *testing.T) {
 
 // A node that is not in the list of nodes takes no part.
 func TestHardCase03NotRegistered(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	holder := c.holder(c.all()...)
@@ -131,6 +140,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 
 // The node's address moves to a bridge while all runs, and the VIP with it.
 func TestHardCase04InterfaceChanges(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	moved := c.nodes[c.holder(c.all()...)]
@@ -142,7 +152,7 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 	moved.awaitState("the instance is on br-ex", func(s State) bool {
 		return len(s.Instances) == 1 && s.Instances[0].Interface == "br-ex" && s.Config.Problem == "" && s.PID != 0
 	})
-	await(t, "the new configuration to be on disk", func() bool {
+	testkit.Await(t, "the new configuration to be on disk", func() bool {
 		conf, err := os.ReadFile(moved.Path(v1alpha1.KeepalivedConf))
 		return err == nil && strings.Contains(string(conf), "interface br-ex") && !strings.Contains(string(conf), "eth0")
 	})
@@ -159,6 +169,8 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 // The bootstrap holds the VIP until its API server was ready and then is not,
 // and never again, also when the agent starts anew.
 func TestHardCase08Bootstrap(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
 	boot.api.unready.Store(true)
@@ -189,6 +201,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 
 // A node whose address shares no network with a VIP runs no keepalived.
 func TestHardCase09RemoteWorker(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	far := c.add("worker-1", "worker", 31)
 	far.removeAddress("eth0", far.address)
@@ -211,6 +224,8 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 // Hundreds of nodes that register at once cost a bounded number of reloads: none
 // where they change nothing, few where they are peers.
 func TestHardCase20NodesInABurst(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	holder := c.holder(c.all()...)
@@ -252,6 +267,8 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 
 // Whatever is killed, one node holds the VIP and nothing is left behind.
 func TestHardCase24Kills(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	agent := func(n *node, _ State) { n.agent.Kill() }
 	main := func(_ *node, s State) { syscall.Kill(s.PID, syscall.SIGKILL) }
 	worker := func(n *node, s State) {
@@ -281,12 +298,12 @@ func TestHardCase24Kills(t *testing.T) {
 			}
 			if tt.moves {
 				c.holder(c.others(n.name)...)
-				await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
+				testkit.Await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
 				n.start()
 			}
 			n.awaitState("a new keepalived runs", func(s State) bool { return running(s) && s.PID != before.PID })
 			c.holder(c.all()...)
-			await(t, "one keepalived with its worker", func() bool { return len(n.processes()) == 3 })
+			testkit.Await(t, "one keepalived with its worker", func() bool { return len(n.processes()) == 3 })
 		})
 	}
 	t.Run("all at once, so that the VIP stays on the interface", func(t *testing.T) {
@@ -326,6 +343,8 @@ func TestHardCase24Kills(t *testing.T) {
 // A node keeps its name and changes its address while all runs: it speaks from
 // the new one, and the others speak to that.
 func TestHardCase15PeersFollowAddresses(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	c.holder(c.all()...)
@@ -342,7 +361,7 @@ func TestHardCase15PeersFollowAddresses(t *testing.T) {
 	c.register(moved)
 	says := func(n *node, what, not string) {
 		t.Helper()
-		await(t, n.name+" to say "+what, func() bool {
+		testkit.Await(t, n.name+" to say "+what, func() bool {
 			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
 			s, alive := n.state()
 			return err == nil && alive && s.Config.Problem == "" && s.PID != 0 &&

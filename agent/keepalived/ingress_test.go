@@ -3,11 +3,15 @@ package keepalived
 import (
 	"slices"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // The ingress VIP is where a ready router of the default controller is (hard case
 // 21), follows it, and is nowhere while there is none.
 func TestHardCase21RouterMoves(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.vip = c.ingress
 	c.add("bootstrap", "bootstrap", 10) // whose API server the workers read

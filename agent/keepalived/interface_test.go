@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vishvananda/netlink"
 )
 
@@ -40,6 +41,8 @@ func (n *node) setLink(up bool) {
 // The link of the holder is renamed, goes down and comes back, and flaps: one
 // node holds the VIP each time.
 func TestInterfaceFaults(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	t.Run("renamed", func(t *testing.T) {

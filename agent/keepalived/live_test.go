@@ -10,6 +10,7 @@ import (
 // TestElection: one holder, whichever node has the load balancer path gets the
 // VIP, and a stop hands it on.
 func TestElection(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	first := c.holder(c.all()...)

@@ -3,11 +3,13 @@ package keepalived
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const (
@@ -40,6 +42,8 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 // their word, or where that cannot be had by their adverts. One that returns before they
 // move runs what it ran.
 func TestMigrationMissed(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	tests := []struct {
 		name        string
 		others      string // what the others run and ran
@@ -61,7 +65,10 @@ func TestMigrationMissed(t *testing.T) {
 			late := c.add("cp-3", "master", 13)
 			c.register(late)
 			for _, name := range []string{"cp-1", "cp-2"} {
-				c.nodes[name].awaitState("it runs", electsIn(tt.want))
+				c.nodes[name].awaitState("it runs and knows the late one", func(s State) bool {
+					return electsIn(tt.want)(s) &&
+						(tt.want == v1alpha1.ModeMulticast || slices.Contains(s.Instances[0].Peers, late.address.Addr()))
+				})
 			}
 			holder := c.holder("cp-1", "cp-2")
 			late.Write(keptSettings, []byte(unicastKept))
@@ -88,6 +95,8 @@ func TestMigrationMissed(t *testing.T) {
 // All nodes get the same mode file and move, at one planned time; a file that is not
 // right is not applied.
 func TestMigration(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	for _, name := range c.all() {
@@ -127,6 +136,8 @@ func TestMigration(t *testing.T) {
 // A node to which the words of the others do not come, as behind an API server that is
 // cut off, cannot know that all have agreed. It moves when it hears that the others have.
 func TestMigrationFollowed(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	at := time.Now().Add(30 * time.Second).UTC().Truncate(time.Second)
 	file := fmt.Sprintf("mode: multicast\ntime: %s\n", at.Format(time.RFC3339))

@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // Whenever the agent is asked to end or killed, its keepalived and the VIP go
 // with it, what is on the disk is valid, and the next one starts.
 func TestEndAtAnyMoment(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	ends := map[string]func(*testing.T, *daemon.Process){
 		"SIGTERM": func(t *testing.T, p *daemon.Process) {
 			// Before it says its first word it may not have begun.
@@ -42,7 +45,7 @@ func TestEndAtAnyMoment(t *testing.T) {
 					c.list.set("cp-3", "master", c.host(20+moment).Addr().String())
 				}
 				ends[name](t, n.agent)
-				await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
+				testkit.Await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
 				if _, err := os.Stat(n.Path(v1alpha1.KeepalivedConf)); !errors.Is(err, fs.ErrNotExist) {
 					n.valid()
 				}

@@ -13,13 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // get asks the job's monitor; code is 0 if nobody answers.
 func (n *node) get(path string) (code int, body string) {
 	n.t.Helper()
-	client := http.Client{Timeout: patience, Transport: &http.Transport{
+	client := http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       n.DialContext,
 	}}
@@ -37,7 +38,7 @@ func (n *node) get(path string) (code int, body string) {
 
 func (n *node) awaitHealth(code int, words string) {
 	n.t.Helper()
-	await(n.t, fmt.Sprintf("%d %q from /healthz of %s", code, words, n.name), func() bool {
+	testkit.Await(n.t, fmt.Sprintf("%d %q from /healthz of %s", code, words, n.name), func() bool {
 		got, body := n.get("/healthz")
 		return got == code && strings.Contains(body, words)
 	})
@@ -60,13 +61,15 @@ func (n *node) metric(series string) float64 {
 
 func (n *node) awaitMetric(series string, want float64) {
 	n.t.Helper()
-	await(n.t, fmt.Sprintf("%s %v on %s", series, want, n.name), func() bool { return n.metric(series) == want })
+	testkit.Await(n.t, fmt.Sprintf("%s %v on %s", series, want, n.name), func() bool { return n.metric(series) == want })
 }
 
 // TestObserve: metrics and health follow what happens to a node: the VIP and its
 // priority, a template that is refused, an API server that goes, a keepalived that
 // hangs.
 func TestObserve(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
 	holder := c.nodes[c.holder(c.all()...)]

@@ -8,6 +8,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // routerList is what the API said of the routers on this node.
@@ -23,6 +24,8 @@ func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known 
 // router of another controller must not look like the group's own then (hard case
 // 21).
 func TestHardCase21APIAway(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}
 	b := health.NewBoard()
 	b.Set(health.Fact{Name: health.RouterReady("ingress"), OK: true})

@@ -16,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -46,6 +47,7 @@ func (l *log) messages() (out []string) {
 // template that keepalived refuses and a state directory that is gone, for many
 // turns of the loops: each is one line when it begins, and one when it is over.
 func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
+	testkit.Live(t)
 	root := t.TempDir()
 	write := func(path, text string) {
 		t.Helper()
@@ -97,7 +99,7 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	expect := func(when string, want ...string) {
 		t.Helper()
 		slices.Sort(want)
-		await(t, when, func() bool { return len(out.messages()) >= len(want) })
+		testkit.Await(t, when, func() bool { return len(out.messages()) >= len(want) })
 		turn(20)
 		if got := out.messages(); !slices.Equal(got, want) {
 			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.text.String())
@@ -123,7 +125,7 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	}
 	s := j.told.Load()
 	turn(1)
-	lines = append(lines, "the other jobs cannot be told how keepalived is")
+	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are")
 	expect("without the state directory", lines...)
 	if now := j.told.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
@@ -135,6 +137,6 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.ClusterConfigPath, good)
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
-	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again")
+	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again")
 	expect("when all is well", lines...)
 }

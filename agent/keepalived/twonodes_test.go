@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // neverTwo fails the test if two nodes hold the VIP at any time until the
@@ -46,6 +47,8 @@ func (c *cluster) neverTwo() (stop func()) {
 // bootstrap, holds it alone when that is gone, and still when the other comes.
 // Only the annotation of the ConfigMap says where the bootstrap is.
 func TestHardCase13OneOfTwo(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	boot, first, second := c.add("bootstrap", "bootstrap", 10), c.add("cp-1", "master", 11), c.add("cp-2", "master", 12)
 	two := bytes.Replace(read(t, "every-pool"+v1alpha1.ClusterConfigPath), []byte("replicas: 3"), []byte("replicas: 2"), 1)
@@ -92,7 +95,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 // awaitGone waits until the node has noted on its disk that there is no bootstrap.
 func (n *node) awaitGone() {
 	n.t.Helper()
-	await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
+	testkit.Await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
 		data, err := os.ReadFile(n.Path(keepDir + "/.vipgen-nodes.json"))
 		return err == nil && strings.Contains(string(data), `"gone":true`)
 	})
@@ -101,6 +104,8 @@ func (n *node) awaitGone() {
 // The cluster does without the bootstrap some time before that lets go of the
 // VIP, as while its provisioning service runs: it stays the only holder.
 func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
 	c.list.bootstrap("192.168.111.10")
@@ -124,6 +129,8 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 // A lone node whose agent starts anew while no API server answers goes on
 // without the bootstrap, which it knew to be gone.
 func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	lone := c.add("cp-1", "master", 11)
 	lone.Write(v1alpha1.ClusterConfigPath,

@@ -7,13 +7,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // A node that nobody sends adverts to does not take a VIP that somebody answers
 // for.
 func TestUnheard(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	const conf = `vrrp_instance V { interface %s
   version %d
   virtual_router_id %d
@@ -63,7 +66,7 @@ func TestUnheard(t *testing.T) {
 				holder.Write("/etc/keepalived/keepalived.conf", fmt.Appendf(nil, conf, holder.Link, tt.version, tt.routerd,
 					tt.interval, from, peer, vip, vip.BitLen()))
 				p := holder.Start(nil, "keepalived", "--dont-fork", "--vrrp", "--log-console", "--no-syslog")
-				await(t, "the holder", func() bool {
+				testkit.Await(t, "the holder", func() bool {
 					held := false
 					err := holder.Do(func() error {
 						list, err := addresses()

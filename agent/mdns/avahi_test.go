@@ -6,10 +6,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 func TestAvahiResolvesTheNode(t *testing.T) {
+	testkit.Long(t)
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
@@ -79,6 +81,7 @@ func TestWeResolveAvahi(t *testing.T) {
 }
 
 func TestConflictWithAvahiIsReported(t *testing.T) {
+	testkit.Long(t)
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "master-0", true)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -34,6 +35,7 @@ func (l *lab) runJob(node *netns.Node, host string) (*proc, *state.Dir) {
 // Whenever SIGTERM comes, the process says goodbye if it had a name, and ends
 // without a goroutine of the job left, which is what its exit code says.
 func TestJobEndsAtAnyMoment(t *testing.T) {
+	testkit.Long(t)
 	l := newLab(t)
 	node := l.add("node", "192.0.2.10/24")
 	l.add("other", "192.0.2.11/24")
@@ -66,7 +68,7 @@ func TestProbe(t *testing.T) {
 	}
 	var p Published
 	until(t, "the name", func() bool { alive, _ := dir.Read(StateName, &p); return alive && p.Announced })
-	if why, err := probe(patience); why != "" || err != nil {
+	if why, err := probe(testkit.Patience); why != "" || err != nil {
 		t.Errorf("%q, %v", why, err)
 	}
 	job.cmd.Process.Signal(syscall.SIGSTOP)
@@ -75,11 +77,11 @@ func TestProbe(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "no answer")
 	})
 	job.cmd.Process.Signal(syscall.SIGCONT)
-	if why, err := probe(patience); why != "" || err != nil {
+	if why, err := probe(testkit.Patience); why != "" || err != nil {
 		t.Errorf("%q, %v", why, err)
 	}
 	job.end(syscall.SIGKILL)
-	if why, err := probe(patience); err == nil || !strings.Contains(err.Error(), "does not run") {
+	if why, err := probe(testkit.Patience); err == nil || !strings.Contains(err.Error(), "does not run") {
 		t.Errorf("the job was killed: %q, %v", why, err)
 	}
 	all := heard()

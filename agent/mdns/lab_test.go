@@ -14,13 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-// patience is how long anything may take that takes a few seconds on an idle
-// machine.
-const patience = 2 * time.Minute
 
 func addrs(all ...string) (out []netip.Addr) {
 	for _, a := range all {
@@ -178,7 +175,7 @@ func (p *proc) end(signal syscall.Signal) {
 	p.cmd.Process.Signal(signal)
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		p.t.Fatalf("the process outlived %v", signal)
 	}
 }
@@ -188,7 +185,7 @@ func until(t *testing.T, what string, condition func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()
 	for !condition() {
-		if time.Since(start) > patience {
+		if time.Since(start) > testkit.Patience {
 			t.Fatalf("waited in vain for %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)

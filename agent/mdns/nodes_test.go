@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestNodesFindEachOther(t *testing.T) {
@@ -56,6 +57,7 @@ func TestIPv6Alone(t *testing.T) {
 }
 
 func TestSameNameOnTwoNodes(t *testing.T) {
+	testkit.Long(t)
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	first := l.publish(a, "master-0", addrs("192.0.2.1"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -114,6 +115,7 @@ func (h host) expect(vips, machines, want string) Choice {
 }
 
 func TestHardCase09InNamespaces(t *testing.T) {
+	testkit.Live(t)
 	h := newHost(t, "198.51.100.10/24")
 	h.ip("route", "add", "default", "via", "198.51.100.1")
 	c := h.expect("192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "198.51.100.10/24 eth0")
@@ -128,6 +130,7 @@ func TestHardCase09InNamespaces(t *testing.T) {
 }
 
 func TestHardCase10InNamespaces(t *testing.T) {
+	testkit.Live(t)
 	const machines = "2001:db8::/64"
 	t.Run("/128 and an advertised route", func(t *testing.T) {
 		h := newHost(t, "2001:db8::10/128")
@@ -187,6 +190,7 @@ func TestHardCase10InNamespaces(t *testing.T) {
 }
 
 func TestHardCase11InNamespaces(t *testing.T) {
+	testkit.Live(t)
 	const machines = "192.0.2.0/24"
 	h := newHost(t, "192.0.0.10/16")
 	h.expect("192.0.2.5", machines, "192.0.0.10/16 eth0")
@@ -213,6 +217,7 @@ func TestHardCase11InNamespaces(t *testing.T) {
 // TestHardCase04Watch moves the node's address as OVN-Kubernetes and bonds do,
 // and expects every step to be reported.
 func TestHardCase04Watch(t *testing.T) {
+	testkit.Live(t)
 	h := newHost(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -275,6 +280,7 @@ func TestHardCase04Watch(t *testing.T) {
 }
 
 func TestWaitPicksUpAnAddressThatComesLater(t *testing.T) {
+	testkit.Live(t)
 	h := newHost(t)
 	ctx, stop := context.WithTimeout(context.Background(), deadline)
 	defer stop()

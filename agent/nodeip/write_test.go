@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -116,6 +117,7 @@ func TestWriteWithoutAnAddress(t *testing.T) {
 }
 
 func TestWriteToAReadOnlyDisk(t *testing.T) {
+	testkit.Live(t)
 	root := t.TempDir()
 	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)

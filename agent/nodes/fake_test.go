@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // fakeCluster is what all fake API servers of a test serve: nodes, and a log of

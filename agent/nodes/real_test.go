@@ -10,7 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
@@ -61,6 +62,7 @@ func (r real) apply(name, collection string) {
 // TestRealAPIServer goes through what happens to a node of a real API server, in
 // one run because starting it takes seconds.
 func TestRealAPIServer(t *testing.T) {
+	testkit.Long(t)
 	r := newReal(t)
 	w, stop := r.run()
 

@@ -15,21 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long anything may take that takes seconds on an idle machine.
-const patience = 2 * time.Minute
-
 func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s; the log:\n%s", patience, what, log)
-		}
-	}
+	testkit.Await(t, what, condition, func() string { return "the log:\n" + log.String() })
 }
 
 // host is a node on which watchers run, one after another.
@@ -85,7 +79,7 @@ func (h *host) run() (w *Watcher, stop func()) {
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(patience):
+		case <-time.After(testkit.Patience):
 			h.t.Error("the watcher does not end")
 		}
 	}
@@ -359,12 +353,12 @@ func TestHardCase20ManyNodes(t *testing.T) {
 			time.Sleep(4 * time.Millisecond)
 		}
 	}()
-	for peers, late := 0, time.After(patience); peers < 250; count++ {
+	for peers, late := 0, time.After(testkit.Patience); peers < 250; count++ {
 		select {
 		case s := <-snapshots:
 			peers = len(s.Peers)
 		case <-late:
-			t.Fatalf("%d peers after %v:\n%s", peers, patience, h.log)
+			t.Fatalf("%d peers after %v:\n%s", peers, testkit.Patience, h.log)
 		}
 	}
 	if most := int(time.Since(start)/h.opts.MaxDelay) + 2; count > most {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // bus runs a real D-Bus daemon whose socket is where a host has its own, below
@@ -28,7 +29,7 @@ func bus(t *testing.T) (root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon := exec.Command("dbus-daemon", "--nofork", "--print-address", "--config-file="+conf)
+	daemon := exec.Command(testkit.Program(t, "dbus-daemon"), "--nofork", "--print-address", "--config-file="+conf)
 	daemon.Stderr = os.Stderr
 	out, err := daemon.StdoutPipe()
 	if err != nil {

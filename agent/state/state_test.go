@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"go.uber.org/goleak"
 )
 
 // writerVariable makes the test binary publish in the directory that it names,
 // and wait to be killed.
 const writerVariable = "STATE_TEST_DIR"
-
-const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerVariable); dir != "" {
@@ -142,7 +141,7 @@ func startWriter(t *testing.T, dir string) *exec.Cmd {
 // awaitAlive reads only when it is told to.
 func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testkit.Patience)
 	for {
 		var v value
 		if alive, err := d.Read("firewall", &v); err != nil {
@@ -209,7 +208,7 @@ func TestWatch(t *testing.T) {
 		if err := d.Publish("firewall", value{true, i}); err != nil {
 			t.Fatal(err)
 		}
-		deadline := time.After(patience)
+		deadline := time.After(testkit.Patience)
 		for got := (value{Count: -1}); got.Count != i; {
 			select {
 			case <-changed:

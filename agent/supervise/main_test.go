@@ -10,15 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"go.uber.org/goleak"
 )
 
 // roleVariable makes the test binary play an agent of its own.
 const roleVariable = "SUPERVISE_TEST_ROLE"
-
-// patience is how long anything may take that takes well under a second on an
-// idle machine.
-const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -88,7 +85,7 @@ func reapWhileRunning() error {
 			return err
 		}
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(5 * time.Millisecond) {
 		left := zombies(os.Getpid())
 		if len(left) == 0 {
 			return nil
@@ -126,13 +123,4 @@ func zombies(parent int) []string {
 func gone(pid int) bool {
 	state, _ := processState(pid)
 	return state == "" || state == "Z"
-}
-
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
 }

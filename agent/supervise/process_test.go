@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,16 +101,16 @@ func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
 				t.Fatal(line)
 			}
 			var workers []int
-			await(t, "the daemon to run", func() bool {
+			testkit.Await(t, "the daemon to run", func() bool {
 				comm, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
 				workers = childrenOf(daemon)
 				return string(comm) == tt.comm+"\n" && len(workers) == tt.workers
 			})
 			agent.Process.Kill()
 			agent.Wait()
-			await(t, "the daemon to end", func() bool { return gone(daemon) })
+			testkit.Await(t, "the daemon to end", func() bool { return gone(daemon) })
 			for _, worker := range workers {
-				await(t, "its worker to end", func() bool { return gone(worker) })
+				testkit.Await(t, "its worker to end", func() bool { return gone(worker) })
 			}
 		})
 	}
@@ -164,10 +165,10 @@ func TestStop(t *testing.T) {
 		grace  time.Duration
 		want   int
 	}{
-		"ends at SIGTERM":         {"echo; exec sleep 1000", context.Background(), patience, -int(syscall.SIGTERM)},
-		"has work to do first":    {`trap "exit 7" TERM; echo; while :; do sleep 0.01; done`, context.Background(), patience, 7},
+		"ends at SIGTERM":         {"echo; exec sleep 1000", context.Background(), testkit.Patience, -int(syscall.SIGTERM)},
+		"has work to do first":    {`trap "exit 7" TERM; echo; while :; do sleep 0.01; done`, context.Background(), testkit.Patience, 7},
 		"ignores SIGTERM":         {stubborn, context.Background(), 50 * time.Millisecond, -int(syscall.SIGKILL)},
-		"ignores it, no time now": {stubborn, ended, patience, -int(syscall.SIGKILL)},
+		"ignores it, no time now": {stubborn, ended, testkit.Patience, -int(syscall.SIGKILL)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestStopSignal(t *testing.T) {
-	p, _ := shellWith(t, `trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, Command{StopSignal: syscall.SIGUSR1, Grace: patience})
+	p, _ := shellWith(t, `trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, Command{StopSignal: syscall.SIGUSR1, Grace: testkit.Patience})
 	p.Stop(context.Background())
 	if got := exitCode(p.Err()); got != 9 {
 		t.Errorf("ended with %d (%v), want 9", got, p.Err())
@@ -206,7 +207,7 @@ func TestNothingOutlivesADaemon(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Stop(context.Background())
-			await(t, "the worker to end", func() bool { return gone(worker) })
+			testkit.Await(t, "the worker to end", func() bool { return gone(worker) })
 		})
 	}
 }

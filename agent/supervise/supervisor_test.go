@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestBackoff(t *testing.T) {
@@ -52,12 +54,12 @@ func TestSupervisor(t *testing.T) {
 	defer cancel()
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
-	await(t, "the daemon to start", func() bool { return s.PID() != 0 })
+	testkit.Await(t, "the daemon to start", func() bool { return s.PID() != 0 })
 	first := s.PID()
 	if err := s.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a new daemon", func() bool { return s.PID() != 0 && s.PID() != first })
+	testkit.Await(t, "a new daemon", func() bool { return s.PID() != 0 && s.PID() != first })
 	second := s.PID()
 	if got := s.Restarts(); got != 2 {
 		t.Errorf("%d restarts, want 2: one that failed, one after a kill", got)
@@ -107,8 +109,8 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	defer cancel()
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
-	await(t, "20 starts", func() bool { return starts.Load() == 20 && s.PID() != 0 })
-	await(t, "it to run well", func() bool { return strings.Contains(out.String(), "runs well again") })
+	testkit.Await(t, "20 starts", func() bool { return starts.Load() == 20 && s.PID() != 0 })
+	testkit.Await(t, "it to run well", func() bool { return strings.Contains(out.String(), "runs well again") })
 	cancel()
 	<-ended
 	for words, want := range map[string]int{"does not run": 1, "runs well again": 1, "daemon started": 2} {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -107,6 +108,7 @@ func tmpfs(t *testing.T) string {
 // A disk without room for one more file takes every change of those that are
 // there.
 func TestFullDisk(t *testing.T) {
+	testkit.Live(t)
 	dir := tmpfs(t)
 	f := open(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
@@ -138,6 +140,7 @@ func TestRemoved(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
+	testkit.Live(t)
 	dir := tmpfs(t)
 	f := open(t, dir)
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {

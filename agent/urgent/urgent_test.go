@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,6 +22,7 @@ func sleeper(t *testing.T) int {
 
 // A process that may not run on every core is refused SCHED_DEADLINE.
 func TestRaise(t *testing.T) {
+	testkit.Live(t)
 	if unix.Geteuid() != 0 {
 		t.Fatal("this test needs root: run `make test`")
 	}

@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/vrrp"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
-
-// patience is for a machine that has other things to do.
-const patience = time.Minute
 
 const instance = `vrrp_instance %s {
   interface eth0
@@ -68,7 +66,7 @@ func TestScan(t *testing.T) {
 	if !slices.Equal(s.Interfaces, []string{"eth0"}) {
 		t.Errorf("listens on %v", s.Interfaces)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Listen(ctx) }()

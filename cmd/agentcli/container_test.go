@@ -2,42 +2,17 @@ package agentcli
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-// program is vipgen-agent as it is shipped: static.
-var program string
-
-func TestMain(m *testing.M) { os.Exit(withProgram(m)) }
-
-func withProgram(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "vipgen-agent-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "vipgen-agent")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "../vipgen-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building vipgen-agent:", err)
-		return 1
-	}
-	return m.Run()
-}
 
 // node is a node of a network, with a file system.
 type node struct {
@@ -101,14 +76,10 @@ func (n node) expect(path, want string) {
 // Each is named after what is in it.
 func images(t *testing.T) map[string]container.Image {
 	t.Helper()
-	coredns, err := filepath.Abs("../../.cache/bin/coredns")
-	if err != nil {
-		t.Fatal(err)
-	}
 	return map[string]container.Image{
-		agentImage: {Programs: map[string]string{"/usr/bin/vipgen-agent": program}},
+		agentImage: {Programs: map[string]string{"/usr/bin/vipgen-agent": testkit.Agent(t)}},
 		"haproxy":  {Distribution: true},
-		"coredns":  {Distribution: true, Programs: map[string]string{"/coredns": coredns}}, // by `make tools`
+		"coredns":  {Distribution: true, Programs: map[string]string{"/coredns": testkit.Tool(t, "coredns")}},
 	}
 }
 

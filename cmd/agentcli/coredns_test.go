@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -161,6 +162,7 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 }
 
 func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
+	testkit.Long(t)
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -93,6 +94,7 @@ const m0, m1, m2 = "master-0=192.0.2.10:6443", "master-1=192.0.2.11:6443", "mast
 // TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and
 // none that is made meanwhile is refused.
 func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
+	testkit.Long(t)
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	first := b.up(m0, m1)
@@ -157,6 +159,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 // What HAProxy would refuse, and what does not load, leaves the last good
 // configuration in place, and the state says why.
 func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
+	testkit.Long(t)
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	b.up(m0, m1)

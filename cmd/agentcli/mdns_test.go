@@ -12,7 +12,8 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -62,6 +63,7 @@ func (p publisher) ip(args ...string) {
 // peer's resolver, and the host that is found, are avahi; another avahi runs
 // beside the agent, and has port 5353 of the node's own addresses.
 func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
+	testkit.Long(t)
 	network := daemon.NewNetwork(t)
 	p := newPublisher(t, network, "master-0.dual.example.com", "192.0.2.10/24", "2001:db8:0:1::10/64", "192.0.2.5/32")
 	daemon.StartAvahi(t, p.Node, "beside", true)
@@ -111,6 +113,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 // mistake: the second one says who has the name, and starting it again would not
 // help, until the name is free.
 func TestMDNSConflict(t *testing.T) {
+	testkit.Long(t)
 	network := daemon.NewNetwork(t)
 	first := newPublisher(t, network, "master-0.a.example.com", "192.0.2.10/24")
 	second := newPublisher(t, network, "master-0.b.example.com", "192.0.2.11/24")
@@ -165,6 +168,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 // Before the API is up, CoreDNS knows the neighbours from mDNS; when it is, it
 // knows what the API says.
 func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
+	testkit.Long(t)
 	network := daemon.NewNetwork(t)
 	near := newPublisher(t, network, "master-0", "192.0.2.10/24", "2001:db8:0:1::10/64")
 	far := newPublisher(t, network, "master-1.dual.example.com", "192.0.2.11/24", "2001:db8:0:1::11/64")
@@ -247,6 +251,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 
 // The probe of an agent that is stuck fails within the time that kubelet gives.
 func TestMDNSProbeOfAStuckAgent(t *testing.T) {
+	testkit.Long(t)
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
 	p.start()
 	p.awaitState("the name", announced)

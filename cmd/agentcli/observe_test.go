@@ -19,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -98,6 +99,7 @@ func (s *service) signal(name string, sig syscall.Signal) {
 // A refused template raises the refusals and nothing else; a daemon that is
 // stopped makes the job unhealthy; another port is followed.
 func TestObserveHAProxy(t *testing.T) {
+	testkit.Long(t)
 	b := newBalancer(t)
 	port := v1alpha1.DefaultPorts.HAProxyMonitor
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -232,6 +234,7 @@ func TestObserveFirewall(t *testing.T) {
 
 // CoreDNS that is stopped does not answer, which is not health.
 func TestObserveCoreDNS(t *testing.T) {
+	testkit.Long(t)
 	s := newService(t, pod.CoreDNS, "192.0.2.10/24")
 	port := v1alpha1.DefaultPorts.CoreDNSMonitor
 	s.awaitHealth(port, http.StatusOK, "ok")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/netns"
 	kubelet "github.com/vipgen/vipgen/lab/pod"
@@ -221,11 +222,7 @@ func (s *service) state(name string, v any) bool {
 
 func (s *service) await(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(waitTime); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %v in vain for %s", waitTime, what)
-		}
-	}
+	testkit.AwaitWithin(s.t, waitTime, what, ok)
 }
 
 // probe runs the manifest's liveness probe.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	labunit "github.com/vipgen/vipgen/lab/unit"
@@ -138,7 +139,7 @@ func TestInstall(t *testing.T) {
 	if err != nil || info.Mode() != 0o755 {
 		t.Errorf("mode %v, %v; want 0755", info.Mode(), err)
 	}
-	want, err1 := os.ReadFile(program)
+	want, err1 := os.ReadFile(testkit.Agent(t))
 	got, err2 := os.ReadFile(path)
 	if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
 		t.Errorf("the copy is another one (%v, %v)", err1, err2)
@@ -151,7 +152,7 @@ func TestInstall(t *testing.T) {
 }
 
 func TestProgramIsStatic(t *testing.T) {
-	f, err := elf.Open(program)
+	f, err := elf.Open(testkit.Agent(t))
 	if err != nil {
 		t.Fatal(err)
 	}

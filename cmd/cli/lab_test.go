@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -64,19 +65,16 @@ func newLabRunner(t *testing.T) *labRunner {
 	if err := os.Chmod(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "../vipgen", "../vipgen-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-agent": testkit.Agent(t)} {
+		data, err := os.ReadFile(program)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(bin, name), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	coredns, err := filepath.Abs("../../.cache/bin/coredns")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(coredns); err != nil {
-		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
-	}
-	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: coredns}
+	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: testkit.Tool(t, "coredns")}
 	t.Cleanup(func() { // of what a test that failed left
 		r.ctx = context.Background()
 		if out, code := r.run("down"); code != exitOK {
@@ -227,6 +225,7 @@ func (r *labRunner) gone(left remains) {
 
 // TestLab builds a lab as a user does, and does to it what there are commands for.
 func TestLab(t *testing.T) {
+	testkit.Long(t)
 	r := newLabRunner(t)
 	lay(t, map[string]string{r.base + ".yaml": labInstallConfig})
 	config := r.base + ".yaml"
@@ -394,6 +393,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 
 // TestLabCrash kills the process that runs a lab.
 func TestLabCrash(t *testing.T) {
+	testkit.Long(t)
 	r := newLabRunner(t)
 	config := filepath.Join(t.TempDir(), "install-config.yaml")
 	lay(t, map[string]string{config: labInstallConfig})

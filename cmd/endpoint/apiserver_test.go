@@ -4,32 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // A real kube-apiserver, whose certificates are as OpenShift's: one for the name that
 // clients ask for, and another for everybody else.
 func TestAPIServer(t *testing.T) {
-	tool := func(name string) string {
-		path, err := filepath.Abs(filepath.Join("../../.cache/bin", name))
-		if err == nil {
-			_, err = os.Stat(path)
-		}
-		if err != nil {
-			t.Fatalf("%s is not built: run `make tools` (%v)", name, err)
-		}
-		return path
-	}
+	testkit.Long(t)
 	l := listen(t)
 	port := portOf(l)
 	l.Close()
 	loopback := netip.MustParseAddr("127.0.0.1")
-	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: tool("etcd"), APIServer: tool("kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
+	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,19 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/miekg/dns"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/process"
 )
 
 // coreDNS runs the real CoreDNS at a port of loopback.
 func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	t.Helper()
-	program, err := filepath.Abs("../../.cache/bin/coredns")
-	if err == nil {
-		_, err = os.Stat(program)
-	}
-	if err != nil {
-		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
-	}
+	program := testkit.Tool(t, "coredns")
 	l := listen(t)
 	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), portOf(l))
 	l.Close()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // Sizes of the cluster, in nodes.

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,7 +17,8 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
@@ -28,9 +28,6 @@ import (
 
 // rendered is a golden case: what vipgen renders for the cluster.
 const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
-
-// patience is how long anything may take that takes seconds on an idle machine.
-const patience = 2 * time.Minute
 
 // tick is how often is looked where an instant is measured.
 const tick = time.Millisecond
@@ -53,11 +50,7 @@ func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 	}
 	n := &node{Host: daemon.NewHost(b, ns), b: b}
 	n.Bind(program, "/vipgen/vipgen-agent")
-	resolver, err := filepath.Abs("../../.cache/bin/coredns")
-	if err != nil {
-		b.Fatal(err)
-	}
-	n.Bind(resolver, "/coredns")
+	n.Bind(testkit.Tool(b, "coredns"), "/coredns")
 	for path, data := range map[string]string{
 		v1alpha1.ClusterConfigPath:        readFile(b, rendered+"every-pool"+v1alpha1.ClusterConfigPath),
 		v1alpha1.ModeFile:                 readFile(b, rendered+"every-pool"+v1alpha1.ModeFile),
@@ -153,11 +146,7 @@ func forward(l net.Listener, to string) {
 // await looks often until ok.
 func (n *node) await(what string, ok func() bool) {
 	n.b.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(tick) {
-		if time.Now().After(deadline) {
-			n.b.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
+	testkit.Await(n.b, what, ok)
 }
 
 // commandOf is the command line of a job in the rendered pods.

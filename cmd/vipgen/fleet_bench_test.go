@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // fleetSizes are those that must show growth to be linear.
@@ -114,24 +116,12 @@ func written(b *testing.B, dir string) (last time.Time, files int) {
 	return last, files
 }
 
-// buildBench builds the program as `make build` does.
-func buildBench(b *testing.B) string {
-	b.Helper()
-	program := filepath.Join(b.TempDir(), "vipgen")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	return program
-}
-
 // BenchmarkFleet renders fleets to disk, again without a change, and checks them;
 // looks for colliding virtual router IDs; and beside it runs one butane for each
 // pool on the same files, as a script would. Run it with -benchtime 1x: it prints
 // a table.
 func BenchmarkFleet(b *testing.B) {
-	program := buildBench(b)
+	program := testkit.Vipgen(b)
 	load, _ := os.ReadFile("/proc/loadavg")
 	b.Logf("load of the machine before: %s", strings.TrimSpace(string(load)))
 	// Nothing is removed before the end: ext4 takes long to make files for a minute
@@ -191,10 +181,7 @@ func benchFleet(b *testing.B, program, dir string, size int) {
 // time, of as many clusters as are enough for a rate.
 func benchButane(b *testing.B, dir, program string, size int, first usage) {
 	b.Helper()
-	butane, err := filepath.Abs("../../.cache/bin/butane")
-	if err != nil {
-		b.Fatal(err)
-	}
+	butane := testkit.Tool(b, "butane")
 	if _, err := os.Stat(butane); err != nil {
 		b.Fatalf("butane is not built: run `make .cache/bin/butane` (%v)", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // containerd is one of the test's own, with its own images, state and socket.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // podmanConfig has podman do without systemd and without raising limits, which

@@ -11,7 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 func output(t *testing.T, m *machine.Machine, name string, args ...string) string {

@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// searchPath is where Debian keeps programs; the PATH of a test may leave out
+// SearchPath is where Debian keeps programs; the PATH of a test may leave out
 // the directories for the administrator.
-const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Program gives the path of a program from a Debian package.
+// Program gives the path of a program from a Debian package, to a test that is Live.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	for _, dir := range filepath.SplitList(searchPath) {
+	Live(t)
+	for _, dir := range filepath.SplitList(SearchPath) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path
 		}
@@ -27,9 +28,15 @@ func Program(t testing.TB, name string) string {
 }
 
 // Tool gives the path of a program that the Makefile builds at a pinned version,
-// such as "coredns".
+// such as "coredns". A test that takes another one than that is Long, because the
+// others take longer to build than short tests may.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
+	if name == "coredns" {
+		Live(t)
+	} else {
+		Long(t)
+	}
 	path := filepath.Join(Root(t), ".cache", "bin", name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is not built: run `make .cache/bin/%s` (%v)", name, name, err)

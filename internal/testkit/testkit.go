@@ -52,17 +52,21 @@ func tier(t testing.TB) string {
 }
 
 // Await returns when a condition holds, and fails the test if it does not within
-// Patience. It looks every 5 ms; what says what is waited for.
-func Await(t testing.TB, what string, condition func() bool) {
+// Patience. It looks every 5 ms; what says what is waited for, and state, if it is
+// given, what is there instead.
+func Await(t testing.TB, what string, condition func() bool, state ...func() string) {
 	t.Helper()
-	AwaitWithin(t, Patience, what, condition)
+	AwaitWithin(t, Patience, what, condition, state...)
 }
 
 // AwaitWithin is Await with another bound than Patience.
-func AwaitWithin(t testing.TB, bound time.Duration, what string, condition func() bool) {
+func AwaitWithin(t testing.TB, bound time.Duration, what string, condition func() bool, state ...func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(bound); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
+			for _, s := range state {
+				what += "\n" + s()
+			}
 			t.Fatalf("waited %v in vain for %s", bound, what)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/report"
 )
@@ -18,6 +17,7 @@ import (
 // TestRun has three things happen to vipgen's cluster and to the reference, and
 // asks of what was seen only what holds on any machine.
 func TestRun(t *testing.T) {
+	testkit.Long(t)
 	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "planned-stop", "haproxy-crash"})
 	if err != nil {
 		t.Fatal(err)
@@ -101,21 +101,8 @@ func config(t *testing.T) *Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := filepath.Join(t.TempDir(), "vipgen-agent")
-	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../../cmd/vipgen-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
-	}
-	coredns, err := filepath.Abs("../../.cache/bin/coredns")
-	if err == nil {
-		_, err = os.Stat(coredns)
-	}
-	if err != nil {
-		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
-	}
 	return &Config{
-		Cluster: demo, Dir: t.TempDir(), Programs: lab.Programs{Agent: agent, CoreDNS: coredns},
+		Cluster: demo, Dir: t.TempDir(), Programs: lab.Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")},
 		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Progress: func(line string) { t.Log(line) },
 	}

@@ -3,13 +3,11 @@ package chaos
 import (
 	"context"
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -17,6 +15,7 @@ import (
 // runs: what is tested here is that all of it works together, and that nothing is
 // wrong for good.
 func TestChaos(t *testing.T) {
+	testkit.Long(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cluster, err := lab.Demo()
@@ -26,7 +25,7 @@ func TestChaos(t *testing.T) {
 	cfg := &Config{
 		Cluster: cluster, Dir: t.TempDir(), Seed: 2, Duration: 20 * time.Second,
 		Limits: Limits{AtOnce: DefaultAtOnce}, Slack: 20 * time.Second,
-		Programs: lab.Programs{Agent: buildAgent(t), CoreDNS: coredns(t)},
+		Programs: lab.Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")},
 		Log:      slog.New(slog.DiscardHandler),
 		Progress: func(at time.Duration, what string) { t.Logf("%8.3fs %s", at.Seconds(), what) },
 	}
@@ -58,27 +57,4 @@ func TestChaos(t *testing.T) {
 	if r.Failovers == 0 {
 		t.Error("no VIP ever came to a node")
 	}
-}
-
-func buildAgent(t *testing.T) string {
-	t.Helper()
-	agent := filepath.Join(t.TempDir(), "vipgen-agent")
-	build := exec.Command("go", "build", "-trimpath", "-o", agent, "../../cmd/vipgen-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building vipgen-agent: %v\n%s", err, out)
-	}
-	return agent
-}
-
-func coredns(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs("../../.cache/bin/coredns")
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Fatalf("coredns is not built: run `make tools` (%v)", err)
-	}
-	return path
 }

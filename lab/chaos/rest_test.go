@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -50,6 +51,7 @@ func TestLeaks(t *testing.T) {
 
 // A file that cannot be used is found, each as those see it who read it.
 func TestFiles(t *testing.T) {
+	testkit.Live(t)
 	network, err := netns.New()
 	if err != nil {
 		t.Fatal(err)

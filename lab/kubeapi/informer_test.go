@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +67,7 @@ func (p *pair) follow(node int) *follower {
 // has waits until the informer knows these nodes, each as name=address.
 func (f *follower) has(want ...string) {
 	f.t.Helper()
-	await(f.t, fmt.Sprintf("the informer to have %q", want), func() bool {
+	testkit.Await(f.t, fmt.Sprintf("the informer to have %q", want), func() bool {
 		got := map[string]bool{}
 		for _, o := range f.informer.GetStore().List() {
 			n := o.(*corev1.Node)
@@ -93,6 +94,7 @@ func (p *pair) setNode(name, addr string) {
 
 // TestInformer goes through what happens to the API servers under an informer.
 func TestInformer(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	p.setNode("a", "192.0.2.20")
 	f := p.follow(0)
@@ -118,6 +120,7 @@ func TestInformer(t *testing.T) {
 // Whoever missed more changes than are kept is told so, and an informer lists
 // again.
 func TestTooFarBehind(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	store := p.Plane.(*standIn).store
 	store.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const oneNode = "{apiVersion: v1, kind: Node, metadata: {name: worker-0}}"
@@ -32,13 +34,14 @@ func expectEnd(t *testing.T, what string, ended <-chan error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatalf("%s goes on", what)
 		return nil
 	}
 }
 
 func TestKill(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	ctx := t.Context()
 	watch := p.watching(0)
@@ -71,6 +74,7 @@ func TestKill(t *testing.T) {
 
 // A frozen server is reached and says nothing, over new connections and old ones.
 func TestFreeze(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	ctx := t.Context()
 	old := p.client(0, admin, administrators)
@@ -121,6 +125,7 @@ func TestFreeze(t *testing.T) {
 
 // While it stops, a server says so at /readyz, and answers all else (hard case 8).
 func TestStop(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	delay := make(chan time.Time)
 	p.Plane.(*standIn).delay = func() <-chan time.Time { return delay }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
@@ -23,19 +22,9 @@ import (
 func newReal(t *testing.T) *pair {
 	t.Helper()
 	p := newNodes(t)
-	tool := func(name string) string {
-		path, err := filepath.Abs(filepath.Join("../../.cache/bin", name))
-		if err == nil {
-			_, err = os.Stat(path)
-		}
-		if err != nil {
-			t.Fatalf("%s is not built: run `make tools` (%v)", name, err)
-		}
-		return path
-	}
 	var err error
 	p.Plane, err = NewReal(RealConfig{
-		Dir: t.TempDir(), Etcd: tool("etcd"), APIServer: tool("kube-apiserver"),
+		Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"),
 		Node: p.nodes[1], Addr: p.addrs[1], Domain: domain,
 	})
 	p.must(err)
@@ -91,7 +80,7 @@ func (p *pair) awaitRights() {
 	p.t.Helper()
 	client := p.client(0, kubelet, nodeGroup)
 	for _, path := range []string{nodesPath, mapsPath + "?fieldSelector=metadata.name%3Detcd-endpoints"} {
-		await(p.t, "the right to read "+path, func() bool {
+		testkit.Await(p.t, "the right to read "+path, func() bool {
 			status, _, err := get(client, path)
 			return err == nil && status == http.StatusOK
 		})
@@ -260,6 +249,7 @@ func (p *pair) ask(list []request) (out []said) {
 // TestAsReal asks the stand-in and the real server the same, and compares what
 // they say.
 func TestAsReal(t *testing.T) {
+	testkit.Long(t)
 	real, standIn := newReal(t), newPair(t)
 	for _, list := range [][]request{firstRequests(t), requestList()} {
 		want, got := real.ask(list), standIn.ask(list)

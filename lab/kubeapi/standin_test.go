@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -21,16 +22,6 @@ const (
 	// idle machine.
 	patience = 2 * time.Minute
 )
-
-// await polls a condition until it holds.
-func await(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
-}
 
 // pair is the API on two nodes of a network, master-0 and master-1.
 type pair struct {
@@ -83,7 +74,7 @@ func (p *pair) launch(on ...int) {
 		p.must(err)
 		p.must(p.servers[i].Launch())
 	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), testkit.Patience)
 	defer cancel()
 	for _, i := range on {
 		p.must(p.servers[i].AwaitReady(ctx))
@@ -115,7 +106,7 @@ func (p *pair) client(node int, name string, groups ...string) *http.Client {
 		},
 	}
 	p.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: patience}
+	return &http.Client{Transport: transport, Timeout: testkit.Patience}
 }
 
 // get returns what a request is answered with.
@@ -130,6 +121,7 @@ func get(client *http.Client, path string) (int, string, error) {
 }
 
 func TestCertificates(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	for sni, want := range map[string]string{
 		"":                         "master-0",
@@ -156,6 +148,7 @@ func TestCertificates(t *testing.T) {
 
 // Both servers have the same, and each says what it is asked for.
 func TestSameObjects(t *testing.T) {
+	testkit.Live(t)
 	p := newPair(t)
 	ctx := t.Context()
 	p.must(p.Create(ctx, "/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: worker-0, labels: {a: b}}}")))

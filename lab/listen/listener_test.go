@@ -7,11 +7,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
-)
 
-// patience is how long anything may take that takes milliseconds on an idle
-// machine.
-const patience = 2 * time.Minute
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // echo answers with what it gets, and returns where.
 func echo(t *testing.T) (*Listener, string) {
@@ -38,7 +36,7 @@ func echo(t *testing.T) (*Listener, string) {
 
 func dial(t *testing.T, addr string) net.Conn {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, patience)
+	conn, err := net.DialTimeout("tcp", addr, testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +58,7 @@ func ask(t *testing.T, conn net.Conn, within time.Duration) error {
 func TestFreezeAndKill(t *testing.T) {
 	l, addr := echo(t)
 	old := dial(t, addr)
-	if err := ask(t, old, patience); err != nil {
+	if err := ask(t, old, testkit.Patience); err != nil {
 		t.Fatal(err)
 	}
 	l.Freeze()
@@ -76,14 +74,14 @@ func TestFreezeAndKill(t *testing.T) {
 	}
 	l.Thaw()
 	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
-		if err := ask(t, conn, patience); err != nil {
+		if err := ask(t, conn, testkit.Patience); err != nil {
 			t.Errorf("the %s connection, after Thaw: %v", name, err)
 		}
 	}
 	l.Freeze()
 	l.Kill() // also of one that is frozen
 	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
-		conn.SetReadDeadline(time.Now().Add(patience))
+		conn.SetReadDeadline(time.Now().Add(testkit.Patience))
 		_, err := io.Copy(io.Discard, conn)
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 			t.Errorf("the %s connection stays after Kill", name)

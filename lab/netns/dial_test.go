@@ -11,9 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestDialFromTheNamespace(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	server := addNode(t, n, "server", "192.0.2.1/24", "2001:db8::1/64")
 	client := addNode(t, n, "client", "192.0.2.2/24", "2001:db8::2/64")
@@ -53,6 +56,7 @@ func TestDialFromTheNamespace(t *testing.T) {
 }
 
 func TestDialTakesNumbersOnly(t *testing.T) {
+	testkit.Live(t)
 	node := addNode(t, newNetwork(t), "a")
 	for _, address := range []string{"localhost:80", "192.0.2.1", "", "/run/socket"} {
 		if conn, err := node.DialContext(t.Context(), "tcp", address); err == nil {
@@ -64,6 +68,7 @@ func TestDialTakesNumbersOnly(t *testing.T) {
 
 // Connections that nobody answers wait without a thread each.
 func TestDialKeepsNoThread(t *testing.T) {
+	testkit.Live(t)
 	node := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
 	if err := ip("-n", node.Namespace(), "neighbour", "add", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", node.Link); err != nil {
 		t.Fatal(err)
@@ -81,7 +86,7 @@ func TestDialKeepsNoThread(t *testing.T) {
 				t.Error("somebody answered")
 			}
 		})
-		waitFor(t, "the connection to be asked for", func() bool { return connecting(t, node) > i })
+		testkit.Await(t, "the connection to be asked for", func() bool { return connecting(t, node) > i })
 	}
 	if more := pprof.Lookup("threadcreate").Count() - threads; more > dials/2 {
 		t.Errorf("%d connections took %d threads", dials, more)
@@ -104,6 +109,7 @@ func connecting(t *testing.T, node *Node) int {
 }
 
 func TestPorts(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	addNode(t, n, "a")
 	b := addNode(t, n, "b.example")

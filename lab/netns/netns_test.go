@@ -14,17 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// waitFor polls a condition until it holds, and fails the test if it does not.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 func newNetwork(t *testing.T) *Network {
 	t.Helper()
@@ -67,6 +59,7 @@ func left(t *testing.T, prefix string) []string {
 }
 
 func TestNodesReachEachOtherAtOnce(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	a := addNode(t, n, "a", "192.0.2.1/24", "2001:db8::1/64")
 	b := addNode(t, n, "b", "192.0.2.2/24", "2001:db8::2/64")
@@ -110,6 +103,7 @@ func exchange(t *testing.T, server, client *Node, addr string) {
 }
 
 func TestAddresses(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	node, err := n.AddNodeLink("node-1.example", "ens192", prefixes("192.0.2.1/24", "2001:db8::1/64")...)
 	if err != nil {
@@ -143,6 +137,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestCommandRunsInTheNamespace(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	node := addNode(t, n, "a")
 	// Standard output alone: ip complains of names of namespaces that it cannot
@@ -157,6 +152,7 @@ func TestCommandRunsInTheNamespace(t *testing.T) {
 }
 
 func TestBadNames(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	addNode(t, n, "twice")
 	tests := []struct{ name, node, link, want string }{
@@ -179,6 +175,7 @@ func TestBadNames(t *testing.T) {
 }
 
 func TestCloseRemovesEverything(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	node := addNode(t, n, "a", "192.0.2.1/24")
 	sleeper := node.Command(context.Background(), "sleep", "600")
@@ -189,7 +186,7 @@ func TestCloseRemovesEverything(t *testing.T) {
 	go func() { ended <- sleeper.Wait() }()
 	// Until nsenter has entered, the process is not yet the namespace's.
 	inside := path(node.Namespace())
-	waitFor(t, "the command to be inside", func() bool {
+	testkit.Await(t, "the command to be inside", func() bool {
 		want, err1 := os.Stat(inside)
 		got, err2 := os.Stat("/proc/" + strconv.Itoa(sleeper.Process.Pid) + "/ns/net")
 		return err1 == nil && err2 == nil && os.SameFile(want, got)
@@ -216,6 +213,7 @@ func TestCloseRemovesEverything(t *testing.T) {
 }
 
 func TestForeignNamespaceIsLeftAlone(t *testing.T) {
+	testkit.Live(t)
 	foreign := fmt.Sprintf("vg%d-%d-hub", os.Getpid(), networks.Load()+1) // what New tries first
 	if err := ip("netns", "add", foreign); err != nil {
 		t.Fatal(err)
@@ -238,6 +236,7 @@ func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 }
 
 func TestNetworksAreApart(t *testing.T) {
+	testkit.Live(t)
 	a := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
 	b := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
 	if a.Namespace() == b.Namespace() {
@@ -246,6 +245,7 @@ func TestNetworksAreApart(t *testing.T) {
 }
 
 func TestPartition(t *testing.T) {
+	testkit.Live(t)
 	n := newNetwork(t)
 	a, b, c := addNode(t, n, "a", "192.0.2.1/24"), addNode(t, n, "b", "192.0.2.2/24"), addNode(t, n, "c", "192.0.2.3/24")
 	// A node that is there refuses at a port where nobody listens.
@@ -257,7 +257,7 @@ func TestPartition(t *testing.T) {
 	}
 	reaches := func(from *Node, to string) {
 		t.Helper()
-		waitFor(t, from.Name+" to reach "+to, func() bool { return answers(from, to) })
+		testkit.Await(t, from.Name+" to reach "+to, func() bool { return answers(from, to) })
 	}
 	reaches(a, "192.0.2.2")
 	for range 2 { // again is the same
@@ -279,6 +279,7 @@ func TestPartition(t *testing.T) {
 }
 
 func TestDoReturnsTheError(t *testing.T) {
+	testkit.Live(t)
 	want := errors.New("told")
 	if err := addNode(t, newNetwork(t), "a").Do(func() error { return want }); err != want {
 		t.Errorf("error %v, want %v", err, want)
@@ -287,6 +288,7 @@ func TestDoReturnsTheError(t *testing.T) {
 
 // Remove takes what a network left whose process is gone, and nothing else.
 func TestRemove(t *testing.T) {
+	testkit.Live(t)
 	var made []string
 	n, err := NewRecorded(func(namespace string) error {
 		made = append(made, namespace)
@@ -314,6 +316,7 @@ func TestRemove(t *testing.T) {
 
 // A namespace that cannot be recorded is not made.
 func TestUnrecorded(t *testing.T) {
+	testkit.Live(t)
 	want := errors.New("no room")
 	if _, err := NewRecorded(func(string) error { return want }); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)

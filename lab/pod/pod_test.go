@@ -12,22 +12,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 )
-
-// patience is how long anything may take that takes a second on an idle machine.
-const patience = 2 * time.Minute
-
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 // quick is a back-off for tests.
 var quick = BackOff{Initial: 20 * time.Millisecond, Max: 100 * time.Millisecond, Reset: time.Hour}
@@ -94,7 +83,7 @@ func (r *rig) remove(name string) {
 func (r *rig) awaitContainer(pod, name string) *Container {
 	r.t.Helper()
 	var c *Container
-	await(r.t, "container "+name+" of pod "+pod, func() bool {
+	testkit.Await(r.t, "container "+name+" of pod "+pod, func() bool {
 		found, err := r.Container(pod, name)
 		if err != nil {
 			return false
@@ -107,7 +96,7 @@ func (r *rig) awaitContainer(pod, name string) *Container {
 
 func (r *rig) awaitLog(c *Container, want string) {
 	r.t.Helper()
-	await(r.t, want+" in the log of "+c.Name, func() bool { return strings.Contains(c.Log(), want) })
+	testkit.Await(r.t, want+" in the log of "+c.Name, func() bool { return strings.Contains(c.Log(), want) })
 }
 
 // What the container finds is what the manifest says: nothing more, nothing less.
@@ -207,7 +196,7 @@ func TestLifecycle(t *testing.T) {
 		if err := c.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
+		testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
 	}
 	if s := c.Status(); s.LastExit != 137 || s.LastReason != ReasonError {
 		t.Errorf("after SIGKILL: %+v", s)
@@ -219,10 +208,10 @@ func TestLifecycle(t *testing.T) {
 	if n, err := mustRun(t, c).KillProcess("sh", syscall.SIGKILL); n == 0 || err != nil {
 		t.Errorf("%d processes killed, %v", n, err)
 	}
-	await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == 4 })
+	testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == 4 })
 
 	r.put("sleeper", strings.Replace(sleeper, `"1"`, `"2"`, 1))
-	await(t, "another pod", func() bool {
+	testkit.Await(t, "another pod", func() bool {
 		next, err := r.Container("sleeper", "main")
 		return err == nil && next != c && next.Status().Running
 	})
@@ -287,7 +276,7 @@ func TestLivenessProbe(t *testing.T) {
 	if err := r.Host.Write("/sick/now", nil); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a restart", func() bool { return c.Status().Restarts == 1 })
+	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts == 1 })
 	if s := c.Status(); s.LastReason != ReasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -42,6 +43,7 @@ func hold(t *testing.T, cfg HoldConfig) *Held {
 }
 
 func TestHold(t *testing.T) {
+	testkit.Live(t)
 	server, client := newNodes(t)
 	var clients sync.Map // by their ports
 	newServer(t, server, "192.0.2.1:6443", "master-0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -53,7 +55,7 @@ func TestHold(t *testing.T) {
 	target := Target{URL: "https://192.0.2.1:6443/readyz", Dial: client.DialContext, Timeout: time.Minute}
 
 	h := hold(t, HoldConfig{Target: target, Connections: 100, Every: 100 * time.Millisecond})
-	waitFor(t, "requests over all of them", func() bool {
+	testkit.Await(t, "requests over all of them", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.result.Answered >= 200
@@ -80,10 +82,11 @@ func TestHold(t *testing.T) {
 // A server that ends takes connections along, which is not missed even if nobody
 // has asked since.
 func TestHoldBroken(t *testing.T) {
+	testkit.Live(t)
 	server, client := newNodes(t)
 	s := newServer(t, server, "192.0.2.1:80", "", ok)
 	h := hold(t, HoldConfig{Target: Target{URL: "http://192.0.2.1/", Dial: client.DialContext, Timeout: time.Minute}, Connections: 10, Every: time.Hour})
-	waitFor(t, "the first", func() bool {
+	testkit.Await(t, "the first", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.result.Requests == 1
@@ -127,7 +130,7 @@ func BenchmarkHold(b *testing.B) {
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "s-to-open")
 		b.ReportMetric((processTime(b) - before).Seconds(), "cpu-s-to-open")
-		waitFor(b, "two requests over each", func() bool {
+		testkit.Await(b, "two requests over each", func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			return h.result.Requests >= 4000

@@ -23,6 +23,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -101,6 +102,7 @@ func start(t testing.TB, cfg Config) *Probe {
 }
 
 func TestWhoAnswered(t *testing.T) {
+	testkit.Live(t)
 	server, client := newNodes(t)
 	newServer(t, server, "192.0.2.1:6443", "master-0", ok)
 	newServer(t, server, "192.0.2.1:80", "", ok)
@@ -152,6 +154,7 @@ func TestBadTargets(t *testing.T) {
 
 // What is lost, and why; and that it is over when answers come again.
 func TestOutage(t *testing.T) {
+	testkit.Live(t)
 	server, client := newNodes(t)
 	var status atomic.Int32
 	status.Store(http.StatusOK)
@@ -167,9 +170,9 @@ func TestOutage(t *testing.T) {
 	}
 	await()
 	status.Store(http.StatusInternalServerError)
-	waitFor(t, "status 500", func() bool { return strings.Contains(p.lastLoss(), "status 500") })
+	testkit.Await(t, "status 500", func() bool { return strings.Contains(p.lastLoss(), "status 500") })
 	s.Listener.Close()
-	waitFor(t, "a refusal", func() bool { return strings.Contains(p.lastLoss(), "dial: connection refused") })
+	testkit.Await(t, "a refusal", func() bool { return strings.Contains(p.lastLoss(), "dial: connection refused") })
 	newServer(t, server, "192.0.2.1:80", "", ok)
 	await()
 	r := p.End()
@@ -183,13 +186,14 @@ func TestOutage(t *testing.T) {
 
 // A VIP that nobody has: as many requests hang as may, and more are not sent.
 func TestBounded(t *testing.T) {
+	testkit.Live(t)
 	_, client := newNodes(t)
 	silence(t, client, "192.0.2.9")
 	p := start(t, Config{Target: Target{URL: "https://192.0.2.9:6443/", Dial: client.DialContext, Timeout: 3 * time.Second}})
 	p.mu.Lock()
 	p.bound = 20
 	p.mu.Unlock()
-	waitFor(t, "a request too many", func() bool { return strings.Contains(p.lastLoss(), errCrowded.Error()) })
+	testkit.Await(t, "a request too many", func() bool { return strings.Contains(p.lastLoss(), errCrowded.Error()) })
 	r := p.End()
 	if e := r.Errors(); r.Lost() != len(r.Requests) || e[errUnanswered.Error()] < 20 || len(e) != 2 {
 		t.Errorf("%d requests: %v", len(r.Requests), e)
@@ -197,10 +201,11 @@ func TestBounded(t *testing.T) {
 }
 
 func TestUnanswered(t *testing.T) {
+	testkit.Live(t)
 	_, client := newNodes(t)
 	silence(t, client, "192.0.2.9")
 	p := start(t, Config{Target: Target{URL: "https://192.0.2.9:6443/", Dial: client.DialContext, Timeout: 50 * time.Millisecond}})
-	waitFor(t, "the time-out", func() bool { return strings.Contains(p.lastLoss(), errUnanswered.Error()) })
+	testkit.Await(t, "the time-out", func() bool { return strings.Contains(p.lastLoss(), errUnanswered.Error()) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Await(ctx, 1); err == nil || !strings.Contains(err.Error(), "the last that was lost") {
@@ -285,15 +290,6 @@ func TestRow(t *testing.T) {
 	}{{0, 1, true}, {0, 2, true}, {0, 3, false}, {1, 2, true}, {2, 2, false}, {0, 100, false}} {
 		if got := p.row(tt.since, tt.n); got != tt.want {
 			t.Errorf("%d in a row since %d: %v, want %v", tt.n, tt.since, got, tt.want)
-		}
-	}
-}
-
-func waitFor(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

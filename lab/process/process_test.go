@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// patience is how long anything may take that takes milliseconds on an idle
-// machine.
-const patience = 2 * time.Minute
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // shell starts a script, and returns when it has said "up".
 func shell(t *testing.T, log, script string) *Process {
@@ -22,7 +20,7 @@ func shell(t *testing.T, log, script string) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	for deadline := time.Now().Add(patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not start:\n%s", p.Output())
 		}
@@ -36,7 +34,7 @@ func TestProcess(t *testing.T) {
 	if first.Ended() || first.PID() == 0 {
 		t.Errorf("process %d does not run", first.PID())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := first.Stop(ctx); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 )
@@ -51,7 +52,7 @@ func newPlane(t *testing.T) *plane {
 func (p *plane) holder(vip netip.Addr, not ...*machine) *machine {
 	p.t.Helper()
 	var found *machine
-	await(p.t, fmt.Sprintf("one holder of %s", vip), func() bool {
+	testkit.Await(p.t, fmt.Sprintf("one holder of %s", vip), func() bool {
 		found = nil
 		for _, m := range p.machines {
 			switch {
@@ -77,7 +78,7 @@ func (p *plane) holder(vip netip.Addr, not ...*machine) *machine {
 func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 	p.t.Helper()
 	seen := map[string]bool{}
-	await(p.t, fmt.Sprintf("two servers to answer %s at %s", from.Name, vip), func() bool {
+	testkit.Await(p.t, fmt.Sprintf("two servers to answer %s at %s", from.Name, vip), func() bool {
 		if server := ask(from, vip); server != "" {
 			seen[server] = true
 		}
@@ -88,6 +89,7 @@ func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 // TestReference runs a control plane as it is today: one node holds the VIP, and
 // another one does after what fails there.
 func TestReference(t *testing.T) {
+	testkit.Long(t)
 	p := newPlane(t)
 	for _, m := range p.machines {
 		m.said("keepalived", "keepalived", "VRRP_Script(chk_ocp_lb) succeeded")
@@ -124,7 +126,7 @@ func TestReference(t *testing.T) {
 	p.holder(moved)
 	t.Logf("the holder died: another one after %.1f s", time.Since(began).Seconds())
 	p.holder(moved6)
-	await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
+	testkit.Await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
 }
 
 // change gives all nodes another pair of API VIPs and one more peer, and HAProxy back
@@ -142,9 +144,9 @@ func (p *plane) change() {
 	p.holder(moved)
 	p.holder(moved6)
 	for _, m := range p.machines {
-		await(p.t, "the old VIPs to go from "+m.Name, func() bool { return !m.holds(api) && !m.holds(api6) })
-		await(p.t, "HAProxy and the redirect on "+m.Name, m.redirects)
-		await(p.t, "HAProxy to read its other configuration on "+m.Name, func() bool {
+		testkit.Await(p.t, "the old VIPs to go from "+m.Name, func() bool { return !m.holds(api) && !m.holds(api6) })
+		testkit.Await(p.t, "HAProxy and the redirect on "+m.Name, m.redirects)
+		testkit.Await(p.t, "HAProxy to read its other configuration on "+m.Name, func() bool {
 			c, err := m.kubelet.Container("haproxy", "haproxy")
 			// One that was asked before it could hear has started with it.
 			return err == nil && (strings.Count(c.Log(), "Loading success.") > 1 || c.Status().Restarts > 0)
@@ -161,15 +163,16 @@ func (p *plane) change() {
 // The bootstrap holds the VIP until its API server has ended, and again when that
 // comes back.
 func TestBootstrap(t *testing.T) {
+	testkit.Long(t)
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
 	m.boot()
-	await(t, "the bootstrap to hold the VIP", func() bool { return m.holds(api) && m.holds(api6) })
-	await(t, "the bootstrap's API server at the VIP", func() bool { return ask(m.Node, api) == m.Name })
+	testkit.Await(t, "the bootstrap to hold the VIP", func() bool { return m.holds(api) && m.holds(api6) })
+	testkit.Await(t, "the bootstrap's API server at the VIP", func() bool { return ask(m.Node, api) == m.Name })
 	m.stopAPI()
-	await(t, "the VIP to go", func() bool { return !m.holds(api) && !m.holds(api6) })
+	testkit.Await(t, "the VIP to go", func() bool { return !m.holds(api) && !m.holds(api6) })
 	m.startAPI()
-	await(t, "the VIP to come back", func() bool { return m.holds(api) && m.holds(api6) })
+	testkit.Await(t, "the VIP to come back", func() bool { return m.holds(api) && m.holds(api6) })
 }
 
 // What an unclean end left on an interface goes before keepalived starts.
@@ -181,7 +184,7 @@ func TestStaleVIP(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.boot()
-	await(t, "the VIP with a host prefix alone", func() bool {
+	testkit.Await(t, "the VIP with a host prefix alone", func() bool {
 		have, err := m.Addresses()
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +235,7 @@ func TestIngress(t *testing.T) {
 	routers[0]()
 	p.holder(ingress, first)
 	routers[1]()
-	await(t, "the ingress VIP to go", func() bool { return !first.holds(ingress) && !second.holds(ingress) })
+	testkit.Await(t, "the ingress VIP to go", func() bool { return !first.holds(ingress) && !second.holds(ingress) })
 }
 
 // answerPods lists a router of the default ingress controller on worker-20, to

@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -28,15 +29,6 @@ import (
 // patience is how long anything may take that takes half a minute on an idle
 // machine.
 const patience = 4 * time.Minute
-
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
-}
 
 // machine is a host that runs today's pods.
 type machine struct {
@@ -175,7 +167,7 @@ func (m *machine) holds(vip netip.Addr) bool {
 // said waits until a container has printed something.
 func (m *machine) said(podName, name, text string) {
 	m.t.Helper()
-	await(m.t, fmt.Sprintf("%q from %s on %s", text, name, m.Name), func() bool {
+	testkit.Await(m.t, fmt.Sprintf("%q from %s on %s", text, name, m.Name), func() bool {
 		c, err := m.kubelet.Container(podName, name)
 		return err == nil && strings.Contains(c.Log(), text)
 	})

@@ -13,12 +13,9 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-// patience is how long anything may take that takes milliseconds on an idle
-// machine.
-const patience = 2 * time.Minute
 
 func newNode(t *testing.T) *netns.Node {
 	t.Helper()
@@ -41,7 +38,7 @@ func newNode(t *testing.T) *netns.Node {
 // get returns what a URL of the node answers.
 func get(t *testing.T, node *netns.Node, url, host string) (int, string, error) {
 	t.Helper()
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
 		DialContext: node.DialContext, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -59,6 +56,7 @@ func get(t *testing.T, node *netns.Node, url, host string) (int, string, error) 
 }
 
 func TestWeb(t *testing.T) {
+	testkit.Live(t)
 	node := newNode(t)
 	ports := v1alpha1.DefaultPorts
 	config, err := NewMachineConfig(node, ports.MachineConfig)
@@ -120,6 +118,7 @@ func TestWeb(t *testing.T) {
 
 // A service that stops lets go of its connections at once.
 func TestStopBreaksOff(t *testing.T) {
+	testkit.Live(t)
 	node := newNode(t)
 	router, err := NewRouter(node, "default", v1alpha1.DefaultPorts.RouterHealth)
 	if err != nil {
@@ -132,7 +131,7 @@ func TestStopBreaksOff(t *testing.T) {
 	}
 	defer conn.Close()
 	router.Stop()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("something came")
 	} else if e, ok := err.(net.Error); ok && e.Timeout() {
@@ -141,6 +140,7 @@ func TestStopBreaksOff(t *testing.T) {
 }
 
 func TestNameServer(t *testing.T) {
+	testkit.Live(t)
 	node := newNode(t)
 	addr := netip.MustParseAddr("192.0.2.20")
 	server, err := NewNameServer(node, addr, ExampleRecord)
@@ -154,9 +154,9 @@ func TestNameServer(t *testing.T) {
 			return nil, err
 		}
 		defer conn.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		defer cancel()
-		reply, _, err := (&dns.Client{Timeout: patience}).ExchangeWithConnContext(ctx, new(dns.Msg).SetQuestion(name, kind), &dns.Conn{Conn: conn})
+		reply, _, err := (&dns.Client{Timeout: testkit.Patience}).ExchangeWithConnContext(ctx, new(dns.Msg).SetQuestion(name, kind), &dns.Conn{Conn: conn})
 		return reply, err
 	}
 	tests := []struct {

@@ -12,21 +12,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/vipgen/vipgen/golden/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// waitFor polls a condition until it holds, and fails the test if it does not.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 func start(t *testing.T, cfg Config) *Watch {
 	t.Helper()
@@ -118,7 +109,7 @@ func (p *pair) awaitAlone(node, other string) {
 	p.t.Helper()
 	for _, view := range []View{Addresses, Capture} {
 		var since time.Duration
-		waitFor(p.t, fmt.Sprintf("%s to hold the VIP alone (%s)", node, view), func() bool {
+		testkit.Await(p.t, fmt.Sprintf("%s to hold the VIP alone (%s)", node, view), func() bool {
 			if s, ok := p.last(view, other); ok {
 				since = s.To
 			}
@@ -128,6 +119,7 @@ func (p *pair) awaitAlone(node, other string) {
 }
 
 func TestHandover(t *testing.T) {
+	testkit.Long(t)
 	multicast := daemon.Member{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.11/24"), netip.MustParsePrefix("2001:db8::11/64")}}
 	tests := []struct {
 		name, vip string
@@ -191,7 +183,7 @@ func TestPowerLoss(t *testing.T) {
 	if err := p.Node("master-1").AddAddress("eth0", netip.PrefixFrom(p.vip, p.vip.BitLen())); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the address to be noted", func() bool {
+	testkit.Await(t, "the address to be noted", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.present) == 2
@@ -214,7 +206,7 @@ func TestTwoHolders(t *testing.T) {
 	}
 	long := 300 * time.Millisecond
 	for _, view := range []View{Addresses, Capture} {
-		waitFor(t, fmt.Sprintf("two holders (%s)", view), func() bool { return p.Timeline().Of(view).TwoHolders(long) >= long })
+		testkit.Await(t, fmt.Sprintf("two holders (%s)", view), func() bool { return p.Timeline().Of(view).TwoHolders(long) >= long })
 	}
 	for _, name := range []string{"master-0", "master-1"} {
 		p.deafen(name, "delete table inet deaf")
@@ -238,6 +230,7 @@ func (p *pair) deafen(node, rules string) {
 
 // A VIP that a dead keepalived left behind is claimed by whoever is asked for it.
 func TestLeftBehind(t *testing.T) {
+	testkit.Live(t)
 	n, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +268,7 @@ func TestLeftBehind(t *testing.T) {
 			t.Error("somebody answered")
 		}
 		for _, view := range []View{Addresses, Capture} {
-			waitFor(t, fmt.Sprintf("%v to be held (%s)", vip, view), func() bool {
+			testkit.Await(t, fmt.Sprintf("%v to be held (%s)", vip, view), func() bool {
 				return slices.ContainsFunc(w.Timeline(), func(s Span) bool {
 					return s.View == view && s.VIP == vip && s.Node == "master-0" && s.From >= time.Hour
 				})

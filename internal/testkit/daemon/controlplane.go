@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 )
@@ -25,7 +26,7 @@ type controlPlane struct {
 // newControlPlane starts etcd; the directory and programs of c are filled in.
 func newControlPlane(t testing.TB, c kubeapi.RealConfig) *controlPlane {
 	t.Helper()
-	c.Dir, c.Etcd, c.APIServer = t.TempDir(), tool(t, "etcd"), tool(t, "kube-apiserver")
+	c.Dir, c.Etcd, c.APIServer = t.TempDir(), testkit.Tool(t, "etcd"), testkit.Tool(t, "kube-apiserver")
 	plane, err := kubeapi.NewReal(c)
 	if err != nil {
 		t.Fatal(err)

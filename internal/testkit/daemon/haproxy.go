@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -26,10 +27,10 @@ func HAProxy(t testing.TB, cfg []byte) {
 // checkHAProxy returns what HAProxy has against cfg, nothing if it accepts it.
 func checkHAProxy(t testing.TB, cfg []byte) string {
 	t.Helper()
-	haproxy := program(t, "haproxy")
+	haproxy := testkit.Program(t, "haproxy")
 	s := newSandbox(t)
 	s.write(t, haproxyCfg, cfg)
-	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
+	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -26,8 +27,8 @@ func Nginx(t testing.TB, conf []byte) {
 // checkNginx returns what nginx has against conf, nothing if it accepts it.
 func checkNginx(t testing.TB, conf []byte) string {
 	t.Helper()
-	nginx := program(t, "nginx")
-	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
+	nginx := testkit.Program(t, "nginx")
+	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
 	if err != nil {
 		t.Fatal(err)
 	}

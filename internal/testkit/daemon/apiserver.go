@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -129,7 +130,7 @@ func (s *APIServer) Delete(path string) {
 
 func (s *APIServer) patiently(do func(context.Context) error) {
 	s.control.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	s.must(do(ctx))
 }

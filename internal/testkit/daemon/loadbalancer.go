@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -29,7 +30,7 @@ type LoadBalancer struct {
 // the test.
 func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
 	t.Helper()
-	node, err := newNetwork(t).AddNode("haproxy", addresses...)
+	node, err := NewNetwork(t).AddNode("haproxy", addresses...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip
 	s.write(t, haproxyCfg, cfg)
 	s.mkdir(t, socket[:strings.LastIndexByte(socket, '/')])
 	lb := &LoadBalancer{node: node, sandbox: s, socket: s.path(socket)}
-	lb.process = start(t, "haproxy", s.command(context.Background(), node, program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
+	lb.process = start(t, "haproxy", s.command(context.Background(), node, testkit.Program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
 	lb.await(t, "HAProxy to answer at its admin socket", func() bool {
 		_, err := lb.ask("show info")
 		return err == nil && strings.Contains(lb.process.Output(), "Loading success.")
@@ -120,7 +121,7 @@ func (l *LoadBalancer) Await(t testing.TB, backend string, want map[string]strin
 
 func (l *LoadBalancer) await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if l.process.Ended() || time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s:\n%s", what, l.process.Output())
 		}
@@ -142,7 +143,7 @@ func ask(socket, command string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := fmt.Fprintln(conn, command); err != nil {
 		return "", err
 	}

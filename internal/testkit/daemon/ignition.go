@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Ignition runs the real Ignition engine over a config, as a node's first boot
@@ -37,10 +39,7 @@ func Ignition(t testing.TB, config []byte) (root string) {
 // runIgnition returns the written root, or what Ignition has against the config.
 func runIgnition(t testing.TB, config []byte) (root, refusal string) {
 	t.Helper()
-	ignition := tool(t, "ignition")
-	if os.Geteuid() != 0 {
-		t.Fatal("Ignition gives files their owners, which needs root: run the tests as root")
-	}
+	ignition := testkit.Tool(t, "ignition") // gives files their owners, which needs root
 	dir := t.TempDir()
 	root = filepath.Join(dir, "root")
 	base := filepath.Join(dir, "base")
@@ -56,7 +55,7 @@ func runIgnition(t testing.TB, config []byte) (root, refusal string) {
 	for _, stage := range []string{"fetch", "files"} {
 		cmd := exec.Command("unshare", "--net", "--", ignition, "-platform", "file", "-stage", stage, "-root", root,
 			"-config-cache", filepath.Join(dir, "cache"), "-state-file", filepath.Join(dir, "state"), "-log-to-stdout")
-		cmd.Env = []string{"PATH=" + searchPath, "IGNITION_CONFIG_FILE=" + file, "IGNITION_SYSTEM_CONFIG_DIR=" + base}
+		cmd.Env = []string{"PATH=" + testkit.SearchPath, "IGNITION_CONFIG_FILE=" + file, "IGNITION_SYSTEM_CONFIG_DIR=" + base}
 		if output, err := cmd.CombinedOutput(); err != nil {
 			return "", stage + ": " + complaint(output, err)
 		}

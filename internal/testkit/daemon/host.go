@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -16,12 +17,6 @@ type Host struct {
 	*netns.Node
 	t       testing.TB
 	sandbox *sandbox
-}
-
-// NewNetwork makes a network that goes away with the test.
-func NewNetwork(t testing.TB) *netns.Network {
-	t.Helper()
-	return newNetwork(t)
 }
 
 // AddNode adds a node with one link that has the addresses, each with the length
@@ -72,7 +67,7 @@ func (h *Host) Start(env []string, command ...string) *Process {
 
 // Run runs a program to its end and returns what it printed.
 func (h *Host) Run(env []string, command ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	out, err := h.command(ctx, env, command).CombinedOutput()
 	return string(out), err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -47,12 +48,12 @@ func WithUpstream(u Upstream) DNSOption {
 // none. A Corefile that CoreDNS does not start with fails the test.
 func CoreDNS(t testing.TB, corefile []byte, files map[string][]byte, options ...DNSOption) *Resolver {
 	t.Helper()
-	coredns := tool(t, "coredns")
+	coredns := testkit.Tool(t, "coredns")
 	var o dnsOptions
 	for _, option := range options {
 		option(&o)
 	}
-	network := newNetwork(t)
+	network := NewNetwork(t)
 	node, err := network.AddNode("coredns", o.addrs...)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func (r *Resolver) Query(name, qtype string) Answer {
 // exchange asks once, and again while nobody listens: CoreDNS opens its sockets
 // one after the other, UDP after TCP, address after address.
 func (r *Resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg, err error) {
-	await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
+	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
 		reply, err = r.ask(network, question)
 		return !errors.Is(err, syscall.ECONNREFUSED)
 	})
@@ -134,7 +135,7 @@ func (r *Resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg, 
 }
 
 func (r *Resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
-	client := &dns.Client{Net: network, Timeout: patience}
+	client := &dns.Client{Net: network, Timeout: testkit.Patience}
 	var conn *dns.Conn
 	err := r.node.Do(func() (err error) {
 		conn, err = client.Dial(r.server.String())
@@ -152,7 +153,7 @@ func (r *Resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
 // does not start is told from one that does not answer.
 func (r *Resolver) awaitListening(p *process.Process) {
 	r.t.Helper()
-	await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {
+	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {
 		if p.Ended() {
 			r.t.Fatalf("CoreDNS does not start:\n%s", p.Output())
 		}
@@ -164,14 +165,4 @@ func (r *Resolver) awaitListening(p *process.Process) {
 			return err
 		}) == nil
 	})
-}
-
-// await polls a condition until it holds, and fails the test if it never does.
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -58,7 +59,7 @@ type clusterNode struct {
 // starts: keepalived drops a track file whose directory is missing.
 func NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluster {
 	t.Helper()
-	network := newNetwork(t)
+	network := NewNetwork(t)
 	c := &Cluster{Network: network, t: t, vip: vip, nodes: map[string]*clusterNode{}}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		c.nodes[name] = newClusterNode(t, network, name, members[name])
@@ -109,7 +110,7 @@ func (c *Cluster) Start(name string) {
 	// At nice -20, so that other work on the test machine does not hold up
 	// adverts for so long that peers take the holder for dead.
 	n.daemon = start(c.t, "keepalived on "+name, n.sandbox.command(context.Background(), n.Node,
-		"nice", "-n", "-20", program(c.t, "keepalived"),
+		"nice", "-n", "-20", testkit.Program(c.t, "keepalived"),
 		"--dont-fork", "--vrrp", "--log-console", "--log-detail", "--use-file", keepalivedConf,
 		"--pid", mainPID, "--vrrp_pid", vrrpPID))
 }
@@ -195,7 +196,7 @@ func (c *Cluster) Holder() string {
 	c.t.Helper()
 	var last string
 	since := time.Now()
-	deadline := since.Add(patience)
+	deadline := since.Add(testkit.Patience)
 	for {
 		now := strings.Join(c.Holders(), ",")
 		if now != last {
@@ -206,7 +207,7 @@ func (c *Cluster) Holder() string {
 			return last
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("no single holder of %v within %v; now: [%s]", c.vip, patience, last)
+			c.t.Fatalf("no single holder of %v within %v; now: [%s]", c.vip, testkit.Patience, last)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // vrrpConf is a keepalived.conf in the form of the fast profile, whose priority
@@ -75,7 +77,7 @@ func testElection(t *testing.T, vip, node string) {
 	}
 	c.Start(first)
 	c.WriteFile(first, "/run/vipgen/health", []byte("20\n"))
-	await(t, first+" to win by its track file", func() bool { return c.Holder() == first })
+	testkit.Await(t, first+" to win by its track file", func() bool { return c.Holder() == first })
 	c.Stop(first)
 	if now := c.Holder(); now == first {
 		t.Errorf("%s was stopped and still holds the VIP", first)

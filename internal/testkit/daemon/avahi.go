@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -49,7 +50,7 @@ func StartAvahi(t testing.TB, node *netns.Node, name string, ipv6 bool) *Avahi {
 // awaitSocket waits until somebody listens at the path.
 func (h *Host) awaitSocket(path string) {
 	h.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if info, err := os.Stat(h.Path(path)); err == nil && info.Mode()&os.ModeSocket != 0 {
 			return
 		}

@@ -6,14 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/process"
 )
-
-// patience is how long anything may take that takes well under a second on an
-// idle machine.
-const patience = 2 * time.Minute
 
 // shown is how many lines of its output a test that failed shows.
 const shown = 100
@@ -45,7 +41,7 @@ func show(t testing.TB, name, output string) {
 // stop ends a process as a supervisor would: it is asked to and given time.
 func stop(t testing.TB, p *process.Process) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,12 @@ package daemon
 import (
 	"crypto/tls"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestAPIServer(t *testing.T) {
+	testkit.Long(t)
 	s := NewAPIServer(t, "demo.example.com")
 	s.Create("/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: master-0}}"))
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -123,6 +124,6 @@ func (s *sandbox) command(ctx context.Context, node *netns.Node, name string, ar
 	enter := []string{"--mount", "--", "/bin/sh", "-c", enterSandbox, "sandbox", s.dir}
 	enter = append(append(enter, s.binds...), "--", name)
 	cmd := node.Command(ctx, "unshare", append(enter, args...)...)
-	cmd.Env = []string{"PATH=" + searchPath}
+	cmd.Env = []string{"PATH=" + testkit.SearchPath}
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -43,7 +44,7 @@ func Keepalived(t testing.TB, conf []byte) {
 // accepts it.
 func checkKeepalived(t testing.TB, conf []byte) string {
 	t.Helper()
-	keepalived := program(t, "keepalived")
+	keepalived := testkit.Program(t, "keepalived")
 	s := newSandbox(t)
 	s.write(t, keepalivedConf, conf)
 	cmd := s.command(context.Background(), nodeWithLinks(t, conf), keepalived, "-t", "-f", keepalivedConf)
@@ -78,7 +79,7 @@ func nodeWithLinks(t testing.TB, conf []byte) *netns.Node {
 	if len(links) == 0 {
 		links = append(links, netns.DefaultLink)
 	}
-	node, err := newNetwork(t).AddNodeLink("node", links[0])
+	node, err := NewNetwork(t).AddNodeLink("node", links[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,24 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// NewNetwork makes a network that goes away with the test, which is Live.
+func NewNetwork(t testing.TB) *netns.Network {
+	t.Helper()
+	testkit.Live(t)
+	network, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return network
+}
