@@ -5,8 +5,10 @@ SHELL       := /bin/bash
 
 # How long each fuzz target runs in `make fuzz`.
 FUZZTIME ?= 20s
-# More flags for `make test`, such as -run or -v.
+# More flags for tests, such as -run or -v.
 TESTFLAGS ?=
+# Tests with daemons mostly wait: more run at a time than there are cores.
+LIVE := go test -p 3 -parallel 4 -timeout 40m
 
 # No version control facts in what is built: the same source gives the same
 # bytes, also from a tree without history.
@@ -46,7 +48,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build test test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,14 +80,22 @@ e2e-setup: ## Install the Debian packages that real nodes and tests of images ta
 test-image: e2e-setup $(BIN)/coredns ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
 	go -C e2e test -timeout 60m $(TESTFLAGS) ./image/... ./cmd/image/...
 
-test: setup tools ## Set up what is missing and run every test (needs root)
-	go test -timeout 30m $(TESTFLAGS) ./...
+unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
+	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
+
+test: setup $(BIN)/coredns ## Set up what is missing and run all tests but the long ones; ten minutes from nothing (needs root)
+	VIPGEN_TESTS=short $(LIVE) $(TESTFLAGS) ./...
+
+test-all: test-image test-e2e test-live ## Run every test: long elections, moves, chaos, real API servers, real nodes, images; 40 minutes (needs root)
+
+test-live: setup tools ## Run every test of vipgen's own module, the long ones too (needs root)
+	VIPGEN_TESTS=all $(LIVE) $(TESTFLAGS) ./...
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
 	VIPGEN_STEP_CLOCK=1 go test -count=1 -run ClockSteps ./agent/keepalived
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
-	go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
+	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
@@ -127,8 +137,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 bench-render: ## Measure one render as a process, and many through the library on one core
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render
 
-bench-agent: tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
-	go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
+bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
+	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
 
 # Where lab-bench writes its reports; a directory of its own unless given.
 BENCHDIR ?=
@@ -144,4 +154,4 @@ lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all 
 	bin/vipgen lab saturate $(BENCHFLAGS)
 
 bench-fleet: $(BIN)/butane ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids, and butane beside it
-	go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen
+	VIPGEN_TESTS=all go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen

@@ -29,6 +29,7 @@ var allAPIs = []string{"master-0", "master-1", "master-2"}
 
 // TestExternalTraffic sends traffic through pairs with either proxy.
 func TestExternalTraffic(t *testing.T) {
+	t.Parallel()
 	for _, proxy := range []string{"haproxy", "nginx"} {
 		t.Run(proxy, func(t *testing.T) {
 			o := newCluster(t)
@@ -141,6 +142,7 @@ func (c *counted) Read(b []byte) (int, error) {
 // prints what the client saw.
 func TestExternalFailover(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	o := newCluster(t)
 	o.balance("haproxy", "--bootstrap-gone")
 	other := map[string]string{"lb-0": "lb-1", "lb-1": "lb-0"}
@@ -182,6 +184,7 @@ func TestExternalFailover(t *testing.T) {
 // on (seed 001).
 func TestExternalInstallation(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	o := newOutside(t)
 	bootstrap := o.node("bootstrap", 9)
 	o.startControl(bootstrap)
@@ -220,6 +223,7 @@ func (o *outside) install(bootstrap string) {
 // TestExternalReload: HAProxy reads another configuration without losing a
 // connection, as `systemctl reload` and the unit's ExecReload have it do.
 func TestExternalReload(t *testing.T) {
+	t.Parallel()
 	o := newCluster(t)
 	host := o.balanceAlone("--bootstrap-gone")
 	o.answers(firstHost, allAPIs...)

@@ -195,6 +195,7 @@ platform:
 // an address there elect its holder among themselves, and one without stays out.
 func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	mgmt := netip.MustParseAddr("198.51.100.17")

@@ -64,6 +64,7 @@ var controllers = []controller{
 // ever comes from a router of the other one (hard case 21, seed 003).
 func TestIngressControllers(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
 		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
 	c.check(t)

@@ -43,6 +43,7 @@ func newLab(t *testing.T, ctx context.Context, r *render.Cluster, plan *Plan) *C
 // TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
 // takes away who holds the API VIP, one after another.
 func TestLab(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	r, err := Demo()

@@ -17,6 +17,7 @@ import (
 // another.
 func TestCluster(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	c := newCluster(t)
 	for _, step := range []struct {
 		name string

@@ -131,7 +131,7 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 		t.Error("the job does not turn: this proves nothing")
 	}
 
-	if err := os.MkdirAll(run, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, v1alpha1.TrackDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(v1alpha1.ClusterConfigPath, good)

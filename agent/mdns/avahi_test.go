@@ -12,6 +12,7 @@ import (
 
 func TestAvahiResolvesTheNode(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
@@ -42,6 +43,7 @@ func TestAvahiResolvesTheNode(t *testing.T) {
 }
 
 func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
@@ -67,6 +69,7 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 }
 
 func TestWeResolveAvahi(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	other := l.add("peer", "192.0.2.2/24", "2001:db8::2/64")
@@ -82,6 +85,7 @@ func TestWeResolveAvahi(t *testing.T) {
 
 func TestConflictWithAvahiIsReported(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "master-0", true)
@@ -106,6 +110,7 @@ func TestConflictWithAvahiIsReported(t *testing.T) {
 }
 
 func TestAvahiGivesWay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24")
 	publisher := l.publish(node, "master-0", addrs("192.0.2.1"))

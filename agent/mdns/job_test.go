@@ -56,6 +56,7 @@ func TestJobEndsAtAnyMoment(t *testing.T) {
 // A probe gets no answer from a job that is stuck, and nobody else on the link
 // hears it.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.10/24")
 	heard := l.listen(l.add("other", "192.0.2.11/24"), "192.0.2.11")

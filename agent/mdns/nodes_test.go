@@ -13,6 +13,7 @@ import (
 )
 
 func TestNodesFindEachOther(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	a := l.add("a", "192.0.2.1/24", "2001:db8::1/64")
 	b := l.add("b", "192.0.2.2/24", "2001:db8::2/64")
@@ -58,6 +59,7 @@ func TestIPv6Alone(t *testing.T) {
 
 func TestSameNameOnTwoNodes(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	first := l.publish(a, "master-0", addrs("192.0.2.1"))
@@ -74,6 +76,7 @@ func TestSameNameOnTwoNodes(t *testing.T) {
 }
 
 func TestHardCase04LinkChanges(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	publisher := l.publish(a, "master-0", addrs("192.0.2.1"))

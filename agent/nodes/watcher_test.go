@@ -373,7 +373,11 @@ func TestHardCase22Refused(t *testing.T) {
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	c.refuse(true)
-	w.client.stopWatches(func(string) bool { return true })
+	await(t, h.log, "the refusal", func() bool {
+		w.client.stopWatches(func(string) bool { return true }) // also one that began just before
+		s, ok := w.Current()
+		return ok && s.Stale
+	})
 	h.awaitPeers(w, true, "worker-0=192.0.2.20")
 	c.refuse(false)
 	c.set("worker-0", "", "192.0.2.21")

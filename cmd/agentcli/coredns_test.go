@@ -163,6 +163,7 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 
 func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")

@@ -16,6 +16,7 @@ import (
 // Hard case 6: the redirect is there while the haproxy job says that it serves,
 // comes back when it is flushed, and goes with the job that says so or with this.
 func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
+	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
 	s.start()
 	rules := func() string {

@@ -95,6 +95,7 @@ const m0, m1, m2 = "master-0=192.0.2.10:6443", "master-1=192.0.2.11:6443", "mast
 // none that is made meanwhile is refused.
 func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	first := b.up(m0, m1)
@@ -160,6 +161,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 // configuration in place, and the state says why.
 func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	b.up(m0, m1)

@@ -64,6 +64,7 @@ func (p publisher) ip(args ...string) {
 // beside the agent, and has port 5353 of the node's own addresses.
 func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	p := newPublisher(t, network, "master-0.dual.example.com", "192.0.2.10/24", "2001:db8:0:1::10/64", "192.0.2.5/32")
 	daemon.StartAvahi(t, p.Node, "beside", true)
@@ -114,6 +115,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 // help, until the name is free.
 func TestMDNSConflict(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	first := newPublisher(t, network, "master-0.a.example.com", "192.0.2.10/24")
 	second := newPublisher(t, network, "master-0.b.example.com", "192.0.2.11/24")
@@ -169,6 +171,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 // knows what the API says.
 func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	near := newPublisher(t, network, "master-0", "192.0.2.10/24", "2001:db8:0:1::10/64")
 	far := newPublisher(t, network, "master-1.dual.example.com", "192.0.2.11/24", "2001:db8:0:1::11/64")
@@ -252,6 +255,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 // The probe of an agent that is stuck fails within the time that kubelet gives.
 func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
 	p.start()
 	p.awaitState("the name", announced)

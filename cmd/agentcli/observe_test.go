@@ -100,6 +100,7 @@ func (s *service) signal(name string, sig syscall.Signal) {
 // stopped makes the job unhealthy; another port is followed.
 func TestObserveHAProxy(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	b := newBalancer(t)
 	port := v1alpha1.DefaultPorts.HAProxyMonitor
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -194,6 +195,7 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 // What somebody flushes is counted when it is back, and a job that can do its
 // work is healthy whether HAProxy serves or not.
 func TestObserveFirewall(t *testing.T) {
+	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
@@ -235,6 +237,7 @@ func TestObserveFirewall(t *testing.T) {
 // CoreDNS that is stopped does not answer, which is not health.
 func TestObserveCoreDNS(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	s := newService(t, pod.CoreDNS, "192.0.2.10/24")
 	port := v1alpha1.DefaultPorts.CoreDNSMonitor
 	s.awaitHealth(port, http.StatusOK, "ok")
@@ -251,6 +254,7 @@ func TestObserveCoreDNS(t *testing.T) {
 
 // Another program's port is left alone, and costs the job nothing.
 func TestMonitorPortIsTaken(t *testing.T) {
+	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
 	port := v1alpha1.DefaultPorts.FirewallMonitor
 	var l net.Listener
@@ -275,6 +279,7 @@ func TestMonitorPortIsTaken(t *testing.T) {
 
 // The monitor answers on loopback alone.
 func TestMonitorIsOnLoopback(t *testing.T) {
+	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor

@@ -54,6 +54,7 @@ func (n node) runUnit(name string) {
 }
 
 func TestUnitsRunAsTheyStand(t *testing.T) {
+	t.Parallel()
 	// With a VIP that an unclean exit left behind.
 	h := newNode(t, "192.0.2.5/24", "192.0.2.10/24", "2001:db8:0:1::10/64")
 	h.install()
@@ -73,6 +74,7 @@ func TestUnitsRunAsTheyStand(t *testing.T) {
 }
 
 func TestNodeIPShow(t *testing.T) {
+	t.Parallel()
 	u := newUnit(newNode(t, "192.0.2.10/24"), "nodeip-configuration.service")
 	show := func(args ...string) (string, string, int) {
 		return u.run(append([]string{"/usr/bin/vipgen-agent", "node-ip", "show"}, args...)...)
@@ -99,6 +101,7 @@ func TestNodeIPShow(t *testing.T) {
 // TestSIGTERMEndsAtOnce: a unit that waits for an address can be stopped, and
 // leaves nothing half done.
 func TestSIGTERMEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	u := newUnit(newNode(t), "nodeip-configuration.service")
 	u.start()
 	u.await("the first line", func() bool { return strings.Contains(u.output(), "\n") })
@@ -114,6 +117,7 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	u := newUnit(newNode(t), "nodeip-configuration.service")
 	_, errOut, code := u.run(append(u.cfg.Args, "--timeout", "10ms")...)
 	if code != exitFailed || !strings.Contains(errOut, "waited for 10ms") {
@@ -124,6 +128,7 @@ func TestTimeout(t *testing.T) {
 // TestInstall copies the program as an init container does, and runs the copy
 // where there is nothing else.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	if err := n.MkdirAll("/vipgen"); err != nil {
 		t.Fatal(err)

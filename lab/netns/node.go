@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"strconv"
+	"time"
 )
 
 // Node is one namespace of a Network.
@@ -49,13 +50,40 @@ func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// AddAddress gives an address to one of the node's links.
+// AddAddress gives an address to one of the node's links. If the link is up, the
+// address can be used at once.
 func (n *Node) AddAddress(link string, addr netip.Prefix) error {
 	args := []string{"-n", n.namespace, "address", "add", addr.String(), "dev", link}
 	if addr.Addr().Is6() {
 		args = append(args, "nodad")
 	}
-	return ip(args...)
+	if err := ip(args...); err != nil || addr.Addr().Is4() {
+		return err
+	}
+	return n.awaitLocal(link, addr.Addr())
+}
+
+// usableWithin is how long the kernel may take for an address: it takes milliseconds
+// unless all cores are busy.
+const usableWithin = time.Minute
+
+// awaitLocal returns when the kernel takes an IPv6 address of a link for its own. It
+// does so in its own time after the address is there, and until then whoever connects
+// to the address on the node itself is told after three seconds that no host is there.
+func (n *Node) awaitLocal(link string, addr netip.Addr) error {
+	for deadline := time.Now().Add(usableWithin); ; time.Sleep(time.Millisecond) {
+		up, err := ipOutput("-n", n.namespace, "link", "show", "up", "dev", link)
+		if err != nil || len(up) == 0 {
+			return err
+		}
+		route, err := ipOutput("-n", n.namespace, "-6", "route", "show", "table", "local", addr.String())
+		if err != nil || len(route) > 0 {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the kernel did not take %v of %s for its own within %v", addr, n.Name, usableWithin)
+		}
+	}
 }
 
 // Up says whether the node's first link is up.

@@ -90,6 +90,7 @@ func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 // another one does after what fails there.
 func TestReference(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	p := newPlane(t)
 	for _, m := range p.machines {
 		m.said("keepalived", "keepalived", "VRRP_Script(chk_ocp_lb) succeeded")
@@ -164,6 +165,7 @@ func (p *plane) change() {
 // comes back.
 func TestBootstrap(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
 	m.boot()
@@ -177,6 +179,7 @@ func TestBootstrap(t *testing.T) {
 
 // What an unclean end left on an interface goes before keepalived starts.
 func TestStaleVIP(t *testing.T) {
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
 	stale := netip.PrefixFrom(api, 24)
@@ -205,6 +208,7 @@ func TestStaleVIP(t *testing.T) {
 // The ingress VIP is where the default ingress controller has a router, else where
 // any router answers, else nowhere.
 func TestIngress(t *testing.T) {
+	t.Parallel()
 	network := daemon.NewNetwork(t)
 	// A host that has the API VIP as its own address stands in for the control plane.
 	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)

@@ -1,0 +1,69 @@
+package testkit
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// lookEvery is how often a Stopwatch looks whether this machine has time.
+	lookEvery = 5 * time.Millisecond
+	// quiet is by how much a machine with time to spare is late at most: a
+	// scheduler's turn or two.
+	quiet = 25 * time.Millisecond
+)
+
+// Stopwatch finds out whether this machine was quiet while something was measured.
+type Stopwatch struct {
+	stop chan struct{}
+	done sync.WaitGroup
+	late time.Duration // the longest; read after done
+}
+
+// StartStopwatch begins to look whether the machine is quiet, until End.
+func StartStopwatch() *Stopwatch {
+	s := &Stopwatch{stop: make(chan struct{})}
+	s.done.Go(s.run)
+	return s
+}
+
+func (s *Stopwatch) run() {
+	tick := time.NewTimer(lookEvery)
+	defer tick.Stop()
+	for due := time.Now().Add(lookEvery); ; {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		s.late = max(s.late, now.Sub(due))
+		due = now.Add(lookEvery)
+		tick.Reset(lookEvery)
+	}
+}
+
+// End ends it and gives by how much the machine was late at the longest.
+func (s *Stopwatch) End() (late time.Duration) {
+	close(s.stop)
+	s.done.Wait()
+	return s.late
+}
+
+// Promise holds what was measured against what is promised. On a machine that was
+// quiet all the time, more than that is an error. On any other it says nothing of the
+// code, and the test says so; but it is an error as well if it is more than busy,
+// which no load explains.
+func Promise(t testing.TB, what string, got, promised, busy, late time.Duration) {
+	t.Helper()
+	switch {
+	case got <= promised:
+	case late <= quiet:
+		t.Errorf("%s: %v, and %v is promised (this machine was late by %v at most)", what, got, promised, late)
+	case got > busy:
+		t.Errorf("%s: %v, and at most %v is explained by this machine, which was late by %v itself", what, got, busy, late)
+	default:
+		t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s: %v, promised %v", late, what, got, promised)
+	}
+}

@@ -1,0 +1,74 @@
+package testkit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// recorder is a test that remembers what was said of it.
+type recorder struct {
+	testing.TB
+	errors, logs []string
+}
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Logf(format string, args ...any) {
+	r.logs = append(r.logs, fmt.Sprintf(format, args...))
+}
+
+func TestPromise(t *testing.T) {
+	const ms = time.Millisecond
+	tests := []struct {
+		name         string
+		got, late    time.Duration
+		errors, logs int
+	}{
+		{"kept on a quiet machine", 100 * ms, 2 * ms, 0, 0},
+		{"kept on a busy machine", 100 * ms, 400 * ms, 0, 0},
+		{"broken on a quiet machine", 101 * ms, 25 * ms, 1, 0},
+		{"not kept on a busy machine", 101 * ms, 26 * ms, 0, 1},
+		{"beyond what load explains", 1001 * ms, 400 * ms, 1, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var r recorder
+			Promise(&r, "failover", tt.got, 100*ms, time.Second, tt.late)
+			if len(r.errors) != tt.errors || len(r.logs) != tt.logs {
+				t.Errorf("errors %q, logs %q", r.errors, r.logs)
+			}
+			if all := strings.Join(append(r.errors, r.logs...), ""); all != "" && !strings.Contains(all, "failover: "+tt.got.String()) {
+				t.Errorf("said %q", all)
+			}
+		})
+	}
+}
+
+// The clock is the test's own: nothing is ever late.
+func TestStopwatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := StartStopwatch()
+		time.Sleep(time.Minute)
+		if late := s.End(); late != 0 {
+			t.Errorf("late by %v", late)
+		}
+	})
+}
+
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		began := time.Now()
+		Await(t, "the third look", func() bool { looks++; return looks == 3 })
+		if took := time.Since(began); took != 10*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
