@@ -69,7 +69,7 @@ func newClusterOf(t *testing.T, rendered *render.Cluster, nodes ...Machine) *clu
 	defer cancel()
 	var err error
 	c.Cluster, err = New(ctx, Config{
-		Cluster: rendered, Plan: plan, Dir: t.TempDir(), Programs: programs(t), RealAPI: true, BackOff: backOff, Log: log,
+		Cluster: rendered, Plan: plan, Dir: t.TempDir(), Programs: realPrograms(t), RealAPI: true, BackOff: backOff, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,10 +112,18 @@ func (c *cluster) record() *slog.Logger {
 	return slog.New(slog.NewTextHandler(file, nil))
 }
 
-// programs are the project's own and those that it builds at a pinned version.
+// programs are the project's own and CoreDNS.
 func programs(t *testing.T) Programs {
 	t.Helper()
-	return Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns"), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver")}
+	return Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")}
+}
+
+// realPrograms are those of a cluster with real API servers.
+func realPrograms(t *testing.T) Programs {
+	t.Helper()
+	p := programs(t)
+	p.Etcd, p.APIServer = testkit.Tool(t, "etcd"), testkit.Tool(t, "kube-apiserver")
+	return p
 }
 
 // backOff is shorter than kubelet's, so that nobody waits for minutes.
