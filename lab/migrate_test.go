@@ -198,7 +198,7 @@ func (c *cluster) build(t *testing.T, cfg Config) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cfg.Dir, cfg.Programs, cfg.BackOff = t.TempDir(), programs(t), backOff
+	cfg.Dir, cfg.Programs, cfg.BackOff = t.TempDir(), realPrograms(t), backOff
 	var err error
 	if c.Cluster, err = New(ctx, cfg); err != nil {
 		t.Fatal(err)
