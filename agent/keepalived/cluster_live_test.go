@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -23,6 +24,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -72,7 +74,7 @@ type cluster struct {
 	layout
 	t     *testing.T
 	vip   netip.Addr // whose holders are looked for
-	list  *list
+	list  *fakeapi.Cluster
 	nodes map[string]*node
 	net   *netns.Network
 }
@@ -84,7 +86,7 @@ type node struct {
 	name    string
 	role    string
 	address netip.Prefix
-	api     *apiServer // nil without one
+	api     *fakeapi.Server
 	agent   *daemon.Process
 }
 
@@ -92,7 +94,7 @@ func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
 
 func newClusterOf(t *testing.T, l layout) *cluster {
 	t.Helper()
-	return &cluster{layout: l, t: t, vip: l.apiVIP, list: newList(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
+	return &cluster{layout: l, t: t, vip: l.apiVIP, list: fakeapi.New(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
 }
 
 // add makes a node with an address that ends in n, with the files that vipgen
@@ -145,7 +147,7 @@ func (c *cluster) controlPlane(n int) {
 	}
 }
 
-func (c *cluster) register(n *node) { c.list.set(n.name, n.role, n.address.Addr().String()) }
+func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
 
 func clusterConfig(t *testing.T) []byte {
 	t.Helper()
@@ -346,3 +348,27 @@ func (c *cluster) others(name string) []string {
 
 // all are the nodes.
 func (c *cluster) all() []string { return c.others("") }
+
+// serveAPI starts the API server of a node, on all of its addresses.
+func serveAPI(t *testing.T, node *netns.Node, list *fakeapi.Cluster) *fakeapi.Server {
+	t.Helper()
+	return fakeapi.Serve(t, list, &tls.Config{NextProtos: []string{"http/1.1"}}, func() (l net.Listener, err error) {
+		err = node.Do(func() error {
+			l, err = net.Listen("tcp", ":6443")
+			return err
+		})
+		return l, err
+	})
+}
+
+func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
+	t.Helper()
+	err := node.Do(func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

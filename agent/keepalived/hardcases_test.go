@@ -91,7 +91,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	lone := c.add("cp-1", "master", 11)
 	lone.Write(v1alpha1.ClusterConfigPath, read(t, "every-pool"+v1alpha1.ClusterConfigPath)) // which names no peer
 	c.register(lone)
-	c.list.set("worker-1", "worker", "192.168.111.31")
+	c.list.SetNode("worker-1", "worker", "192.168.111.31")
 	if err := lone.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +105,9 @@ func TestHardCase02NoPeers(t *testing.T) {
 		t.Errorf("the probe of a keepalived that is not wanted: %v: %s", err, out)
 	}
 
-	c.list.set("cp-2", "master", "192.168.111.12")
+	c.list.SetNode("cp-2", "master", "192.168.111.12")
 	c.holder("cp-1")
-	c.list.remove("cp-2")
+	c.list.Nodes.Remove("cp-2")
 	lone.awaitState("no peers", idle("no other control-plane node"))
 	testkit.Await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 
@@ -133,7 +133,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	late.awaitState("it runs", running)
 	c.holder(holder)
 
-	c.list.remove(holder)
+	c.list.Nodes.Remove(holder)
 	c.nodes[holder].awaitState("not registered", idle("not registered"))
 	c.holder(c.others(holder)...)
 }
@@ -173,17 +173,17 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
-	boot.api.unready.Store(true)
+	boot.api.Unready.Store(true)
 	boot.start()
 	c.holder("bootstrap") // the API server was never ready, so it is not gone either
 	c.controlPlane(2)
-	boot.api.unready.Store(false)
+	boot.api.Unready.Store(false)
 	boot.awaitState("the API server is ready", func(s State) bool {
 		return slices.ContainsFunc(s.Facts, func(f health.Fact) bool { return f.Name == "api" && f.OK })
 	})
 	c.holder("bootstrap")
 
-	boot.api.unready.Store(true) // and lists go on working
+	boot.api.Unready.Store(true) // and lists go on working
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1", "cp-2")
 	if left := boot.processes(); len(left) != 1 {
@@ -192,7 +192,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	if out, err := boot.probe(); err != nil {
 		t.Errorf("the probe of a keepalived that stopped for good: %v: %s", err, out)
 	}
-	boot.api.unready.Store(false)
+	boot.api.Unready.Store(false)
 	boot.agent.Kill()
 	boot.start()
 	boot.awaitState("it is still over", idle("has gone"))
@@ -213,7 +213,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 		"  - 192.168.111.0/24", "  - 192.168.111.0/24\n  - 198.51.100.0/24", 1)
 	far.Write(v1alpha1.ClusterConfigPath, []byte(cluster))
 	c.register(far)
-	c.list.set("worker-2", "worker", "192.168.111.32")
+	c.list.SetNode("worker-2", "worker", "192.168.111.32")
 	far.start()
 	far.awaitState("it is remote", idle("no network with a VIP"))
 	if left := far.processes(); len(left) != 1 {
@@ -241,11 +241,11 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 250 {
-		c.list.set(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
+		c.list.SetNode(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
 	}
 	began := time.Now()
 	for i, address := range crowd {
-		c.list.set(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
+		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
 		c.holders() // takes its time, so that they come one after another
 	}
 	// The other node, the bootstrap and those 50.

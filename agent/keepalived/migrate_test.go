@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 )
 
 const (
@@ -74,11 +75,11 @@ func TestMigrationMissed(t *testing.T) {
 			late.Write(keptSettings, []byte(unicastKept))
 			late.Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 			if tt.wordsHidden {
-				hidden := newList()
+				hidden := fakeapi.New()
 				for _, n := range c.nodes {
-					hidden.set(n.name, n.role, n.address.Addr().String())
+					hidden.SetNode(n.name, n.role, n.address.Addr().String())
 				}
-				late.api.list = hidden
+				late.api.Show(hidden)
 			}
 			late.start()
 			late.awaitState("it runs as the others", electsIn(tt.want))
@@ -144,11 +145,11 @@ func TestMigrationFollowed(t *testing.T) {
 	c.controlPlane(2)
 	blind := c.add("cp-3", "master", 13)
 	c.register(blind)
-	hidden := newList()
+	hidden := fakeapi.New()
 	for _, n := range c.nodes {
-		hidden.set(n.name, n.role, n.address.Addr().String())
+		hidden.SetNode(n.name, n.role, n.address.Addr().String())
 	}
-	blind.api.list = hidden
+	blind.api.Show(hidden)
 	// It had agreed before that.
 	spec, err := v1alpha1.LoadClusterConfig("cluster.yaml", c.clusterConfig(t))
 	if err != nil {
@@ -159,7 +160,7 @@ func TestMigrationFollowed(t *testing.T) {
 	said := word{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.encode()}}})
 	if err == nil {
-		err = c.list.nodes.annotate("cp-3", patch)
+		err = c.list.Nodes.Annotate("cp-3", patch)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -128,9 +128,7 @@ func TestObserve(t *testing.T) {
 	holder.awaitHealth(http.StatusOK, "ok")
 
 	for _, n := range c.nodes { // each reads from the others' once its own is gone
-		n.api.CloseClientConnections()
-		n.api.Listener.Close()
-		n.api.CloseClientConnections()
+		n.api.Stop()
 	}
 	holder.awaitMetric("vipgen_api_reachable", 0)
 	holder.awaitMetric("vipgen_nodes_stale", 1)

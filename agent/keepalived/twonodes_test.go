@@ -10,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // neverTwo fails the test if two nodes hold the VIP at any time until the
@@ -63,16 +62,16 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	first.awaitState("nobody else is known", idle("no other control-plane node"))
 	boot.awaitState("it knows the first", func(s State) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
 
-	c.list.bootstrap("192.168.111.10")
+	c.list.SetBootstrap("192.168.111.10")
 	first.awaitState("the bootstrap is a peer", func(s State) bool {
 		return running(s) && len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1
 	})
 	c.holder("bootstrap")
 
-	boot.api.unready.Store(true)
+	boot.api.Unready.Store(true)
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1")
-	c.list.bootstrap("")
+	c.list.SetBootstrap("")
 	first.awaitGone()
 	alone := first.awaitState("it runs on", running)
 	c.holder("cp-1")
@@ -108,7 +107,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
-	c.list.bootstrap("192.168.111.10")
+	c.list.SetBootstrap("192.168.111.10")
 	boot.start()
 	c.holder("bootstrap")
 	c.controlPlane(2)
@@ -116,12 +115,12 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.nodes["cp-2"].awaitState("it runs", running)
 	c.holder("bootstrap")
 	stop := c.neverTwo()
-	c.list.bootstrap("")
+	c.list.SetBootstrap("")
 	c.nodes["cp-1"].awaitGone()
 	c.nodes["cp-2"].awaitGone()
 	c.holder("bootstrap")
 	stop()
-	boot.api.unready.Store(true)
+	boot.api.Unready.Store(true)
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1", "cp-2")
 }
@@ -136,12 +135,12 @@ func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
 	lone.Write(v1alpha1.ClusterConfigPath,
 		bytes.Replace(clusterConfig(t), []byte("replicas: 3"), []byte("replicas: 2"), 1)) // which names a bootstrap
 	c.register(lone)
-	c.list.bootstrap("")
+	c.list.SetBootstrap("")
 	lone.start()
 	c.holder("cp-1")
 	lone.awaitGone()
 	lone.agent.Kill()
-	daemon.CloseServer(lone.api.Server)
+	lone.api.Stop()
 	lone.start()
 	lone.awaitState("it runs", running)
 	c.holder("cp-1")

@@ -1,14 +1,19 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +22,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -110,9 +116,9 @@ func describe(peers []v1alpha1.Peer) []string {
 }
 
 func TestWatch(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("worker-0", `"node-role.kubernetes.io/worker":""`, "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	if s, _ := w.Current(); s.Registered {
@@ -139,18 +145,18 @@ func TestWatch(t *testing.T) {
 	w.SetCluster(&next)
 	h.awaitPeers(w, false, "worker-0=")
 
-	c.remove("worker-0")
+	c.Nodes.Remove("worker-0")
 	h.awaitPeers(w, false)
 }
 
 func TestHardCase05LocalServerFirst(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("master-0", masterLabels, "192.0.2.10")
 	local := c.serve("127.0.0.1:0")
-	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", local.port()))
-	h := newHost(t, c.ca, "master-0", "master", local.port())
+	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(local)))
+	h := newHost(t, c.ca, "master-0", "master", portOf(local))
 	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
-	here, there := fmt.Sprintf("https://localhost:%d", local.port()), "https://"+peer.addr
+	here, there := fmt.Sprintf("https://localhost:%d", portOf(local)), "https://"+peer.Addr
 	w, stop := h.run()
 	from := func(server string) {
 		t.Helper()
@@ -159,24 +165,24 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	h.awaitPeers(w, false)
 	from(here)
 
-	local.stop()
+	local.Stop()
 	from(there)
 	c.set("worker-0", "", "192.0.2.20")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 
-	local.start() // it is preferred again, without waiting for the peer's to fail
+	local.Start() // it is preferred again, without waiting for the peer's to fail
 	from(here)
 	c.set("worker-1", "", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
 
-	local.stop()
-	peer.stop()
+	local.Stop()
+	peer.Stop()
 	h.awaitPeers(w, true, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
 	if h.log.lines("no API server answers") != 1 {
 		t.Errorf("the log does not say once that no API server answers:\n%s", h.log)
 	}
-	c.remove("worker-1")
-	peer.start()
+	c.Nodes.Remove("worker-1")
+	peer.Start()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	stop()
 	// The kubeconfig names the VIP, which a control-plane node never reads from.
@@ -188,39 +194,38 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 // A server that stands still is left before a node that moved takes part again,
 // also when the kernel answers for it.
 func TestServerHangs(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	first := c.serve("127.0.0.1:0")
-	second := c.serve(fmt.Sprintf("127.0.0.2:%d", first.port()))
-	h := newHost(t, c.ca, "master-0", "master", first.port())
+	second := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(first)))
+	h := newHost(t, c.ca, "master-0", "master", portOf(first))
 	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
 
-	first.frozen.Lock()
-	defer first.frozen.Unlock()
+	defer first.Freeze()()
 	c.set("worker-0", "", "192.0.2.20")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	if w.Server() != "https://"+second.addr {
+	if w.Server() != "https://"+second.Addr {
 		t.Errorf("reading from %s", w.Server())
 	}
 }
 
 func TestRotation(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("worker-0", "", "192.0.2.20")
 	server := c.serve("127.0.0.1:0")
-	h := newHost(t, c.ca, "master-0", "master", server.port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(server))
 	w, stop := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	for i := 1; i <= 5; i++ {
 		h.rotate()
-		await(t, h.log, "the use of the new certificate", func() bool { return c.userCount() == i+1 })
+		await(t, h.log, "the use of the new certificate", func() bool { return c.Users() == i+1 })
 		addr := fmt.Sprintf("192.0.2.%d", 20+i)
 		c.set("worker-0", "", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
-	await(t, h.log, "a single connection", func() bool { return server.open() == 1 })
+	await(t, h.log, "a single connection", func() bool { return server.Open() == 1 })
 
 	// Files that do not go together, as while they are replaced, change nothing.
 	current := filepath.Join(h.dir, "pki", "kubelet-client-current.pem")
@@ -237,13 +242,13 @@ func TestRotation(t *testing.T) {
 		t.Errorf("%d complaints about the kubeconfig", n)
 	}
 	stop()
-	await(t, h.log, "no connection", func() bool { return server.open() == 0 })
+	await(t, h.log, "no connection", func() bool { return server.Open() == 0 })
 }
 
 func TestKubeconfigComesLate(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
 	if err := os.Remove(h.opts.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -257,11 +262,11 @@ func TestKubeconfigComesLate(t *testing.T) {
 }
 
 func TestHardCase19StateOnDisk(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("master-0", masterLabels, "192.0.2.10")
 	c.set("master-1", masterLabels, "192.0.2.11")
 	server := c.serve("127.0.0.1:0")
-	h := newHost(t, c.ca, "master-0", "master", server.port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(server))
 	w, stop := h.run()
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
 	await(t, h.log, "the state on disk", func() bool { _, err := os.Stat(h.saved); return err == nil })
@@ -277,7 +282,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	if !os.SameFile(written, stat(t, h.saved)) {
 		t.Error("the file was written again with what it had")
 	}
-	server.stop()
+	server.Stop()
 
 	w, stop = h.run()
 	if _, ok := w.Current(); !ok { // before anything was decided without it
@@ -292,13 +297,13 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 		t.Errorf("without the API the state became\n%s", after)
 	}
 	// The API knows better as soon as it is back.
-	c.remove("master-1")
-	server.start()
+	c.Nodes.Remove("master-1")
+	server.Start()
 	h.awaitPeers(w, false)
 	stop()
 
 	// A file that is no state is ignored, and said so.
-	server.stop()
+	server.Stop()
 	if err := os.WriteFile(h.saved, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -319,9 +324,9 @@ func stat(t *testing.T, path string) os.FileInfo {
 }
 
 func TestStateCannotBeWritten(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
 	h.opts.StateFile = filepath.Join(h.dir, "missing", "nodes.json")
 	w, _ := h.run()
 	for i := range 3 {
@@ -336,9 +341,9 @@ func TestStateCannotBeWritten(t *testing.T) {
 }
 
 func TestHardCase20ManyNodes(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("master-0", masterLabels, "192.0.2.10")
-	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 
@@ -367,19 +372,19 @@ func TestHardCase20ManyNodes(t *testing.T) {
 }
 
 func TestHardCase22Refused(t *testing.T) {
-	c := newFakeCluster(t)
+	c := newCluster(t)
 	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", c.serve("127.0.0.1:0").port())
+	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	c.refuse(true)
+	c.Refuse(true)
 	await(t, h.log, "the refusal", func() bool {
 		w.client.stopWatches(func(string) bool { return true }) // also one that began just before
 		s, ok := w.Current()
 		return ok && s.Stale
 	})
 	h.awaitPeers(w, true, "worker-0=192.0.2.20")
-	c.refuse(false)
+	c.Refuse(false)
 	c.set("worker-0", "", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	for _, want := range []string{"the API server refuses", "list and watch nodes again", `user=system:node:master-0`, "manifests/clusterrole.yaml", `verbs [get list watch]`} {
@@ -409,4 +414,82 @@ func TestOptionsChecked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fakeCluster has nodes as kubelet and others make them.
+type fakeCluster struct {
+	*fakeapi.Cluster
+	t  testing.TB
+	ca *daemon.Authority
+}
+
+func newCluster(t testing.TB) *fakeCluster {
+	return &fakeCluster{fakeapi.New(), t, daemon.NewAuthority(t, "test-signer")}
+}
+
+// set makes or changes a node.
+func (c *fakeCluster) set(name, labels, addr string) {
+	c.Nodes.Set(node(name, labels, "", internal(addr)))
+}
+
+// fakeServer is an API server, and where it is.
+type fakeServer struct {
+	*fakeapi.Server
+	Addr string
+}
+
+// serve starts a server that wants client certificates, at an address such as
+// 127.0.0.1:0.
+func (c *fakeCluster) serve(addr string) *fakeServer {
+	c.t.Helper()
+	pair := c.ca.Serving("api-int.demo.example.com")
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s := &fakeServer{Addr: addr}
+	s.Server = fakeapi.Serve(c.t, c.Cluster, &tls.Config{
+		Certificates: []tls.Certificate{cert}, ClientCAs: c.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+	}, func() (net.Listener, error) {
+		l, err := net.Listen("tcp", s.Addr)
+		if err == nil {
+			s.Addr = l.Addr().String()
+		}
+		return l, err
+	})
+	return s
+}
+
+func portOf(s *fakeServer) int {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
+// logBuffer gathers a log.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// lines counts the lines with a text.
+func (l *logBuffer) lines(text string) (n int) {
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -98,7 +98,7 @@ func serve(t *testing.T, node *netns.Node, port int, secure bool, handler http.H
 
 func (m *machine) stopAPI() {
 	if m.api != nil {
-		daemon.CloseServer(m.api)
+		fakeapi.Close(m.api)
 	}
 	m.api = nil
 }

@@ -1,4 +1,4 @@
-package daemon
+package fakeapi
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // Clients that hold their requests open and come back at once do not keep a
 // server from being closed.
-func TestCloseServer(t *testing.T) {
+func TestClose(t *testing.T) {
 	for range 20 {
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
@@ -40,7 +40,7 @@ func TestCloseServer(t *testing.T) {
 			})
 		}
 		held.Wait()
-		CloseServer(s)
+		Close(s)
 		cancel()
 		clients.Wait()
 	}
