@@ -60,6 +60,8 @@ type Source struct {
 	problem string                  // with cluster.yaml
 	reading trouble.Trouble         // cluster.yaml
 	keeping trouble.Trouble         // the copy
+	naming  trouble.Trouble         // of interfaces
+	ignored int                     // interfaces, for their names
 }
 
 // Facts are those of a node.
