@@ -12,10 +12,9 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/kubeapi"
@@ -238,7 +237,7 @@ func (n *Node) Has(addr netip.Addr) (bool, error) {
 // Present are the addresses that are on any interface of the node now.
 func (n *Node) Present() (all []netip.Addr, err error) {
 	err = n.Do(func() error {
-		list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+		list, err := netdump.Addresses()
 		if err != nil {
 			return fmt.Errorf("listing the addresses of %s: %w", n.Name, err)
 		}

@@ -38,17 +38,14 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 	add(v1alpha1.CorefileTemplate, []byte(coredns.Template))
 	add(v1alpha1.HostsTemplate, []byte(coredns.HostsTemplate))
 	add(assets.NetworkManagerPath, []byte(assets.NetworkManager))
-	pods := []string{pod.CoreDNS, pod.MDNS}
-	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
-		add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
-		add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
-		pods = append(pods, pod.Keepalived)
-		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter {
+	for _, name := range c.Pods(role) {
+		switch name {
+		case pod.Keepalived:
+			add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
+			add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
+		case pod.HAProxy:
 			add(v1alpha1.HAProxyTemplate, []byte(haproxy.Template))
-			pods = append(pods, pod.HAProxy)
 		}
-	}
-	for _, name := range pods {
 		text, err := pod.Render(name, pod.Params{Role: role, Namespace: c.Namespace, Images: c.Images})
 		if err != nil {
 			return b, err
@@ -63,6 +60,18 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		b.Units = append(b.Units, ignition.Unit{Name: u.Name, Enabled: &u.Enabled, Contents: u.Contents})
 	}
 	return b, b.Sort()
+}
+
+// Pods are the names of the static pods that nodes of a role run.
+func (c *Cluster) Pods(role string) []string {
+	pods := []string{pod.CoreDNS, pod.MDNS}
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+		pods = append(pods, pod.Keepalived)
+		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter {
+			pods = append(pods, pod.HAProxy)
+		}
+	}
+	return pods
 }
 
 // authFile has the credentials to pull the agent's image with: kubelet's, on the

@@ -69,6 +69,7 @@ type Job struct {
 	output *output
 
 	reading trouble.Trouble // the state of the mdns job
+	naming  trouble.Trouble // of nodes
 
 	mu      sync.Mutex
 	shown   State // all but Status
@@ -142,6 +143,10 @@ func (j *Job) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if refused := template.Nodes(cluster, node).Refused; len(refused) > 0 {
+		err = fmt.Errorf("%d nodes, such as %s, are called as the cluster's own names", len(refused), refused[0])
+	}
+	j.naming.Warn(j.Log, err, "nodes are left out of the hosts file", "no node is left out of the hosts file any more")
 	changed, err := atomicfile.Write(v1alpha1.HostsFile, hosts, 0o644)
 	if err != nil {
 		return nil, err

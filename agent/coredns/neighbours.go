@@ -43,10 +43,12 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 // domains are for that domain's servers to answer, not for whoever is on the link.
 func neighbours(hosts []mdns.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	names, addresses := taken(c, n)
+	cluster := template.New(c, n)
 	var out []v1alpha1.Peer
 	for _, h := range hosts {
 		p := v1alpha1.Peer{Name: h.Name}
-		if !v1alpha1.ValidLabel(h.Name) || names[h.Name] || names[h.Name+"."+c.Spec.Domain] {
+		full := h.Name + "." + c.Spec.Domain
+		if !v1alpha1.ValidLabel(h.Name) || names[h.Name] || names[full] || cluster.Answers(h.Name) || cluster.Answers(full) {
 			continue
 		}
 		for _, a := range h.Addresses {
@@ -65,10 +67,10 @@ func neighbours(hosts []mdns.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) 
 }
 
 // taken are the names and addresses that are no neighbour's: this node's, those
-// of nodes that cluster.yaml knows, the VIPs, and all names that the Corefile
-// answers for. Nodes have their first label as well, which is all that mDNS has.
+// of nodes that cluster.yaml knows, and the VIPs. Nodes have their first label as
+// well, which is all that mDNS has.
 func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, addresses map[netip.Addr]bool) {
-	names, addresses = map[string]bool{"localhost": true}, map[netip.Addr]bool{}
+	names, addresses = map[string]bool{}, map[netip.Addr]bool{}
 	host := func(name string) {
 		first, _, _ := strings.Cut(name, ".")
 		names[name], names[first] = true, true
@@ -88,15 +90,6 @@ func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, 
 	}
 	for _, a := range nodeip.VIPs(&c.Spec) {
 		addresses[a] = true
-	}
-	conf := template.New(c, n)
-	for _, h := range conf.Hosts {
-		for _, name := range h.Names {
-			names[name] = true
-		}
-	}
-	for _, w := range conf.Wildcards {
-		names[w.Zone] = true
 	}
 	return names, addresses
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/vipgen/vipgen/agent/nodeip"
@@ -60,6 +61,8 @@ type Source struct {
 	problem string                  // with cluster.yaml
 	reading trouble.Trouble         // cluster.yaml
 	keeping trouble.Trouble         // the copy
+	naming  trouble.Trouble         // of interfaces
+	ignored int                     // interfaces, for their names
 }
 
 // Facts are those of a node.
@@ -84,6 +87,7 @@ func (s *Source) Facts() (*Facts, error) {
 	if s.Nodes != nil {
 		list = s.Nodes.Current()
 		node.Labels = list.Self.Labels
+		node.Listed = append(slices.Clone(list.Self.Addresses), list.Self.Elsewhere...)
 		node.Unregistered = !list.Registered && s.Role != v1alpha1.RoleBootstrap
 		node.BootstrapGone = list.Bootstrap.Gone
 	}

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,12 +20,14 @@ import (
 
 // File is a list of nodes in a YAML file, this node among them, in place of the
 // API's: each with name, role, addresses and labels, as spec.peers of
-// cluster.yaml. The last list that could be read counts.
+// cluster.yaml. The last list that could be read counts; nodes in it that are not
+// valid are left out (hard case 37).
 type File struct {
 	path, self string
 	log        *slog.Logger
 	changed    chan struct{}
-	reading    trouble.Trouble
+	reading    trouble.Trouble // the file
+	invalid    trouble.Trouble // nodes in it
 
 	mu    sync.Mutex
 	nodes []v1alpha1.Peer
@@ -72,6 +75,8 @@ func (f *File) read() {
 	if err != nil {
 		return
 	}
+	nodes, err = validPeers(nodes)
+	f.invalid.Warn(f.log, err, "ignoring nodes that are not valid in the list of nodes", "all nodes in the list of nodes are valid again", "path", f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nodes = nodes
@@ -79,6 +84,24 @@ func (f *File) read() {
 	case f.changed <- struct{}{}:
 	default:
 	}
+}
+
+// validPeers are those that may be in a configuration, and the first of each name.
+func validPeers(list []v1alpha1.Peer) (valid []v1alpha1.Peer, err error) {
+	seen := map[string]bool{}
+	for i, p := range list {
+		problem := p.Validate().Err()
+		if problem == nil && seen[p.Name] {
+			problem = fmt.Errorf("%s is listed twice", p.Name)
+		}
+		if problem != nil {
+			err = errors.Join(err, fmt.Errorf("node %d: %w", i, problem))
+			continue
+		}
+		seen[p.Name] = true
+		valid = append(valid, p)
+	}
+	return valid, err
 }
 
 // Current implements Nodes.

@@ -14,11 +14,17 @@ import (
 // called self and with addresses of its own, is no peer.
 //
 // The host that bootstraps is a peer beside the node that it becomes, which has
-// its address.
+// its address, and gets another name where a node is called as it (hard case 40).
 func merge(self string, own []netip.Addr, listed, known []v1alpha1.Peer) []v1alpha1.Peer {
 	out := slices.Clone(listed)
 	for _, k := range known {
-		there := func(p v1alpha1.Peer) bool { return p.Name == k.Name || sameHost(p, k) }
+		there := func(p v1alpha1.Peer) bool {
+			return bootstrap(p) == bootstrap(k) && (p.Name == k.Name || share(p.Addresses, k.Addresses))
+		}
+		named := func(p v1alpha1.Peer) bool { return p.Name == k.Name }
+		for bootstrap(k) && (k.Name == self || slices.ContainsFunc(listed, named)) {
+			k.Name += "-host"
+		}
 		if k.Name != self && !share(k.Addresses, own) && !slices.ContainsFunc(listed, there) {
 			out = append(out, k)
 		}
@@ -52,10 +58,6 @@ func bootstraps(known []v1alpha1.Peer, b nodes.Bootstrap) []v1alpha1.Peer {
 }
 
 func bootstrap(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap }
-
-func sameHost(a, b v1alpha1.Peer) bool {
-	return bootstrap(a) == bootstrap(b) && share(a.Addresses, b.Addresses)
-}
 
 func share(a, b []netip.Addr) bool {
 	return slices.ContainsFunc(a, func(x netip.Addr) bool { return slices.Contains(b, x) })

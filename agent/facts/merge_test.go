@@ -1,7 +1,11 @@
 package facts
 
 import (
+	"bytes"
+	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,5 +103,37 @@ func TestBootstraps(t *testing.T) {
 				t.Error("it changed what it was given")
 			}
 		})
+	}
+}
+
+// A Node that is called as the bootstrap host does not take its place (hard case 40).
+func TestHardCase40NodeCalledBootstrap(t *testing.T) {
+	known := peers("bootstrap 192.0.2.9", "m1 192.0.2.11")
+	listed := []v1alpha1.Peer{{Name: "bootstrap", Role: v1alpha1.RoleWorker, Addresses: addresses("192.0.2.20")}}
+	got := merge("m0", nil, listed, known)
+	if want := "bootstrap 192.0.2.20, bootstrap-host 192.0.2.9, m1 192.0.2.11"; describe(got) != want || got[1].Role != v1alpha1.RoleBootstrap {
+		t.Errorf("got %s, want %s", describe(got), want)
+	}
+	if got := merge("bootstrap", nil, nil, known); describe(got) != "bootstrap-host 192.0.2.9, m1 192.0.2.11" {
+		t.Errorf("on that node: %s", describe(got))
+	}
+}
+
+// Of a list of nodes, what is not valid goes, and nothing else (hard case 37).
+func TestHardCase37ListOfNodes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nodes.yaml")
+	text := `[{name: m0, role: master, addresses: [192.0.2.10]}, {name: "a b", role: worker, addresses: []},
+		{name: w0, role: Infra_GPU, addresses: []}, {name: w1, role: worker, addresses: [127.0.0.1]},
+		{name: m1, role: master, addresses: [192.0.2.11]}, {name: m1, role: master, addresses: [192.0.2.12]}]`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s := NewFile(path, "m0", slog.New(slog.NewTextHandler(&log, nil))).Current()
+	if !s.Registered || describe(s.Peers) != "m1 192.0.2.11" {
+		t.Errorf("registered %v, peers %s", s.Registered, describe(s.Peers))
+	}
+	if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), "m1 is listed twice") {
+		t.Errorf("the log:\n%s", log.String())
 	}
 }

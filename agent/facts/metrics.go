@@ -9,9 +9,11 @@ import (
 
 var clusterCurrent = monitor.Gauge("vipgen_cluster_config_current", "Whether cluster.yaml on disk is the one that counts (1) or the last good one stays (0).")
 
+var interfacesIgnored = monitor.Gauge("vipgen_interfaces_ignored", "Interfaces with addresses that are left out because no configuration can have their name.")
+
 // Describe is part of prometheus.Collector.
 func (s *Source) Describe(to chan<- *prometheus.Desc) {
-	monitor.Families{clusterCurrent}.Describe(to)
+	monitor.Families{clusterCurrent, interfacesIgnored}.Describe(to)
 	if w, ok := s.Nodes.(*Watched); ok {
 		nodes.Metrics{Watcher: w.current}.Describe(to)
 	}
@@ -20,6 +22,10 @@ func (s *Source) Describe(to chan<- *prometheus.Desc) {
 // Collect is part of prometheus.Collector.
 func (s *Source) Collect(to chan<- prometheus.Metric) {
 	clusterCurrent.PutBool(to, s.Problem() == "")
+	s.mu.Lock()
+	ignored := s.ignored
+	s.mu.Unlock()
+	interfacesIgnored.Put(to, float64(ignored))
 	if w, ok := s.Nodes.(*Watched); ok {
 		nodes.Metrics{Watcher: w.current}.Collect(to)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/netdump"
 )
 
 // removeVIPs takes VIPs from every interface, whatever their prefix length
@@ -62,15 +64,8 @@ func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
 	return errors.Join(errs...)
 }
 
-// reads is how often a list that changed while it was read is read again.
-const reads = 10
-
-func addresses() (list []netlink.Addr, err error) {
-	for range reads {
-		if list, err = netlink.AddrList(nil, netlink.FAMILY_ALL); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
+func addresses() ([]netlink.Addr, error) {
+	list, err := netdump.Addresses()
 	if err != nil {
 		return nil, fmt.Errorf("reading the addresses: %w", err)
 	}

@@ -26,10 +26,11 @@ type reply struct {
 // answer returns what a host with these records says to a query.
 func (r records) answer(query *dns.Msg) reply {
 	out := reply{unicast: true}
-	for _, q := range query.Question {
+	// Nobody has that many questions for one host.
+	for _, q := range query.Question[:min(len(query.Question), maxQuestions)] {
 		found := r.lookup(q)
 		for _, rr := range found {
-			if known(query.Answer, rr) || out.answers.has(rr) {
+			if out.answers.has(rr) || known(query.Answer, rr) {
 				continue
 			}
 			out.answers = append(out.answers, rr)

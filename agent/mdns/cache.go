@@ -1,8 +1,7 @@
 package mdns
 
 import (
-	"cmp"
-	"maps"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -12,18 +11,21 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Host is a machine that publishes the workstation service.
-type Host struct {
-	// Name is the host of <host>.local.
-	Name string `json:"name"`
-	// Addresses are all that it publishes but link-local ones, IPv4 first.
-	Addresses []netip.Addr `json:"addresses"`
-}
-
+// Whoever is on the link can say what he likes, as often as he likes (hard case
+// 41): what a Resolver keeps, and what a packet costs, has bounds.
 const (
-	// maxCached bounds what strangers can make a Resolver keep: a thousand
-	// hosts with four records each.
+	// maxCached is for a thousand hosts with four records each.
 	maxCached = 4096
+	// maxSet is how many records of a name and type are kept, for a host with
+	// that many addresses. Instances of the service are as many as there are hosts.
+	maxSet = 16
+	// fairShare is what a host publishes at most, about. Where there is no room,
+	// those go first whose sender has more.
+	fairShare = 8
+	// samples is how many records are looked at to find one of those.
+	samples = 16
+	// maxTTL is the longest time that RFC 6762 section 10 has for a record.
+	maxTTL = otherTTL * time.Second
 	// A record that is replaced or taken back lives on for a second (RFC 6762
 	// sections 10.1 and 10.2).
 	lastSecond = time.Second
@@ -32,6 +34,10 @@ const (
 // cached is a record and what is known about its time.
 type cached struct {
 	rr       dns.RR
+	set, id  string
+	from     netip.Addr
+	at       int           // in cache.all
+	ttl      time.Duration // at most maxTTL
 	received time.Time
 	expires  time.Time
 	asked    int // how often it was asked for again
@@ -41,75 +47,173 @@ type cached struct {
 
 // cache holds the records that lead from the workstation service to addresses.
 type cache struct {
-	entries map[string][]*cached // by name and type
-	size    int
+	all     []*cached
+	byID    map[string]*cached      // by name, type and data
+	sets    map[string][]*cached    // by name and type
+	targets map[string]int          // how many services are at a name
+	senders map[netip.Addr]int      // how many records are from there
+	changed bool                    // since hosts were asked for
+	random  func(below int) (n int) // rand.IntN but in tests
 }
 
-func newCache() *cache { return &cache{entries: map[string][]*cached{}} }
+func newCache() *cache {
+	return &cache{
+		byID: map[string]*cached{}, sets: map[string][]*cached{}, targets: map[string]int{}, senders: map[netip.Addr]int{},
+		random: rand.IntN,
+	}
+}
 
-func cacheKey(name string, kind uint16) string {
+func setOf(name string, kind uint16) string {
 	return strings.ToLower(name) + " " + dns.TypeToString[kind]
+}
+
+// idOf is the same for records with name, type and data in common; empty for
+// one of a type that is not kept.
+func idOf(rr dns.RR) (set, id string) {
+	set = setOf(rr.Header().Name, rr.Header().Rrtype)
+	switch rr := rr.(type) {
+	case *dns.PTR:
+		return set, set + " " + strings.ToLower(rr.Ptr)
+	case *dns.SRV:
+		return set, fmt.Sprintf("%s %d %d %d %s", set, rr.Priority, rr.Weight, rr.Port, strings.ToLower(rr.Target))
+	case *dns.A:
+		return set, set + " " + string(rr.A.To16())
+	case *dns.AAAA:
+		return set, set + " " + string(rr.AAAA.To16())
+	}
+	return set, ""
 }
 
 // learn takes what a response says about instances of the service and their
 // hosts. Others' records are left out. It reports whether there are instances
 // that were not known before.
-func (c *cache) learn(msg *dns.Msg, now time.Time) (news bool) {
+func (c *cache) learn(msg *dns.Msg, from netip.Addr, now time.Time) (news bool) {
 	all := slices.Concat(msg.Answer, msg.Extra)
 	// In this order, as each leads to the next.
 	for _, rr := range all {
 		if ptr, ok := rr.(*dns.PTR); ok && strings.EqualFold(ptr.Hdr.Name, service) {
-			news = c.take(rr, now) || news
+			news = c.take(rr, from, now) || news
 		}
 	}
-	instances := c.instances(now)
 	for _, rr := range all {
-		if _, ok := rr.(*dns.SRV); ok && instances[strings.ToLower(rr.Header().Name)] {
-			c.take(rr, now)
+		if srv, ok := rr.(*dns.SRV); ok && c.hasInstance(srv.Hdr.Name, now) {
+			c.take(rr, from, now)
 		}
 	}
-	targets := c.targets(now)
 	for _, rr := range all {
 		switch rr.(type) {
 		case *dns.A, *dns.AAAA:
-			if targets[strings.ToLower(rr.Header().Name)] {
-				c.take(rr, now)
+			if c.targets[strings.ToLower(rr.Header().Name)] > 0 {
+				c.take(rr, from, now)
 			}
 		}
 	}
 	return news
 }
 
+func (c *cache) hasInstance(name string, now time.Time) bool {
+	_, id := idOf(&dns.PTR{Hdr: dns.RR_Header{Name: service, Rrtype: dns.TypePTR}, Ptr: name})
+	e := c.byID[id]
+	return e != nil && now.Before(e.expires)
+}
+
 // take keeps a record, and reports whether it was not there.
-func (c *cache) take(rr dns.RR, now time.Time) bool {
+func (c *cache) take(rr dns.RR, from netip.Addr, now time.Time) bool {
 	header := rr.Header()
-	key := cacheKey(header.Name, header.Rrtype)
-	expires := now.Add(time.Duration(header.Ttl) * time.Second)
-	if header.Ttl == 0 {
+	set, id := idOf(rr)
+	ttl := min(time.Duration(header.Ttl)*time.Second, maxTTL)
+	expires := now.Add(ttl)
+	if ttl == 0 {
 		expires = now.Add(lastSecond)
 	}
-	var mine *cached
-	for _, entry := range c.entries[key] {
-		switch {
-		case same(entry.rr, rr):
-			mine = entry
-		case header.Class&flush != 0 && now.Sub(entry.received) > lastSecond:
-			entry.expires = earlier(entry.expires, now.Add(lastSecond))
+	mine := c.byID[id]
+	// Instances are everybody's: nobody takes back those of others.
+	if header.Class&flush != 0 && header.Rrtype != dns.TypePTR {
+		for _, e := range c.sets[set] {
+			if e != mine && now.Sub(e.received) > lastSecond {
+				e.expires, c.changed = earlier(e.expires, now.Add(lastSecond)), true
+			}
 		}
 	}
 	if mine != nil {
-		mine.rr, mine.received, mine.expires, mine.asked = rr, now, expires, 0
+		c.changed = c.changed || !now.Before(mine.expires)
+		remove(c.senders, mine.from)
+		c.senders[from]++
+		mine.from = from
+		mine.rr, mine.ttl, mine.received, mine.expires, mine.asked = rr, ttl, now, expires, 0
 		return false
 	}
-	if header.Ttl == 0 || c.size >= maxCached {
+	if ttl == 0 || !c.room(set, header.Rrtype, from) {
 		return false
 	}
-	c.entries[key] = append(c.entries[key], &cached{
-		rr: rr, received: now, expires: expires,
-		delay: rand.N(time.Duration(header.Ttl)*time.Second/50 + 1),
+	c.add(&cached{
+		rr: rr, set: set, id: id, from: from, ttl: ttl, received: now, expires: expires, delay: rand.N(ttl/50 + 1),
 	})
-	c.size++
 	return true
+}
+
+// room makes room for a record of the set, unless those that would have to go have a
+// better claim: the latest of a name and type have, and of senders those with less.
+func (c *cache) room(set string, kind uint16, from netip.Addr) bool {
+	if same := c.sets[set]; kind != dns.TypePTR && len(same) >= maxSet {
+		c.drop(slices.MinFunc(same, func(a, b *cached) int { return a.received.Compare(b.received) }))
+	}
+	if len(c.all) < maxCached {
+		return true
+	}
+	var victim *cached
+	for range samples {
+		if e := c.all[c.random(len(c.all))]; victim == nil || c.excess(e.from) > c.excess(victim.from) {
+			victim = e
+		}
+	}
+	if mine := c.excess(from); mine > 0 && mine >= c.excess(victim.from) {
+		return false
+	}
+	c.drop(victim)
+	return true
+}
+
+// excess is how many records beyond its share are from a sender.
+func (c *cache) excess(from netip.Addr) int { return max(c.senders[from]-fairShare, 0) }
+
+func (c *cache) add(e *cached) {
+	e.at = len(c.all)
+	c.all = append(c.all, e)
+	c.byID[e.id] = e
+	c.sets[e.set] = append(c.sets[e.set], e)
+	c.senders[e.from]++
+	if srv, ok := e.rr.(*dns.SRV); ok {
+		c.targets[strings.ToLower(srv.Target)]++
+	}
+	c.changed = true
+}
+
+func (c *cache) drop(e *cached) {
+	last := c.all[len(c.all)-1]
+	c.all[e.at], last.at = last, e.at
+	c.all = c.all[:len(c.all)-1]
+	delete(c.byID, e.id)
+	remove(c.senders, e.from)
+	if srv, ok := e.rr.(*dns.SRV); ok {
+		remove(c.targets, strings.ToLower(srv.Target))
+	}
+	set := c.sets[e.set]
+	if i := slices.Index(set, e); len(set) > 1 {
+		set[i] = set[len(set)-1]
+		set[len(set)-1] = nil
+		c.sets[e.set] = set[:len(set)-1]
+	} else {
+		delete(c.sets, e.set)
+	}
+	c.changed = true
+}
+
+// remove counts one less, and forgets what there is none of.
+func remove[K comparable](counts map[K]int, key K) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -121,145 +225,19 @@ func earlier(a, b time.Time) time.Time {
 
 // expire drops what is over.
 func (c *cache) expire(now time.Time) {
-	for key, entries := range c.entries {
-		left := slices.DeleteFunc(entries, func(e *cached) bool { return !now.Before(e.expires) })
-		c.size -= len(entries) - len(left)
-		if len(left) == 0 {
-			delete(c.entries, key)
-		} else {
-			c.entries[key] = left
+	for i := len(c.all) - 1; i >= 0; i-- {
+		if e := c.all[i]; !now.Before(e.expires) {
+			c.drop(e)
 		}
 	}
 }
 
 // find returns the records of a name and type that are not over.
 func (c *cache) find(name string, kind uint16, now time.Time) (out []dns.RR) {
-	for _, entry := range c.entries[cacheKey(name, kind)] {
-		if now.Before(entry.expires) {
-			out = append(out, entry.rr)
+	for _, e := range c.sets[setOf(name, kind)] {
+		if now.Before(e.expires) {
+			out = append(out, e.rr)
 		}
-	}
-	return out
-}
-
-func (c *cache) instances(now time.Time) map[string]bool {
-	out := map[string]bool{}
-	for _, rr := range c.find(service, dns.TypePTR, now) {
-		out[strings.ToLower(rr.(*dns.PTR).Ptr)] = true
-	}
-	return out
-}
-
-func (c *cache) targets(now time.Time) map[string]bool {
-	out := map[string]bool{}
-	for instance := range c.instances(now) {
-		for _, rr := range c.find(instance, dns.TypeSRV, now) {
-			out[strings.ToLower(rr.(*dns.SRV).Target)] = true
-		}
-	}
-	return out
-}
-
-// hosts returns who is there, by name. A host without an address is left out.
-func (c *cache) hosts(now time.Time) []Host {
-	var out []Host
-	for target := range c.targets(now) {
-		host, ok := hostOf(target)
-		if addrs := c.addresses(target, now); ok && len(addrs) > 0 {
-			out = append(out, Host{host, addrs})
-		}
-	}
-	slices.SortFunc(out, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
-
-func (c *cache) addresses(target string, now time.Time) []netip.Addr {
-	found := addressesOf(slices.Concat(c.find(target, dns.TypeA, now), c.find(target, dns.TypeAAAA, now)))
-	return sortAddrs(slices.DeleteFunc(found, func(a netip.Addr) bool { return !a.IsGlobalUnicast() }))
-}
-
-// missing returns the questions for what is not known: where an instance is,
-// and which addresses a target has that none is known of.
-func (c *cache) missing(now time.Time) []dns.Question {
-	var out []dns.Question
-	for _, instance := range slices.Sorted(maps.Keys(c.instances(now))) {
-		if len(c.find(instance, dns.TypeSRV, now)) == 0 {
-			out = append(out, question(instance, dns.TypeSRV))
-		}
-	}
-	for _, target := range slices.Sorted(maps.Keys(c.targets(now))) {
-		if len(c.addresses(target, now)) == 0 {
-			out = append(out, question(target, dns.TypeA), question(target, dns.TypeAAAA))
-		}
-	}
-	return out
-}
-
-func question(name string, kind uint16) dns.Question {
-	return dns.Question{Name: name, Qtype: kind, Qclass: dns.ClassINET}
-}
-
-// refreshes is how often a record is asked for again in the last fifth of its
-// time (RFC 6762 section 5.2).
-const refreshes = 4
-
-// refreshAt returns when to ask for the record again: at 80, 85, 90 and 95
-// percent of its time, and up to 2 percent later. The second result is false where there is nothing more
-// to be asked, or its end is near for another reason.
-func (e *cached) refreshAt() (time.Time, bool) {
-	whole := time.Duration(e.rr.Header().Ttl) * time.Second
-	at := e.received.Add(whole*time.Duration(80+5*e.asked)/100 + e.delay)
-	return at, e.asked < refreshes && at.Before(e.expires)
-}
-
-// due returns the questions for the records to ask for again by now, and counts
-// them as asked.
-func (c *cache) due(now time.Time) []dns.Question {
-	var out []dns.Question
-	for _, key := range slices.Sorted(maps.Keys(c.entries)) {
-		for _, entry := range c.entries[key] {
-			at, ok := entry.refreshAt()
-			if !ok || now.Before(at) {
-				continue
-			}
-			entry.asked++
-			header := entry.rr.Header()
-			if q := question(header.Name, header.Rrtype); !slices.Contains(out, q) {
-				out = append(out, q)
-			}
-		}
-	}
-	return out
-}
-
-// next returns when a record is to be asked for again or is over; at the latest
-// the time given.
-func (c *cache) next(latest time.Time) time.Time {
-	for _, entries := range c.entries {
-		for _, entry := range entries {
-			latest = earlier(latest, entry.expires)
-			if at, ok := entry.refreshAt(); ok {
-				latest = earlier(latest, at)
-			}
-		}
-	}
-	return latest
-}
-
-// knownInstances returns the records that a question for the service need not
-// be answered with: more than half of their time is left (RFC 6762 section
-// 7.1).
-func (c *cache) knownInstances(now time.Time) []dns.RR {
-	var out []dns.RR
-	for _, entry := range c.entries[cacheKey(service, dns.TypePTR)] {
-		left := entry.expires.Sub(now)
-		if left*2 <= time.Duration(entry.rr.Header().Ttl)*time.Second {
-			continue
-		}
-		rr := dns.Copy(entry.rr)
-		rr.Header().Ttl = uint32(left / time.Second)
-		rr.Header().Class &^= flush
-		out = append(out, rr)
 	}
 	return out
 }

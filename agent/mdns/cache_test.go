@@ -2,8 +2,10 @@ package mdns
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 )
 
 var epoch = time.Unix(1_700_000_000, 0)
+
+var neighbour = netip.MustParseAddr("192.0.2.200")
 
 func after(seconds float64) time.Time {
 	return epoch.Add(time.Duration(seconds * float64(time.Second)))
@@ -27,31 +31,31 @@ func equalHosts(t *testing.T, got, want []Host) {
 func TestCacheFollowsAHost(t *testing.T) {
 	c := newCache()
 	old, now := newRecords("master-0", addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", addrs("192.0.2.7", "2001:db8::1"))
-	if !c.learn(response(old, nil), epoch) {
+	if !c.learn(response(old, nil), neighbour, epoch) {
 		t.Error("no news")
 	}
 	equalHosts(t, c.hosts(epoch), []Host{{"master-0", addrs("192.0.2.1", "2001:db8::1")}})
-	if c.learn(response(old, nil), after(1)) {
+	if c.learn(response(old, nil), neighbour, after(1)) {
 		t.Error("the same is news")
 	}
 	// The other IPv4 address replaces the first one, after a second.
-	c.learn(response(now, nil), after(10))
+	c.learn(response(now, nil), neighbour, after(10))
 	equalHosts(t, c.hosts(after(11)), []Host{{"master-0", addrs("192.0.2.7", "2001:db8::1")}})
-	c.learn(goodbye(now.own()), after(20))
+	c.learn(goodbye(now.own()), neighbour, after(20))
 	equalHosts(t, c.hosts(after(20.5)), []Host{{"master-0", addrs("192.0.2.7", "2001:db8::1")}})
 	equalHosts(t, c.hosts(after(21)), nil)
 	c.expire(after(21))
-	if c.size != 0 || len(c.entries) != 0 {
-		t.Errorf("%d records are left: %v", c.size, c.entries)
+	if n := len(c.all) + len(c.byID) + len(c.sets) + len(c.senders) + len(c.targets); n != 0 {
+		t.Errorf("something is left: %+v", c)
 	}
 }
 
 func TestCacheExpiresAndAsksAgain(t *testing.T) {
 	c := newCache()
-	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), epoch)
+	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, epoch)
 	var asked []dns.Question
 	for second := 0.0; second < hostTTL; second += 0.5 {
-		for _, q := range c.due(after(second)) {
+		for _, q := range c.due(after(second), 100) {
 			if second < 0.8*hostTTL {
 				t.Errorf("asked for %v after %v seconds", q, second)
 			}
@@ -84,7 +88,7 @@ func TestCacheAsksForWhatIsMissing(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCache()
-			c.learn(&dns.Msg{Answer: parse(t, tt.in...)}, epoch)
+			c.learn(&dns.Msg{Answer: parse(t, tt.in...)}, neighbour, epoch)
 			var got []string
 			for _, q := range c.missing(epoch) {
 				got = append(got, q.Name+" "+dns.TypeToString[q.Qtype])
@@ -127,20 +131,128 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 			if err := msg.Unpack(data); err != nil {
 				t.Fatal(err)
 			}
-			c.learn(msg, epoch)
+			c.learn(msg, neighbour, epoch)
 			equalHosts(t, c.hosts(epoch), tt.want)
 		})
 	}
 }
 
-func TestCacheIsBounded(t *testing.T) {
-	c := newCache()
-	msg := new(dns.Msg)
-	for i := range maxCached + 100 {
-		msg.Answer = append(msg.Answer, newRecords(fmt.Sprintf("h%d", i), nil)...)
+// flood is what a neighbour can say in a packet about hosts that are not there.
+func flood(first, hosts int, ttl uint32) *dns.Msg {
+	msg := &dns.Msg{MsgHdr: dns.MsgHdr{Response: true}}
+	for i := range hosts {
+		for _, rr := range newRecords(fmt.Sprintf("h%d", first+i), []netip.Addr{netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)})}).own() {
+			rr.Header().Ttl = ttl
+			msg.Answer = append(msg.Answer, rr)
+		}
 	}
-	c.learn(msg, epoch)
-	if c.size != maxCached {
-		t.Errorf("%d records", c.size)
+	return msg
+}
+
+func sender(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+}
+
+func TestHardCase41CacheIsBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		from func(int) netip.Addr
+		stay int // of ten hosts, while the flood goes on
+	}{
+		"from one neighbour":  {func(int) netip.Addr { return neighbour }, 10},
+		"from many addresses": {sender, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache()
+			rng := rand.New(rand.NewPCG(1, 1))
+			c.random = rng.IntN
+			for i := range 5000 {
+				c.learn(flood(3*i, 3, 4500), tt.from(i), epoch)
+			}
+			if len(c.all) != maxCached || len(c.byID) != maxCached || len(c.senders) > maxCached || len(c.targets) > maxCached {
+				t.Fatalf("%d records", len(c.all))
+			}
+			// Hosts that come now are known at once, and stay.
+			for i := range 10 {
+				c.learn(response(newRecords(fmt.Sprintf("master-%d", i), []netip.Addr{sender(i)}), nil), netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), after(1))
+			}
+			known := func() (n int) {
+				for _, h := range c.hosts(after(2)) {
+					if strings.HasPrefix(h.Name, "master-") {
+						n++
+					}
+				}
+				return n
+			}
+			if n := known(); n != 10 {
+				t.Errorf("%d of 10 hosts are known", n)
+			}
+			for i := range 30 {
+				c.learn(flood(3e5+3*i, 3, 4500), tt.from(1<<20+i), after(1.5))
+			}
+			if n := known(); n < tt.stay {
+				t.Errorf("%d of 10 hosts are still known", n)
+			}
+		})
+	}
+}
+
+// A record ends after 75 minutes at the latest, whatever its TTL.
+func TestHardCase41RecordsEnd(t *testing.T) {
+	for _, ttl := range []uint32{otherTTL + 1, 1 << 27, 1<<32 - 1} {
+		c := newCache()
+		c.learn(flood(0, 3, ttl), neighbour, epoch)
+		if at := c.next(after(1e9)); at.Before(after(0.79*otherTTL)) || at.After(after(otherTTL)) {
+			t.Errorf("TTL %d: the next thing happens after %v", ttl, at.Sub(epoch))
+		}
+		if due := c.due(after(1), 100); len(due) > 0 {
+			t.Errorf("TTL %d: asks at once for %v", ttl, due)
+		}
+		c.expire(after(otherTTL))
+		if len(c.all) > 0 {
+			t.Errorf("TTL %d: %d records are left", ttl, len(c.all))
+		}
+	}
+}
+
+// Nobody ends what others say of the service, or keeps a host's addresses out.
+func TestHardCase41OthersRecords(t *testing.T) {
+	c := newCache()
+	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, epoch)
+	foreign := flood(0, 1, 4500)
+	for _, rr := range foreign.Answer {
+		rr.Header().Class |= flush
+	}
+	c.learn(foreign, neighbour, after(5))
+	var many []dns.RR
+	for i := range 100 {
+		many = append(many, parse(t, fmt.Sprintf("master-0.local. 120 IN A 198.18.0.%d", i))...)
+	}
+	c.learn(&dns.Msg{Answer: many}, neighbour, after(6))
+	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, after(8))
+	c.expire(after(10))
+	equalHosts(t, c.hosts(after(10)), []Host{{"h0", addrs("198.18.0.0")}, {"master-0", addrs("192.0.2.1")}})
+}
+
+// BenchmarkPacketAtFullCache is what the largest packet costs that a neighbour can
+// send, when others have filled the cache.
+func BenchmarkPacketAtFullCache(b *testing.B) {
+	c := newCache()
+	for i := range 2 * maxCached {
+		c.learn(flood(i, 1, 4500), sender(i), epoch)
+	}
+	packets := make([]*dns.Msg, 64)
+	for i := range packets {
+		msg := new(dns.Msg)
+		data, err := response(records(flood(1e6+i*133, 133, 4500).Answer), nil).Pack() // about 400 records
+		if err == nil {
+			err = msg.Unpack(data)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		packets[i] = msg
+	}
+	for i := 0; b.Loop(); i++ {
+		c.learn(packets[i%len(packets)], sender(1<<20+i), epoch)
 	}
 }

@@ -106,6 +106,9 @@ func same(a, b dns.RR) bool {
 	if a.Header().Class == b.Header().Class {
 		return dns.IsDuplicate(a, b)
 	}
+	if a.Header().Rrtype != b.Header().Rrtype || !strings.EqualFold(a.Header().Name, b.Header().Name) {
+		return false
+	}
 	x, y := dns.Copy(a), dns.Copy(b)
 	x.Header().Class &^= flush
 	y.Header().Class &^= flush

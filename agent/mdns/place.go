@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/netdump"
 )
 
 // place is where a node's addresses are.
@@ -41,11 +43,11 @@ func (p place) hasIPv6() bool {
 // that any has, and which of the addresses are usable on it. There may be none:
 // then the place has no link.
 func locate(wanted []netip.Addr) (place, error) {
-	links, err := netlink.LinkList()
+	links, err := netdump.Links()
 	if err != nil {
 		return place{}, fmt.Errorf("listing links: %w", err)
 	}
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := netdump.Addresses()
 	if err != nil {
 		return place{}, fmt.Errorf("listing addresses: %w", err)
 	}

@@ -33,6 +33,11 @@ const (
 	questionMost  = time.Hour
 	// maxRecords keeps a query within a packet of 1,500 bytes.
 	maxRecords = 16
+	// maxQuestions and questionPause bound what others can make the node ask, and
+	// look how often it works out what it knows (hard case 41).
+	maxQuestions  = 64
+	questionPause = 250 * time.Millisecond
+	look          = 100 * time.Millisecond
 )
 
 // Run collects until ctx ends.
@@ -49,8 +54,11 @@ type resolving struct {
 	cache *cache
 	next  time.Time     // when to ask for the service again
 	pause time.Duration // until the time after that
-	hosts []Host
-	err   string
+	asked time.Time     // when anything was asked last
+	// looked is when it was last worked out what is known, and when to act.
+	looked, acts time.Time
+	hosts        []Host
+	err          string
 }
 
 // moved asks at the new place. What is known stands until its time is over.
@@ -64,52 +72,70 @@ func (r *resolving) receive(in packet) {
 	if !in.msg.Response {
 		return
 	}
-	now := time.Now()
-	if news := r.cache.learn(in.msg, now); news && len(r.cache.missing(now)) > 0 {
+	if r.cache.learn(in.msg, in.from.Addr(), time.Now()) {
 		r.soon()
 	}
 }
 
-// soon makes the questions begin anew.
+// soon makes the questions begin anew, unless they did just before.
 func (r *resolving) soon() {
-	r.pause = questionAgain
-	r.next = time.Now().Add(firstQuestion + rand.N(sharedSpread))
+	next := time.Now().Add(firstQuestion + rand.N(sharedSpread))
+	if least := r.asked.Add(questionAgain); next.Before(least) {
+		next = least
+	}
+	if r.pause = questionAgain; r.next.IsZero() || next.Before(r.next) {
+		r.next = next
+	}
 }
 
 // act sends the questions that are due.
 func (r *resolving) act() {
 	now := time.Now()
 	r.cache.expire(now)
-	questions := r.cache.due(now)
-	if r.at.group == nil {
+	r.looked = time.Time{}
+	if r.at.group == nil || now.Sub(r.asked) < questionPause {
 		return
 	}
+	questions := r.cache.due(now, maxQuestions)
 	if !now.Before(r.next) {
-		known := r.cache.knownInstances(now)
-		msg := &dns.Msg{Answer: known[:min(len(known), maxRecords)]}
+		msg := &dns.Msg{Answer: r.cache.knownInstances(now, maxRecords)}
 		msg.Question = []dns.Question{question(service, dns.TypePTR)}
 		r.complain(r.at.send(msg))
-		questions = append(questions, r.cache.missing(now)...)
-		r.next, r.pause = now.Add(r.pause), min(2*r.pause, questionMost)
+		missing := r.cache.missing(now)
+		questions = append(questions, missing[:min(len(missing), maxQuestions)]...)
+		r.asked, r.next, r.pause = now, now.Add(r.pause), min(2*r.pause, questionMost)
 	}
 	for some := range slices.Chunk(questions, maxRecords) {
 		r.complain(r.at.send(&dns.Msg{Question: some}))
+		r.asked = now
 	}
 }
 
 // settle makes the hosts known if they changed, and says when they may change
-// again or there is something to ask.
+// again or there is something to ask. It looks at a pace, however many packets come.
 func (r *resolving) settle() time.Time {
 	now := time.Now()
-	if hosts := r.cache.hosts(now); !reflect.DeepEqual(hosts, r.hosts) {
-		r.hosts = hosts
-		r.Notify(hosts)
+	if again := r.looked.Add(look); now.Before(again) {
+		return earlier(r.acts, again)
+	}
+	r.looked = now
+	if r.cache.changed {
+		if hosts := r.cache.hosts(now); !reflect.DeepEqual(hosts, r.hosts) {
+			r.hosts = hosts
+			r.Notify(hosts)
+		}
 	}
 	next := now.Add(time.Hour)
 	if r.at.group != nil {
 		next = r.next
 	}
-	return r.cache.next(next)
+	r.acts = r.cache.next(next)
+	for _, least := range []time.Time{now.Add(firstQuestion), r.asked.Add(questionPause)} {
+		if r.acts.Before(least) {
+			r.acts = least
+		}
+	}
+	return r.acts
 }
 
 func (r *resolving) complain(err error) {

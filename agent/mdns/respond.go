@@ -15,6 +15,8 @@ const (
 	repeatAfterProbe = 250 * time.Millisecond
 	sharedLeast      = 20 * time.Millisecond
 	sharedSpread     = 100 * time.Millisecond
+	// maxDelayed is how many replies wait at a time (hard case 41).
+	maxDelayed = 64
 )
 
 // receive deals with a message of another, or the host's own that came back.
@@ -66,6 +68,8 @@ func (p *publishing) respond(in packet) {
 		p.at.sendTo(in.from, legacy(in.msg, reply))
 	case reply.unicast && !reply.probe && p.recent(reply.answers, now):
 		p.at.sendTo(in.from, response(reply.answers, reply.extra))
+	case reply.shared && !reply.probe && len(p.delayed) >= maxDelayed:
+		// Those that wait say as much as one more would.
 	case reply.shared && !reply.probe:
 		p.delayed = append(p.delayed, delayed{now.Add(sharedLeast + rand.N(sharedSpread)), reply})
 	default:

@@ -31,6 +31,28 @@ func (tt choice) run(t *testing.T) {
 	})
 }
 
+// A link that no configuration can name is as if it were not there.
+func TestHardCase37LinkName(t *testing.T) {
+	for _, tt := range []choice{
+		{"in the VIP's network", `
+			link wg+0
+			addr 192.0.2.20/24
+			link eth0
+			addr 192.0.2.10/24`,
+			"192.0.2.2", "192.0.2.0/24", "192.0.2.10/24 eth0"},
+		{"with the default route", `
+			link wg+0
+			addr 198.51.100.20/24
+			route default via 198.51.100.1 metric 10
+			link eth0
+			addr 192.0.2.10/24
+			route default via 192.0.2.1 metric 100`,
+			"203.0.113.2", "203.0.113.0/24", "192.0.2.10/24 eth0"},
+	} {
+		tt.run(t)
+	}
+}
+
 func TestHardCase10(t *testing.T) {
 	const v4 = "192.0.2.0/24"
 	const v6 = "2001:db8::/64"

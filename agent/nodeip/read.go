@@ -1,26 +1,24 @@
 package nodeip
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-)
 
-// reads is how often a dump that a change interrupted is tried again.
-const reads = 10
+	"github.com/vipgen/vipgen/internal/netdump"
+)
 
 // Read takes a snapshot of the network namespace that the calling thread is in.
 func Read() (Snapshot, error) {
 	var s Snapshot
-	links, err := dump(netlink.LinkList)
+	links, err := netdump.Links()
 	if err != nil {
 		return s, fmt.Errorf("reading the interfaces: %w", err)
 	}
-	addresses, err := dump(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
+	addresses, err := netdump.Addresses()
 	if err != nil {
 		return s, fmt.Errorf("reading the addresses: %w", err)
 	}
@@ -33,7 +31,7 @@ func Read() (Snapshot, error) {
 		}
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := dump(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
+		routes, err := netdump.List(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
 		if err != nil {
 			return s, fmt.Errorf("reading the routes: %w", err)
 		}
@@ -42,16 +40,6 @@ func Read() (Snapshot, error) {
 		}
 	}
 	return s, nil
-}
-
-// dump lists something, again when it changed meanwhile.
-func dump[T any](list func() ([]T, error)) (got []T, err error) {
-	for range reads {
-		if got, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
-	return got, err
 }
 
 func link(a *netlink.LinkAttrs) Link {

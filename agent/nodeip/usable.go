@@ -33,6 +33,9 @@ func (l Link) unfit() string {
 		return "an interface that is down"
 	case slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(l.Name, prefix) }):
 		return "an interface of pods or tunnels"
+	case !v1alpha1.ValidInterface(l.Name):
+		// Linux takes almost any byte; daemons' configurations do not (hard case 37).
+		return "an interface whose name has other characters than letters, digits and . _ : -"
 	}
 	return ""
 }

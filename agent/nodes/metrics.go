@@ -11,6 +11,7 @@ var (
 	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch goes on, in seconds since 1970.")
 	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included.")
 	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server vouches for the list of nodes (1) or one does (0).")
+	nodesInvalid = monitor.Gauge("vipgen_nodes_invalid", "Nodes of which something that is not valid is left out, or all.")
 	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
 )
 
@@ -21,7 +22,7 @@ type Metrics struct {
 
 // Describe is part of prometheus.Collector.
 func (m Metrics) Describe(to chan<- *prometheus.Desc) {
-	monitor.Families{apiReachable, apiContact, nodesKnown, nodesStale, registered}.Describe(to)
+	monitor.Families{apiReachable, apiContact, nodesKnown, nodesStale, nodesInvalid, registered}.Describe(to)
 }
 
 // Collect is part of prometheus.Collector.
@@ -36,5 +37,6 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	s, known := w.Current()
 	nodesKnown.Put(to, float64(len(s.all())))
 	nodesStale.PutBool(to, !known || s.Stale)
+	nodesInvalid.Put(to, float64(w.invalid.Load()))
 	registered.PutBool(to, s.Registered)
 }

@@ -22,6 +22,9 @@ type record struct {
 	Update Update       `json:"update,omitzero"`
 	// VRRP is what the agent there says of how it elects; see Watcher.Announce.
 	VRRP string `json:"vrrp,omitempty"`
+
+	// invalid says what of the Node is left out because it is not valid.
+	invalid []string
 }
 
 // Update is how far a node's update is.
@@ -38,10 +41,11 @@ type Update struct {
 
 func (r *record) equal(o *record) bool {
 	return r.Name == o.Name && r.Update == o.Update && r.VRRP == o.VRRP && slices.Equal(r.Addresses, o.Addresses) &&
-		slices.Equal(r.Host, o.Host) && slices.Equal(r.Labels, o.Labels)
+		slices.Equal(r.Host, o.Host) && slices.Equal(r.Labels, o.Labels) && slices.Equal(r.invalid, o.invalid)
 }
 
-// newRecord takes from a Node what is kept of it.
+// newRecord takes from a Node what is kept of it. Whatever the Node holds, the
+// record is valid but for its name.
 func newRecord(n *nodeObject) *record {
 	r := &record{
 		Name:   n.Name,
@@ -52,19 +56,20 @@ func newRecord(n *nodeObject) *record {
 			State:          n.Annotations.State,
 			KubeletVersion: n.Status.NodeInfo.KubeletVersion,
 		},
+		VRRP: n.Annotations.VRRP,
 	}
-	if VRRPText(n.Annotations.VRRP) {
-		r.VRRP = n.Annotations.VRRP
+	egress := map[netip.Addr]bool{}
+	for _, a := range append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...) {
+		egress[a] = true
 	}
-	egress := append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...)
-	keep := func(a netip.Addr) bool { return usable(a) && !slices.Contains(egress, a) }
+	keep := func(a netip.Addr) bool { return usable(a) && !egress[a] }
 	for _, s := range n.Status.Addresses {
 		// ExternalIP is that of a cloud's address translation; the other types
 		// are names.
 		if s.Type != "InternalIP" {
 			continue
 		}
-		if a, err := netip.ParseAddr(s.Address); err == nil && keep(a) && !slices.Contains(r.Addresses, a) {
+		if a, err := netip.ParseAddr(s.Address); err == nil && keep(a) {
 			r.Addresses = append(r.Addresses, a)
 		}
 	}
@@ -78,17 +83,13 @@ func newRecord(n *nodeObject) *record {
 			r.Host = append(r.Host, a)
 		}
 	}
-	slices.SortFunc(r.Host, netip.Addr.Compare)
-	r.Host = slices.Compact(r.Host)
+	for _, l := range r.Labels {
+		if name, ok := strings.CutPrefix(l.Key, v1alpha1.RoleLabel("")); ok && !v1alpha1.ValidName(name) {
+			r.note("role %.80q", name) // the label stays: groups may select by it
+		}
+	}
+	r.tidy()
 	return r
-}
-
-// maxVRRPText is many times what an agent says of how it elects, in bytes.
-const maxVRRPText = 1024
-
-// VRRPText says whether a node's word is worth keeping: short, and fit for a log.
-func VRRPText(s string) bool {
-	return len(s) <= maxVRRPText && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 // parseAll reads a JSON list of addresses with or without prefix length. What
@@ -176,7 +177,9 @@ func isVIP(spec *v1alpha1.ClusterConfigSpec, a netip.Addr) bool {
 }
 
 // role is the pool that the labels say. Nodes of a custom pool have the
-// worker's label too; nodes with no such label are taken for workers.
+// worker's label too; nodes with no such label are taken for workers, and so are
+// those whose label is no name of a pool (hard case 37). The bootstrap host is no
+// Node.
 func role(l labels) string {
 	has := func(role string) bool {
 		return slices.ContainsFunc(l, func(l label) bool { return l.Key == v1alpha1.RoleLabel(role) })
@@ -190,7 +193,7 @@ func role(l labels) string {
 	custom := ""
 	for _, x := range l {
 		name, ok := strings.CutPrefix(x.Key, v1alpha1.RoleLabel(""))
-		if ok && name != "" && name != v1alpha1.RoleWorker && (custom == "" || name < custom) {
+		if ok && v1alpha1.ValidName(name) && name != v1alpha1.RoleWorker && name != v1alpha1.RoleBootstrap && (custom == "" || name < custom) {
 			custom = name
 		}
 	}

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,17 +9,13 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
-
-	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Limits of the file of the last known state: Kubernetes supports 5,000 nodes,
-// each of which takes about a kilobyte.
 const (
-	stateVersion  = 1
+	stateVersion = 1
+	// maxStateBytes bounds the file of the last known state: Kubernetes supports
+	// 5,000 nodes, each of which takes about a kilobyte.
 	maxStateBytes = 16 << 20
-	maxStateNodes = 10_000
 )
 
 // state is the last known state as it is on disk. It holds no time: what it says
@@ -33,16 +28,46 @@ type state struct {
 	Nodes     []*record `json:"nodes"`
 }
 
-func (s state) encode() ([]byte, error) {
+// encode writes what decodeState reads. Nodes that would make the file larger than
+// maxBytes are left out, those that take most of it first.
+func (s state) encode(maxBytes int) ([]byte, error) {
 	s.Version = stateVersion
 	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	if data = append(data, '\n'); len(data) > maxStateBytes {
-		return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxStateBytes)
+	if excess := len(data) + 1 - maxBytes; excess > 0 {
+		if s.Nodes, err = smallest(s.Nodes, excess); err != nil {
+			return nil, err
+		}
+		if data, err = json.Marshal(s); err != nil {
+			return nil, err
+		}
 	}
-	return data, nil
+	return append(data, '\n'), nil
+}
+
+// smallest are the records without the largest, which take at least that many bytes.
+func smallest(nodes []*record, excess int) ([]*record, error) {
+	size := make(map[*record]int, len(nodes))
+	for _, r := range nodes {
+		data, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		size[r] = len(data)
+	}
+	bySize := slices.Clone(nodes)
+	slices.SortStableFunc(bySize, func(a, b *record) int { return size[b] - size[a] })
+	drop := map[*record]bool{}
+	for _, r := range bySize {
+		if excess <= 0 {
+			break
+		}
+		drop[r] = true
+		excess -= size[r]
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(r *record) bool { return drop[r] }), nil
 }
 
 // selected are the records with the labels that are wanted alone. With all of
@@ -57,78 +82,64 @@ func selected(nodes []*record, wanted func(key string) bool) []*record {
 	return out
 }
 
-// decodeState reads what encode made for the same cluster. What comes from
-// the disk ends up in the daemons' configuration, so all of it must be valid.
-func decodeState(data []byte, cluster string) (s state, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return state{}, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return state{}, errors.New("something follows the state")
-	}
-	switch {
-	case s.Version != stateVersion:
-		return state{}, fmt.Errorf("version %d, not %d", s.Version, stateVersion)
-	case s.Cluster != cluster:
-		return state{}, fmt.Errorf("it is of cluster %q, not %q", s.Cluster, cluster)
-	case len(s.Nodes) > maxStateNodes:
-		return state{}, fmt.Errorf("%d nodes, more than %d", len(s.Nodes), maxStateNodes)
-	}
-	if b := s.Bootstrap; b.Address.IsValid() && !usable(b.Address) {
-		return state{}, fmt.Errorf("bootstrap %v: not the address of a host", b.Address)
-	}
-	valid := map[label]bool{} // nodes have most of them in common
-	for i, r := range s.Nodes {
-		if r == nil {
-			return state{}, fmt.Errorf("node %d is null", i)
-		}
-		if i > 0 && r.Name <= s.Nodes[i-1].Name {
-			return state{}, fmt.Errorf("node %q is not after %q", r.Name, s.Nodes[i-1].Name)
-		}
-		if err := r.check(valid); err != nil {
-			return state{}, fmt.Errorf("node %q: %w", r.Name, err)
-		}
-	}
-	return s, nil
+// stored is a record on disk.
+type stored struct {
+	record
+	err error // why it is none
 }
 
-// check says what is wrong with a record. It asks valid about labels that it saw
-// before.
-func (r *record) check(valid map[label]bool) error {
-	if !v1alpha1.ValidName(r.Name) {
-		return errors.New("not a valid name")
-	}
-	for _, a := range append(slices.Clone(r.Addresses), r.Host...) {
-		if !usable(a) {
-			return fmt.Errorf("address %v: not a node's", a)
-		}
-	}
-	if !slices.IsSortedFunc(r.Host, netip.Addr.Compare) {
-		return errors.New("host addresses are not sorted")
-	}
-	for _, l := range r.Labels {
-		if valid[l] {
-			continue
-		}
-		if !v1alpha1.ValidLabelKey(l.Key) || !v1alpha1.ValidLabelValue(l.Value) {
-			return fmt.Errorf("label %q=%q is not valid", l.Key, l.Value)
-		}
-		valid[l] = true
-	}
-	if !VRRPText(r.VRRP) {
-		return errors.New("what it says of how it elects is not valid")
-	}
-	for _, s := range []string{r.Update.CurrentConfig, r.Update.DesiredConfig, r.Update.State, r.Update.KubeletVersion} {
-		if len(s) > 253 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) {
-			return fmt.Errorf("%q is not valid in an update", s)
-		}
-	}
+// UnmarshalJSON reads a record, and never fails, so that the others are read too.
+func (s *stored) UnmarshalJSON(data []byte) error {
+	s.err = json.Unmarshal(data, &s.record)
 	return nil
 }
 
-// readState reads the file of the last known state; none is no error.
+// decodeState reads what encode made for the same cluster. What comes from
+// the disk ends up in the daemons' configuration, so what is not valid of it is left
+// out; see record.tidy. err says what, or that all of it is worth nothing.
+func decodeState(data []byte, cluster string) (s state, err error) {
+	var file struct {
+		state
+		Nodes []stored `json:"nodes"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return state{}, err
+	}
+	switch s = file.state; {
+	case s.Version != stateVersion:
+		return state{}, fmt.Errorf("version %d, not %d", s.Version, stateVersion)
+	case s.Cluster != cluster:
+		return state{}, fmt.Errorf("it is of cluster %.100q, not %q", s.Cluster, cluster)
+	}
+	var bad []string
+	if b := s.Bootstrap; b.Address.IsValid() && !usable(b.Address) {
+		bad = append(bad, fmt.Sprintf("bootstrap %.80s: not the address of a host", b.Address))
+		s.Bootstrap.Address = netip.Addr{}
+	}
+	last := ""
+	for i := range file.Nodes {
+		r := &file.Nodes[i].record
+		switch err := file.Nodes[i].err; {
+		case err != nil:
+			bad = append(bad, fmt.Sprintf("node %d: %.100v", i, err))
+			continue
+		case r.Name <= last:
+			bad = append(bad, fmt.Sprintf("node %d: %.80q is not after %.80q", i, r.Name, last))
+			continue
+		}
+		r.tidy()
+		last = r.Name
+		s.Nodes = append(s.Nodes, r)
+	}
+	s.Nodes, _, err = validRecords(s.Nodes)
+	if len(bad) > 0 {
+		err = errors.Join(errors.New(some(bad)), err)
+	}
+	return s, err
+}
+
+// readState reads the file of the last known state; none is no error. err and what
+// comes with it are as of decodeState.
 func readState(path, cluster string) (s state, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,9 +2,10 @@ package nodes
 
 import (
 	"bytes"
-	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func testRecords() []*record {
 
 func TestState(t *testing.T) {
 	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: addrs("192.0.2.9")[0]}}
-	data, err := want.encode()
+	data, err := want.encode(maxStateBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,27 +44,12 @@ func TestState(t *testing.T) {
 }
 
 func TestStateRefused(t *testing.T) {
-	good := `{"version":1,"cluster":"demo","nodes":[%s]}`
 	for name, in := range map[string]string{
-		"empty":          ``,
-		"cut short":      `{"version":1,"cluster":"demo","nodes":[`,
-		"version":        `{"version":2,"cluster":"demo","nodes":[]}`,
-		"cluster":        `{"version":1,"cluster":"other","nodes":[]}`,
-		"unknown field":  `{"version":1,"cluster":"demo","nodes":[],"x":1}`,
-		"more":           `{"version":1,"cluster":"demo","nodes":[]}{}`,
-		"null node":      fmt.Sprintf(good, `null`),
-		"no name":        fmt.Sprintf(good, `{"addresses":[]}`),
-		"name":           fmt.Sprintf(good, `{"name":"a b","addresses":[]}`),
-		"order":          fmt.Sprintf(good, `{"name":"b","addresses":[]},{"name":"a","addresses":[]}`),
-		"twice":          fmt.Sprintf(good, `{"name":"a","addresses":[]},{"name":"a","addresses":[]}`),
-		"address":        fmt.Sprintf(good, `{"name":"a","addresses":["x"]}`),
-		"zone":           fmt.Sprintf(good, `{"name":"a","addresses":["fe80::1%eth0"]}`),
-		"loopback":       fmt.Sprintf(good, `{"name":"a","addresses":[],"host":["127.0.0.1"]}`),
-		"host order":     fmt.Sprintf(good, `{"name":"a","addresses":[],"host":["192.0.2.2","192.0.2.1"]}`),
-		"label":          fmt.Sprintf(good, `{"name":"a","addresses":[],"labels":{"a b":""}}`),
-		"label's value":  fmt.Sprintf(good, `{"name":"a","addresses":[],"labels":{"a":"}\n"}}`),
-		"bootstrap":      `{"version":1,"cluster":"demo","bootstrap":{"address":"127.0.0.1"},"nodes":[]}`,
-		"update's value": fmt.Sprintf(good, `{"name":"a","addresses":[],"update":{"state":"a\nb"}}`),
+		"empty":     ``,
+		"cut short": `{"version":1,"cluster":"demo","nodes":[`,
+		"version":   `{"version":2,"cluster":"demo","nodes":[]}`,
+		"cluster":   `{"version":1,"cluster":"other","nodes":[]}`,
+		"more":      `{"version":1,"cluster":"demo","nodes":[]}{}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := decodeState([]byte(in), "demo"); err == nil {
@@ -82,10 +68,72 @@ func TestStateRefused(t *testing.T) {
 	})
 }
 
+// What is not valid in the file goes, and nothing else (hard case 37).
+func TestHardCase37State(t *testing.T) {
+	good := record{Name: "z", Addresses: addrs("192.0.2.11")}
+	plain := &record{Name: "a"}
+	for name, c := range map[string]struct {
+		in   string // before the good node
+		want *record
+	}{
+		"null":            {`null`, nil},
+		"no object":       {`7`, nil},
+		"no name":         {`{"addresses":[]}`, nil},
+		"name":            {`{"name":"a b","addresses":[]}`, nil},
+		"twice":           {`{"name":"a"},{"name":"a","addresses":["192.0.2.1"]}`, plain},
+		"order":           {`{"name":"a"},{"name":"B"}`, plain},
+		"no address":      {`{"name":"a","addresses":["x"]}`, nil},
+		"zone":            {`{"name":"a","addresses":["2001:db8::1%eth0"]}`, plain},
+		"loopback":        {`{"name":"a","addresses":[],"host":["127.0.0.1"]}`, plain},
+		"host order":      {`{"name":"a","host":["192.0.2.2","192.0.2.1"]}`, &record{Name: "a", Host: addrs("192.0.2.1", "192.0.2.2")}},
+		"label":           {`{"name":"a","labels":{"a b":"","c":"d"}}`, &record{Name: "a", Labels: labels{{"c", "d"}}}},
+		"label's value":   {`{"name":"a","labels":{"a":"}\n"}}`, plain},
+		"update's value":  {`{"name":"a","update":{"state":"a\nb","kubeletVersion":"v1"}}`, &record{Name: "a", Update: Update{KubeletVersion: "v1"}}},
+		"a field to come": {`{"name":"a","x":1}`, plain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeState([]byte(`{"version":1,"cluster":"demo","nodes":[`+c.in+`,{"name":"z","addresses":["192.0.2.11"]}]}`), "demo")
+			want := []*record{&good}
+			if c.want != nil {
+				want = []*record{c.want, &good}
+			}
+			if !slices.EqualFunc(got.Nodes, want, func(a, b *record) bool { x := *a; x.invalid = nil; return x.equal(b) }) {
+				t.Errorf("%d nodes: %s", len(got.Nodes), cmp.Diff(want, got.Nodes, compareAddrs))
+			}
+			if said := err != nil; said == (name == "host order" || name == "a field to come") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	t.Run("bootstrap", func(t *testing.T) {
+		got, err := decodeState([]byte(`{"version":1,"cluster":"demo","bootstrap":{"address":"127.0.0.1"},"nodes":[{"name":"z"}]}`), "demo")
+		if err == nil || got.Bootstrap.Address.IsValid() || len(got.Nodes) != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// Nodes that take most of the space are left out where it is short.
+func TestHardCase37StateSize(t *testing.T) {
+	large := &record{Name: "b"}
+	for i := range maxNodeAddresses {
+		large.Addresses = append(large.Addresses, netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}))
+	}
+	s := state{Cluster: "demo", Nodes: []*record{{Name: "a"}, large, {Name: "c"}}}
+	data, err := s.encode(400)
+	if err != nil || len(data) > 400 {
+		t.Fatalf("%d bytes, %v", len(data), err)
+	}
+	got, err := decodeState(data, "demo")
+	if err != nil || len(got.Nodes) != 2 || got.Nodes[0].Name != "a" || got.Nodes[1].Name != "c" {
+		t.Errorf("%+v, %v", got.Nodes, err)
+	}
+}
+
 // FuzzDecodeState checks that what is accepted is valid and comes out again as
 // it went in.
 func FuzzDecodeState(f *testing.F) {
-	data, err := state{Cluster: "demo", Nodes: testRecords()}.encode()
+	data, err := state{Cluster: "demo", Nodes: testRecords()}.encode(maxStateBytes)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -94,10 +142,10 @@ func FuzzDecodeState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"cluster":"demo","bootstrap":{"gone":true},"nodes":[]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		known, err := decodeState(in, "demo")
-		if err != nil {
+		if err != nil && known.Nodes == nil {
 			return
 		}
-		out, err := known.encode()
+		out, err := known.encode(maxStateBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,6 +157,7 @@ func FuzzDecodeState(f *testing.F) {
 			t.Errorf("bootstrap %+v, then %+v", known.Bootstrap, again.Bootstrap)
 		}
 		for i := range known.Nodes {
+			known.Nodes[i].invalid = nil // it was said, and is gone
 			if !known.Nodes[i].equal(again.Nodes[i]) {
 				t.Errorf("node %d: %+v, then %+v", i, known.Nodes[i], again.Nodes[i])
 			}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
@@ -61,7 +62,9 @@ type Watcher struct {
 	mu      sync.Mutex
 	cluster *v1alpha1.ClusterConfig
 
-	saving trouble.Trouble // of the last known state
+	saving  trouble.Trouble // of the last known state
+	reading trouble.Trouble // of Nodes that are not valid
+	invalid atomic.Int64    // how many those are
 }
 
 // New returns a Watcher that has the last known state, if there is one on disk,
@@ -157,14 +160,14 @@ func (w *Watcher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// readState gives the state on disk, an empty one if that is worth nothing.
+// readState gives the state on disk, as far as it is worth something.
 func (w *Watcher) readState() state {
 	if w.stateFile == "" {
 		return state{}
 	}
 	known, err := readState(w.stateFile, w.cluster.Metadata.Name)
 	if err != nil {
-		w.log.Warn("ignoring the last known state on disk", "file", w.stateFile, "error", err.Error())
+		w.log.Warn("ignoring the last known state on disk, as far as it is not valid", "file", w.stateFile, "error", err.Error())
 	}
 	return known
 }
@@ -243,7 +246,10 @@ func (w *Watcher) publish(source string) bool {
 	if w.bootstrap != nil {
 		bootstrap = w.bootstrap.current()
 	}
-	records, stale, synced := w.nodes.get()
+	all, stale, synced := w.nodes.get()
+	records, invalid, err := validRecords(all)
+	w.invalid.Store(int64(invalid))
+	w.reading.Warn(w.log, err, "ignoring what is not valid in Nodes", "all Nodes are valid again")
 	if !synced && len(records) == 0 {
 		return false
 	}
@@ -284,7 +290,7 @@ func (w *Watcher) save(s state) {
 	if w.stateFile == "" {
 		return
 	}
-	data, err := s.encode()
+	data, err := s.encode(maxStateBytes)
 	if err == nil {
 		_, err = atomicfile.Write(w.stateFile, data, 0o600)
 	}

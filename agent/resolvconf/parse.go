@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // Config is what a resolv.conf says, as far as the agent has a use for it.
@@ -34,7 +36,7 @@ func Parse(data []byte) Config {
 		}
 		switch words[0] {
 		case "nameserver":
-			if a, err := netip.ParseAddr(words[1]); err == nil && safe(a.Zone(), zoneMarks) {
+			if a, err := netip.ParseAddr(words[1]); err == nil && (a.Zone() == "" || v1alpha1.ValidInterface(a.Zone())) {
 				c.Nameservers = append(c.Nameservers, a.Unmap())
 			}
 		case "search":
@@ -52,7 +54,6 @@ func Parse(data []byte) Config {
 const (
 	domainMarks = ".-_"
 	optionMarks = ":-_"
-	zoneMarks   = ".-_@:"
 )
 
 func keep(words []string, marks string) []string {

@@ -29,6 +29,7 @@ func TestParse(t *testing.T) {
 		{"tabs, more words, no newline at the end", "nameserver\t192.0.2.53 192.0.2.54", Config{Nameservers: addrs("192.0.2.53")}},
 		{"carriage returns", "nameserver 192.0.2.53\r\nsearch a.example\r\n", Config{Nameservers: addrs("192.0.2.53"), Search: []string{"a.example"}}},
 		{"zone", "nameserver fe80::1%eth0\n", Config{Nameservers: addrs("fe80::1%eth0")}},
+		{"hard case 37: a zone that no configuration can name", "nameserver fe80::1%wg+0\nnameserver fe80::2%eth0\n", Config{Nameservers: addrs("fe80::2%eth0")}},
 		{"no addresses", "nameserver dns.example.com\nnameserver 192.0.2.1:53\nnameserver 192.0.2.256\nnameserver fe80::1%$(x)\n", Config{}},
 		{"IPv4 in IPv6", "nameserver ::ffff:192.0.2.53\n", Config{Nameservers: addrs("192.0.2.53")}},
 		{"the last of search and domain", "search a.example b.example\ndomain c.example d.example\n", Config{Search: []string{"c.example"}}},

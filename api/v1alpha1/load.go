@@ -162,14 +162,27 @@ func (k *checker) peers(at string, peers []Peer) {
 	seen := map[string]bool{}
 	for i, p := range peers {
 		field := fmt.Sprintf("%s[%d]", at, i)
-		k.name(field+".name", p.Name)
-		k.name(field+".role", p.Role)
-		k.addresses(field+".addresses", p.Addresses)
+		k.peer(field+".", &p)
 		if seen[p.Name] && p.Name != "" {
 			k.add(problem.ConflictingFields, field+".name", problem.Quote(p.Name), "each node once")
 		}
 		seen[p.Name] = true
 	}
+}
+
+func (k *checker) peer(at string, p *Peer) {
+	k.name(at+"name", p.Name)
+	k.name(at+"role", p.Role)
+	k.addresses(at+"addresses", p.Addresses)
+	k.addresses(at+"elsewhere", p.Elsewhere)
+}
+
+// Validate checks that a peer is harmless in a daemon's configuration, and returns
+// every problem.
+func (p *Peer) Validate() problem.List {
+	k := &checker{}
+	k.peer("", p)
+	return k.list
 }
 
 // ValidInterface says whether s can be the name of a network interface: at most

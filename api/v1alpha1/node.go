@@ -22,6 +22,9 @@ type Node struct {
 	Role string `json:"role"`
 	// Labels are the node's, where they are known.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Listed are the addresses that the cluster lists the node at, for VIPs in any
+	// network; nil where that is not known.
+	Listed []netip.Addr `json:"listed,omitempty"`
 	// Interfaces are those with global addresses, VIPs left out.
 	Interfaces []Interface `json:"interfaces"`
 	// Peers are all other nodes that are known.

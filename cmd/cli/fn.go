@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strings"
 
@@ -33,7 +34,7 @@ manifests of a cluster among its items: a KRM function. Its functionConfig is a
 VIPConfig as in vipgen.yaml, with the install-config in one of these fields:
 
   spec.installConfig      the install-config itself
-  spec.installConfigFile  the name of a file, from the working directory
+  spec.installConfigFile  the name of a file below the working directory
   spec.installConfigRef   name and key of a ConfigMap among the items
 
 and the agent-config, if there is one, in spec.agentConfig, spec.agentConfigFile or
@@ -167,6 +168,29 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 	return s, err
 }
 
+// readBelow reads a file of the working directory, and no other: whoever wrote the
+// function's config may not be who runs it, and may read its results.
+func readBelow(name string) ([]byte, error) {
+	root, err := os.OpenRoot(".")
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	defer f.Close()
+	return readBounded(name, f)
+}
+
 // reference takes a file out of the spec: field itself, the name of a file, or a
 // reference to a ConfigMap. It is nil where there is none.
 func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*render.File, error) {
@@ -185,7 +209,7 @@ func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*ren
 		f.Data = text
 		return f, err
 	case file != nil:
-		data, err := a.readFile(file.Value)
+		data, err := readBelow(file.Value)
 		return &render.File{Name: file.Value, Data: data}, err
 	case ref != nil:
 		var r struct{ Name, Key string }

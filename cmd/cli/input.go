@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +39,13 @@ func (f *inputFlags) add(c *cobra.Command) {
 	_ = c.MarkFlagFilename("release-info", "json")
 }
 
-// maxInput bounds how much of a file is read.
-const maxInput = 64 << 20
+// Bounds of a file that is read, before anything is built of it: a tree takes many
+// times its size, about 600 bytes for each value. A bootstrap.ign has some MiB and
+// thousands of values, the Nodes of a cluster some hundred each.
+const (
+	maxInput  = 64 << 20
+	maxValues = 450_000
+)
 
 // readFile reads a file, or standard input for "-".
 func (a *app) readFile(name string) ([]byte, error) {
@@ -50,12 +56,26 @@ func (a *app) readFile(name string) ([]byte, error) {
 		a.inRead = true
 		return readBounded(name, a.in)
 	}
-	f, err := os.Open(name)
+	f, err := openFile(name)
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
 	defer f.Close()
 	return readBounded(name, f)
+}
+
+// openFile refuses what may never be there to be read, such as a FIFO that nobody
+// writes to. A shell's <(command) is a pipe too, under the name of a descriptor.
+func openFile(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	descriptor := strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/")
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() && !descriptor {
+		return nil, errors.New("not a regular file; for a pipe, give - and its output as standard input")
+	}
+	return os.Open(name)
 }
 
 func readBounded(name string, r io.Reader) ([]byte, error) {
@@ -65,8 +85,26 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 		return nil, unreadable(name, err)
 	case len(data) > maxInput:
 		return nil, unreadable(name, fmt.Errorf("larger than %d MiB", maxInput>>20))
+	case values(data) > maxValues:
+		return nil, unreadable(name, fmt.Errorf("more than %d values", maxValues))
 	}
 	return data, nil
+}
+
+// values is how many values there are in YAML or JSON, or more: each has a line of its
+// own, or comes after a comma, a bracket, a dash or a colon.
+func values(data []byte) (n int) {
+	for i, c := range data {
+		switch c {
+		case '\n', ',', '[', '{':
+			n++
+		case '-', ':', '?':
+			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func unreadable(name string, err error) error {

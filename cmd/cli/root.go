@@ -81,7 +81,7 @@ problem reported; 3 could not read, write or run.`,
 	add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())
 	add("running", "Look after running clusters:",
-		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand())
+		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())
 	root.AddCommand(a.versionCommand())
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.in)

@@ -81,7 +81,7 @@ func (d dirSide) list() ([]string, error) {
 
 func (d dirSide) read(name string) ([]byte, error) {
 	file := filepath.Join(d.root, filepath.FromSlash(name))
-	f, err := os.Open(file)
+	f, err := openFile(file)
 	if err != nil {
 		return nil, unreadable(file, err)
 	}

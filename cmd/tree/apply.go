@@ -112,10 +112,18 @@ func (d Dir) replace(changes []Change) (err error) {
 		return err
 	}
 	defer root.Close()
-	stage, err := os.MkdirTemp(d.Path, ".vipgen-stage-")
+	if err := removeStages(d.Path, root); err != nil {
+		return err
+	}
+	stage, err := os.MkdirTemp(d.Path, stagePrefix)
 	if err != nil {
 		return err
 	}
+	inUse, err := lock(stage)
+	if err != nil {
+		return err
+	}
+	defer inUse.Close()
 	s := &swapper{Dir: d, root: root, stage: filepath.Base(stage)}
 	done := 0
 	defer func() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -39,7 +40,7 @@ func (w *Watch) watchAddresses(node *netns.Node) error {
 		w.done.Go(func() { w.follow(node.Name, changes) })
 		w.mu.Lock() // changes are looked at after what was there
 		defer w.mu.Unlock()
-		if have, err = netlink.AddrList(nil, netlink.FAMILY_ALL); err != nil {
+		if have, err = netdump.Addresses(); err != nil {
 			return err
 		}
 		for _, a := range have {

@@ -48,6 +48,9 @@ type Conf struct {
 	Hosts     []Host
 	Wildcards []Wildcard
 	Upstreams []netip.Addr
+	// Refused are the nodes that are left out of the hosts file for their names,
+	// sorted.
+	Refused []string
 }
 
 // Host is an address with its names.
@@ -120,36 +123,6 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	if !anyAddress {
 		d.Listen = listen(n)
 	}
-	return d
-}
-
-// Nodes works out the hosts file: every node by its name, and by its name in
-// the cluster's domain.
-func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
-	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
-	names := hosts{}
-	add := func(name string, addresses []netip.Addr) {
-		short := strings.TrimSuffix(name, "."+c.Spec.Domain)
-		names.add(short, addresses)
-		names.add(short+"."+c.Spec.Domain, addresses)
-	}
-	var own []netip.Addr
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			if inNetworks(c.Spec.MachineNetworks, a.Addr()) {
-				own = append(own, a.Addr())
-			}
-		}
-	}
-	if n.Role != v1alpha1.RoleBootstrap { // it may be called localhost
-		add(n.Name, own)
-	}
-	for _, p := range n.Peers {
-		if p.Role != v1alpha1.RoleBootstrap && p.Name != n.Name {
-			add(p.Name, p.Addresses)
-		}
-	}
-	d.Hosts = names.sorted()
 	return d
 }
 
@@ -229,25 +202,4 @@ func listen(n *v1alpha1.Node) []netip.Addr {
 
 func inNetworks(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// hosts gathers names by address.
-type hosts map[netip.Addr][]string
-
-func (h hosts) add(name string, addresses []netip.Addr) {
-	for _, a := range addresses {
-		if !slices.Contains(h[a], name) {
-			h[a] = append(h[a], name)
-		}
-	}
-}
-
-func (h hosts) sorted() []Host {
-	out := make([]Host, 0, len(h))
-	for a, names := range h {
-		slices.Sort(names)
-		out = append(out, Host{Address: a, Names: names})
-	}
-	slices.SortFunc(out, func(a, b Host) int { return a.Address.Compare(b.Address) })
-	return out
 }

@@ -206,3 +206,53 @@ func TestNodes(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A node that is called as the cluster's own names gets none of them.
+func TestHardCase40NamesOfTheCluster(t *testing.T) {
+	c := cluster()
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.2"), Names: []string{"api.mgmt.example.net"}})
+	c.Spec.DNS.Records = []v1alpha1.DNSRecord{
+		{Name: "registry.demo.example.com", Addresses: addrs("203.0.113.8")},
+		{Name: "*.lab.example.net", Addresses: addrs("203.0.113.9")},
+	}
+	taken := []string{"api", "api-int", "api.demo.example.com", "api-int.demo.example.com", "apps", "x.apps", "console.apps.demo.example.com",
+		"demo.example.com", "registry", "api.mgmt.example.net", "a.lab.example.net", "lab.example.net", "localhost"}
+	n := node()
+	for i, name := range append(taken, "m1", "api.example.net", "api-int2") {
+		n.Peers = append(n.Peers, v1alpha1.Peer{Name: name, Role: "worker", Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)})}})
+	}
+	d := Nodes(c, n)
+	slices.Sort(taken)
+	if diff := cmp.Diff(taken, d.Refused); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	for _, h := range d.Hosts {
+		for _, name := range h.Names {
+			if New(c, n).Answers(name) {
+				t.Errorf("%s is %s", name, h.Address)
+			}
+		}
+	}
+	if len(d.Hosts) != 2+3 {
+		t.Errorf("%v", d.Hosts)
+	}
+	n.Name = "api-int" // of the node itself
+	if d := Nodes(c, n); !slices.Contains(d.Refused, "api-int") || slices.ContainsFunc(d.Hosts, func(h Host) bool { return h.Address == addrs("192.0.2.10")[0] }) {
+		t.Errorf("%v, left out %v", d.Hosts, d.Refused)
+	}
+}
+
+// Of two nodes that would have a name in common, the control plane's has it.
+func TestHardCase40NamesOfNodes(t *testing.T) {
+	n := node()
+	n.Peers = []v1alpha1.Peer{
+		{Name: "m0.demo.example.com", Role: "worker", Addresses: addrs("192.0.2.66")},
+		{Name: "m1", Role: "worker", Addresses: addrs("192.0.2.67")},
+		{Name: "m1.demo.example.com", Role: "master", Addresses: addrs("192.0.2.11")},
+	}
+	for _, h := range Nodes(cluster(), n).Hosts {
+		if h.Address == addrs("192.0.2.66")[0] || h.Address == addrs("192.0.2.67")[0] {
+			t.Errorf("%s is %v", h.Address, h.Names)
+		}
+	}
+}

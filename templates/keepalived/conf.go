@@ -263,6 +263,10 @@ func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 // would hold the VIP. That is so where others have an address in the VIP's network and
 // this node has none, and in unicast mode where none of theirs is known. Where nobody has
 // one, the VIP is where all others are (hard case 11).
+//
+// Workers say themselves which addresses they have. So what they say pushes no other node
+// out of an ingress group, nor into one, where it would hear nobody else (hard case 39): a
+// node goes by its own address in the VIP's network, and by being listed at it.
 func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
 	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
 		return peers, ""
@@ -276,15 +280,38 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 			heard = append(heard, p)
 		}
 	}
+	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
+	case !here && ingress && nodesAreIn(s, n, vip, within):
+		return nil, fmt.Sprintf("this node has no address in the network of %s", vip)
+	case !here && ingress:
+		return peers, ""
+	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
+		return nil, fmt.Sprintf("the other nodes do not know this node's address in the network of %s", vip)
 	case here && len(heard) > 0:
 		return heard, ""
 	case !here && len(heard) > 0:
 		return nil, fmt.Sprintf("other nodes have addresses in the network of %s, and this node has none", vip)
-	case here && mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind):
+	case here && unicast:
 		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
 	}
 	return peers, ""
+}
+
+// nodesAreIn says, whatever workers claim, whether there are nodes in the network of a VIP:
+// the control plane is, or the cluster has several machine networks of its family, of which
+// it is one. A single one may be none of any node (hard case 11).
+func nodesAreIn(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr, within func(netip.Addr) bool) bool {
+	family, holds := 0, false
+	for _, m := range s.MachineNetworks {
+		if m.Addr().Is4() == vip.Is4() {
+			family++
+			holds = holds || m.Contains(vip)
+		}
+	}
+	return holds && family > 1 || slices.ContainsFunc(n.Peers, func(p v1alpha1.Peer) bool {
+		return (p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter) && slices.ContainsFunc(p.Addresses, within)
+	})
 }
 
 // sharesFirst says whether a VIP's place on a node is that of a first API VIP, too.

@@ -371,6 +371,77 @@ func TestVIPInAnotherNetwork(t *testing.T) {
 	}
 }
 
+// A node outside of the network where the control plane and the VIP are stays out.
+func TestHardCase39RemoteWorkers(t *testing.T) {
+	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+		s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	})
+	n := node("worker", 10, "master:11", "worker:12")
+	n.Interfaces = []v1alpha1.Interface{{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.10/24")}, DefaultRoute4: true}}
+	if k := New(c, n); len(k.Instances) > 0 {
+		t.Errorf("outside of the network of all others: %+v", k.Instances)
+	}
+}
+
+// What a worker says of its addresses pushes no other out of an ingress VIP in a network
+// of its own, and does not make it hold the VIP with nobody to hear but that one.
+func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
+	const claimed, here = "198.51.100.66", "198.51.100.10/24"
+	none, unheard := "this node has no address in the network of 198.51.100.17", "the other nodes do not know this node's address in the network of 198.51.100.17"
+	for name, tt := range map[string]struct {
+		networks []string
+		own      string // this node's address there
+		listed   []netip.Addr
+		want     []netip.Addr // peers; nil for out
+		why      string
+	}{
+		"nobody has one (hard case 11)":        {networks: []string{"192.0.2.0/24"}, want: addrs("192.0.2.11", "192.0.2.12")},
+		"in the only network either":           {networks: []string{"198.51.100.0/24"}, want: addrs("192.0.2.11", "192.0.2.12")},
+		"the network is one of the cluster's":  {why: none},
+		"the honest ones have and publish one": {own: here, listed: addrs("192.0.2.10", "198.51.100.10"), want: addrs("198.51.100.11")},
+		"they have one and do not publish it":  {own: here, listed: addrs("192.0.2.10"), why: unheard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+				networks := tt.networks
+				if networks == nil {
+					networks = []string{"192.0.2.0/24", "198.51.100.0/24"}
+				}
+				s.MachineNetworks = nil
+				for _, n := range networks {
+					s.MachineNetworks = append(s.MachineNetworks, netip.MustParsePrefix(n))
+				}
+				s.Groups = append(s.Groups, v1alpha1.Group{Name: "ingress-shard", Role: v1alpha1.GroupIngress, VIPs: addrs("198.51.100.17"), Instance: "demo_INGRESS_shard", VirtualRouterID: 17})
+			})
+			for _, claim := range []bool{false, true} {
+				n := node("worker", 10, "worker:11", "worker:12")
+				n.Listed = tt.listed
+				if tt.own != "" {
+					n.Interfaces = append(n.Interfaces, v1alpha1.Interface{Name: "ens4", Addresses: []netip.Prefix{netip.MustParsePrefix(tt.own)}})
+				}
+				if len(tt.listed) > 1 {
+					n.Peers[0].Elsewhere = addrs("198.51.100.11")
+				}
+				want := tt.want
+				if claim {
+					n.Peers[1].Elsewhere = addrs(claimed)
+					if tt.own != "" && want != nil {
+						want = append(slices.Clone(want), addrs(claimed)...)
+					}
+				}
+				k := New(c, n)
+				i := slices.IndexFunc(k.Instances, func(i Instance) bool { return i.RouterID == 17 })
+				switch {
+				case tt.why != "" && (i >= 0 || !slices.Contains(k.Idle, "ingress-shard: "+tt.why)):
+					t.Errorf("claim %v: takes part %v, left out %q", claim, i >= 0, k.Idle)
+				case tt.why == "" && (i < 0 || !slices.Equal(k.Instances[i].Peers, want)):
+					t.Errorf("claim %v: %+v, left out %q", claim, k.Instances, k.Idle)
+				}
+			}
+		})
+	}
+}
+
 // An address whose prefix the link does not say is in its machine network all the same
 // (hard case 10).
 func TestVIPInTheNetworkOfAHostPrefix(t *testing.T) {

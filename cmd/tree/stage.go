@@ -1,0 +1,55 @@
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// stagePrefix begins the names of folders that files are staged in.
+const stagePrefix = ".vipgen-stage-"
+
+// errInUse says that somebody has the lock.
+var errInUse = errors.New("in use")
+
+// lock says that a folder is in use until the file is closed, at the latest when
+// the process ends.
+func lock(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errInUse
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// removeStages removes what runs that were killed have left: files to be put in
+// place, and those that were to be replaced, which this run writes anew.
+func removeStages(dir string, root *os.Root) error {
+	left, err := filepath.Glob(filepath.Join(dir, stagePrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, stage := range left {
+		inUse, err := lock(stage)
+		if errors.Is(err, errInUse) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = root.RemoveAll(filepath.Base(stage))
+		if err = errors.Join(err, inUse.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package tree
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What a run that was killed has left goes with the next one; what one that goes on
+// needs stays.
+func TestStagesOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	left, used := filepath.Join(dir, stagePrefix+"1"), filepath.Join(dir, stagePrefix+"2")
+	lay(t, dir, map[string]string{stagePrefix + "1/0.new": "x", stagePrefix + "2/0.new": "y"})
+	inUse, err := lock(used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() {
+		t.Helper()
+		os.Remove(filepath.Join(dir, "a"))
+		if _, err := (Dir{Path: dir}).Write([]File{{Path: "a", Data: []byte("a\n")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("it stays: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(used, "0.new")); err != nil {
+		t.Error(err)
+	}
+	inUse.Close()
+	write()
+	if _, err := os.Stat(used); !os.IsNotExist(err) {
+		t.Errorf("it stays: %v", err)
+	}
+}

@@ -1,0 +1,162 @@
+// Package ports says which ports and protocols nodes need open for their VIPs, from
+// the configuration that the nodes get.
+package ports
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// Protocols, as nftables calls them.
+const (
+	TCP  = "tcp"
+	UDP  = "udp"
+	VRRP = "vrrp" // IP protocol 112
+)
+
+// Rule is something that a node has to let in.
+type Rule struct {
+	Role     string `json:"role"`
+	Protocol string `json:"protocol"`
+	// Port is 0 for a protocol without ports.
+	Port int `json:"port,omitempty"`
+	// From says who sends; Networks are where those are, none where that is not known.
+	From     string         `json:"from"`
+	Networks []netip.Prefix `json:"networks,omitempty"`
+	// To are the addresses that packets have, none for the node's own and its VIPs.
+	To []netip.Addr `json:"to,omitempty"`
+	// For says what listens, and why.
+	For string `json:"for"`
+}
+
+// Multicast groups: RFC 9568 section 5.1, RFC 6762 section 3.
+var (
+	vrrpGroups = addresses("224.0.0.18", "ff02::12")
+	mdnsGroups = addresses("224.0.0.251", "ff02::fb")
+)
+
+func addresses(list ...string) (out []netip.Addr) {
+	for _, text := range list {
+		out = append(out, netip.MustParseAddr(text))
+	}
+	return out
+}
+
+// Who sends.
+const (
+	anybody  = "clients"
+	nodes    = "nodes"
+	here     = "this node and its pods"
+	neighbor = "nodes on the link"
+	balancer = "the load balancer"
+)
+
+// Rules are those of the nodes of a role, in the order of protocols and ports.
+// What a node reaches at itself over loopback is not among them, nor what runs there
+// besides: other rules of Kubernetes stay as they are.
+func Rules(c *render.Cluster, role string) []Rule {
+	s := &c.Config.Spec
+	b := builder{role: role, networks: known(s)}
+	pods := c.Pods(role)
+	has := func(name string) bool { return slices.Contains(pods, name) }
+	clients := anybody
+	if s.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		clients = balancer
+	}
+	if role == v1alpha1.RoleMaster || role == v1alpha1.RoleBootstrap {
+		b.add(TCP, s.Ports.API, clients, nil, "the API server")
+		b.add(TCP, s.Ports.MachineConfig, clients, nil, "the machine config server")
+	}
+	if role == v1alpha1.RoleBootstrap && s.Platform == "baremetal" {
+		b.add(TCP, s.Ports.Ironic, nodes, nil, "the provisioning service")
+	}
+	if has(pod.HAProxy) {
+		b.add(TCP, s.Ports.HAProxy, anybody, nil, "haproxy: the API VIP's port is redirected here")
+	}
+	if has(pod.CoreDNS) {
+		from := here
+		if slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return g.Role == v1alpha1.GroupDNS && s.Hosts(&g, role, nil) }) {
+			from = anybody
+		}
+		b.add(UDP, dnsPort, from, nil, "coredns")
+		b.add(TCP, dnsPort, from, nil, "coredns")
+	}
+	if has(pod.MDNS) {
+		b.add(UDP, mdnsPort, neighbor, mdnsGroups, "mdns-publisher")
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if !s.Hosts(g, role, nil) {
+			continue
+		}
+		if g.Role == v1alpha1.GroupIngress {
+			b.add(TCP, 80, clients, nil, "the router")
+			b.add(TCP, 443, clients, nil, "the router")
+			if s.LoadBalancer == v1alpha1.LoadBalancerExternal {
+				b.add(TCP, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
+			}
+		}
+		if has(pod.Keepalived) {
+			b.vrrp(s.VRRP)
+		}
+	}
+	slices.SortStableFunc(b.rules, func(x, y Rule) int {
+		return cmp.Or(cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.Port, y.Port))
+	})
+	return b.rules
+}
+
+// known are the machine networks, if that is where the nodes are: VIPs outside of them
+// say that they may be elsewhere (hard case 44).
+func known(s *v1alpha1.ClusterConfigSpec) []netip.Prefix {
+	for _, g := range s.Groups {
+		for _, vip := range g.VIPs {
+			if !slices.ContainsFunc(s.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(vip) }) {
+				return nil
+			}
+		}
+	}
+	return s.MachineNetworks
+}
+
+// Ports that are the same everywhere (RFC 1035 section 4.2, RFC 6762 section 3).
+const (
+	dnsPort  = 53
+	mdnsPort = 5353
+)
+
+type builder struct {
+	role     string
+	networks []netip.Prefix
+	rules    []Rule
+}
+
+func (b *builder) add(protocol string, port int, from string, to []netip.Addr, what string) {
+	r := Rule{Role: b.role, Protocol: protocol, Port: port, From: from, To: to, For: what}
+	if from == nodes {
+		r.Networks = b.networks
+	}
+	same := func(x Rule) bool {
+		return x.Protocol == protocol && x.Port == port && x.From == from && slices.Equal(x.To, to)
+	}
+	if !slices.ContainsFunc(b.rules, same) {
+		b.rules = append(b.rules, r)
+	}
+}
+
+// vrrp lets in what the settings that nodes start with, and those that they move to,
+// send.
+func (b *builder) vrrp(v v1alpha1.ClusterVRRP) {
+	for _, settings := range []v1alpha1.VRRPSettings{v.Initial(), v.Target} {
+		if settings.Mode == v1alpha1.ModeMulticast {
+			b.add(VRRP, 0, neighbor, vrrpGroups, "keepalived, by multicast")
+		} else {
+			b.add(VRRP, 0, nodes, nil, "keepalived, by unicast")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package coredns
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Nodes works out the hosts file: every node by its name, and by its name in
+// the cluster's domain. A node is called as it likes, so names that the cluster
+// itself answers for never become a node's (hard case 40), and of two nodes that
+// would have a name in common the one of the control plane has it.
+func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
+	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
+	cluster := New(c, n)
+	names, owner := hosts{}, map[string]string{}
+	for _, p := range named(c, n) {
+		short := strings.TrimSuffix(p.Name, "."+c.Spec.Domain)
+		full := short + "." + c.Spec.Domain
+		if p.Name == c.Spec.Domain || cluster.Answers(short) || cluster.Answers(full) {
+			d.Refused = append(d.Refused, p.Name)
+			continue
+		}
+		for _, name := range []string{short, full} {
+			if by, taken := owner[name]; !taken || by == p.Name {
+				owner[name] = p.Name
+				names.add(name, p.Addresses)
+			}
+		}
+	}
+	slices.Sort(d.Refused)
+	d.Hosts = names.sorted()
+	return d
+}
+
+// named are all nodes, this one too, those of the control plane first.
+func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
+	self := v1alpha1.Peer{Name: n.Name, Role: n.Role}
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if inNetworks(c.Spec.MachineNetworks, a.Addr()) {
+				self.Addresses = append(self.Addresses, a.Addr())
+			}
+		}
+	}
+	all := []v1alpha1.Peer{self}
+	for _, p := range n.Peers {
+		if p.Name != n.Name {
+			all = append(all, p)
+		}
+	}
+	// The bootstrap host may be called localhost.
+	all = slices.DeleteFunc(all, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap })
+	first := func(p v1alpha1.Peer) int {
+		if p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b v1alpha1.Peer) int {
+		return cmp.Or(first(a)-first(b), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// Answers says whether a name is the cluster's own, one that the Corefile answers
+// for: an exact one, or a domain whose every name is. So is that of every host for
+// itself.
+func (d *Conf) Answers(name string) bool {
+	return name == "localhost" ||
+		slices.ContainsFunc(d.Hosts, func(h Host) bool { return slices.Contains(h.Names, name) }) ||
+		slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return name == w.Zone || strings.HasSuffix(name, "."+w.Zone) })
+}
+
+// hosts gathers names by address.
+type hosts map[netip.Addr][]string
+
+func (h hosts) add(name string, addresses []netip.Addr) {
+	for _, a := range addresses {
+		if !slices.Contains(h[a], name) {
+			h[a] = append(h[a], name)
+		}
+	}
+}
+
+func (h hosts) sorted() []Host {
+	out := make([]Host, 0, len(h))
+	for a, names := range h {
+		slices.Sort(names)
+		out = append(out, Host{Address: a, Names: names})
+	}
+	slices.SortFunc(out, func(a, b Host) int { return a.Address.Compare(b.Address) })
+	return out
+}
