@@ -21,6 +21,10 @@ const (
 	dumpFile = "/tmp/keepalived.data"
 )
 
+// logLimit is several times what keepalived logs when it starts or takes VIPs. It logs
+// each packet that it rejects, and a host that forges a peer's address gets by the guard.
+var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 64 << 10}
+
 // child is keepalived, supervised while it is wanted.
 type child struct {
 	command supervise.Command
@@ -49,7 +53,7 @@ func newChild(program, root, conf string, before func(context.Context) error, lo
 	d.command = supervise.Command{Path: program, Args: []string{
 		"--dont-fork", "--dont-respawn", "--vrrp", "--log-console", "--no-syslog", "--log-detail",
 		"--use-file", conf, "--pid", below(mainPID), "--vrrp_pid", below(vrrpPID),
-	}}
+	}, Log: logLimit}
 	d.before = func(ctx context.Context) error {
 		// It would take the process IDs of an earlier run for others of its kind,
 		// and others would take what that saw for what this one sees.

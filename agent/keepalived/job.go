@@ -56,6 +56,7 @@ type Job struct {
 	checks  *checks
 	daemon  *child
 	queues  queues
+	guard   guarding
 	wire    *wire
 	placed  placed
 	applier *apply.Applier
@@ -135,6 +136,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon.close() // before all else: a peer waits to take over
 	all.Wait()
 	j.checks.stop()
+	j.guard.end()
 	j.bound(nil)
 	j.wire.follow(nil, nil)
 	return errors.Join(failed, j.clean(context.Background()))
@@ -154,6 +156,8 @@ func (j *Job) prepare() (err error) {
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
 	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}}
 	j.queues = queues{j.below(keptQueues)}
+	j.guard.log = j.Log
+	j.guard.begin()
 	if err := j.placed.open(j.below(keptVIPs)); err != nil {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
 	}
@@ -203,6 +207,7 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		_, running, _ := j.daemon.status()
 		j.haste.look(running != 0, j.Log)
+		j.guard.look(time.Now())
 		j.publish()
 		j.pulse.Beat()
 	}
@@ -245,11 +250,13 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 			j.Log.Info("keepalived stopped")
 		}
 		// Also when it did not run: what an earlier run left is still there.
+		j.guard.end()
 		j.bound(nil)
 		_, err := j.applier.Apply(ctx)
 		return changed, errors.Join(err, j.clean(ctx))
 	}
 	j.bound(d.conf.Instances)
+	j.guard.admit(guardGroups(append(j.wire.instances(), d.conf.Instances...), d.node.Peers))
 	changed, err = j.applier.Apply(ctx)
 	if err != nil && !j.lastGood(ctx) {
 		return changed, err
@@ -261,6 +268,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return changed, err
 	}
+	j.guard.applied(time.Now())
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
 	j.keeping.Error(j.Log, err, "the settings of VRRP in force will not be remembered", "the settings of VRRP in force are remembered again")
 	return changed, err
@@ -413,6 +421,7 @@ func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
 	s.Scheduling = j.haste.way
+	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()
 	if d := j.now; d != nil {

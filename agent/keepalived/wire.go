@@ -101,6 +101,16 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 	w.trouble.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
 }
 
+// instances are those whose adverts it is to hear.
+func (w *wire) instances() (out []keepalived.Instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.pairs {
+		out = append(out, p.old, p.new)
+	}
+	return out
+}
+
 // last gives when an advert of a way of an instance was heard last; the zero time
 // for never.
 func (w *wire) last(instance string, of way) time.Time {
