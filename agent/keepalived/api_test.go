@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,6 +94,8 @@ type list struct {
 
 	mu      sync.Mutex
 	routers map[string]*collection // by node
+	// outdated are hosts whose credentials have expired.
+	outdated []string
 }
 
 func newList() *list {
@@ -129,6 +132,20 @@ func (l *list) set(name, role, address string) {
 		fmt.Sprintf(`,"status":{"addresses":[{"type":"InternalIP","address":%q}]}`, address))
 }
 
+// expire makes the credentials of a host worth nothing, wherever it asks.
+func (l *list) expire(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outdated = append(l.outdated, address)
+}
+
+func (l *list) expired(remote string) bool {
+	host, _, _ := net.SplitHostPort(remote)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.outdated, host)
+}
+
 // remove takes a node from the list.
 func (l *list) remove(name string) { l.nodes.remove(name) }
 
@@ -142,6 +159,7 @@ type apiServer struct {
 	*list
 	*httptest.Server
 	unready atomic.Bool // readyz says 500, as from the start of a shutdown
+	away    atomic.Bool // nobody is told anything: 401
 }
 
 // serveAPI starts the API server of a node, on all of its addresses, until the
@@ -172,6 +190,10 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if s.away.Load() || s.expired(r.RemoteAddr) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
 	if name, ok := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); ok && r.Method == http.MethodPatch {
 		patch, err := io.ReadAll(r.Body)
 		if err == nil {

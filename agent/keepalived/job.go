@@ -345,8 +345,11 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 		// to send their adverts there.
 		j.arrival.again()
 	}
-	stranger := func() bool { return j.strange(d.conf.Instances) }
-	wait, why := j.arrival.wait(now, f.Node.Unregistered, stranger), "the other nodes are still getting to know this one"
+	stranger := func() bool { return j.strange(d) }
+	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, stranger), "the other nodes are still getting to know this one"
+	if j.arrival.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	}
 	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
 		wait, why = w, "the cluster lists this node at an address that it does not have"
 		j.arrival.again()
@@ -358,9 +361,13 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 }
 
 // strange says whether a node that does not know this one holds a VIP of the
-// instances. keepalived does not run.
-func (j *Job) strange(instances []keepalived.Instance) bool {
-	vips, err := unheard(instances)
+// instances. keepalived does not run, or was just told to.
+func (j *Job) strange(d *decision) bool {
+	if wanted, _, _ := j.daemon.status(); !wanted {
+		// What an earlier one left here would answer for itself.
+		j.removeAll(d)
+	}
+	vips, err := unheard(d.conf.Instances)
 	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
 	if len(vips) > 0 {
 		j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
@@ -411,6 +418,11 @@ func (j *Job) clean(context.Context) error {
 	if d == nil {
 		return nil
 	}
+	return j.removeAll(d)
+}
+
+// removeAll removes the VIPs of a decision, and those of before.
+func (j *Job) removeAll(d *decision) error {
 	err := removeVIPs(j.placed.with(d.vips()), j.Log)
 	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
 	return err
