@@ -164,7 +164,7 @@ func (j *Job) prepare() (err error) {
 	j.dump.path = j.below(dumpFile)
 	j.haste.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
-	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.Log)
+	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
 	j.applier = &apply.Applier{
 		Path: conf, Check: apply.KeepalivedCheck(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
