@@ -19,7 +19,12 @@ type arrival struct {
 	known  bool      // the others know it; also from before a restart
 	listed bool      // the cluster listed it when it was looked at last
 	since  time.Time // it is listed since then, while it is not known
+	sure   bool      // an API server or the link has confirmed known since the start
+	doubt  bool      // the link has not: it may have been removed from the cluster
 }
+
+// doubtTime is how often a node in doubt looks again without being told to.
+const doubtTime = 30 * time.Second
 
 // again has the node arrive once more, when the others know it no longer.
 func (a *arrival) again() { a.known, a.listed = false, false }
@@ -28,18 +33,35 @@ func (a *arrival) again() { a.known, a.listed = false, false }
 // listed is out for another reason, and arrives when it is. An agent that just
 // started has not read the list yet, which is no reason to forget that the others
 // know this node; one that was listed and is not any more has to arrive again.
-// stranger is asked in the end whether somebody who does not know the node holds a
-// VIP.
-func (a *arrival) wait(now time.Time, unregistered bool, stranger func() bool) time.Duration {
+//
+// stale says that no API server vouches for the list: what an agent that starts has on
+// disk may be from before the node was removed from the cluster (hard case 36). Then
+// the link decides: stranger is asked whether somebody who does not know the node holds
+// a VIP, and if so the node stays out until an API server has its word. If nobody holds
+// it, or who does knows the node, it takes part as before (hard case 19).
+func (a *arrival) wait(now time.Time, unregistered, stale bool, stranger func() bool) time.Duration {
 	before := a.listed
 	a.listed = !unregistered
 	switch {
 	case unregistered && before:
 		a.known = false
 		return 0
-	case unregistered || a.known:
+	case unregistered:
 		return 0
-	case !before:
+	case !stale && a.doubt:
+		before, a.doubt, a.sure = false, false, true // it arrives
+	case !stale:
+		a.sure = true
+	case a.doubt || !a.sure && stranger():
+		a.doubt, a.known = true, false
+		return doubtTime
+	default:
+		a.sure = true
+	}
+	if a.known {
+		return 0
+	}
+	if !before {
 		a.since = now
 	}
 	passed := now.Sub(a.since)

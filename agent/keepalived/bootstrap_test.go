@@ -59,6 +59,7 @@ func TestArrival(t *testing.T) {
 		at           time.Duration
 		unregistered bool
 		want         time.Duration
+		stale        bool
 	}
 	strangers := func(until time.Duration) func(time.Duration) bool {
 		return func(at time.Duration) bool { return at < until }
@@ -70,21 +71,31 @@ func TestArrival(t *testing.T) {
 		stranger func(time.Duration) bool
 		steps    []step
 	}{
-		{"new", false, strangers(0), []step{{0, true, 0}, {1 * s, false, 7 * s}, {4 * s, false, 4 * s}, {8 * s, false, 0}, {9 * s, false, 0}}},
-		{"new, listed before the agent started", false, strangers(0), []step{{0, false, 7 * s}, {7 * s, false, 0}}},
-		{"known, the list not read yet", true, strangers(0), []step{{0, true, 0}, {1 * s, false, 0}}},
-		{"known, removed and back", true, strangers(0), []step{{0, false, 0}, {1 * s, true, 0}, {2 * s, true, 0}, {3 * s, false, 7 * s}, {10 * s, false, 0}}},
-		{"removed while it waits", false, strangers(0), []step{{0, false, 7 * s}, {5 * s, true, 0}, {6 * s, false, 7 * s}}},
-		{"the holder learns of it", false, strangers(9 * s), []step{{0, false, 7 * s}, {7 * s, false, 1 * s}, {8 * s, false, 1 * s}, {9 * s, false, 0}, {10 * s, false, 0}}},
-		{"the holder never does", false, strangers(time.Hour), []step{{0, false, 7 * s}, {16 * s, false, 1 * s}, {17 * s, false, 0}}},
-		{"known, the holder does not", true, strangers(time.Hour), []step{{0, false, 0}}},
+		{"new", false, strangers(0), []step{{0, true, 0, false}, {1 * s, false, 7 * s, false}, {4 * s, false, 4 * s, false}, {8 * s, false, 0, false}, {9 * s, false, 0, false}}},
+		{"new, listed before the agent started", false, strangers(0), []step{{0, false, 7 * s, false}, {7 * s, false, 0, false}}},
+		{"known, the list not read yet", true, strangers(0), []step{{0, true, 0, false}, {1 * s, false, 0, false}}},
+		{"known, removed and back", true, strangers(0), []step{{0, false, 0, false}, {1 * s, true, 0, false}, {2 * s, true, 0, false}, {3 * s, false, 7 * s, false}, {10 * s, false, 0, false}}},
+		{"removed while it waits", false, strangers(0), []step{{0, false, 7 * s, false}, {5 * s, true, 0, false}, {6 * s, false, 7 * s, false}}},
+		{"the holder learns of it", false, strangers(9 * s), []step{{0, false, 7 * s, false}, {7 * s, false, 1 * s, false}, {8 * s, false, 1 * s, false}, {9 * s, false, 0, false}, {10 * s, false, 0, false}}},
+		{"the holder never does", false, strangers(time.Hour), []step{{0, false, 7 * s, false}, {16 * s, false, 1 * s, false}, {17 * s, false, 0, false}}},
+		// No API server has vouched for the list since the start (hard case 36).
+		{"known, stale, nobody holds the VIP, or who does knows the node", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, true}}},
+		{"known, stale, the holder does not know it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}}},
+		{"... an API server lists it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, 7 * s, false}, {17 * s, false, 0, false}}},
+		{"... an API server does not", true, strangers(time.Hour), []step{{0, false, doubtTime, true}, {10 * s, true, 0, false}, {20 * s, true, 0, true}}},
+		{"new, stale, the holder does not know it", false, strangers(time.Hour), []step{{0, false, doubtTime, true}, {20 * s, false, doubtTime, true}}},
+		{"new, stale, nobody holds the VIP", false, strangers(0), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
+		// The API goes away later (hard case 19).
+		{"known, vouched for before", true, strangers(time.Hour), []step{{0, false, 0, false}, {1 * s, false, 0, true}, {time.Hour, false, 0, true}}},
+		{"known, stale at first", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, false}, {2 * s, false, 0, true}}},
+		{"known, the holder does not", true, strangers(time.Hour), []step{{0, false, 0, false}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := arrival{known: tt.known}
 			began := time.Now()
 			for _, step := range tt.steps {
-				if got := a.wait(began.Add(step.at), step.unregistered, func() bool { return tt.stranger(step.at) }); got != step.want {
+				if got := a.wait(began.Add(step.at), step.unregistered, step.stale, func() bool { return tt.stranger(step.at) }); got != step.want {
 					t.Fatalf("after %v: %v, want %v", step.at, got, step.want)
 				}
 			}

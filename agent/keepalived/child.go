@@ -3,12 +3,14 @@ package keepalived
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/supervise"
 )
@@ -21,11 +23,18 @@ const (
 	dumpFile = "/tmp/keepalived.data"
 )
 
+// logLimit is several times what keepalived logs when it starts or takes VIPs. It logs
+// each packet that it rejects, and a host that forges a peer's address gets by the guard.
+var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 64 << 10}
+
 // child is keepalived, supervised while it is wanted.
 type child struct {
 	command supervise.Command
 	before  func(context.Context) error
+	after   func(context.Context) error
 	log     *slog.Logger
+	// registered is the file with the process ID of its worker.
+	registered string
 
 	mu     sync.Mutex
 	closed bool
@@ -40,16 +49,17 @@ type run struct {
 }
 
 // newChild prepares keepalived, with all that it reads and writes below root.
-// before runs before each of its starts.
-func newChild(program, root, conf string, before func(context.Context) error, log *slog.Logger) *child {
+// before runs before each of its starts, after when it
+// has ended though it was wanted.
+func newChild(program, root, conf string, before, after func(context.Context) error, log *slog.Logger) *child {
 	below := func(path string) string { return filepath.Join(root, path) }
-	d := &child{log: log}
+	d := &child{after: after, log: log, registered: below(vrrpPID)}
 	// Without respawning: it would start its worker again behind the agent's
 	// back, with the VIPs of the one that died still on the interfaces.
 	d.command = supervise.Command{Path: program, Args: []string{
 		"--dont-fork", "--dont-respawn", "--vrrp", "--log-console", "--no-syslog", "--log-detail",
 		"--use-file", conf, "--pid", below(mainPID), "--vrrp_pid", below(vrrpPID),
-	}}
+	}, Log: logLimit}
 	d.before = func(ctx context.Context) error {
 		// It would take the process IDs of an earlier run for others of its kind,
 		// and others would take what that saw for what this one sees.
@@ -75,7 +85,7 @@ func (d *child) start() bool {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{cancel: cancel, done: make(chan struct{}), Supervisor: &supervise.Supervisor{
-		Command: d.command, Before: d.before, Log: d.log,
+		Command: d.command, Before: d.before, After: d.after, Log: d.log,
 	}}
 	go func() {
 		defer close(r.done)
@@ -111,19 +121,39 @@ func (d *child) end() bool {
 	return true
 }
 
+// startTime is many times what keepalived takes from its start until its worker can be
+// told something.
+const startTime = 5 * time.Second
+
 // reload makes keepalived read its configuration, if it runs; else it does so
-// when it starts.
-func (d *child) reload(context.Context) error {
+// when it starts. One that is starting may have read it already, and SIGHUP would end
+// it, or be lost, before its worker has written its process ID (hard case 42): reload
+// waits for that.
+func (d *child) reload(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.run == nil {
 		return nil
 	}
-	err := d.run.Signal(syscall.SIGHUP)
-	if errors.Is(err, supervise.ErrNotRunning) {
-		return nil
+	pid := d.run.PID()
+	for deadline := time.Now().Add(startTime); pid != 0 && d.run.PID() == pid; {
+		if _, err := os.Stat(d.registered); err == nil {
+			err := d.run.Signal(syscall.SIGHUP)
+			if errors.Is(err, supervise.ErrNotRunning) {
+				return nil
+			}
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("keepalived has not started within %v", startTime)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
 	}
-	return err
+	return nil
 }
 
 // status says whether keepalived is wanted, its process ID (0 while it does not

@@ -44,12 +44,12 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 	if string(key) == c.key {
 		return nil
 	}
-	c.stop()
 	for i := range m.Groups {
 		if err := c.ensure(&m.Groups[i], role); err != nil {
-			return err
+			return err // those that run go on: nobody would keep their track files current
 		}
 	}
+	c.stop()
 	for _, g := range c.groups {
 		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
 			c.board.Forget(health.FactsOf(&g)...)

@@ -56,6 +56,7 @@ type Job struct {
 	checks  *checks
 	daemon  *child
 	queues  queues
+	guard   guarding
 	wire    *wire
 	placed  placed
 	applier *apply.Applier
@@ -135,6 +136,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon.close() // before all else: a peer waits to take over
 	all.Wait()
 	j.checks.stop()
+	j.guard.end()
 	j.bound(nil)
 	j.wire.follow(nil, nil)
 	return errors.Join(failed, j.clean(context.Background()))
@@ -154,13 +156,15 @@ func (j *Job) prepare() (err error) {
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
 	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}}
 	j.queues = queues{j.below(keptQueues)}
+	j.guard.log = j.Log
+	j.guard.begin()
 	if err := j.placed.open(j.below(keptVIPs)); err != nil {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
 	}
 	j.dump.path = j.below(dumpFile)
 	j.haste.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
-	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.Log)
+	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
 	j.applier = &apply.Applier{
 		Path: conf, Check: apply.KeepalivedCheck(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
@@ -203,6 +207,7 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		_, running, _ := j.daemon.status()
 		j.haste.look(running != 0, j.Log)
+		j.guard.look(time.Now())
 		j.publish()
 		j.pulse.Beat()
 	}
@@ -245,11 +250,13 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 			j.Log.Info("keepalived stopped")
 		}
 		// Also when it did not run: what an earlier run left is still there.
+		j.guard.end()
 		j.bound(nil)
 		_, err := j.applier.Apply(ctx)
 		return changed, errors.Join(err, j.clean(ctx))
 	}
 	j.bound(d.conf.Instances)
+	j.guard.admit(guardGroups(append(j.wire.instances(), d.conf.Instances...), d.node.Peers))
 	changed, err = j.applier.Apply(ctx)
 	if err != nil && !j.lastGood(ctx) {
 		return changed, err
@@ -261,6 +268,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return changed, err
 	}
+	j.guard.applied(time.Now())
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
 	j.keeping.Error(j.Log, err, "the settings of VRRP in force will not be remembered", "the settings of VRRP in force are remembered again")
 	return changed, err
@@ -337,8 +345,11 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 		// to send their adverts there.
 		j.arrival.again()
 	}
-	stranger := func() bool { return j.strange(d.conf.Instances) }
-	wait, why := j.arrival.wait(now, f.Node.Unregistered, stranger), "the other nodes are still getting to know this one"
+	stranger := func() bool { return j.strange(d) }
+	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, stranger), "the other nodes are still getting to know this one"
+	if j.arrival.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	}
 	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
 		wait, why = w, "the cluster lists this node at an address that it does not have"
 		j.arrival.again()
@@ -350,9 +361,13 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 }
 
 // strange says whether a node that does not know this one holds a VIP of the
-// instances. keepalived does not run.
-func (j *Job) strange(instances []keepalived.Instance) bool {
-	vips, err := unheard(instances)
+// instances. keepalived does not run, or was just told to.
+func (j *Job) strange(d *decision) bool {
+	if wanted, _, _ := j.daemon.status(); !wanted {
+		// What an earlier one left here would answer for itself.
+		j.removeAll(d)
+	}
+	vips, err := unheard(d.conf.Instances)
 	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
 	if len(vips) > 0 {
 		j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
@@ -403,6 +418,11 @@ func (j *Job) clean(context.Context) error {
 	if d == nil {
 		return nil
 	}
+	return j.removeAll(d)
+}
+
+// removeAll removes the VIPs of a decision, and those of before.
+func (j *Job) removeAll(d *decision) error {
 	err := removeVIPs(j.placed.with(d.vips()), j.Log)
 	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
 	return err
@@ -413,6 +433,7 @@ func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
 	s.Scheduling = j.haste.way
+	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()
 	if d := j.now; d != nil {

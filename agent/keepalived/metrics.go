@@ -24,6 +24,9 @@ var (
 	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto keeps this node from holding the VIP (1) or none does (0).", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
+	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
+	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
+
 	electingWay     = monitor.Gauge("vipgen_vrrp_way", "1 for the way in which this node elects.", "profile", "mode", "version")
 	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to another way of electing (1) or not (0).")
 	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to another way of electing now (1) or not (0); there is no value where it is not to move.")
@@ -41,6 +44,7 @@ var (
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
+		guarded, strangers,
 		electingWay, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
@@ -60,6 +64,10 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	takesPart.PutBool(to, s.Wanted)
 	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
 		leftOut.Put(to, 1, why)
+	}
+	guarded.PutBool(to, s.Guard.InPlace)
+	for _, d := range s.Guard.Dropped {
+		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
 	s.collectElecting(to)
 	for _, i := range s.Instances {

@@ -21,6 +21,7 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	}
 	if v.Mode == v1alpha1.ModeUnicast {
 		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}
+		i.FullTTL = v.Profile != v1alpha1.ProfileClassic
 	}
 	return i
 }
@@ -99,14 +100,17 @@ func TestWayOf(t *testing.T) {
 		packet   heardPacket
 		want     way
 	}{
-		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 2}, oldWay},
-		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 3}, newWay},
-		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{version: 3}, oldWay},
-		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{version: 3, multicast: true}, newWay},
-		{"IPv6, by the interval", six(classicWay), six(fastWay), heardPacket{version: 3, interval: time.Second}, oldWay},
-		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), heardPacket{version: 3, interval: 40 * time.Millisecond}, newWay},
-		{"IPv6, stretched", six(classicWay), six(fastWay), heardPacket{version: 3, interval: 200 * time.Millisecond}, newWay},
-		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{version: 3, multicast: true}, neither},
+		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 2}, oldWay},
+		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 3}, newWay},
+		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 255, version: 3}, oldWay},
+		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 255, version: 3, multicast: true}, newWay},
+		{"IPv6, by the interval", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: time.Second}, oldWay},
+		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 40 * time.Millisecond}, newWay},
+		{"IPv6, stretched", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 200 * time.Millisecond}, newWay},
+		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 3, multicast: true}, neither},
+		{"classic, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 63, version: 2}, oldWay},
+		{"fast, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 254, version: 3}, neither},
+		{"multicast, from beyond the link", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 10, version: 3, multicast: true}, neither},
 	}
 	for _, tt := range tests {
 		p := pair{"x", tt.old, tt.new}

@@ -34,6 +34,8 @@ type State struct {
 	Moves     Moves         `json:"moves,omitzero"`
 	Instances []Instance    `json:"instances,omitempty"`
 	Facts     []health.Fact `json:"facts,omitempty"`
+	// Guard keeps packets of strangers from keepalived.
+	Guard Guard `json:"guard"`
 	// Config is what was applied, and what was refused.
 	Config apply.Status `json:"config"`
 	// ClusterProblem says why cluster.yaml on disk is not used.

@@ -77,14 +77,20 @@ func listenFor(i keepalived.Instance) (*net.IPConn, error) {
 func hears(c *net.IPConn, i keepalived.Instance) bool {
 	c.SetReadDeadline(time.Now().Add(listenTime(i)))
 	for packet := make([]byte, 256); ; {
-		n, _, err := c.ReadFromIP(packet)
+		n, from, err := c.ReadFromIP(packet)
 		switch {
 		case err != nil: // the deadline, or an address that went meanwhile
 			return false
-		case n >= 2 && packet[0]&0xf == 1 && packet[1] == byte(i.RouterID): // type and router ID: section 5.1
+		case n >= 2 && packet[0]&0xf == 1 && packet[1] == byte(i.RouterID) && mayHold(&i, from): // type and router ID: section 5.1
 			return true
 		}
 	}
+}
+
+// mayHold says whether the node at an address may hold an instance's VIP.
+func mayHold(i *keepalived.Instance, at *net.IPAddr) bool {
+	a, _ := netip.AddrFromSlice(at.IP)
+	return !i.AllKnown || slices.Contains(i.Peers, a.Unmap())
 }
 
 // forget removes what the kernel knows of whose an address is.

@@ -101,6 +101,16 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 	w.trouble.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
 }
 
+// instances are those whose adverts it is to hear.
+func (w *wire) instances() (out []keepalived.Instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.pairs {
+		out = append(out, p.old, p.new)
+	}
+	return out
+}
+
 // last gives when an advert of a way of an instance was heard last; the zero time
 // for never.
 func (w *wire) last(instance string, of way) time.Time {
@@ -140,23 +150,23 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 	to := &net.IPAddr{IP: net.ParseIP(group)}
 	if e.ipv6 {
 		p := net6.NewPacketConn(c)
-		err = errors.Join(p.SetControlMessage(net6.FlagDst|net6.FlagInterface, true), p.JoinGroup(link, to))
+		err = errors.Join(p.SetControlMessage(net6.FlagDst|net6.FlagInterface|net6.FlagHopLimit, true), p.JoinGroup(link, to))
 		read = func(b []byte) (heardPacket, error) {
 			n, cm, from, err := p.ReadFrom(b)
 			if err != nil || cm == nil {
 				return heardPacket{}, err
 			}
-			return newHeard(b[:n], from, cm.Dst, cm.IfIndex), nil
+			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.HopLimit), nil
 		}
 	} else {
 		p := net4.NewPacketConn(c)
-		err = errors.Join(p.SetControlMessage(net4.FlagDst|net4.FlagInterface, true), p.JoinGroup(link, to))
+		err = errors.Join(p.SetControlMessage(net4.FlagDst|net4.FlagInterface|net4.FlagTTL, true), p.JoinGroup(link, to))
 		read = func(b []byte) (heardPacket, error) {
 			n, cm, from, err := p.ReadFrom(b)
 			if err != nil || cm == nil {
 				return heardPacket{}, err
 			}
-			return newHeard(b[:n], from, cm.Dst, cm.IfIndex), nil
+			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.TTL), nil
 		}
 	}
 	if err != nil {
@@ -208,6 +218,7 @@ type heardPacket struct {
 	from      netip.Addr
 	multicast bool
 	link      int
+	ttl       int // or hop limit
 	version   int
 	router    int
 	priority  int
@@ -217,12 +228,12 @@ type heardPacket struct {
 
 // newHeard reads a packet of the protocol 112: RFC 3768 section 5.1, RFC 9568
 // section 5.2.
-func newHeard(b []byte, from net.Addr, to net.IP, link int) (p heardPacket) {
+func newHeard(b []byte, from net.Addr, to net.IP, link, ttl int) (p heardPacket) {
 	source, ok := from.(*net.IPAddr)
 	if !ok || len(b) < 12 || b[0]&0xf != 1 {
 		return heardPacket{}
 	}
-	p = heardPacket{multicast: to.IsMulticast(), link: link, version: int(b[0] >> 4), router: int(b[1]), priority: int(b[2])}
+	p = heardPacket{multicast: to.IsMulticast(), link: link, ttl: ttl, version: int(b[0] >> 4), router: int(b[1]), priority: int(b[2])}
 	p.from, _ = netip.AddrFromSlice(source.IP)
 	p.from = p.from.Unmap()
 	if p.version == 2 {
@@ -273,9 +284,12 @@ func (w *wire) note(e ear, p heardPacket, now time.Time) {
 const quietTime = 200 * time.Millisecond
 
 // wayOf says which way an advert is. Ways that VRRP itself does not tell apart, as
-// VRRPv3 of classic and fast in IPv6, differ in how often adverts come.
+// VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from beyond
+// the link is of no way that sends them with the full TTL: no move follows it.
 func (x *pair) wayOf(p heardPacket) way {
-	is := func(i *keepalived.Instance) bool { return p.version == i.Version && p.multicast == (len(i.Peers) == 0) }
+	is := func(i *keepalived.Instance) bool {
+		return p.version == i.Version && p.multicast == (len(i.Peers) == 0) && (p.ttl == 255 || !p.multicast && !i.FullTTL)
+	}
 	old, fresh := is(&x.old), is(&x.new)
 	switch {
 	case old && fresh:

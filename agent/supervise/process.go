@@ -25,6 +25,9 @@ type Command struct {
 	// Stdout and Stderr are files, since children that outlive the daemon must
 	// not make anyone wait for the end of a pipe; nil means the agent's own.
 	Stdout, Stderr *os.File
+	// Log bounds what the daemon may write to standard error, and to standard
+	// output, which goes there too then.
+	Log LogLimit
 	// NoFile bounds how many files the daemon may open, lowered to the agent's
 	// own hard limit; 0 means as the agent was started with. HAProxy computes
 	// from it how many connections it takes.
@@ -71,8 +74,18 @@ func Start(c Command) (*Process, error) {
 		grace: cmp.Or(c.Grace, DefaultGrace),
 		done:  make(chan struct{}),
 	}
+	logged := func() {}
+	if c.Log != (LogLimit{}) {
+		to := p.cmd.Stderr.(*os.File)
+		w, closed, err := logPipe(c.Log, to)
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		}
+		defer w.Close()
+		logged, p.cmd.Stdout, p.cmd.Stderr = closed, w, w
+	}
 	started := make(chan error)
-	go p.run(started)
+	go p.run(started, logged)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
@@ -97,12 +110,15 @@ func (c Command) exec() *exec.Cmd {
 
 // run is the daemon's whole life. The parent-death signal fires when the thread
 // that forked ends, so this goroutine keeps its thread until the daemon is gone.
-func (p *Process) run(started chan<- error) {
+//
+// logged returns when all that the daemon has logged was passed on.
+func (p *Process) run(started chan<- error, logged func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := own(p.cmd)
 	started <- err
 	if err != nil {
+		logged()
 		return
 	}
 	p.awaitEnd()
@@ -112,6 +128,7 @@ func (p *Process) run(started chan<- error) {
 	p.err = p.cmd.Wait()
 	disown(p.cmd)
 	p.clear()
+	logged()
 	close(p.done)
 }
 

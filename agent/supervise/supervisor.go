@@ -19,6 +19,9 @@ type Supervisor struct {
 	// Before runs before every start, such as to remove what an unclean end left
 	// behind; an error counts as a failed start. It may be nil.
 	Before func(context.Context) error
+	// After runs when the daemon has ended though it was wanted, before the wait for
+	// the next start: what it held is not to stay meanwhile. It may be nil.
+	After func(context.Context) error
 	// Backoff is how long to wait between starts.
 	Backoff Backoff
 	Log     *slog.Logger
@@ -67,15 +70,14 @@ func (s *Supervisor) once(ctx context.Context) error {
 			return fmt.Errorf("before the start: %w", err)
 		}
 	}
-	p, err := Start(s.Command)
+	p, err := s.start()
 	if err != nil {
 		return err
 	}
 	if !s.quiet {
 		s.Log.Info("daemon started", "daemon", s.Command.Path, "pid", p.PID())
 	}
-	s.set(p)
-	defer s.set(nil)
+	defer s.forget()
 	well := time.NewTimer(s.Backoff.well())
 	defer well.Stop()
 	for {
@@ -87,7 +89,11 @@ func (s *Supervisor) once(ctx context.Context) error {
 			s.Log.Info("daemon stopped", "daemon", s.Command.Path)
 			return nil
 		case <-p.Done():
-			return cmp.Or(p.Err(), errEnded)
+			err := cmp.Or(p.Err(), errEnded)
+			if s.After != nil {
+				err = errors.Join(err, s.After(ctx))
+			}
+			return err
 		case <-well.C:
 			s.failing.Error(s.Log, nil, "", "the daemon runs well again", "daemon", s.Command.Path, "pid", p.PID())
 			s.quiet = false
@@ -95,10 +101,22 @@ func (s *Supervisor) once(ctx context.Context) error {
 	}
 }
 
-func (s *Supervisor) set(p *Process) {
+// start starts the daemon such that whoever asks for it meanwhile waits: what it is to
+// be told, as that a file has changed which it may have read already, is not lost.
+func (s *Supervisor) start() (p *Process, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.process = p
+	p, err = Start(s.Command)
+	if err == nil {
+		s.process = p
+	}
+	return p, err
+}
+
+func (s *Supervisor) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = nil
 }
 
 // ErrNotRunning says that there is no daemon to signal now.

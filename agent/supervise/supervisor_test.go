@@ -119,3 +119,22 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 		}
 	}
 }
+
+// What a daemon held is taken from it when it ends, before the wait for its next start.
+func TestHardCase38AfterTheEnd(t *testing.T) {
+	var starts, ends atomic.Int32
+	s := &Supervisor{
+		Command: Command{Path: "false"}, Log: slog.New(slog.DiscardHandler), Backoff: Backoff{Min: time.Hour},
+		Before: func(context.Context) error { starts.Add(1); return nil },
+		After:  func(context.Context) error { ends.Add(1); return nil },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Run(ctx) }()
+	testkit.Await(t, "the end", func() bool { return ends.Load() == 1 })
+	if n := starts.Load(); n != 1 {
+		t.Errorf("it was started %d times before", n)
+	}
+	cancel()
+	<-ended
+}

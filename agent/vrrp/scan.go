@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
+	"github.com/mdlayher/socket"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
 )
 
 // Groups that adverts are sent to: RFC 9568, section 5.1.
@@ -39,13 +40,15 @@ type Router struct {
 	Adverts   int          `json:"adverts"`
 }
 
-// Scanner listens for adverts on interfaces.
+// Scanner listens for adverts on interfaces. It takes them from the links, before any
+// packet filter: also those that the guard keeps from keepalived.
 type Scanner struct {
 	// Interfaces are those listened on.
 	Interfaces []string
 
-	four *ipv4.PacketConn
-	six  *ipv6.PacketConn
+	// four and six are members of the multicast groups, and read nothing.
+	four, six net.PacketConn
+	links     *socket.Conn
 	// names of interfaces by their index.
 	names map[int]string
 
@@ -54,8 +57,9 @@ type Scanner struct {
 }
 
 // Open joins the groups that adverts are sent to, on the named interfaces or on
-// all that are up and are not loopback. It takes CAP_NET_RAW. A family that this
-// host does not have is left out. The caller must Close it.
+// all that are up, are not loopback and are not part of another one, as the links of a
+// bond are. It takes CAP_NET_RAW. A family that this host does not have is left out.
+// The caller must Close it.
 func Open(interfaces ...string) (*Scanner, error) {
 	links, err := chosen(interfaces)
 	if err != nil {
@@ -70,6 +74,9 @@ func Open(interfaces ...string) (*Scanner, error) {
 	if s.four == nil && s.six == nil {
 		return nil, fmt.Errorf("listening for adverts: %w", errors.Join(err4, err6))
 	}
+	if s.links, err = openLinks(); err != nil {
+		return nil, errors.Join(fmt.Errorf("listening for adverts: %w", privileged(err)), s.Close())
+	}
 	return s, nil
 }
 
@@ -82,7 +89,7 @@ func chosen(names []string) ([]net.Interface, error) {
 		if len(names) > 0 {
 			return !slices.Contains(names, l.Name)
 		}
-		return l.Flags&net.FlagUp == 0 || l.Flags&net.FlagLoopback != 0
+		return l.Flags&net.FlagUp == 0 || l.Flags&net.FlagLoopback != 0 || hasMaster(l)
 	})
 	for _, name := range names {
 		if !slices.ContainsFunc(out, func(l net.Interface) bool { return l.Name == name }) {
@@ -99,19 +106,21 @@ func chosen(names []string) ([]net.Interface, error) {
 	return out, nil
 }
 
+// hasMaster says whether an interface is part of another one, which has its packets too.
+func hasMaster(l net.Interface) bool {
+	link, err := netlink.LinkByIndex(l.Index)
+	return err == nil && link.Attrs().MasterIndex != 0
+}
+
 func (s *Scanner) open4(links []net.Interface) error {
 	c, err := net.ListenPacket("ip4:112", "0.0.0.0")
 	if err != nil {
 		return privileged(err)
 	}
-	p := ipv4.NewPacketConn(c)
-	if err := join(p, links, group4); err != nil {
+	if err := join(ipv4.NewPacketConn(c), links, group4); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	if err := p.SetControlMessage(ipv4.FlagDst|ipv4.FlagInterface, true); err != nil {
-		return errors.Join(err, c.Close())
-	}
-	s.four = p
+	s.four = c
 	return nil
 }
 
@@ -120,14 +129,10 @@ func (s *Scanner) open6(links []net.Interface) error {
 	if err != nil {
 		return privileged(err)
 	}
-	p := ipv6.NewPacketConn(c)
-	if err := join(p, links, group6); err != nil {
+	if err := join(ipv6.NewPacketConn(c), links, group6); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	if err := p.SetControlMessage(ipv6.FlagDst|ipv6.FlagInterface, true); err != nil {
-		return errors.Join(err, c.Close())
-	}
-	s.six = p
+	s.six = c
 	return nil
 }
 
@@ -156,112 +161,62 @@ func privileged(err error) error {
 
 // Close stops listening.
 func (s *Scanner) Close() error {
-	var err error
+	var errs []error
 	if s.four != nil {
-		err = s.four.Close()
+		errs = append(errs, s.four.Close())
 	}
 	if s.six != nil {
-		err = errors.Join(err, s.six.Close())
+		errs = append(errs, s.six.Close())
 	}
-	return err
+	if s.links != nil {
+		errs = append(errs, s.links.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Listen takes adverts until ctx is done.
 func (s *Scanner) Listen(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() {
-		now := time.Now()
-		if s.four != nil {
-			_ = s.four.SetReadDeadline(now)
-		}
-		if s.six != nil {
-			_ = s.six.SetReadDeadline(now)
-		}
-	})
-	defer stop()
-	var wait sync.WaitGroup
-	var err4, err6 error
-	if s.four != nil {
-		wait.Go(func() { err4 = s.listen(s.read4) })
-	}
-	if s.six != nil {
-		wait.Go(func() { err6 = s.listen(s.read6) })
-	}
-	wait.Wait()
-	return errors.Join(err4, err6)
-}
-
-// packet is one that was received.
-type packet struct {
-	source      net.Addr
-	destination net.IP
-	link        int
-	payload     []byte
-}
-
-func (s *Scanner) read4(b []byte) (p packet, err error) {
-	n, m, source, err := s.four.ReadFrom(b)
-	if err != nil {
-		return p, err
-	}
-	p = packet{source: source, payload: b[:n]}
-	if m != nil {
-		p.destination, p.link = m.Dst, m.IfIndex
-	}
-	return p, nil
-}
-
-func (s *Scanner) read6(b []byte) (p packet, err error) {
-	n, m, source, err := s.six.ReadFrom(b)
-	if err != nil {
-		return p, err
-	}
-	p = packet{source: source, payload: b[:n]}
-	if m != nil {
-		p.destination, p.link = m.Dst, m.IfIndex
-	}
-	return p, nil
-}
-
-// listen takes packets until the deadline of the socket.
-func (s *Scanner) listen(read func([]byte) (packet, error)) error {
-	buffer := make([]byte, 2048) // an advert has 255 addresses at most, and fits a frame
+	buffer := make([]byte, 4096) // an advert has 255 addresses at most
 	for {
-		p, err := read(buffer)
+		n, from, err := s.links.Recvfrom(ctx, buffer, 0)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
+		case ctx.Err() != nil:
 			return nil
+		case errors.Is(err, unix.ENETDOWN): // one of the links; others go on
+			continue
 		case err != nil:
 			return fmt.Errorf("reading adverts: %w", err)
 		}
-		s.note(p)
+		link, ok := from.(*unix.SockaddrLinklayer)
+		if !ok || link.Pkttype == unix.PACKET_OUTGOING || link.Pkttype == unix.PACKET_OTHERHOST {
+			continue
+		}
+		if p, ok := parse(buffer[:n]); ok {
+			p.link = link.Ifindex
+			s.note(p)
+		}
 	}
 }
 
 // note counts a packet that is an advert.
 func (s *Scanner) note(p packet) {
 	name, listened := s.names[p.link]
-	from, ok := p.source.(*net.IPAddr)
-	if !ok || !listened {
+	if !listened {
 		return
 	}
-	source, ok := netip.AddrFromSlice(from.IP)
-	if !ok {
-		return
-	}
-	source = source.Unmap()
-	a, err := ParseAdvert(source, p.payload)
+	a, err := ParseAdvert(p.source, p.payload)
 	if err != nil {
 		return
 	}
 	r := Router{Interface: name, Family: "IPv4", Version: a.Version, ID: int(a.RouterID), Priority: int(a.Priority),
-		Interval: int(a.Interval.Milliseconds()), Source: source, Mode: "multicast", Addresses: a.VIPs}
-	if source.Is6() {
+		Interval: int(a.Interval.Milliseconds()), Source: p.source, Mode: "multicast", Addresses: a.VIPs}
+	if p.source.Is6() {
 		r.Family = "IPv6"
 	}
 	if !p.destination.IsMulticast() {
 		r.Mode = "unicast"
 	}
-	key := fmt.Sprint(r.Interface, " ", r.Family, " ", r.Version, " ", r.ID, " ", r.Mode, " ", source)
+	key := fmt.Sprint(r.Interface, " ", r.Family, " ", r.Version, " ", r.ID, " ", r.Mode, " ", p.source)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.found[key]; old != nil {

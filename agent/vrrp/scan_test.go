@@ -63,6 +63,10 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	// What keeps VRRP from keepalived keeps it from nobody here.
+	if out, err := daemon.NewHost(t, listener).Run(nil, "nft", "table inet guard { chain input { type filter hook input priority -10; meta l4proto 112 drop; }; }"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	if !slices.Equal(s.Interfaces, []string{"eth0"}) {
 		t.Errorf("listens on %v", s.Interfaces)
 	}

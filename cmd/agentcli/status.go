@@ -100,6 +100,7 @@ func (a *app) printStatus(s nodeStatus) error {
 			line("  scheduling", string(k.Scheduling))
 		}
 		electing(line, k)
+		guard(line, &k.Guard, k.Wanted)
 		for _, i := range k.Instances {
 			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
 		}
@@ -157,6 +158,18 @@ func electing(line func(...string), k *keepalived.State) {
 		line(words...)
 		line("  waits for", m.WaitsFor)
 	}
+}
+
+// guard says whose VRRP packets are taken, and how many others there were.
+func guard(line func(...string), g *keepalived.Guard, wanted bool) {
+	if !wanted && len(g.Dropped) == 0 {
+		return
+	}
+	words := []string{"  guard", yesNo(g.InPlace, "in place", "not in place"), fmt.Sprintf("restored %d", g.Restored)}
+	for _, d := range g.Dropped {
+		words = append(words, fmt.Sprintf("router ID %d on %s, %s: %d packets dropped", d.RouterID, d.Interface, d.Family, d.Packets))
+	}
+	line(words...)
 }
 
 func mdnsStatus(line func(...string), m *mdns.Published) {

@@ -64,6 +64,8 @@ type Instance struct {
 	// multicast), and from a peer. What the operator's own keepalived sends depends
 	// on its version and on the family, so the classic profile does without.
 	FullTTL, OnLink bool
+	// AllKnown says that everybody who may send adverts is a node that is known.
+	AllKnown bool
 	// QuietGroup is a multicast address that no other cluster listens to. It is
 	// set in unicast mode without peers, where keepalived would send its adverts
 	// to the VRRP multicast group that everybody shares.
@@ -172,7 +174,7 @@ func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup 
 // speak fills in the way of electing. known says that everybody who may send
 // adverts is a peer.
 func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer, known bool) {
-	i.Version = v.Version
+	i.Version, i.AllKnown = v.Version, known
 	if i.VIP.Addr().Is6() {
 		i.Version = 3
 	}

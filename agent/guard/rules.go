@@ -1,0 +1,179 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// protocolVRRP is the IP protocol of VRRP (RFC 9568 section 5.1.1.4).
+const protocolVRRP = 112
+
+// register is the one that every expression uses.
+const register = 1
+
+// atOnce is how many addresses go into one netlink message, whose attributes take at
+// most 64 KiB.
+const atOnce = 500
+
+func table() *nftables.Table {
+	return &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
+}
+
+// chain is before everybody's filter (0): what is dropped here is logged by nobody.
+func chain() *nftables.Chain {
+	accept := nftables.ChainPolicyAccept
+	return &nftables.Chain{
+		Name: "input", Table: table(), Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityRef(-10), Policy: &accept,
+	}
+}
+
+// place replaces the table by one for the groups, which come from Merge.
+func place(groups []Group) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	// Adding it first lets the deletion succeed where there is no table.
+	conn.AddTable(table())
+	conn.DelTable(table())
+	conn.AddTable(table())
+	conn.AddChain(chain())
+	rule := func(note []byte, parts ...[]expr.Any) {
+		conn.AddRule(&nftables.Rule{Table: table(), Chain: chain(), Exprs: slices.Concat(parts...), UserData: note})
+	}
+	for i := range groups {
+		g := &groups[i]
+		for n, s := range g.Senders {
+			is := s.matches(g.IPv6)
+			if len(s.From) > 0 {
+				set, err := addSet(conn, fmt.Sprintf("senders-%d-%d", i, n), g.IPv6, s)
+				if err != nil {
+					return err
+				}
+				is = append(is, load(g.IPv6, source), []expr.Any{&expr.Lookup{SourceRegister: register, SetName: set.Name, SetID: set.ID}})
+			}
+			rule(nil, g.matches(), slices.Concat(is...), verdict(expr.VerdictAccept))
+		}
+		rule([]byte{byte(i)}, g.matches(), []expr.Any{&expr.Counter{}}, verdict(expr.VerdictDrop))
+	}
+	return conn.Flush()
+}
+
+// addSet adds the addresses of a sender.
+func addSet(conn *nftables.Conn, name string, ipv6 bool, s Sender) (*nftables.Set, error) {
+	set := &nftables.Set{Table: table(), Name: name, KeyType: nftables.TypeIPAddr}
+	if ipv6 {
+		set.KeyType = nftables.TypeIP6Addr
+	}
+	if err := conn.AddSet(set, nil); err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(s.From, atOnce) {
+		var elements []nftables.SetElement
+		for _, a := range some {
+			elements = append(elements, nftables.SetElement{Key: a.AsSlice()})
+		}
+		if err := conn.SetAddElements(set, elements); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// matches is for all packets of a group. The protocol is that after the extension
+// headers, the router ID the second byte of VRRP (RFC 9568 section 5.2).
+func (g *Group) matches() []expr.Any {
+	family := byte(unix.NFPROTO_IPV4)
+	if g.IPv6 {
+		family = unix.NFPROTO_IPV6
+	}
+	link := make([]byte, maxLink)
+	copy(link, g.Interface)
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register}, equals(family),
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}, equals(protocolVRRP),
+		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: register}, equals(link...),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 1, Len: 1}, equals(byte(g.RouterID)),
+	}
+}
+
+// matches is for what a sender sends, whoever it is.
+func (s *Sender) matches(ipv6 bool) (out [][]expr.Any) {
+	if s.To.IsValid() {
+		out = append(out, load(ipv6, destination), []expr.Any{equals(s.To.AsSlice()...)})
+	}
+	if s.FullTTL {
+		out = append(out, load(ipv6, ttl), []expr.Any{equals(255)})
+	}
+	return out
+}
+
+// field is one of the network header.
+type field int
+
+const (
+	source field = iota
+	destination
+	ttl
+)
+
+// load reads a field: RFC 791 section 3.1, RFC 8200 section 3.
+func load(ipv6 bool, f field) []expr.Any {
+	offset, size := []uint32{12, 16, 8}[f], uint32(4)
+	if ipv6 {
+		offset, size = []uint32{8, 24, 7}[f], 16
+	}
+	if f == ttl {
+		size = 1
+	}
+	return []expr.Any{&expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: size}}
+}
+
+func equals(data ...byte) *expr.Cmp {
+	return &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: data}
+}
+
+func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict{Kind: kind}} }
+
+// ruleCount is how many rules place makes.
+func ruleCount(groups []Group) int {
+	n := 0
+	for i := range groups {
+		n += len(groups[i].Senders) + 1
+	}
+	return n
+}
+
+// readCounters reads what was dropped of the groups that place was called with last.
+// whole says that as many rules are there as place has made.
+func readCounters(groups []Group) (dropped map[key]uint64, whole bool, err error) {
+	conn, err := nftables.New()
+	if err != nil {
+		return nil, false, err
+	}
+	rules, err := conn.GetRules(table(), chain())
+	if errors.Is(err, unix.ENOENT) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the guard: %w", explain(err))
+	}
+	dropped = map[key]uint64{}
+	for _, r := range rules {
+		if len(r.UserData) != 1 || int(r.UserData[0]) >= len(groups) {
+			continue
+		}
+		for _, e := range r.Exprs {
+			if c, ok := e.(*expr.Counter); ok {
+				dropped[groups[r.UserData[0]].key()] = c.Packets
+			}
+		}
+	}
+	return dropped, len(rules) == ruleCount(groups), nil
+}

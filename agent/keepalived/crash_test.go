@@ -1,0 +1,161 @@
+package keepalived
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	templates "github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// keepalived is killed again and again, such that it leaves its VIP: that goes each time.
+// That it does not wait for the next start is shown in agent/supervise.
+func TestHardCase38CrashLoop(t *testing.T) {
+	testkit.Live(t)
+	c := newCluster(t)
+	c.controlPlane(2)
+	n := c.nodes[c.holder(c.all()...)]
+	for kills := range 4 {
+		var s State
+		testkit.Await(t, "keepalived to run", func() bool {
+			s, _ = n.state()
+			return s.PID != 0 && s.Restarts == kills && len(workers(t, s.PID)) > 0
+		})
+		worker := workers(t, s.PID)
+		for _, pid := range append(worker, s.PID) {
+			syscall.Kill(pid, syscall.SIGSTOP) // it removes nothing itself
+		}
+		if len(n.linksWith(apiVIP)) == 0 {
+			if err := n.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, pid := range append(worker, s.PID) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		testkit.Await(t, "the VIP to go", func() bool { return len(n.linksWith(apiVIP)) == 0 })
+	}
+}
+
+// A configuration that changes while keepalived starts is what runs then, whenever that
+// happens, and keepalived is not started anew for it.
+func TestHardCase42ReloadWhileItStarts(t *testing.T) {
+	testkit.Live(t)
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.168.111.11/24")
+	root := t.TempDir()
+	conf, program := filepath.Join(root, "keepalived.conf"), filepath.Join(root, "keepalived")
+	script := "#!/bin/sh\nexec ip netns exec " + node.Namespace() + " " + testkit.Program(t, "keepalived") + " \"$@\"\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(router int) {
+		t.Helper()
+		text := "vrrp_instance V {\n interface eth0\n virtual_router_id " + strconv.Itoa(router) + "\n priority 100\n virtual_ipaddress { 192.168.111.5 }\n}\n"
+		if err := os.WriteFile(conf+".new", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(conf+".new", conf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nothing := func(context.Context) error { return nil }
+	for i := range 12 {
+		write(1)
+		d := newChild(program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
+		d.start()
+		if i%2 == 0 { // at once; else later, as long as a reload takes
+			testkit.Await(t, "a process", func() bool { _, pid, _ := d.status(); return pid != 0 })
+		}
+		write(2)
+		if err := d.reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, before, _ := d.status()
+		testkit.Await(t, "keepalived to run the second configuration", func() bool {
+			_, pid, restarts := d.status()
+			if restarts > 0 {
+				t.Fatalf("try %d: keepalived was ended, process %d", i, before)
+			}
+			if _, err := os.Stat(filepath.Join(root, vrrpPID)); err != nil || pid == 0 {
+				return false
+			}
+			os.Remove(dumpFile)
+			syscall.Kill(pid, syscall.SIGUSR1)
+			data, err := os.ReadFile(dumpFile)
+			return err == nil && strings.Contains(string(data), "Virtual Router ID = 2")
+		})
+		d.close()
+	}
+}
+
+// While the track files of a change cannot be made, the checks of before keep theirs
+// current.
+func TestHardCase42ChecksGoOn(t *testing.T) {
+	root := t.TempDir()
+	files, err := track.Open(filepath.Join(root, "track"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := state.Open(filepath.Join(root, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	board := health.NewBoard()
+	c := &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}
+	if err := c.follow(spec, v1alpha1.RoleWorker, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	// A directory where the new group's file is to be.
+	more := *spec
+	more.Groups = slices.Clone(spec.Groups)
+	extra := v1alpha1.Group{Name: "extra", Role: v1alpha1.GroupIngress, Instance: "demo_extra", VirtualRouterID: 98}
+	more.Groups = append(more.Groups, extra)
+	_, added := terms(&extra, v1alpha1.RoleWorker)
+	_, old := terms(&spec.Groups[0], v1alpha1.RoleWorker)
+	blocked := firstNew(added, old)
+	if err := os.Mkdir(filepath.Join(root, "track", blocked), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.follow(&more, v1alpha1.RoleWorker, nil); err == nil {
+		t.Fatalf("%s is a directory, and its track file is made", blocked)
+	}
+	if c.cancel == nil {
+		t.Error("the checks of before do not run any more")
+	}
+	if err := os.Remove(filepath.Join(root, "track", blocked)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.follow(&more, v1alpha1.RoleWorker, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// firstNew names a term that others are not.
+func firstNew(terms, others []templates.Term) string {
+	for _, t := range terms {
+		known := false
+		for _, o := range others {
+			known = known || o.Name == t.Name
+		}
+		if !known {
+			return t.Name
+		}
+	}
+	return ""
+}

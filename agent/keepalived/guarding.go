@@ -1,0 +1,167 @@
+package keepalived
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Groups that VRRP packets are sent to: RFC 9568, sections 5.1.1.2 and 5.1.2.2.
+var (
+	vrrpGroup4 = netip.MustParseAddr("224.0.0.18")
+	vrrpGroup6 = netip.MustParseAddr("ff02::12")
+)
+
+// guardGroups says whose packets are let through to instances. nodes are all other
+// nodes of the cluster.
+func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []guard.Group) {
+	for i := range instances {
+		x := &instances[i]
+		out = append(out, guard.Group{
+			Interface: x.Interface, IPv6: x.VIP.Addr().Is6(), RouterID: x.RouterID, Senders: senders(x, nodes),
+		})
+	}
+	return out
+}
+
+// senders are those of an instance.
+func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
+	ipv6 := i.VIP.Addr().Is6()
+	if len(i.Peers) == 0 {
+		to := vrrpGroup4
+		switch {
+		case i.QuietGroup != "":
+			to = netip.MustParseAddr(i.QuietGroup)
+		case ipv6:
+			to = vrrpGroup6
+		}
+		// keepalived wants the TTL itself. The source is no node's address in IPv6,
+		// and with IPv4 whichever the link has first.
+		return []guard.Sender{{To: to, FullTTL: true}}
+	}
+	switch {
+	case i.OnLink: // which keepalived wants as well
+		return []guard.Sender{{From: i.Peers, FullTTL: true}}
+	case i.FullTTL: // the bootstrap's address is not known
+		return []guard.Sender{{FullTTL: true}}
+	}
+	// Any node: one that still runs the operator's keepalived has other ideas of who
+	// is in a group. Its packets have any TTL, depending on its version and family.
+	from := slices.Clone(i.Peers)
+	for _, a := range addressesOf(nodes) {
+		if a.Is6() == ipv6 {
+			from = append(from, a)
+		}
+	}
+	switch {
+	case i.AllKnown:
+		return []guard.Sender{{From: from}}
+	case ipv6:
+		return []guard.Sender{{}} // keepalived 2.2 sends with the link's own hop limit
+	}
+	return []guard.Sender{{From: from}, {FullTTL: true}}
+}
+
+// Guard is what the job makes known of the guard.
+type Guard struct {
+	// InPlace says that packets of the groups come from their nodes alone.
+	InPlace bool `json:"inPlace"`
+	// Restored counts how often something else had removed or changed the rules.
+	Restored int             `json:"restored,omitempty"`
+	Dropped  []guard.Dropped `json:"dropped,omitempty"`
+}
+
+// guardLag is how long after a reload the senders of before are let through: many
+// times what keepalived takes for one on a busy node.
+const guardLag = 3 * time.Second
+
+// guarding keeps the guard in step with keepalived: who is let through by the new
+// configuration is so before keepalived has it, and who was let through by the old one
+// until keepalived has it no more.
+type guarding struct {
+	table guard.Guard
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	wanted  []guard.Group // of the configuration
+	earlier []guard.Group // of those before
+	until   time.Time     // for how long the earlier count; zero: for ever
+	dropped uint64        // as it was logged
+	said    time.Time
+	trouble trouble.Trouble
+}
+
+// begin removes what an earlier agent left, whose list of peers may be old.
+func (g *guarding) begin() { g.note(g.table.Remove()) }
+
+// admit lets the senders of a configuration through that keepalived gets now.
+func (g *guarding) admit(groups []guard.Group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.earlier = guard.Merge(g.earlier, g.wanted)
+	g.wanted, g.until = guard.Merge(groups), time.Time{}
+	g.note(g.table.Place(slices.Concat(g.wanted, g.earlier)))
+}
+
+// applied says that keepalived runs the configuration that was admitted last.
+func (g *guarding) applied(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until = now.Add(guardLag)
+}
+
+// look forgets the senders of before when they have had their time, puts rules back
+// that are gone, and logs when packets are dropped, at most once a minute.
+func (g *guarding) look(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wanted == nil {
+		return
+	}
+	if !g.until.IsZero() && !now.Before(g.until) {
+		g.earlier, g.until = nil, time.Time{}
+	}
+	err := g.table.Place(slices.Concat(g.wanted, g.earlier))
+	if err == nil {
+		err = g.table.Look()
+	}
+	g.note(err)
+	all, list := uint64(0), g.table.Dropped()
+	for _, d := range list {
+		all += d.Packets
+	}
+	if all != g.dropped && now.Sub(g.said) >= droppedEvery {
+		g.log.Warn("dropped VRRP packets of hosts that are not in the groups of this node", "packets", all-g.dropped, "all", list)
+		g.dropped, g.said = all, now
+	}
+}
+
+// droppedEvery is how often it is logged, at most, that packets were dropped.
+const droppedEvery = time.Minute
+
+// end removes the rules: keepalived does not run.
+func (g *guarding) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wanted != nil {
+		g.note(g.table.Remove())
+	}
+	g.wanted, g.earlier, g.until = nil, nil, time.Time{}
+}
+
+func (g *guarding) note(err error) {
+	g.trouble.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
+}
+
+// state is what is made known.
+func (g *guarding) state() Guard {
+	is, restored := g.table.InPlace()
+	return Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
+}

@@ -1,0 +1,76 @@
+package supervise
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// LogLimit bounds what a daemon may log: Burst bytes at once, Rate bytes a second from
+// then on. Lines beyond that are left out as a whole, and counted. The zero value
+// bounds nothing.
+type LogLimit struct{ Rate, Burst int }
+
+// pipeSize is room for what a daemon writes while the agent is not scheduled, in
+// bytes; unprivileged processes get no more.
+const pipeSize = 1 << 20
+
+// maxLine is how much of a line counts as one.
+const maxLine = 4096
+
+// logPipe makes the file that a daemon writes its log to. What it writes there goes
+// on to a file, within the limit, until close is called and all was read. A daemon
+// never waits for its log: what finds no room is lost.
+func logPipe(l LogLimit, to *os.File) (w *os.File, closed func(), err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return nil, nil, fmt.Errorf("pipe for the log: %w", err)
+	}
+	unix.FcntlInt(uintptr(fds[1]), unix.F_SETPIPE_SZ, pipeSize) // or as much as there is
+	r, w := os.NewFile(uintptr(fds[0]), "log"), os.NewFile(uintptr(fds[1]), "log")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.Close()
+		l.copy(to, r, time.Now)
+	}()
+	return w, func() {
+		// What left the group may hold the other end for ever.
+		r.SetReadDeadline(time.Now().Add(time.Second))
+		<-done
+	}, nil
+}
+
+// copy passes lines on until there are no more.
+func (l LogLimit) copy(to io.Writer, from io.Reader, now func() time.Time) {
+	lines := bufio.NewReaderSize(from, maxLine)
+	room, last, left := float64(l.Burst), now(), 0
+	for {
+		line, err := lines.ReadSlice('\n')
+		t := now()
+		room = min(room+t.Sub(last).Seconds()*float64(l.Rate), float64(l.Burst))
+		last = t
+		switch {
+		case len(line) == 0:
+		case float64(len(line)) > room:
+			left++
+		default:
+			if left > 0 {
+				fmt.Fprintf(to, "... %d lines left out\n", left)
+				left = 0
+			}
+			to.Write(line)
+			room -= float64(len(line))
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			if left > 0 {
+				fmt.Fprintf(to, "... %d lines left out\n", left)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestLogLimit: what is within the limit comes out whole, what is beyond is counted.
+func TestLogLimit(t *testing.T) {
+	line := strings.Repeat("x", 99) + "\n"
+	clock := time.Unix(0, 0)
+	reads := 0
+	now := func() time.Time {
+		if reads++; reads == 12 { // before the eleventh line
+			clock = clock.Add(time.Second)
+		}
+		return clock
+	}
+	var out bytes.Buffer
+	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), now)
+	want := strings.Repeat(line, 5) + "... 5 lines left out\n" + strings.Repeat(line, 2) + "... 4 lines left out\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestDaemonLog: a daemon that logs far more than its limit, and faster than anybody
+// reads, ends as soon as it would else; its first lines are there.
+func TestDaemonLog(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	const lines = 200_000
+	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", fmt.Sprintf("seq %d; seq 3 >&2", lines)}, Stderr: log, Log: LogLimit{Rate: 1, Burst: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(testkit.Patience):
+		t.Fatal("it waits for its log")
+	}
+	data, err := os.ReadFile(log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(data)
+	if !strings.HasPrefix(got, "1\n2\n3\n") || len(got) > 1200 || !strings.Contains(got, "lines left out\n") {
+		t.Errorf("%d bytes:\n%s", len(got), got)
+	}
+}
