@@ -474,7 +474,7 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
 		}},
 		{"a bootstrap that is known by one family is heard by the other", fast, ofFamilies(node("master", 10, "bootstrap:9", "master:11"), 1), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
 			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true},
 		}},
 		{"classic: IPv6 has version 3 and no password", classic, node("master", 10, "master:11"), []Instance{
@@ -485,11 +485,11 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.05"}, {Version: 3, AdvertInterval: "0.05"},
 		}},
 		{"a lone holder is quiet", fast, node("bootstrap", 10), []Instance{
-			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", FullTTL: true, OnLink: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", FullTTL: true, OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", FullTTL: true, OnLink: true, AllKnown: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", FullTTL: true, OnLink: true, AllKnown: true},
 		}},
 		{"the host that bootstraps is a peer once, and never of itself", fast, node("master", 10, "bootstrap:11", "master:11", "bootstrap:10"), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), FullTTL: true, OnLink: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true, OnLink: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
+			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true, OnLink: true, AllKnown: true},
 		}},
 	}
 	for _, tt := range tests {
