@@ -107,7 +107,7 @@ func images(t *testing.T) map[string]container.Image {
 	}
 	return map[string]container.Image{
 		agentImage: {Programs: map[string]string{"/usr/bin/vipgen-agent": program}},
-		"haproxy":  {Distribution: true},
+		"haproxy":  {Distribution: true, BindService: []string{"/usr/sbin/haproxy"}},
 		"coredns":  {Distribution: true, Programs: map[string]string{"/coredns": coredns}}, // by `make tools`
 	}
 }
