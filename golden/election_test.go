@@ -23,7 +23,7 @@ type election struct {
 
 // elect starts keepalived on the nodes of a case, which elect a holder of a
 // group's first VIP.
-func elect(t *testing.T, caseName, group string, nodes ...string) election {
+func elect(t *testing.T, g daemon.Generation, caseName, group string, nodes ...string) election {
 	t.Helper()
 	c := clusterCase{name: caseName, dir: filepath.Join("cases", caseName)}
 	r := c.run(t)
@@ -41,7 +41,7 @@ func elect(t *testing.T, caseName, group string, nodes ...string) election {
 	}
 	groups := r.cluster(t).Spec.Groups
 	i := slices.IndexFunc(groups, func(g v1alpha1.Group) bool { return g.Name == group })
-	return election{daemon.NewCluster(t, groups[i].VIPs[0], members), t, groups[i].VIPs}
+	return election{g.NewCluster(t, groups[i].VIPs[0], members), t, groups[i].VIPs}
 }
 
 // say writes a node's track file, as the agent does.
@@ -69,14 +69,29 @@ func (e election) await(what string, condition func() bool) {
 
 var controlPlane = []string{"master-0", "master-1", "master-2"}
 
+// eachGeneration runs a test with the keepalived of each generation: the one that is
+// installed always, the others with the long tests.
+func eachGeneration(t *testing.T, test func(*testing.T, daemon.Generation)) {
+	for _, g := range daemon.Generations {
+		t.Run(g.Name, func(t *testing.T) {
+			if testkit.Live(t); g != daemon.Installed {
+				testkit.Long(t)
+			}
+			test(t, g)
+		})
+	}
+}
+
 // TestControlPlaneElection: three control-plane nodes elect one holder, who is
 // replaced when it dies and does not take the VIP back when it returns with no
 // better health; a node whose load balancer is the only healthy one gets it.
-func TestControlPlaneElection(t *testing.T) {
+func TestControlPlaneElection(t *testing.T) { eachGeneration(t, controlPlaneElection) }
+
+func controlPlaneElection(t *testing.T, g daemon.Generation) {
 	for _, name := range []string{"baremetal-usermanaged", "classic", "multicast", "ipv6"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := elect(t, name, "api", controlPlane...)
+			e := elect(t, g, name, "api", controlPlane...)
 			first := e.Holder()
 			e.Crash(first)
 			second := e.Holder()
@@ -103,11 +118,13 @@ func TestControlPlaneElection(t *testing.T) {
 
 // TestBootstrapElection: the bootstrap host takes the VIP from a control plane
 // in the best of health, and the control plane gets it when it ends.
-func TestBootstrapElection(t *testing.T) {
+func TestBootstrapElection(t *testing.T) { eachGeneration(t, bootstrapElection) }
+
+func bootstrapElection(t *testing.T, g daemon.Generation) {
 	for _, name := range []string{"baremetal-usermanaged", "classic", "ipv6"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := elect(t, name, "api", append([]string{"bootstrap"}, controlPlane...)...)
+			e := elect(t, g, name, "api", append([]string{"bootstrap"}, controlPlane...)...)
 			for _, node := range controlPlane {
 				for _, term := range []string{"lb-path", "lb-or-api", "machine-config"} {
 					e.say(node, term, "1")
@@ -126,9 +143,11 @@ func TestBootstrapElection(t *testing.T) {
 
 // TestIngressElection: the ingress VIP is only ever on a node with a router
 // that answers.
-func TestIngressElection(t *testing.T) {
+func TestIngressElection(t *testing.T) { eachGeneration(t, ingressElection) }
+
+func ingressElection(t *testing.T, g daemon.Generation) {
 	t.Parallel()
-	e := elect(t, "baremetal-usermanaged", "ingress", "worker-0", "worker-1")
+	e := elect(t, g, "baremetal-usermanaged", "ingress", "worker-0", "worker-1")
 	for _, node := range []string{"worker-0", "worker-1"} {
 		e.await(node+" to see that no router answers", func() bool { return strings.Contains(e.Log(node), "entering FAULT state") })
 	}
@@ -150,10 +169,12 @@ func TestIngressElection(t *testing.T) {
 
 // TestFamiliesMoveTogether: the VIPs of both families are on one node and leave
 // it together (hard case 14).
-func TestFamiliesMoveTogether(t *testing.T) {
+func TestFamiliesMoveTogether(t *testing.T) { eachGeneration(t, familiesMoveTogether) }
+
+func familiesMoveTogether(t *testing.T, g daemon.Generation) {
 	t.Parallel()
 	nodes := []string{"worker-0-switched", "worker-1-switched"}
-	e := elect(t, "openstack-dual-stack", "ingress", nodes...)
+	e := elect(t, g, "openstack-dual-stack", "ingress", nodes...)
 	ipv6 := e.vips[1]
 	for i, here := range []string{nodes[0], nodes[1], nodes[0]} {
 		e.say(here, "ingress-here", "1")
@@ -168,11 +189,13 @@ func TestFamiliesMoveTogether(t *testing.T) {
 
 // TestDNSVIPMoves: the third VIP of old clusters is where CoreDNS answers, whoever
 // holds the API VIP (seed 002).
-func TestDNSVIPMoves(t *testing.T) {
+func TestDNSVIPMoves(t *testing.T) { eachGeneration(t, dnsVIPMoves) }
+
+func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 	testkit.Long(t)
 	t.Parallel()
 	nodes := []string{"master-0", "master-1"}
-	e := elect(t, "openstack-dns-vip", "dns", nodes...)
+	e := elect(t, g, "openstack-dns-vip", "dns", nodes...)
 	api := netip.MustParseAddr("10.0.0.5")
 	e.say(nodes[0], "lb-path", "1")
 	e.await("the API VIP on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
@@ -187,9 +210,38 @@ func TestDNSVIPMoves(t *testing.T) {
 // TestSwitchIsForAll: nodes before and after the switch of settings do not
 // understand each other, so that both sides hold the VIP. That is why all nodes
 // switch at once.
-func TestSwitchIsForAll(t *testing.T) {
+func TestSwitchIsForAll(t *testing.T) { eachGeneration(t, switchIsForAll) }
+
+func switchIsForAll(t *testing.T, g daemon.Generation) {
 	testkit.Long(t)
 	t.Parallel()
-	e := elect(t, "baremetal-agent", "api", "master-0", "master-1-switched")
+	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-switched")
 	e.await("two holders", func() bool { return len(e.Holders()) == 2 })
+}
+
+// TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes goes
+// by; that of an IPv6 VIP, which can have none, is deprecated, which OVN-Kubernetes leaves
+// out as well.
+func TestHardCase33Label(t *testing.T) { eachGeneration(t, label) }
+
+func label(t *testing.T, g daemon.Generation) {
+	t.Parallel()
+	e := elect(t, g, "openstack-dual-stack", "ingress", "worker-0-switched", "worker-1-switched")
+	e.say("worker-0-switched", "ingress-away", "0")
+	e.awaitHolder("worker-0-switched", "its router alone answers")
+	e.await("the IPv6 VIP there", func() bool { return len(e.HoldersOf(e.vips[1])) == 1 })
+	out, err := e.Node("worker-0-switched").Command(t.Context(), "ip", "-oneline", "address", "show").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := map[netip.Addr]string{e.vips[0]: "scope global " + v1alpha1.VIPLabel, e.vips[1]: " deprecated "}
+	for vip, words := range want {
+		shown := false
+		for line := range strings.Lines(string(out)) {
+			shown = shown || strings.Contains(line, " "+vip.String()+"/") && strings.Contains(line, words)
+		}
+		if !shown {
+			t.Errorf("%s should be shown with %q:\n%s", vip, words, out)
+		}
+	}
 }

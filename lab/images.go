@@ -30,7 +30,7 @@ func (p Programs) images(names v1alpha1.Images) map[string]container.Image {
 	out := map[string]container.Image{
 		names.Agent:      {Programs: map[string]string{"/usr/bin/vipgen-agent": p.Agent}},
 		names.Keepalived: debian,
-		names.HAProxy:    debian,
+		names.HAProxy:    {Distribution: true, BindService: []string{"/usr/sbin/haproxy"}},
 	}
 	if p.CoreDNS != "" {
 		out[names.CoreDNS] = container.Image{Distribution: true, Programs: map[string]string{"/coredns": p.CoreDNS}}

@@ -33,7 +33,7 @@ const StateName = "haproxy"
 
 // State is what the agent's other jobs may know.
 type State struct {
-	// Serving says that HAProxy is ready with at least one backend up; Why says
+	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
 	// why it is not.
 	Serving  bool      `json:"serving"`
 	Why      string    `json:"why,omitempty"`
@@ -41,10 +41,15 @@ type State struct {
 	daemon.Status
 }
 
+// binary is the program, which the images have in PATH.
+const binary = "haproxy"
+
 // masterSocket is where the master process listens.
 var masterSocket = filepath.Join(filepath.Dir(v1alpha1.HAProxySocket), "master.sock")
 
 const (
+	// versionTimeout is many times what HAProxy takes to give its version.
+	versionTimeout = 10 * time.Second
 	// reloadTimeout is many times what a reload takes on a busy node.
 	reloadTimeout = time.Minute
 	// leave is how long connections are still taken after HAProxy was declared
@@ -69,8 +74,9 @@ type Job struct {
 	master master
 
 	mu       sync.Mutex
-	rendered int // ready port of the configuration rendered last
-	port     int // that of the one that runs
+	version  string // of the HAProxy in this container; empty until it was asked
+	rendered int    // ready port of the configuration rendered last
+	port     int    // that of the one that runs
 	addrs    []v1alpha1.Interface
 	serving  bool
 	why      string
@@ -92,11 +98,11 @@ func (j *Job) Run(ctx context.Context) error {
 	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
 	j.daemon = daemon.Daemon{
 		Command: supervise.Command{
-			Path:   "haproxy",
+			Path:   binary,
 			Args:   []string{"-W", "-S", masterSocket + ",mode,600", "-f", v1alpha1.HAProxyConf},
 			NoFile: supervise.HAProxyNoFile,
 		},
-		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck("haproxy"),
+		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck(binary),
 		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
 	}
 	j.publish()
@@ -126,6 +132,7 @@ func (j *Job) render() ([]byte, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	node.HAProxy = j.knownVersion()
 	j.rendered = cluster.Spec.Ports.HAProxyReady
 	// A node that loses its address for a moment, as when the interface is
 	// replaced by a bridge, does not lose its backends.
@@ -134,6 +141,20 @@ func (j *Job) render() ([]byte, error) {
 	}
 	j.addrs = node.Interfaces
 	return template.Render(string(text), cluster, node)
+}
+
+// knownVersion asks HAProxy once. While it does not say, it gets what every HAProxy
+// understands.
+func (j *Job) knownVersion() string {
+	if j.version == "" {
+		ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
+		defer cancel()
+		var err error
+		if j.version, err = version(ctx, binary); err != nil {
+			j.Log.Warn("HAProxy does not give its version: it gets what all versions know", "error", err)
+		}
+	}
+	return j.version
 }
 
 func (j *Job) reload(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	serving   = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready with at least one backend up (1) or not (0).")
+	serving   = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready, with at least one API server that takes connections (1), or not (0).")
 	backendUp = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy takes the API server for up (1) or down (0).", "backend", "address")
 )
 

@@ -49,13 +49,21 @@ type processes struct {
 	worker          int // process ID, 0 while there is none
 }
 
+// HAProxy before 2.5 has one column more, which its header calls "relative PID".
+const relativePID = "<relative PID>"
+
 var (
 	masterLine = regexp.MustCompile(`(?m)^\d+ +master +(\d+)(?: \[failed: (\d+)\])?`)
+	oldMaster  = regexp.MustCompile(`(?m)^\d+ +master +\d+ +(\d+)()`)
 	workerLine = regexp.MustCompile(`(?m)^# workers\n(\d+) +worker `)
 )
 
 func parseProcesses(text string) (p processes, err error) {
-	master := masterLine.FindStringSubmatch(text)
+	line := masterLine
+	if strings.Contains(text, relativePID) {
+		line = oldMaster
+	}
+	master := line.FindStringSubmatch(text)
 	if master == nil {
 		return p, fmt.Errorf("the master says %q", text)
 	}

@@ -13,7 +13,8 @@ func TestParseProcesses(t *testing.T) {
 		ok         bool
 	}{
 		{"2.6", head + "25954           master          2 [failed: 1]   0d00h00m02s     2.6.12\n# workers\n26046           worker          1               0d00h00m01s     2.6.12\n# old workers\n26000           worker          2               0d00h00m01s     2.6.12\n# programs\n\n", processes{reloads: 2, failed: 1, worker: 26046}, true},
-		{"before 2.5", head + "7               master          3               0d00h00m02s     2.4\n# workers\n9               worker          0               0d00h00m01s     2.4\n", processes{reloads: 3, worker: 9}, true},
+		{"2.2", "#<PID>          <type>          <relative PID>  <reloads>       <uptime>        <version>      \n2003            master          0               1               0d00h00m03s     2.2.9\n# workers\n2110            worker          1               0               0d00h00m01s     2.2.9\n# programs\n\n", processes{reloads: 1, worker: 2110}, true},
+		{"2.5", head + "7               master          3               0d00h00m02s     2.5\n# workers\n9               worker          0               0d00h00m01s     2.5\n", processes{reloads: 3, worker: 9}, true},
 		{"no worker", head + "7               master          1 [failed: 1]   0d00h00m02s     2.6\n# workers\n# programs\n", processes{reloads: 1, failed: 1}, true},
 		{"not the master", "Unknown command\n", processes{}, false},
 		{"nothing", "", processes{}, false},

@@ -13,7 +13,8 @@ import (
 // group's name.
 const (
 	FactAPI           = "api"            // the local API server is ready
-	FactHAProxy       = "haproxy"        // HAProxy is ready, with at least one backend up
+	FactHAProxy       = "haproxy"        // HAProxy is ready, with at least one API server that takes connections
+	FactReady         = "api-ready"      // HAProxy has an API server that is ready, or had one in the last UnreadyAfter
 	FactRedirect      = "redirect"       // the redirect from every VIP of the first API group to HAProxy is in place
 	FactMachineConfig = "machine-config" // the machine config server answers
 	FactDNS           = "dns"            // CoreDNS answers

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -37,11 +38,12 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.Quick))
 		case role == v1alpha1.RoleBootstrap:
 			add(
-				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
+				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Lenient),
 				every(FactIronic, Connect(s.Ports.Ironic), keepalived.Quick))
 		default:
 			add(
 				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.Brisk),
+				ready(s.Ports.HAProxyReady),
 				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
 				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.Patient))
 		}
@@ -53,6 +55,15 @@ func get(name, scheme string, port int, path string, pace keepalived.Pace) Check
 	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
 	c := every(name, h.Probe, pace)
 	c.Close = h.Close
+	return c
+}
+
+// ready asks HAProxy whether any API server is ready. One that is ready counts at once,
+// that none is counts after UnreadyAfter.
+func ready(port int) Check {
+	c := get(FactReady, "http", port, "/api_servers_ready", keepalived.Quick)
+	c.Interval, c.Confirm = time.Second, time.Second
+	c.Rise, c.Fall = 1, int(keepalived.UnreadyAfter/c.Confirm)
 	return c
 }
 

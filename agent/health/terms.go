@@ -14,6 +14,7 @@ func (b *Board) value(g *v1alpha1.Group, t keepalived.Term) (bool, error) {
 func (b *Board) health(g *v1alpha1.Group) keepalived.Health {
 	return keepalived.Health{
 		HAProxy:       b.ok(FactHAProxy),
+		Unready:       b.denied(FactReady),
 		Redirect:      b.ok(Redirect(g)),
 		API:           b.ok(FactAPI),
 		MachineConfig: b.ok(FactMachineConfig),

@@ -58,6 +58,8 @@ func TestPriorities(t *testing.T) {
 		"all is well":                         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, FactMachineConfig), 68},
 		"the bootstrap":                       {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
 		"an API server without HAProxy":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
+		"none ready, for a while":             {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, FactReady, FactMachineConfig), 68},
+		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, FactMachineConfig), Fact{Name: FactReady}), 43},
 		"HAProxy without the redirect":        {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
 		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(FactMachineConfig), 43},
 		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), FactMachineConfig), 65},
@@ -118,7 +120,7 @@ func TestUnknownTerm(t *testing.T) {
 func TestChecks(t *testing.T) {
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{apiGroup, dnsGroup, ingressGroup, moreAPI}}
 	router := []string{"ingress-router-answers", "ingress-router-ready"}
-	controlPlane := []string{"api", "dns", "haproxy", "machine-config"}
+	controlPlane := []string{"api", "api-ready", "dns", "haproxy", "machine-config"}
 	compact := *spec
 	compact.Groups = slices.Clone(spec.Groups)
 	compact.Groups[2].NodeSelector = map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleMaster): ""}

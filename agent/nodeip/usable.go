@@ -47,7 +47,7 @@ func (a Address) unfit(link string, vips []netip.Addr) string {
 	switch {
 	case v1alpha1.UsableAddress(addr) != "":
 		return v1alpha1.UsableAddress(addr)
-	case slices.Contains(vips, addr), a.Label == "vip", strings.HasSuffix(a.Label, ":vip"):
+	case slices.Contains(vips, addr), a.Label == v1alpha1.VIPLabel, strings.HasSuffix(a.Label, ":"+v1alpha1.VIPLabel):
 		return "a VIP"
 	case isEgress(a.Label, link):
 		return "an egress IP"

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -228,5 +229,10 @@ func (n *Node) Validate() problem.List {
 	if n.VRRP != nil {
 		k.settings("vrrp", *n.VRRP)
 	}
+	if n.HAProxy != "" && !haproxyVersion.MatchString(n.HAProxy) {
+		k.add(problem.BadValue, "haproxy", problem.Quote(n.HAProxy), `a version of HAProxy, such as "2.6"`)
+	}
 	return k.list
 }
+
+var haproxyVersion = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)

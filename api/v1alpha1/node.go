@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -40,7 +41,26 @@ type Node struct {
 	Upstreams []netip.Addr `json:"upstreams,omitempty"`
 	// NoIPv6 says that the kernel has IPv6 switched off (hard case 25).
 	NoIPv6 bool `json:"noIPv6,omitempty"`
+	// HAProxy is the version of HAProxy there, such as "2.6"; empty if it is not
+	// known, which is taken for the oldest that OpenShift's images have (hard case
+	// 29).
+	HAProxy string `json:"haproxy,omitempty"`
 }
+
+// HAProxyAtLeast says whether the node's HAProxy is known to be of that version
+// or a later one.
+func (n *Node) HAProxyAtLeast(major, minor int) bool {
+	var a, b int
+	if _, err := fmt.Sscanf(n.HAProxy, "%d.%d", &a, &b); err != nil {
+		return false
+	}
+	return a > major || a == major && b >= minor
+}
+
+// VIPLabel is the label of the address of a VIP (IFA_LABEL, for IPv4 alone), as
+// OpenShift's own keepalived gives it. OVN-Kubernetes takes no address whose label ends
+// so for the node's own (hard case 33).
+const VIPLabel = "vip"
 
 // Interface is a network interface.
 type Interface struct {

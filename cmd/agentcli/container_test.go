@@ -78,7 +78,7 @@ func images(t *testing.T) map[string]container.Image {
 	t.Helper()
 	return map[string]container.Image{
 		agentImage: {Programs: map[string]string{"/usr/bin/vipgen-agent": testkit.Agent(t)}},
-		"haproxy":  {Distribution: true},
+		"haproxy":  {Distribution: true, BindService: []string{"/usr/sbin/haproxy"}},
 		"coredns":  {Distribution: true, Programs: map[string]string{"/coredns": testkit.Tool(t, "coredns")}},
 	}
 }

@@ -91,6 +91,26 @@ func echoes(c net.Conn) error {
 
 const m0, m1, m2 = "master-0=192.0.2.10:6443", "master-1=192.0.2.11:6443", "master-2=192.0.2.12:6443"
 
+// TestHardCase28FileCapability: the agent can check with, and run, a HAProxy that has a
+// file capability, as in OpenShift's image; without that capability in the container's
+// bounding set the kernel executes it not at all.
+func TestHardCase28FileCapability(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	b.up(m0, m1)
+	for name, keep := range map[string]bool{"pod": true, "bare": false} {
+		cfg := b.cfg
+		cfg.ID, cfg.Args = name, []string{"/usr/sbin/haproxy", "-v"}
+		if !keep {
+			cfg.Capabilities = nil
+		}
+		out, errOut, code := b.node.run(cfg)
+		if (code == 0) != keep {
+			t.Errorf("haproxy -v with the capabilities %v: %d, %s%s", cfg.Capabilities, code, out, errOut)
+		}
+	}
+}
+
 // TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and
 // none that is made meanwhile is refused.
 func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
@@ -123,7 +124,7 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 
 // nodeFacts puts together what is known of a node.
 func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
-	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone}
+	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone, HAProxy: assets.DaemonsOf(c.Version).HAProxy}
 	if f.facts != "" {
 		data, err := a.readFile(f.facts)
 		if err != nil {

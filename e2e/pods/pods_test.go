@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -54,7 +55,7 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 		return []string{"kubelet makes no pod of it"}
 	}
 	pod := taken[i]
-	var problems []string
+	problems := priority(pod)
 	if pod.Spec.NodeName != nodeName {
 		problems = append(problems, "spec.nodeName is "+pod.Spec.NodeName)
 	}
@@ -76,6 +77,22 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	delete(written, "apiVersion") // of the decoder's business, as is
 	delete(written, "kind")
 	return append(problems, differences("", written, got)...)
+}
+
+// priority says what is wrong with a pod's priority. When the node shuts down kubelet goes
+// by the number alone, which nobody fills in for a static pod; and the API server refuses
+// a mirror pod whose number is not that of its class.
+func priority(pod *corev1.Pod) []string {
+	for _, class := range schedulingv1.SystemPriorityClasses() {
+		if class.Name != pod.Spec.PriorityClassName {
+			continue
+		}
+		if pod.Spec.Priority == nil || *pod.Spec.Priority != class.Value {
+			return []string{fmt.Sprintf("spec.priority is not the %d of its class", class.Value)}
+		}
+		return nil
+	}
+	return []string{"its priority class is none of the system's"}
 }
 
 // differences says what of want got lacks or has otherwise. It may have more: there
@@ -116,6 +133,7 @@ func TestKubeletRefuses(t *testing.T) {
 		{"wrong type", "periodSeconds: 10", "periodSeconds: ten", "couldn't parse as pod"},
 		{"no name", "  name: keepalived\n  namespace", "  namespace", "name is needed"},
 		{"bad name", "  name: keepalived\n  namespace", "  name: keep_alived\n  namespace", "metadata.name: Invalid value"},
+		{"another priority", "priority: 2000001000", "priority: 2000000000", ""},
 		{"no image", "image: \"quay.io/openshift/origin-keepalived-ipfailover:4.22\"", "image: \"\"", "spec.containers[0].image: Required value"},
 		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", "volumeMounts[5].name: Not found"},
 		{"type of a hostPath", "type: DirectoryOrCreate", "type: Dir", "hostPath.type: Unsupported value"},

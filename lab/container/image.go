@@ -1,6 +1,7 @@
 package container
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // Image is what a container finds in its root file system.
@@ -19,6 +21,10 @@ type Image struct {
 	Distribution bool
 	// Programs are files of this machine, by their paths in the image.
 	Programs map[string]string
+	// BindService are programs of the distribution, by their paths, that have the file
+	// capability cap_net_bind_service=ep, as haproxy has in OpenShift's image (hard case
+	// 28).
+	BindService []string
 }
 
 // systemFiles of this machine are copied into images with its distribution:
@@ -40,6 +46,13 @@ func (i Image) unpack(root string) ([]specs.Mount, error) {
 			return nil, err
 		}
 	}
+	for _, program := range i.BindService {
+		capable, err := copyCapable(program, filepath.Join(root, ".capable"))
+		if err != nil {
+			return nil, fmt.Errorf("image: %w", err)
+		}
+		mounts = append(mounts, bind(capable, program, "ro"))
+	}
 	for _, inside := range slices.Sorted(maps.Keys(i.Programs)) {
 		if _, err := os.Stat(i.Programs[inside]); err != nil {
 			return nil, fmt.Errorf("image: %w", err)
@@ -47,6 +60,34 @@ func (i Image) unpack(root string) ([]specs.Mount, error) {
 		mounts = append(mounts, bind(i.Programs[inside], inside, "ro"))
 	}
 	return mounts, nil
+}
+
+// copyCapable copies a program of this machine into a directory and gives the copy the
+// file capability.
+func copyCapable(program, dir string) (path string, err error) {
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, filepath.Base(program))
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		return "", err
+	}
+	return path, unix.Setxattr(path, "security.capability", bindServiceEP(), 0)
+}
+
+// bindServiceEP is struct vfs_cap_data of linux/capability.h, in little endian: the
+// revision with the flag that makes permitted capabilities effective, then permitted
+// and inheritable ones, 32 at a time.
+func bindServiceEP() []byte {
+	const revision2, effective = 0x02000000, 1
+	data := make([]byte, 20)
+	binary.LittleEndian.PutUint32(data, revision2|effective)
+	binary.LittleEndian.PutUint32(data[4:], 1<<unix.CAP_NET_BIND_SERVICE)
+	return data
 }
 
 func distribution(root string) ([]specs.Mount, error) {

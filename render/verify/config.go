@@ -9,6 +9,8 @@ type Config struct {
 	Files      []File
 	SyncGroups []SyncGroup
 	Instances  []Instance
+	// Groups are the multicast groups of instances without peers, one of a family.
+	Groups []netip.Addr
 }
 
 // File is a file that keepalived watches (vrrp_track_file).

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ignored are the global settings that have no say in who holds a VIP.
@@ -64,6 +65,15 @@ func (c *Config) global(b block) error {
 				return err
 			}
 			c.RouterID = id
+		case s.words[0] == "vrrp_mcast_group4", s.words[0] == "vrrp_mcast_group6":
+			group, err := s.address()
+			if err == nil && group.Is4() != strings.HasSuffix(s.words[0], "4") {
+				err = s.wrong("%s: expected an address of that family", s.words[0])
+			}
+			if err != nil {
+				return err
+			}
+			c.Groups = append(c.Groups, group)
 		case !slices.Contains(ignored, s.words[0]) || s.open:
 			return s.wrong("%q is not known in global_defs", s.words[0])
 		}
@@ -114,10 +124,12 @@ func (c *Config) instance(b block) error {
 		"unicast_src_ip":    func(s block) (err error) { i.Source, err = s.address(); return },
 		"unicast_ttl":       func(s block) (err error) { i.TTL, err = s.number(1, 255); return },
 		"unicast_peer":      i.peers,
-		"mcast_dst_ip":      func(s block) (err error) { i.Group, err = s.address(); return },
 		"virtual_ipaddress": i.vip,
 		"track_file":        func(s block) (err error) { i.Tracks, err = c.tracks(s); return },
 	})
+	if at := slices.IndexFunc(c.Groups, func(g netip.Addr) bool { return g.Is4() == i.VIP.Addr().Is4() }); at >= 0 && len(i.Peers) == 0 {
+		i.Group = c.Groups[at]
+	}
 	c.Instances = append(c.Instances, i)
 	return err
 }
@@ -166,8 +178,11 @@ func (i *Instance) peers(b block) error {
 }
 
 func (i *Instance) vip(b block) error {
-	if len(b.body) != 1 || len(b.body[0].words) != 3 || b.body[0].words[1] != "dev" {
+	if len(b.body) != 1 || len(b.body[0].words) < 3 || b.body[0].words[1] != "dev" {
 		return b.wrong("expected one VIP with its interface")
+	}
+	if more := b.body[0].words[3:]; len(more) > 0 && (len(more) != 2 || more[0] != "label") {
+		return b.body[0].wrong("expected a VIP, its interface, and a label at most")
 	}
 	p, err := netip.ParsePrefix(b.body[0].words[0])
 	if err != nil {

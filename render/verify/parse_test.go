@@ -1,7 +1,9 @@
 package verify_test
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -26,6 +28,9 @@ func fed(t *testing.T, k *keepalived.Conf) *verify.Config {
 	}
 	for _, g := range k.SyncGroups {
 		c.SyncGroups = append(c.SyncGroups, verify.SyncGroup{Name: g.Name, Members: g.Members, Tracks: tracks(g.Terms)})
+	}
+	for _, family := range slices.Sorted(maps.Keys(k.QuietGroups)) {
+		c.Groups = append(c.Groups, netip.MustParseAddr(k.QuietGroups[family]))
 	}
 	for _, i := range k.Instances {
 		seconds, err := strconv.ParseFloat(i.AdvertInterval, 64)

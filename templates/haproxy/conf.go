@@ -30,6 +30,9 @@ type Conf struct {
 	// loopback whether this HAProxy can serve.
 	Port      int
 	ReadyPort int
+	// KeepAlive says that HAProxy knows how to say when keep-alive begins; else
+	// that is up to the kernel, which waits for two hours (hard case 29).
+	KeepAlive bool
 	// Socket is the only way to administer HAProxy.
 	Socket   string
 	Backends []Backend
@@ -51,6 +54,7 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		IPv6:      !n.NoIPv6,
 		Port:      c.Spec.Ports.HAProxy,
 		ReadyPort: c.Spec.Ports.HAProxyReady,
+		KeepAlive: n.HAProxyAtLeast(2, 3),
 		Socket:    v1alpha1.HAProxySocket,
 	}
 	for _, g := range c.Spec.Groups {

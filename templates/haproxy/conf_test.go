@@ -82,13 +82,31 @@ func TestNoIPv6(t *testing.T) {
 			t.Fatal(err)
 		}
 		for bind, want := range map[string]bool{
-			"    bind 0.0.0.0:9445\n":     true,
-			"    bind 127.0.0.1:9444\n":   true,
-			"    bind [::]:9445 v6only\n": !no,
-			"    bind [::1]:9444\n":       !no,
+			"    bind 0.0.0.0:9445 tcp-ut 30s\n":     true,
+			"    bind 127.0.0.1:9444\n":              true,
+			"    bind [::]:9445 v6only tcp-ut 30s\n": !no,
+			"    bind [::1]:9444\n":                  !no,
 		} {
 			if strings.Contains(string(text), bind) != want {
 				t.Errorf("no IPv6 %t: %q should be there: %t\n%s", no, bind, want, text)
+			}
+		}
+	}
+}
+
+// HAProxy 2.2 knows nothing of when keep-alive begins, and refuses to start with it
+// (hard case 29); nor is it told by a node whose HAProxy is not known.
+func TestHardCase29Versions(t *testing.T) {
+	for version, want := range map[string]bool{"": false, "2.2": false, "1.8": false, "2.3": true, "2.10": true, "3.0": true} {
+		n := controlNode("master")
+		n.HAProxy = version
+		text, err := Render(Template, withVIPs("192.0.2.2"), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, keyword := range []string{"clitcpka-idle", "srvtcpka-idle"} {
+			if strings.Contains(string(text), keyword) != want {
+				t.Errorf("HAProxy %q: %s should be there: %t", version, keyword, want)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -37,9 +38,11 @@ func cluster(peers int) (*v1alpha1.ClusterConfig, *v1alpha1.Node) {
 	return c, n
 }
 
-func render(t *testing.T, peers int) []byte {
+// render gives what the agent writes for a generation's HAProxy.
+func render(t *testing.T, g daemon.Generation, peers int) []byte {
 	t.Helper()
 	c, n := cluster(peers)
+	n.HAProxy = g.HAProxy
 	cfg, err := Render(Template, c, n)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +54,7 @@ func render(t *testing.T, peers int) []byte {
 type apiServer struct {
 	listener net.Listener
 	ready    atomic.Bool
+	still    sync.RWMutex // held for as long as the server stands still
 	mu       sync.Mutex
 	conns    []net.Conn
 }
@@ -76,12 +80,16 @@ func serve(t *testing.T, lb *daemon.LoadBalancer, a netip.Addr, cert tls.Certifi
 
 func (s *apiServer) handle(conn net.Conn) {
 	defer conn.Close()
+	s.still.RLock()
+	s.still.RUnlock()
 	r := bufio.NewReader(conn)
 	for {
 		req, err := http.ReadRequest(r)
 		if err != nil {
 			return
 		}
+		s.still.RLock()
+		s.still.RUnlock()
 		if req.URL.Path == "/readyz" {
 			status := "200 OK"
 			if !s.ready.Load() {
@@ -120,13 +128,13 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-func start(t *testing.T, cfg []byte) (*daemon.LoadBalancer, []*apiServer) {
+func start(t *testing.T, g daemon.Generation, cfg []byte) (*daemon.LoadBalancer, []*apiServer) {
 	t.Helper()
 	var addresses []netip.Prefix
 	for _, a := range servers {
 		addresses = append(addresses, netip.PrefixFrom(a, 24))
 	}
-	lb := daemon.NewLoadBalancer(t, cfg, v1alpha1.HAProxySocket, addresses...)
+	lb := g.NewLoadBalancer(t, cfg, v1alpha1.HAProxySocket, addresses...)
 	cert := certificate(t)
 	var out []*apiServer
 	for _, a := range servers {
@@ -143,15 +151,15 @@ func up(states ...string) map[string]string {
 	return out
 }
 
-// ready asks HAProxy whether it can serve.
-func ready(t *testing.T, lb *daemon.LoadBalancer) int {
+// ready asks HAProxy at one of the paths that say whether it can serve.
+func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	t.Helper()
 	conn, err := lb.Dial("127.0.0.1:9444")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "GET /haproxy_ready HTTP/1.0\r\n\r\n")
+	fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", path)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -159,12 +167,29 @@ func ready(t *testing.T, lb *daemon.LoadBalancer) int {
 	return resp.StatusCode
 }
 
+// eachGeneration runs a test with the HAProxy of each generation: the one that is
+// installed always, the others with the long tests.
+func eachGeneration(t *testing.T, test func(*testing.T, daemon.Generation)) {
+	for _, g := range daemon.Generations {
+		t.Run(g.Name, func(t *testing.T) {
+			if g == daemon.Installed {
+				testkit.Live(t)
+			} else {
+				testkit.Long(t)
+			}
+			test(t, g)
+		})
+	}
+}
+
 // A dead API server is found by the health check, a graceful shutdown by its
 // /readyz, and without any server HAProxy says that it is not ready.
-func TestHealthChecks(t *testing.T) {
-	lb, apis := start(t, render(t, 2))
+func TestHealthChecks(t *testing.T) { eachGeneration(t, testHealthChecks) }
+
+func testHealthChecks(t *testing.T, g daemon.Generation) {
+	lb, apis := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
-	if got := ready(t, lb); got != http.StatusOK {
+	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
 		t.Errorf("ready with three servers: %d", got)
 	}
 	apis[1].die()
@@ -176,7 +201,8 @@ func TestHealthChecks(t *testing.T) {
 	apis[0].die()
 	apis[2].die()
 	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
-	if got := ready(t, lb); got != http.StatusServiceUnavailable {
+	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
+	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusServiceUnavailable {
 		t.Errorf("ready without servers: %d", got)
 	}
 }
@@ -205,8 +231,10 @@ func stream(lb *daemon.LoadBalancer) (net.Conn, error) {
 // Hard case 18: while HAProxy reloads again and again, no connection is refused
 // or reset, those from before live on, and so do those of a server that shuts
 // down gracefully.
-func TestHardCase18Reload(t *testing.T) {
-	lb, apis := start(t, render(t, 1))
+func TestHardCase18Reload(t *testing.T) { eachGeneration(t, testReload) }
+
+func testReload(t *testing.T, g daemon.Generation) {
+	lb, apis := start(t, g, render(t, g, 1))
 	lb.Await(t, "api-servers", up("UP", "UP"))
 	var open []net.Conn
 	for range 200 {
@@ -242,7 +270,7 @@ func TestHardCase18Reload(t *testing.T) {
 		})
 	}
 	for i := range 6 {
-		lb.Reload(t, render(t, 1+i%2))
+		lb.Reload(t, render(t, g, 1+i%2))
 		lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	}
 	apis[1].ready.Store(false)
@@ -255,14 +283,98 @@ func TestHardCase18Reload(t *testing.T) {
 	default:
 	}
 	for i, conn := range open {
-		echo := make([]byte, 4)
-		conn.SetDeadline(time.Now().Add(time.Minute))
-		if _, err := conn.Write([]byte("ping")); err != nil {
-			t.Fatalf("connection %d from before the reloads: %v", i, err)
-		}
-		if _, err := io.ReadFull(conn, echo); err != nil {
+		if err := echo(conn); err != nil {
 			t.Fatalf("connection %d from before the reloads: %v", i, err)
 		}
 	}
 	t.Logf("%d connections made during 6 reloads, %d kept", made.Load(), len(open))
+}
+
+// frozenFor is how long all API servers stand still in the test of hard case 45.
+const frozenFor = 10 * time.Second
+
+// freeze makes the server stand still, as SIGSTOP would: the kernel goes on taking
+// connections for it, and nothing is answered until thaw is called.
+func (s *apiServer) freeze() (thaw func()) {
+	s.still.Lock()
+	return s.still.Unlock
+}
+
+// Hard case 45: while all API servers stand still for 10 seconds, or none is ready, nobody
+// is better: HAProxy says all the time that it can serve, takes connections, and what was
+// asked meanwhile is answered afterwards. One that dies alone is out as soon as ever.
+func TestHardCase45AllUnready(t *testing.T) { eachGeneration(t, testAllUnready) }
+
+func testAllUnready(t *testing.T, g daemon.Generation) {
+	lb, apis := start(t, g, render(t, g, 2))
+	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
+	lb.Await(t, "listening", up("UP", "UP", "UP"))
+	kept, err := stream(lb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+
+	began := time.Now()
+	var thaw []func()
+	for _, s := range apis {
+		thaw = append(thaw, s.freeze())
+	}
+	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
+	answer := make(chan error, 1)
+	go func() {
+		c, err := stream(lb)
+		if err == nil {
+			c.Close()
+		}
+		answer <- err
+	}()
+	for time.Since(began) < frozenFor {
+		if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
+			t.Errorf("after %v without a ready API server: /haproxy_ready says %d", time.Since(began), got)
+		}
+		if got := ready(t, lb, "/api_servers_ready"); got == http.StatusOK && time.Since(began) < frozenFor/2 {
+			t.Errorf("after %v without a ready API server: /api_servers_ready says %d", time.Since(began), got)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, f := range thaw {
+		f()
+	}
+	if err := <-answer; err != nil {
+		t.Errorf("a request made while all API servers stood still: %v", err)
+	}
+	if err := echo(kept); err != nil {
+		t.Errorf("a connection from before: %v", err)
+	}
+	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
+
+	for _, s := range apis {
+		s.ready.Store(false)
+	}
+	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
+	c, err := stream(lb)
+	if err != nil {
+		t.Fatalf("while no API server is ready: %v", err)
+	}
+	c.Close()
+	for _, s := range apis {
+		s.ready.Store(true)
+	}
+	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
+	if got := ready(t, lb, "/api_servers_ready"); got != http.StatusOK {
+		t.Errorf("with three ready API servers: /api_servers_ready says %d", got)
+	}
+	apis[1].die()
+	t.Logf("one that died was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
+}
+
+// echo says what is wrong with a stream; nil if bytes come back.
+func echo(conn net.Conn) error {
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := conn.Write([]byte("ping")); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(conn, make([]byte, 4))
+	return err
 }

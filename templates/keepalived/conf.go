@@ -29,6 +29,10 @@ type Conf struct {
 	TrackFiles []TrackFile
 	SyncGroups []SyncGroup
 	Instances  []Instance
+	// QuietGroups are, by address family ("4", "6"), the multicast groups of instances
+	// in unicast mode that have no peers: those that have peers use none, and a node
+	// does not mix modes. keepalived 2.1 knows no group of one instance.
+	QuietGroups map[string]string
 }
 
 // TrackFile is a file that keepalived watches.
@@ -72,7 +76,10 @@ type Instance struct {
 	QuietGroup string
 	// VIP has a host prefix, so that the kernel does not choose it as the source
 	// of the node's own connections.
-	VIP   netip.Prefix
+	VIP netip.Prefix
+	// Label is that of an IPv4 VIP's address. IPv6 addresses have none in the kernel:
+	// those of a host prefix are deprecated at once, which says as much.
+	Label string
 	Terms []Term
 }
 
@@ -145,6 +152,9 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
 			Terms:     terms,
 		}
+		if vip.Is4() {
+			inst.Label = v1alpha1.VIPLabel
+		}
 		inst.speak(settings, g, bind, heard, allKnown(s, n, g, bind, heard))
 		instances = append(instances, inst)
 	}
@@ -158,6 +168,23 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		k.SyncGroups = append(k.SyncGroups, syncGroup(g, instances, terms))
 	}
 	k.Instances = append(k.Instances, instances...)
+	for _, i := range instances {
+		if i.QuietGroup == "" {
+			continue
+		}
+		if k.QuietGroups == nil {
+			k.QuietGroups = map[string]string{}
+		}
+		k.QuietGroups[i.family()] = i.QuietGroup
+	}
+}
+
+// family is "4" or "6", as keepalived's keywords have it.
+func (i *Instance) family() string {
+	if i.VIP.Addr().Is4() {
+		return "4"
+	}
+	return "6"
 }
 
 // syncGroup ties instances together and takes their checks to itself: keepalived

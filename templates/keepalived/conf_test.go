@@ -500,6 +500,7 @@ func TestInstances(t *testing.T) {
 				w := &tt.want[i]
 				w.Name, w.Interface, w.RouterID, w.Priority, w.Terms = fmt.Sprintf("demo_API_%d", i), "br-ex", 10, base, terms
 				w.VIP = []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32"), netip.MustParsePrefix("2001:db8::2/128")}[i]
+				w.Label = []string{"vip", ""}[i] // hard case 33
 			}
 			got := New(cluster(nil), tt.node).Instances
 			same := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}

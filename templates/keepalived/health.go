@@ -9,8 +9,11 @@ import (
 // Health is what is known to work on a node, as far as it decides who holds the
 // VIPs of one group. What is not known does not work.
 type Health struct {
-	// HAProxy is ready, with at least one API server behind it.
+	// HAProxy runs, with at least one API server behind it that takes connections.
 	HAProxy bool
+	// Unready says that no API server has been ready for UnreadyAfter, as HAProxy sees
+	// it.
+	Unready bool
 	// Redirect leads from every VIP of the API group to HAProxy.
 	Redirect bool
 	// API is the local API server.
@@ -36,7 +39,7 @@ type Health struct {
 // without the redirect reach the API server of the node itself, or nothing (hard
 // case 6).
 func (h Health) Says(g *v1alpha1.Group, term string) (bool, error) {
-	path := h.HAProxy && h.Redirect
+	path := h.HAProxy && h.Redirect && !h.Unready
 	switch term {
 	case ofGroup(g, termPath):
 		return path, nil

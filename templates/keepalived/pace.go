@@ -24,7 +24,16 @@ var (
 	// Patient is for services that may be slow for a while, when a node starts or
 	// etcd elects.
 	Patient = Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 3 * time.Second, Times: 2}
+	// Lenient is Patient for the bootstrap's API server, whose end is for good: one that
+	// stands still for 15 seconds, and answers then, is not gone (hard case 45).
+	Lenient = Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 15 * time.Second, Times: 2}
 )
+
+// UnreadyAfter is how long no API server may be ready, as seen from a node, before the
+// node's load balancer path counts for nothing. An election of etcd, or anything else that
+// befalls all API servers at once, is over by then, and has moved no VIP: nobody was better
+// (hard case 45). A node that alone sees no API server loses the VIP then.
+const UnreadyAfter = 30 * time.Second
 
 // Refused is how long it takes at most to notice a service that refuses.
 func (p Pace) Refused() time.Duration { return p.Interval + time.Duration(p.Times-1)*p.Confirm }

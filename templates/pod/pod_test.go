@@ -64,6 +64,10 @@ func checkPod(t *testing.T, p *corev1.Pod) {
 	if !s.HostNetwork || s.PriorityClassName != "system-node-critical" || len(s.Tolerations) != 1 || s.Tolerations[0].Operator != corev1.TolerationOpExists || s.Tolerations[0].Key != "" {
 		t.Errorf("host network %t, priority %q, tolerations %v", s.HostNetwork, s.PriorityClassName, s.Tolerations)
 	}
+	// Of a static pod kubelet reads the number alone: that of the class.
+	if s.Priority == nil || *s.Priority != 2_000_001_000 {
+		t.Errorf("priority %v", s.Priority)
+	}
 	if p.Namespace != "openshift-vipgen-infra" || p.Annotations["openshift.io/required-scc"] == "" || p.Annotations["target.workload.openshift.io/management"] == "" {
 		t.Errorf("namespace %q, annotations %v", p.Namespace, p.Annotations)
 	}

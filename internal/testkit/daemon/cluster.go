@@ -40,9 +40,10 @@ type Member struct {
 type Cluster struct {
 	Network *netns.Network
 
-	t     testing.TB
-	vip   netip.Addr
-	nodes map[string]*clusterNode
+	generation Generation
+	t          testing.TB
+	vip        netip.Addr
+	nodes      map[string]*clusterNode
 }
 
 type clusterNode struct {
@@ -59,10 +60,16 @@ type clusterNode struct {
 // starts: keepalived drops a track file whose directory is missing.
 func NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluster {
 	t.Helper()
+	return Installed.NewCluster(t, vip, members)
+}
+
+// NewCluster is NewCluster with the generation's keepalived.
+func (g Generation) NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluster {
+	t.Helper()
 	network := NewNetwork(t)
-	c := &Cluster{Network: network, t: t, vip: vip, nodes: map[string]*clusterNode{}}
+	c := &Cluster{Network: network, generation: g, t: t, vip: vip, nodes: map[string]*clusterNode{}}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		c.nodes[name] = newClusterNode(t, network, name, members[name])
+		c.nodes[name] = newClusterNode(t, g, network, name, members[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		c.Start(name)
@@ -73,7 +80,15 @@ func NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluste
 // trackFile finds the file of a track_file block.
 var trackFile = regexp.MustCompile(`(?m)^\s*file\s+"?(/[^"\s]+)`)
 
-func newClusterNode(t testing.TB, network *netns.Network, name string, m Member) *clusterNode {
+// mkdirsOfTrackFiles makes the directories of the track files that a configuration names.
+func (s *sandbox) mkdirsOfTrackFiles(t testing.TB, conf []byte) {
+	t.Helper()
+	for _, match := range trackFile.FindAllSubmatch(conf, -1) {
+		s.mkdir(t, filepath.Dir(string(match[1])))
+	}
+}
+
+func newClusterNode(t testing.TB, g Generation, network *netns.Network, name string, m Member) *clusterNode {
 	t.Helper()
 	link := m.Link
 	if link == "" {
@@ -83,11 +98,9 @@ func newClusterNode(t testing.TB, network *netns.Network, name string, m Member)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSandbox(t)
+	s := newSandboxOf(t, g)
 	s.write(t, keepalivedConf, m.Config)
-	for _, match := range trackFile.FindAllSubmatch(m.Config, -1) {
-		s.mkdir(t, filepath.Dir(string(match[1])))
-	}
+	s.mkdirsOfTrackFiles(t, m.Config)
 	for path, data := range m.Files {
 		s.write(t, path, data)
 	}
@@ -110,7 +123,7 @@ func (c *Cluster) Start(name string) {
 	// At nice -20, so that other work on the test machine does not hold up
 	// adverts for so long that peers take the holder for dead.
 	n.daemon = start(c.t, "keepalived on "+name, n.sandbox.command(context.Background(), n.Node,
-		"nice", "-n", "-20", testkit.Program(c.t, "keepalived"),
+		"/usr/bin/nice", "-n", "-20", c.generation.program(c.t, "keepalived"),
 		"--dont-fork", "--vrrp", "--log-console", "--log-detail", "--use-file", keepalivedConf,
 		"--pid", mainPID, "--vrrp_pid", vrrpPID))
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -17,18 +16,23 @@ const haproxyCfg = "/etc/haproxy/haproxy.cfg"
 // HAProxy 2.6 exits with 1 after an [ALERT] and with 0 after a [WARNING]. It
 // binds no address and opens no socket; host names of servers are looked up,
 // and are not found here.
-func HAProxy(t testing.TB, cfg []byte) {
+func HAProxy(t testing.TB, cfg []byte) { t.Helper(); Installed.CheckHAProxy(t, cfg) }
+
+// CheckHAProxy is HAProxy with the generation's.
+func (g Generation) CheckHAProxy(t testing.TB, cfg []byte) {
 	t.Helper()
-	if complaint := checkHAProxy(t, cfg); complaint != "" {
+	if complaint := g.checkHAProxy(t, cfg); complaint != "" {
 		t.Errorf("HAProxy refuses the configuration:\n%s\n%s", complaint, numbered(cfg))
 	}
 }
 
 // checkHAProxy returns what HAProxy has against cfg, nothing if it accepts it.
-func checkHAProxy(t testing.TB, cfg []byte) string {
+func checkHAProxy(t testing.TB, cfg []byte) string { t.Helper(); return Installed.checkHAProxy(t, cfg) }
+
+func (g Generation) checkHAProxy(t testing.TB, cfg []byte) string {
 	t.Helper()
-	haproxy := testkit.Program(t, "haproxy")
-	s := newSandbox(t)
+	haproxy := g.program(t, "haproxy")
+	s := newSandboxOf(t, g)
 	s.write(t, haproxyCfg, cfg)
 	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -33,9 +32,12 @@ const keepalivedConf = "/etc/keepalived/keepalived.conf"
 // It looks at the configuration alone: whether unicast_src_ip is an address of
 // the interface, whether a peer is the node itself and whether the directory of
 // a track file exists is not checked, and init_file creates nothing.
-func Keepalived(t testing.TB, conf []byte) {
+func Keepalived(t testing.TB, conf []byte) { t.Helper(); Installed.CheckKeepalived(t, conf) }
+
+// CheckKeepalived is Keepalived with the generation's.
+func (g Generation) CheckKeepalived(t testing.TB, conf []byte) {
 	t.Helper()
-	if complaint := checkKeepalived(t, conf); complaint != "" {
+	if complaint := g.checkKeepalived(t, conf); complaint != "" {
 		t.Errorf("keepalived refuses the configuration:\n%s\n%s", complaint, numbered(conf))
 	}
 }
@@ -44,9 +46,15 @@ func Keepalived(t testing.TB, conf []byte) {
 // accepts it.
 func checkKeepalived(t testing.TB, conf []byte) string {
 	t.Helper()
-	keepalived := testkit.Program(t, "keepalived")
-	s := newSandbox(t)
+	return Installed.checkKeepalived(t, conf)
+}
+
+func (g Generation) checkKeepalived(t testing.TB, conf []byte) string {
+	t.Helper()
+	keepalived := g.program(t, "keepalived")
+	s := newSandboxOf(t, g)
 	s.write(t, keepalivedConf, conf)
+	s.mkdirsOfTrackFiles(t, conf) // which 2.3 looks for
 	cmd := s.command(context.Background(), nodeWithLinks(t, conf), keepalived, "-t", "-f", keepalivedConf)
 	output, err := cmd.CombinedOutput()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGTERM && bytes.Contains(conf, []byte("vrrp_script ")) {

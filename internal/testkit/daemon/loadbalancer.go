@@ -23,6 +23,7 @@ type LoadBalancer struct {
 	sandbox *sandbox
 	process *process.Process
 	socket  string // the admin socket, as the host sees it
+	loaded  string // what it prints when a worker has loaded its configuration
 }
 
 // NewLoadBalancer starts HAProxy with a configuration whose admin socket is at
@@ -30,18 +31,27 @@ type LoadBalancer struct {
 // the test.
 func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
 	t.Helper()
+	return Installed.NewLoadBalancer(t, cfg, socket, addresses...)
+}
+
+// NewLoadBalancer is NewLoadBalancer with the generation's HAProxy.
+func (g Generation) NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
+	t.Helper()
 	node, err := NewNetwork(t).AddNode("haproxy", addresses...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSandbox(t)
+	s := newSandboxOf(t, g)
 	s.write(t, haproxyCfg, cfg)
 	s.mkdir(t, socket[:strings.LastIndexByte(socket, '/')])
-	lb := &LoadBalancer{node: node, sandbox: s, socket: s.path(socket)}
-	lb.process = start(t, "haproxy", s.command(context.Background(), node, testkit.Program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
+	lb := &LoadBalancer{node: node, sandbox: s, socket: s.path(socket), loaded: "Loading success."}
+	if older(g.HAProxy, "2.5") {
+		lb.loaded = " forked"
+	}
+	lb.process = start(t, "haproxy", s.command(context.Background(), node, g.program(t, "haproxy"), "-W", "-S", masterSocket, "-f", haproxyCfg))
 	lb.await(t, "HAProxy to answer at its admin socket", func() bool {
 		_, err := lb.ask("show info")
-		return err == nil && strings.Contains(lb.process.Output(), "Loading success.")
+		return err == nil && strings.Contains(lb.process.Output(), lb.loaded)
 	})
 	return lb
 }
@@ -76,7 +86,7 @@ func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
 // and a SIGUSR2 that arrives meanwhile is lost. It returns once that is done.
 func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	t.Helper()
-	loaded := func() int { return strings.Count(l.process.Output(), "Loading success.") }
+	loaded := func() int { return strings.Count(l.process.Output(), l.loaded) }
 	before := loaded()
 	l.sandbox.write(t, haproxyCfg, cfg)
 	l.await(t, "the master's socket", func() bool {
@@ -85,6 +95,9 @@ func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	})
 	l.await(t, "a new worker", func() bool { return loaded() > before })
 }
+
+// MasterSocket is where the master process listens, as the host sees it.
+func (l *LoadBalancer) MasterSocket() string { return l.sandbox.path(masterSocket) }
 
 // Servers gives the state of every server of a backend, such as "UP".
 func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -33,14 +35,28 @@ shift
 exec chroot "$root" "$@"
 `
 
-func newSandbox(t testing.TB) *sandbox {
+func newSandbox(t testing.TB) *sandbox { t.Helper(); return newSandboxOf(t, Installed) }
+
+// newSandboxOf makes a sandbox with the programs and libraries of a generation.
+func newSandboxOf(t testing.TB, g Generation) *sandbox {
 	t.Helper()
 	s := &sandbox{dir: t.TempDir()}
-	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/dev", "/proc", "/sys"} {
-		s.share(t, dir)
+	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
+		s.share(t, g.root(t), dir)
 	}
-	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/ld.so.cache", "/etc/protocols", "/etc/services"} {
-		data, err := os.ReadFile(file)
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		s.share(t, "/", dir)
+	}
+	from := map[string]string{}
+	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services"} {
+		from[file] = file
+	}
+	// Of the program's own; keepalived 2.3 of Debian does not start without the latter.
+	for _, file := range []string{"/etc/ld.so.cache", "/etc/keepalived/keepalived.config-opts"} {
+		from[file] = filepath.Join(g.root(t), file)
+	}
+	for _, file := range slices.Sorted(maps.Keys(from)) {
+		data, err := os.ReadFile(from[file])
 		if os.IsNotExist(err) {
 			continue
 		}
@@ -55,16 +71,17 @@ func newSandbox(t testing.TB) *sandbox {
 	return s
 }
 
-// share makes one of the host's top-level directories visible, if it is there.
-func (s *sandbox) share(t testing.TB, dir string) {
+// share makes one of the top-level directories below a root visible, if it is there.
+func (s *sandbox) share(t testing.TB, root, dir string) {
 	t.Helper()
-	info, err := os.Lstat(dir)
+	from := filepath.Join(root, dir)
+	info, err := os.Lstat(from)
 	switch {
 	case os.IsNotExist(err):
 	case err != nil:
 		t.Fatal(err)
 	case info.Mode()&os.ModeSymlink != 0: // such as /bin -> usr/bin
-		target, err := os.Readlink(dir)
+		target, err := os.Readlink(from)
 		if err == nil {
 			err = os.Symlink(target, s.path(dir))
 		}
@@ -73,7 +90,7 @@ func (s *sandbox) share(t testing.TB, dir string) {
 		}
 	default:
 		s.mkdir(t, dir)
-		s.binds = append(s.binds, dir, dir)
+		s.binds = append(s.binds, from, dir)
 	}
 }
 

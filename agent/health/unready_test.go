@@ -1,0 +1,65 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// TestHardCase45Unready: that no API server is ready takes points from no node for as
+// long as an election of etcd may last, and counts afterwards; that one is ready again
+// counts at once.
+func TestHardCase45Unready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ready(9444)
+		c.Close()
+		c.Close = nil
+		var unready atomic.Bool
+		c.Probe = func(context.Context) error {
+			if unready.Load() {
+				return errors.New("status 503")
+			}
+			return nil
+		}
+		b := NewBoard()
+		for _, f := range so(FactHAProxy, FactRedirect) {
+			b.Set(f)
+		}
+		path := func() bool {
+			on, err := b.health(&apiGroup).Says(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "lb-path")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return on
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.Run(ctx, b.Report)
+		expect := func(after time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := path(); got != want {
+				t.Errorf("the load balancer path counts: %t, want %t", got, want)
+			}
+		}
+		const margin = 2 * time.Second
+		expect(margin, true)
+		for range 3 {
+			unready.Store(true)
+			expect(keepalived.UnreadyAfter-margin, true)
+			unready.Store(false)
+			expect(margin, true)
+		}
+		unready.Store(true)
+		expect(keepalived.UnreadyAfter+margin, false)
+		unready.Store(false)
+		expect(margin, true)
+	})
+}

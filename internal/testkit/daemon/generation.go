@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// Generation is HAProxy and keepalived of one age. OpenShift's releases have daemons of
+// three, and Debian has releases with daemons like each of them.
+type Generation struct {
+	// Name is Debian's release, whose packages golden/tools/generations unpacks.
+	Name string
+	// HAProxy and Keepalived are the versions.
+	HAProxy, Keepalived string
+
+	installed bool
+}
+
+// The generations.
+var (
+	Old       = Generation{Name: "bullseye", HAProxy: "2.2.9", Keepalived: "2.1.5"}
+	Installed = Generation{Name: "bookworm", HAProxy: "2.6.12", Keepalived: "2.2.7", installed: true}
+	New       = Generation{Name: "trixie", HAProxy: "3.0.11", Keepalived: "2.3.3"}
+)
+
+// Generations are all of them, the oldest first.
+var Generations = []Generation{Old, Installed, New}
+
+// RunsHAProxy says whether what is rendered for a release with these daemons has to work
+// with the generation's HAProxy: it is no older than the release's.
+func (g Generation) RunsHAProxy(d assets.Daemons) bool { return !older(g.HAProxy, d.HAProxy) }
+
+// RunsKeepalived is RunsHAProxy for keepalived.
+func (g Generation) RunsKeepalived(d assets.Daemons) bool {
+	return slices.ContainsFunc(d.Keepalived, func(k string) bool { return !older(g.Keepalived, k) })
+}
+
+// older says whether a version, such as "2.2.9", is before another one.
+func older(a, b string) bool {
+	return slices.Compare(numbers(a), numbers(b)) < 0
+}
+
+func numbers(version string) (out []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part) // versions of tables are numbers
+		out = append(out, n)
+	}
+	return out
+}
+
+// root is where the generation's file system begins.
+func (g Generation) root(t testing.TB) string {
+	t.Helper()
+	if g.installed {
+		return "/"
+	}
+	root := filepath.Join(testkit.Root(t), ".cache", "generations", g.Name)
+	if _, err := os.Stat(root); err != nil {
+		t.Fatalf("HAProxy and keepalived of Debian's %s are not unpacked: run `golden/tools/generations .cache/generations` (%v)", g.Name, err)
+	}
+	return root
+}
+
+// program is the path of one of the generation's daemons in its sandboxes.
+func (g Generation) program(t testing.TB, name string) string {
+	t.Helper()
+	if g.installed {
+		return testkit.Program(t, name)
+	}
+	return "/usr/sbin/" + name
+}
