@@ -20,5 +20,5 @@ func (s *Source) choose() (*v1alpha1.ClusterConfig, nodeip.Choice, error) {
 	if err != nil {
 		return nil, nodeip.Choice{}, err
 	}
-	return cluster, nodeip.Choose(snapshot, &cluster.Spec), nil
+	return cluster, nodeip.Choose(snapshot, &cluster.Spec, nodeip.Preference{}), nil
 }
