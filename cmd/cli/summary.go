@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -46,13 +47,19 @@ func (a *app) summary(c *render.Cluster, done string) {
 	}
 }
 
+// versions are those of OpenShift that can be written for.
+func versions() string {
+	known := ignition.SupportedOpenShift()
+	return known[0] + " to " + known[len(known)-1]
+}
+
 // describe says in a few lines what a cluster will run and why.
 func describe(c *render.Cluster) string {
 	var b strings.Builder
 	s := c.Config.Spec
 	version := c.Version
 	if version == "" {
-		version = "any, 4.12 to 4.22"
+		version = "any, " + versions()
 	}
 	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
 	width := 10
