@@ -50,6 +50,10 @@ func (r *resolver) checkVersion(o Options) {
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
 	}
+	if r.in.Install.ExternalDNS && v != "" && !atLeast(v, "4.21") {
+		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".dnsRecordsType", "External with OpenShift "+v,
+			"OpenShift 4.21 or later, the first with dnsRecordsType")
+	}
 	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, "4.20") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
 	}

@@ -74,7 +74,24 @@ func describe(c *render.Cluster) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("  " + election(c) + "\n")
+	if s.DNS.External {
+		b.WriteString("  DNS: the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names\n")
+	}
+	b.WriteString(release(c))
 	return b.String()
+}
+
+// release says what depends on the release of OpenShift where none is given.
+func release(c *render.Cluster) string {
+	if c.Version != "" || c.OS != ignition.OpenShift {
+		return ""
+	}
+	known := ignition.SupportedOpenShift()
+	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release", known[0])
+	if assumed := c.Assumed(); assumed != "" {
+		text += "; this cluster needs " + assumed
+	}
+	return text + ". Give spec.openshiftVersion in vipgen.yaml, or --openshift-version, to have the release checked\n"
 }
 
 // election says how nodes elect, whether they start beside the operator's own
