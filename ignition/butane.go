@@ -65,7 +65,7 @@ func (e *Encoder) Butane(b Bundle, meta Metadata) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := butaneConfig{Variant: e.target.Variant, Version: e.target.Version + ".0"}
+	config := butaneConfig{Variant: e.target.Variant, Version: e.butane}
 	if e.target.Variant == OpenShift {
 		labels, err := meta.labels(b.Role)
 		if err != nil {

@@ -32,6 +32,7 @@ type Metadata struct {
 type Encoder struct {
 	target    Target
 	ignition  string
+	butane    string
 	translate translation
 
 	frames cache[frameKey, frame]
@@ -44,7 +45,7 @@ type Encoder struct {
 func NewEncoder(t Target) *Encoder {
 	for _, s := range supported {
 		if s.Target == t {
-			return &Encoder{target: t, ignition: s.ignition, translate: s.translate}
+			return &Encoder{target: t, ignition: s.ignition, butane: s.butane, translate: s.translate}
 		}
 	}
 	return &Encoder{target: t}

@@ -30,8 +30,8 @@ const (
 type Target struct {
 	// Variant is openshift, fcos or flatcar.
 	Variant string
-	// Version is that of the Butane specification without its last number:
-	// the OpenShift version ("4.16"), or Butane's own for the others ("1.7").
+	// Version is the OpenShift version ("4.16"), or for the others that of the
+	// Butane specification without its last number ("1.7").
 	Version string
 }
 
@@ -39,26 +39,33 @@ type Target struct {
 func (t Target) String() string { return t.Variant + " " + t.Version }
 
 // supported are the targets that vipgen writes for, each with the Ignition
-// version that its systems read and the Butane package that encodes it. The
-// last version of a variant comes last.
+// version that its systems read, the version of the Butane specification and the
+// Butane package that encodes it. The last version of a variant comes last.
+// Releases that Butane has no stable specification for take the one before: what
+// that makes, later releases read.
 var supported = []struct {
 	Target
 	ignition  string
+	butane    string
 	translate translation
 }{
-	{Target{OpenShift, "4.12"}, "3.2.0", through(v4_12.Config.ToIgn3_2)},
-	{Target{OpenShift, "4.13"}, "3.2.0", through(v4_13.Config.ToIgn3_2)},
-	{Target{OpenShift, "4.14"}, "3.4.0", through(v4_14.Config.ToIgn3_4)},
-	{Target{OpenShift, "4.15"}, "3.4.0", through(v4_15.Config.ToIgn3_4)},
-	{Target{OpenShift, "4.16"}, "3.4.0", through(v4_16.Config.ToIgn3_4)},
-	{Target{OpenShift, "4.17"}, "3.4.0", through(v4_17.Config.ToIgn3_4)},
-	{Target{OpenShift, "4.18"}, "3.4.0", through(v4_18.Config.ToIgn3_4)},
-	{Target{OpenShift, "4.19"}, "3.5.0", through(v4_19.Config.ToIgn3_5)},
-	{Target{OpenShift, "4.20"}, "3.5.0", through(v4_20.Config.ToIgn3_5)},
-	{Target{OpenShift, "4.21"}, "3.5.0", through(v4_21.Config.ToIgn3_5)},
-	{Target{OpenShift, "4.22"}, "3.6.0", through(v4_22.Config.ToIgn3_6)},
-	{Target{FCOS, "1.7"}, "3.6.0", through(v1_7.Config.ToIgn3_6)},
-	{Target{Flatcar, "1.1"}, "3.4.0", through(flatcar.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.12"}, "3.2.0", "4.12.0", through(v4_12.Config.ToIgn3_2)},
+	{Target{OpenShift, "4.13"}, "3.2.0", "4.13.0", through(v4_13.Config.ToIgn3_2)},
+	{Target{OpenShift, "4.14"}, "3.4.0", "4.14.0", through(v4_14.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.15"}, "3.4.0", "4.15.0", through(v4_15.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.16"}, "3.4.0", "4.16.0", through(v4_16.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.17"}, "3.4.0", "4.17.0", through(v4_17.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.18"}, "3.4.0", "4.18.0", through(v4_18.Config.ToIgn3_4)},
+	{Target{OpenShift, "4.19"}, "3.5.0", "4.19.0", through(v4_19.Config.ToIgn3_5)},
+	{Target{OpenShift, "4.20"}, "3.5.0", "4.20.0", through(v4_20.Config.ToIgn3_5)},
+	{Target{OpenShift, "4.21"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
+	{Target{OpenShift, "4.22"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{OpenShift, "4.23"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{OpenShift, "5.0"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{OpenShift, "5.1"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{OpenShift, "5.2"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{FCOS, "1.7"}, "3.6.0", "1.7.0", through(v1_7.Config.ToIgn3_6)},
+	{Target{Flatcar, "1.1"}, "3.4.0", "1.1.0", through(flatcar.Config.ToIgn3_4)},
 }
 
 // ParseTarget finds the target of a variant; "" is openshift.

@@ -22,8 +22,10 @@ func TestParseTarget(t *testing.T) {
 		{"fcos", "", Target{FCOS, "1.7"}, ""},
 		{"fcos", "4.16", Target{FCOS, "1.7"}, ""},
 		{"flatcar", "", Target{Flatcar, "1.1"}, ""},
-		{"openshift", "4.2", Target{}, "4.12, 4.13, 4.14, 4.15, 4.16, 4.17, 4.18, 4.19, 4.20, 4.21, 4.22"},
-		{"openshift", "4.23", Target{}, "use one of 4.12"},
+		{"openshift", "4.2", Target{}, "4.12, 4.13, 4.14, 4.15, 4.16, 4.17, 4.18, 4.19, 4.20, 4.21, 4.22, 4.23, 5.0, 5.1, 5.2"},
+		{"openshift", "4.24", Target{}, "use one of 4.12"},
+		{"openshift", "5.3", Target{}, "use one of 4.12"},
+		{"openshift", "5.2.1", Target{OpenShift, "5.2"}, ""},
 		{"openshift", "latest", Target{}, `"latest"`},
 		{"rhcos", "", Target{}, "use openshift, fcos or flatcar"},
 	}
@@ -33,7 +35,7 @@ func TestParseTarget(t *testing.T) {
 			t.Errorf("%s %s: got %v, %v", tt.variant, tt.version, got, err)
 		}
 	}
-	want := strings.Split("4.12 4.13 4.14 4.15 4.16 4.17 4.18 4.19 4.20 4.21 4.22", " ")
+	want := strings.Split("4.12 4.13 4.14 4.15 4.16 4.17 4.18 4.19 4.20 4.21 4.22 4.23 5.0 5.1 5.2", " ")
 	if diff := cmp.Diff(want, SupportedOpenShift()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}

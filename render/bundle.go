@@ -52,7 +52,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role), Retry: c.OS != ignition.OpenShift || atLeast(c.Version, 13)})
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role)})
 	if err != nil {
 		return b, err
 	}

@@ -39,25 +39,24 @@ func (r *resolver) checkVersion(o Options) {
 		r.report(problem.Error, docs, p)
 		return
 	}
-	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
+	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, "4.17") {
 		r.errorAt(r.in.vipDocs, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
 			"openshiftVersion 4.17 or later, the first with node disruption policies")
+	}
+	if r.in.Install.LoadBalancer == "UserManaged" && v != "" && !atLeast(v, "4.13") {
+		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".loadBalancer.type", "UserManaged with OpenShift "+v,
+			"OpenShift 4.13 or later: before, its own keepalived holds the VIPs whatever is said here, so leave it out")
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
 	}
-	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, 20) {
+	if r.in.Install.ExternalDNS && v != "" && !atLeast(v, "4.21") {
+		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".dnsRecordsType", "External with OpenShift "+v,
+			"OpenShift 4.21 or later, the first with dnsRecordsType")
+	}
+	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, "4.20") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
 	}
-}
-
-// atLeast compares a version "4.N"; an unknown one is not.
-func atLeast(v string, minor int) bool {
-	var n int
-	if _, err := fmt.Sscanf(v, "4.%d", &n); err != nil {
-		return false
-	}
-	return n >= minor
 }
 
 func (r *resolver) checkTopology() {

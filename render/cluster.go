@@ -39,6 +39,8 @@ type Cluster struct {
 	DisruptionPolicy bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
 	PodNetworks, ServiceNetworks []netip.Prefix
+	// needs are for Assumed.
+	needs []string
 }
 
 // Switches says whether nodes start like the operator's own keepalived and move
@@ -83,6 +85,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
 	r.checkImages(c.Images)
+	c.needs = r.needs()
 	c.Roles = r.roles(c)
 	c.Replicas = r.replicas()
 	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)
@@ -140,7 +143,7 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 			ControlPlane: v1alpha1.ControlPlane{Replicas: install.ControlPlane.Replicas, Schedulable: r.schedulable()},
 			LoadBalancer: vip.LoadBalancer.Type,
 			Peers:        r.peers(),
-			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records},
+			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records, External: install.ExternalDNS},
 			Ports:        vip.Ports,
 		},
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
-	"github.com/vipgen/vipgen/ignition"
 )
 
 // Release is what `oc adm release info -o json` says about a release.
@@ -82,11 +81,14 @@ var defaultImages = sync.OnceValue(func() (table v1alpha1.Images) {
 	return table
 })
 
+// newestImages is the newest release that origin's images are published for.
+// HAProxy, keepalived and CoreDNS of a newer one do for every older release.
+const newestImages = "4.22"
+
 // images gives all images: the user's, else the release's, else the table's.
 func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images {
 	table := defaultImages()
-	known := ignition.SupportedOpenShift()
-	v := cmp.Or(version, known[len(known)-1])
+	v := cmp.Or(version, newestImages)
 	for _, s := range []*string{&table.Agent, &table.Keepalived, &table.HAProxy, &table.CoreDNS} {
 		*s = strings.ReplaceAll(*s, "{version}", v)
 	}
@@ -103,7 +105,7 @@ func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images 
 }
 
 // DefaultImages are those of vipgen's table for an OpenShift version; empty means
-// the newest one known.
+// that of the newest images.
 func DefaultImages(version string) v1alpha1.Images { return images(v1alpha1.Images{}, version, nil) }
 
 // ImageList names images in the order in which they are listed everywhere.

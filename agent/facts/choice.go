@@ -23,7 +23,7 @@ func (s *Source) choose() (*v1alpha1.ClusterConfig, nodeip.Choice, error) {
 	if err != nil {
 		return nil, nodeip.Choice{}, err
 	}
-	choice := nodeip.Choose(snapshot, &cluster.Spec)
+	choice := nodeip.Choose(snapshot, &cluster.Spec, nodeip.Preference{})
 	s.sayIgnored(choice.Rejected)
 	return cluster, choice, nil
 }

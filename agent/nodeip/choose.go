@@ -106,10 +106,11 @@ func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 }
 
 // Choose decides for each family that the cluster uses: the address in the
+// network of a hint; else the one that was chosen before; else the one in the
 // narrowest network that holds a VIP; else that of the default route with the
 // lowest metric (hard case 11); else one in a machine network. An address that
 // is the right one but still tentative is waited for: the family has none.
-func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec) Choice {
+func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	found := look(s, VIPs(spec))
 	c := Choice{Interfaces: found.usable()}
 	for _, r := range found.rejected {
@@ -117,10 +118,14 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec) Choice {
 			c.Rejected = append(c.Rejected, r)
 		}
 	}
+	// Where a node can hold VIPs follows from the network alone: its pods, which
+	// know of no preference, come to the same.
+	var impartial []Chosen
 	for _, f := range families(spec) {
-		c.Addresses = append(c.Addresses, found.pick(f, spec))
+		c.Addresses = append(c.Addresses, found.pick(f, spec, p))
+		impartial = append(impartial, found.pick(f, spec, Preference{}))
 	}
-	c.RemoteWorker = isRemote(c.Addresses, spec)
+	c.RemoteWorker = isRemote(impartial, spec)
 	return c
 }
 
@@ -152,8 +157,11 @@ func other(f Family) Family {
 	return IPv4
 }
 
-func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
-	c := s.inVIPNetwork(f, spec)
+func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
+	c := s.preferred(f, p)
+	if !c.Found() {
+		c = s.inVIPNetwork(f, spec)
+	}
 	if !c.Found() {
 		c = s.onDefaultRoute(f)
 	}
@@ -170,17 +178,27 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
 	return c
 }
 
-// inVIPNetwork goes by v1alpha1.Node.Bind, so that the node is known by the
-// address that its keepalived sends from.
+// inVIPNetwork looks VIP after VIP.
 func (s survey) inVIPNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
-	node := v1alpha1.Node{Interfaces: s.interfaces}
 	for _, vip := range whereNodesAre(spec) {
 		if familyOf(vip) != f {
 			continue
 		}
-		if b, ok := node.Bind(vip); ok && b.Source.Contains(vip) {
-			return Chosen{Address: b.Source, Interface: b.Interface, Why: "in the network of VIP " + vip.String()}
+		if c := s.inNetworkOf(vip); c.Found() {
+			c.Why = "in the network of VIP " + vip.String()
+			return c
 		}
+	}
+	return Chosen{}
+}
+
+// inNetworkOf gives the address in the narrowest network with another address. It
+// goes by v1alpha1.Node.Bind, so that the node is known by the address that its
+// keepalived sends from.
+func (s survey) inNetworkOf(a netip.Addr) Chosen {
+	node := v1alpha1.Node{Interfaces: s.interfaces}
+	if b, ok := node.Bind(a); ok && b.Source.Contains(a) {
+		return Chosen{Address: b.Source, Interface: b.Interface}
 	}
 	return Chosen{}
 }

@@ -18,7 +18,7 @@ type choice struct {
 
 func (tt choice) run(t *testing.T) {
 	t.Run(tt.name, func(t *testing.T) {
-		c := Choose(network(t, tt.network), cluster(tt.vips, tt.machines))
+		c := Choose(network(t, tt.network), cluster(tt.vips, tt.machines), Preference{})
 		if got := picked(c); got != tt.want {
 			t.Errorf("chose %s, want %s", got, tt.want)
 			for _, a := range c.Addresses {
@@ -348,7 +348,7 @@ func TestHardCase09(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := cluster(tt.vips, tt.machines)
 			spec.LoadBalancer = tt.lb
-			if c := Choose(network(t, tt.network), spec); c.RemoteWorker != tt.want {
+			if c := Choose(network(t, tt.network), spec, Preference{}); c.RemoteWorker != tt.want {
 				t.Errorf("remote %v with %s, want %v", c.RemoteWorker, picked(c), tt.want)
 			}
 		})
@@ -364,9 +364,9 @@ func TestMoreAPIVIPsChooseNoAddress(t *testing.T) {
 		link eth1
 		addr 203.0.113.10/24`)
 	spec := cluster("192.0.2.5", "198.51.100.0/24 203.0.113.0/24")
-	before := picked(Choose(n, spec))
+	before := picked(Choose(n, spec, Preference{}))
 	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{netip.MustParseAddr("203.0.113.5")}})
-	if got := picked(Choose(n, spec)); got != before || got != "198.51.100.10/24 eth0" {
+	if got := picked(Choose(n, spec, Preference{})); got != before || got != "198.51.100.10/24 eth0" {
 		t.Errorf("chose %s, %s without them", got, before)
 	}
 	if !slices.Contains(VIPs(spec), netip.MustParseAddr("203.0.113.5")) {
@@ -392,7 +392,7 @@ func TestInterfacesForTheNode(t *testing.T) {
 		link ens4
 		addr 2001:db8:4::1/64 tentative`)
 	spec := cluster("192.0.2.5 192.0.2.6 2001:db8::5", "192.0.2.0/24 2001:db8::/64")
-	c := Choose(s, spec)
+	c := Choose(s, spec, Preference{})
 	want := []v1alpha1.Interface{
 		{Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true, Addresses: []netip.Prefix{
 			netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64"),
@@ -430,7 +430,7 @@ func TestPrimaryFamilyIsNeeded(t *testing.T) {
 		{"none", "link e", 0},
 	}
 	for _, tt := range tests {
-		if got := Choose(network(t, tt.network), spec).IPs(); len(got) != tt.want {
+		if got := Choose(network(t, tt.network), spec, Preference{}).IPs(); len(got) != tt.want {
 			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
 		}
 	}

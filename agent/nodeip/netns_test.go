@@ -105,7 +105,7 @@ func (h host) expect(vips, machines, want string) Choice {
 	h.t.Helper()
 	got := ""
 	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		c := Choose(h.read(), cluster(vips, machines))
+		c := Choose(h.read(), cluster(vips, machines), Preference{})
 		if got = picked(c); got == want {
 			return c
 		}
@@ -260,7 +260,7 @@ func TestHardCase04Watch(t *testing.T) {
 		for got != s.want {
 			select {
 			case <-changes:
-				got = picked(Choose(h.read(), cluster("192.0.2.5", "192.0.2.0/24")))
+				got = picked(Choose(h.read(), cluster("192.0.2.5", "192.0.2.0/24"), Preference{}))
 			case <-end:
 				t.Fatalf("%s: chose %s, want %s", s.name, got, s.want)
 			}

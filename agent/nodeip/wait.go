@@ -18,8 +18,9 @@ const (
 
 // Waiter finds the node's address while the network is still coming up.
 type Waiter struct {
-	Spec *v1alpha1.ClusterConfigSpec
-	Log  *slog.Logger
+	Spec       *v1alpha1.ClusterConfigSpec
+	Preference Preference
+	Log        *slog.Logger
 	// Read takes a snapshot; nodeip.Read outside tests.
 	Read func() (Snapshot, error)
 	// Changes reports when to look again before the pause is over; nil for never.
@@ -72,7 +73,7 @@ func (w *Waiter) try() (Choice, string) {
 	if err != nil {
 		return Choice{}, err.Error()
 	}
-	choice := Choose(s, w.Spec)
+	choice := Choose(s, w.Spec, w.Preference)
 	if w.Primary && len(choice.IPs()) > 0 {
 		return choice, ""
 	}

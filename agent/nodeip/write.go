@@ -15,6 +15,10 @@ import (
 // RemoteWorkerFile exists on a remote worker (hard case 9).
 const RemoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
 
+// kubeletDropIn tells kubelet the node's addresses. It stays over reboots, and the
+// operator's own unit writes the same.
+const kubeletDropIn = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
+
 // remoteWorkerLabel keeps routers, and so the ingress VIPs, off a remote worker;
 // OpenShift's kubelet unit takes it from its environment.
 const remoteWorkerLabel = "node.openshift.io/remote-worker"
@@ -62,7 +66,7 @@ func files(c Choice, ips []netip.Addr) []file {
 	}
 	crio := fmt.Sprintf("[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=%s\"\n", words[0])
 	return []file{
-		{"/etc/systemd/system/kubelet.service.d/20-nodenet.conf", kubelet},
+		{kubeletDropIn, kubelet},
 		{"/etc/systemd/system/crio.service.d/20-nodenet.conf", crio},
 		{RemoteWorkerFile, remote},
 		// No newline: scripts put these into command lines as they are.

@@ -56,10 +56,11 @@ func (c Config) Marshal() []byte {
 // resolvedDropIn makes systemd-resolved ask the node's own DNS server for names
 // of the cluster, and search the cluster's domain first. routed are further
 // domains whose names only the cluster knows ("~" says: route there, do not
-// search). All other names stay with the servers that each link brings, so that
-// they resolve also while the node's own server is away.
-func resolvedDropIn(own netip.Addr, domain string, routed []string) []byte {
-	domains := []string{domain}
+// search), searched are those of the network to search after the cluster's. All
+// other names stay with the servers that each link brings, so that they resolve
+// also while the node's own server is away.
+func resolvedDropIn(own netip.Addr, domain string, searched, routed []string) []byte {
+	domains := withDomain(domain, searched)
 	for _, d := range routed {
 		if d != domain && !strings.HasSuffix(d, "."+domain) && !slices.Contains(domains, "~"+d) {
 			domains = append(domains, "~"+d)

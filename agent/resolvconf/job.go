@@ -53,6 +53,9 @@ type Job struct {
 	// Reload makes systemd-resolved read its configuration; ReloadResolved
 	// outside tests.
 	Reload func(ctx context.Context, root string) error
+	// Changed tells NetworkManager that name servers changed;
+	// ReloadNetworkManager outside tests.
+	Changed func(ctx context.Context, root string) error
 }
 
 // Run writes what NetworkManager's file says now, once it names a nameserver.
@@ -75,7 +78,8 @@ func (j *Job) runPlain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c := Parse(source)
+		c := Parse(source.network)
+		c.Search = append(c.Search, parseDomains(source.domains)...)
 		upstreams := c.Upstreams(j.Own, j.VIPs)
 		if fixed := j.Spec.DNS.Upstreams; len(fixed) > 0 {
 			upstreams = Config{Nameservers: fixed}.Upstreams(j.Own, j.VIPs)
@@ -87,8 +91,13 @@ func (j *Job) runPlain(ctx context.Context) error {
 		}
 		if changed {
 			j.Log.Info("wrote resolv.conf", "path", Target, "nameservers", want.Nameservers, "search", want.Search)
+			// NetworkManager looks the host's name up by its address: until then a
+			// node without a name of its own stays "localhost".
+			if err := j.Changed(ctx, j.Root); err != nil {
+				j.Log.Warn("NetworkManager does not look up the host's name again", "error", err)
+			}
 		}
-		if again, err := j.read(); err == nil && bytes.Equal(again, source) {
+		if again, err := j.read(); err == nil && again.equal(source) {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -97,17 +106,27 @@ func (j *Job) runPlain(ctx context.Context) error {
 	}
 }
 
-// source returns NetworkManager's file once there is a nameserver in it, or at
-// once where the cluster brings its own upstreams.
-func (j *Job) source(ctx context.Context) ([]byte, error) {
+// source is what a resolv.conf is made from.
+type source struct {
+	network []byte // NetworkManager's resolv.conf
+	domains []byte // the dispatcher's file
+}
+
+func (s source) equal(o source) bool {
+	return bytes.Equal(s.network, o.network) && bytes.Equal(s.domains, o.domains)
+}
+
+// source waits until NetworkManager's file has a nameserver, unless the cluster
+// brings its own upstreams.
+func (j *Job) source(ctx context.Context) (source, error) {
 	said := false
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		data, err := j.read()
+		s, err := j.read()
 		if err != nil {
-			return nil, err
+			return s, err
 		}
-		if len(Parse(data).Nameservers) > 0 || len(j.Spec.DNS.Upstreams) > 0 {
-			return data, nil
+		if len(Parse(s.network).Nameservers) > 0 || len(j.Spec.DNS.Upstreams) > 0 {
+			return s, nil
 		}
 		if !said {
 			j.Log.Info("waiting for a nameserver from the network", "path", Source)
@@ -115,15 +134,23 @@ func (j *Job) source(ctx context.Context) ([]byte, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no nameserver in %s: %w", Source, context.Cause(ctx))
+			return s, fmt.Errorf("no nameserver in %s: %w", Source, context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}
 }
 
-// read returns NetworkManager's file; nothing while it is not there.
-func (j *Job) read() ([]byte, error) {
-	f, err := os.Open(filepath.Join(j.Root, Source))
+// read reads both files; nothing of one that is not there.
+func (j *Job) read() (s source, err error) {
+	if s.network, err = j.readFile(Source); err != nil {
+		return s, err
+	}
+	s.domains, err = j.readFile(Environment)
+	return s, err
+}
+
+func (j *Job) readFile(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Join(j.Root, path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -141,7 +168,11 @@ func (j *Job) runResolved(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	data := resolvedDropIn(j.Address, j.Spec.Domain, routed(j.Spec))
+	domains, err := j.readFile(Environment)
+	if err != nil {
+		return err
+	}
+	data := resolvedDropIn(j.Address, j.Spec.Domain, parseDomains(domains), routed(j.Spec))
 	changed, err := atomicfile.Write(path, data, 0o644)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ type sandbox struct {
 	t       *testing.T
 	reloads int
 	fail    error
+	changes int // that NetworkManager was told of
 	logged  bytes.Buffer
 }
 
@@ -31,9 +32,10 @@ func newSandbox(t *testing.T) *sandbox {
 		Spec: &v1alpha1.ClusterConfigSpec{Domain: "demo.example.com"},
 		Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(&s.logged, nil)),
 		Address: netip.MustParseAddr("192.0.2.10"), Own: addrs("192.0.2.10", "2001:db8::10"), VIPs: addrs("192.0.2.5"),
-		Reload: func(context.Context, string) error { s.reloads++; return s.fail },
+		Reload:  func(context.Context, string) error { s.reloads++; return s.fail },
+		Changed: func(context.Context, string) error { s.changes++; return s.fail },
 	}
-	for _, dir := range []string{"/etc", "/run/NetworkManager"} {
+	for _, dir := range []string{"/etc", "/run/NetworkManager", "/run/resolv-prepender"} {
 		if err := os.MkdirAll(filepath.Join(s.Root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +138,78 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 	if after, err := os.Lstat(filepath.Join(s.Root, Target)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the same again replaced the file (%v)", err)
 	}
-	if got := strings.Count(s.logged.String(), "\n"); got != lines {
-		t.Errorf("logged again:\n%s", s.logged.String())
+	if got := strings.Count(s.logged.String(), "\n"); got != lines || s.changes != 1 {
+		t.Errorf("told NetworkManager of %d changes, want 1; logged:\n%s", s.changes, s.logged.String())
+	}
+}
+
+// Without NetworkManager, or without D-Bus, resolv.conf is written all the same.
+func TestNetworkManagerDoesNotAnswer(t *testing.T) {
+	s := newSandbox(t)
+	s.put(Source, "nameserver 192.0.2.53\n")
+	s.fail = errors.New("no D-Bus")
+	if err := s.run(); err != nil || s.get(Done) != "" || !strings.Contains(s.logged.String(), "no D-Bus") {
+		t.Errorf("%v; done %q; logged:\n%s", err, s.get(Done), s.logged.String())
+	}
+}
+
+// TestDHCPDomains: what OpenShift's dispatcher script writes (operator contract,
+// /run/resolv-prepender/env), and what it does not.
+func TestDHCPDomains(t *testing.T) {
+	for _, tt := range []struct{ name, env, want string }{
+		{"no file", "", "demo.example.com lan.example"},
+		{"of both families", "IP4_DOMAINS=a.example b.example\nIP6_DOMAINS=c.example\n", "demo.example.com lan.example a.example b.example c.example"},
+		{"IPv4 first, in any order", "IP6_DOMAINS=c.example\nIP4_DOMAINS=a.example\n", "demo.example.com lan.example a.example c.example"},
+		{"none, and others", "DHCP6_FQDN_FQDN=x.example\nIP4_DOMAINS=\nIP6_DOMAINS=\n", "demo.example.com lan.example"},
+		{"quoted, known already", "IP4_DOMAINS=\"LAN.example a.example\"\n", "demo.example.com lan.example a.example"},
+		{"hostile", "IP4_DOMAINS=a.example\rnameserver $(id) ;x\n", "demo.example.com lan.example a.example nameserver"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSandbox(t)
+			s.put(Source, "search lan.example\nnameserver 192.0.2.53\n")
+			if tt.env != "" {
+				s.put(Environment, tt.env)
+			}
+			if err := s.run(); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(Parse([]byte(s.get(Target))).Search, " "); got != tt.want {
+				t.Errorf("search %s, want %s", got, tt.want)
+			}
+			if err := os.Remove(filepath.Join(s.Root, Target)); err != nil {
+				t.Fatal(err)
+			}
+			s.link("/run/systemd/resolve/stub-resolv.conf")
+			if err := s.run(); err != nil {
+				t.Fatal(err)
+			}
+			want := "\nDomains=" + strings.ReplaceAll(tt.want, " lan.example", "") + "\n"
+			if tt.name == "quoted, known already" {
+				want = "\nDomains=demo.example.com LAN.example a.example\n"
+			}
+			if !strings.HasSuffix(s.get(DropIn), want) {
+				t.Errorf("the drop-in of systemd-resolved:\n%s\nwant %s", s.get(DropIn), want)
+			}
+		})
+	}
+}
+
+func TestDomainsThatChangeDuringARunAreSeen(t *testing.T) {
+	s := newSandbox(t)
+	s.put(Source, "nameserver 192.0.2.53\n")
+	changes := []string{"IP4_DOMAINS=a.example\n", "IP4_DOMAINS=b.example\n"}
+	s.Changed = func(context.Context, string) error {
+		if len(changes) > 0 {
+			s.put(Environment, changes[0])
+			changes = changes[1:]
+		}
+		return nil
+	}
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := Parse([]byte(s.get(Target))).Search; len(got) != 2 || got[1] != "b.example" {
+		t.Errorf("search %v, want the domain of the last change", got)
 	}
 }
 

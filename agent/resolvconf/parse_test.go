@@ -110,7 +110,7 @@ func TestResolvedDropIn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=2001:db8::10\nDomains=" + tt.want + "\n"
-			if diff := cmp.Diff(want, string(resolvedDropIn(own, "demo.example.com", tt.routed))); diff != "" {
+			if diff := cmp.Diff(want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -33,18 +33,35 @@ const systemBus = "/run/dbus/system_bus_socket"
 // reload from 256 on, a restart before. (A SIGHUP would not do: before 256 it
 // ends systemd-resolved, which then counts as failed.)
 func ReloadResolved(ctx context.Context, root string) error {
-	// The caller must be root: that is how systemd knows it on the bus.
-	conn, err := dbus.Connect("unix:path="+dbus.EscapeBusAddressValue(filepath.Join(root, systemBus)), dbus.WithContext(ctx))
-	if err != nil {
-		return fmt.Errorf("reloading systemd-resolved: connecting to D-Bus: %w", err)
-	}
-	defer conn.Close()
-	var job dbus.ObjectPath
-	err = conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").
-		CallWithContext(ctx, "org.freedesktop.systemd1.Manager.ReloadOrRestartUnit", 0, "systemd-resolved.service", "replace").
-		Store(&job)
+	err := call(ctx, root, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+		"org.freedesktop.systemd1.Manager.ReloadOrRestartUnit", "systemd-resolved.service", "replace")
 	if err != nil {
 		return fmt.Errorf("reloading systemd-resolved: %w", err)
 	}
 	return nil
+}
+
+// reloadDNS is the flag of NetworkManager's Reload (D-Bus interface
+// org.freedesktop.NetworkManager) that `nmcli general reload dns-rc` gives.
+const reloadDNS = uint32(2)
+
+// ReloadNetworkManager tells NetworkManager, on the D-Bus of the host under root,
+// that resolv.conf changed.
+func ReloadNetworkManager(ctx context.Context, root string) error {
+	err := call(ctx, root, "org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager.Reload", reloadDNS)
+	if err != nil {
+		return fmt.Errorf("reloading the DNS of NetworkManager: %w", err)
+	}
+	return nil
+}
+
+// call calls a method on the D-Bus of the host under root.
+func call(ctx context.Context, root, name string, object dbus.ObjectPath, method string, args ...any) error {
+	// The caller must be root: that is how services know it on the bus.
+	conn, err := dbus.Connect("unix:path="+dbus.EscapeBusAddressValue(filepath.Join(root, systemBus)), dbus.WithContext(ctx))
+	if err != nil {
+		return fmt.Errorf("connecting to D-Bus: %w", err)
+	}
+	defer conn.Close()
+	return conn.Object(name, object).CallWithContext(ctx, method, 0, args...).Err
 }

@@ -60,6 +60,41 @@ func (s systemd) ReloadOrRestartUnit(unit, mode string) (dbus.ObjectPath, *dbus.
 	return "/org/freedesktop/systemd1/job/1", nil
 }
 
+// networkManager stands in for NetworkManager's object on the bus.
+type networkManager struct{ flags chan uint32 }
+
+func (n networkManager) Reload(flags uint32) *dbus.Error {
+	n.flags <- flags
+	return nil
+}
+
+func TestReloadNetworkManager(t *testing.T) {
+	root := bus(t)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	if err := ReloadNetworkManager(ctx, root); err == nil || !strings.Contains(err.Error(), "org.freedesktop.NetworkManager") {
+		t.Errorf("without NetworkManager: error %v, want one with its name", err)
+	}
+	conn, err := dbus.Connect("unix:path=" + filepath.Join(root, systemBus))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	n := networkManager{make(chan uint32, 1)}
+	if err := conn.Export(n, "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.RequestName("org.freedesktop.NetworkManager", dbus.NameFlagDoNotQueue); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReloadNetworkManager(ctx, root); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-n.flags; got != 2 { // NM_MANAGER_RELOAD_FLAGS_DNS_RC
+		t.Errorf("asked to reload %#x", got)
+	}
+}
+
 func TestReloadResolved(t *testing.T) {
 	root := bus(t)
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)

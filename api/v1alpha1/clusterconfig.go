@@ -163,6 +163,16 @@ type ClusterDNS struct {
 	// Upstreams replace those that the node's network brings.
 	Upstreams []netip.Addr `json:"upstreams,omitempty"`
 	Records   []DNSRecord  `json:"records,omitempty"`
+	// External says that somebody else's name server has the records of the API
+	// and of the default ingress controller (dnsRecordsType: External of OpenShift's
+	// platforms): nodes do not answer them.
+	External bool `json:"external,omitempty"`
+}
+
+// Answered says whether the nodes' DNS servers answer for a name of a VIP, or for
+// the names below a domain.
+func (s *ClusterConfigSpec) Answered(name string) bool {
+	return !s.DNS.External || name != "api."+s.Domain && name != "api-int."+s.Domain && name != "apps."+s.Domain
 }
 
 // Peer is a node as its fellows see it.

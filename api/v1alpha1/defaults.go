@@ -57,6 +57,17 @@ func ClassicSettings(m Mode) VRRPSettings {
 	return VRRPSettings{Profile: ProfileClassic, Mode: m, Version: 2, AdvertIntervalMS: 1000}
 }
 
+// Owner is the name of the port with that number, as in ports of vipgen.yaml; ""
+// for none.
+func (p Ports) Owner(port int) string {
+	for _, n := range p.list(&p) {
+		if *n.port == port {
+			return n.name
+		}
+	}
+	return ""
+}
+
 // namedPort is a port with its field's name and its usual value.
 type namedPort struct {
 	name  string

@@ -27,7 +27,7 @@ type VIPConfigMetadata struct {
 
 // VIPConfigSpec is what is wanted.
 type VIPConfigSpec struct {
-	// The OpenShift minor version that the cluster runs, "4.12" to "4.22". It
+	// The OpenShift minor version that the cluster runs, "4.12" to "5.2". It
 	// decides the Ignition version of the output. Without it the output is
 	// written so that all of these versions can read it.
 	OpenShiftVersion string `json:"openshiftVersion,omitempty"`

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,11 +38,15 @@ Exit code 1: an address is missing.`,
 			if err != nil {
 				return err
 			}
+			prefer, err := a.preference()
+			if err != nil {
+				return err
+			}
 			s, err := nodeip.Read()
 			if err != nil {
 				return err
 			}
-			return a.showNodeIP(nodeip.Choose(s, spec), o)
+			return a.showNodeIP(nodeip.Choose(s, spec, prefer), o)
 		},
 	}
 	o.add(c)
@@ -83,14 +88,30 @@ func (f timeoutFlag) context(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.Duration, fmt.Errorf("waited for %v", f.Duration))
 }
 
+// preference is what the environment hints at and what was chosen before.
+func (a *app) preference() (p nodeip.Preference, err error) {
+	if p.Hints, err = nodeip.ReadHints(os.Getenv); err != nil {
+		return p, &inputError{err}
+	}
+	if p.Kept, err = nodeip.ReadKept(a.root); err != nil {
+		a.log.Warn("choosing as if for the first time", "error", err)
+	}
+	return p, nil
+}
+
 // choose fills in how to look, and waits for the node's address.
 func (a *app) choose(ctx context.Context, w nodeip.Waiter) (nodeip.Choice, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	prefer, err := a.preference()
+	if err != nil {
+		return nodeip.Choice{}, err
+	}
 	changes, err := nodeip.Watch(ctx)
 	if err != nil {
 		return nodeip.Choice{}, err
 	}
+	w.Preference = prefer
 	w.Log, w.Read, w.Changes = a.log, nodeip.Read, changes
 	return w.Wait(ctx)
 }
@@ -104,9 +125,14 @@ func (a *app) nodeIPSetCommand() *cobra.Command {
 		Long: `Wait until this node has an address of its own, in every family that the cluster
 uses, and write it to /run/nodeip-configuration and to the drop-ins
 20-nodenet.conf of kubelet.service and crio.service. Files that are right already
-are not touched; systemd needs a daemon-reload to see the others.`,
+are not touched; systemd needs a daemon-reload to see the others. Then switch on
+forwarding on the interface of the address.
+
+An address in the network of $NODEIP_HINT, or $KUBELET_NODEIP_HINT, is chosen if there
+is one; else the address that was chosen before stays as long as the node has it.`,
 		Example: `  vipgen-agent node-ip set
-  vipgen-agent node-ip set --timeout 5m --grace 10s`,
+  vipgen-agent node-ip set --timeout 5m --grace 10s
+  NODEIP_HINT=192.0.2.1 vipgen-agent node-ip set`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			spec, err := a.cluster()
@@ -125,6 +151,14 @@ are not touched; systemd needs a daemon-reload to see the others.`,
 			}
 			a.log.Info("node address", "addresses", choice.IPs(), "why", choice.Addresses[0].Why,
 				"remoteWorker", choice.RemoteWorker, "changed", changed)
+			forwarding, err := nodeip.Forward(a.root, choice)
+			if len(forwarding) > 0 {
+				a.log.Info("forwarding switched on", "of", forwarding)
+			}
+			// kubelet can start without; the next start of the unit tries again.
+			if err != nil {
+				a.log.Warn("forwarding is not on: VIPs may not be reachable through this node", "error", err)
+			}
 			return nil
 		},
 	}

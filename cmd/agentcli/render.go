@@ -93,7 +93,7 @@ func (a *app) facts(file, role string, c *v1alpha1.ClusterConfig) (*v1alpha1.Nod
 		if err != nil {
 			return nil, err
 		}
-		return &v1alpha1.Node{Name: name, Role: role, Peers: c.Spec.Peers, Interfaces: nodeip.Choose(s, &c.Spec).Interfaces}, nil
+		return &v1alpha1.Node{Name: name, Role: role, Peers: c.Spec.Peers, Interfaces: nodeip.Choose(s, &c.Spec, nodeip.Preference{}).Interfaces}, nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -13,8 +13,9 @@ func (a *app) resolvConfCommand() *cobra.Command {
 		Use:   "resolv-conf",
 		Short: "Put this node's own DNS server first in resolv.conf",
 		Long: `Write /etc/resolv.conf from NetworkManager's, with this node's own address as the
-first nameserver and the cluster's domain as the first to search. Where
-systemd-resolved is in use, write a drop-in for it instead and have it reloaded.
+first nameserver and the cluster's domain as the first to search, before those
+of the network and of DHCP, and have NetworkManager look up the host's name
+again. Where systemd-resolved is in use, write a drop-in for it instead and have it reloaded.
 Wait while the node has no address or the network has brought no nameserver yet.`,
 		Example: `  vipgen-agent resolv-conf
 
@@ -35,7 +36,7 @@ Wait while the node has no address or the network has brought no nameserver yet.
 			job := resolvconf.Job{
 				Spec: spec, Log: a.log, Root: a.root,
 				Address: choice.IPs()[0], Own: choice.Own(), VIPs: nodeip.VIPs(spec),
-				Reload: resolvconf.ReloadResolved,
+				Reload: resolvconf.ReloadResolved, Changed: resolvconf.ReloadNetworkManager,
 			}
 			return job.Run(ctx)
 		},

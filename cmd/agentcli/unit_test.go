@@ -34,7 +34,7 @@ func newUnit(n node, name string) *service {
 // install puts the rendered units on the node.
 func (n node) install() {
 	n.t.Helper()
-	units, err := unit.Render(unit.Params{AgentImage: agentImage, Retry: true})
+	units, err := unit.Render(unit.Params{AgentImage: agentImage})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -48,9 +48,11 @@ func (n node) runUnit(name string) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
 	defer cancel()
-	if _, err := labunit.Run(ctx, n.Host, images(n.t), name); err != nil {
+	out, err := labunit.Run(ctx, n.Host, images(n.t), name)
+	if err != nil {
 		n.t.Error(err)
 	}
+	n.t.Log(out)
 }
 
 func TestUnitsRunAsTheyStand(t *testing.T) {
@@ -62,22 +64,69 @@ func TestUnitsRunAsTheyStand(t *testing.T) {
 	h.put("/etc/resolv.conf", "nameserver 192.0.2.53\n")
 
 	h.runUnit("nodeip-configuration.service")
+	if got := h.forwarding("eth0"); got != "1 1" { // hard case 34
+		t.Errorf("forwarding of IPv4 and IPv6 is %s", got)
+	}
 	h.expect(v1alpha1.NodeIPDir+"/primary-ip", "192.0.2.10")
 	h.expect(v1alpha1.NodeIPDir+"/ipv6", "2001:db8:0:1::10")
 	h.expect("/etc/systemd/system/kubelet.service.d/20-nodenet.conf", "[Service]\nEnvironment=\"KUBELET_NODE_IP=192.0.2.10\" \"KUBELET_NODE_IPS=192.0.2.10,2001:db8:0:1::10\"\n")
 	h.expect("/etc/systemd/system/crio.service.d/20-nodenet.conf", "[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=192.0.2.10\"\n")
 
+	h.put("/run/resolv-prepender/env", "IP4_DOMAINS=dhcp.example\nIP6_DOMAINS=\n")
 	h.runUnit("on-prem-resolv-prepender.service")
 	h.expect("/etc/resolv.conf", "# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n"+
-		"search dual.example.com example.com\nnameserver 192.0.2.10\nnameserver 192.0.2.53\n")
+		"search dual.example.com example.com dhcp.example\nnameserver 192.0.2.10\nnameserver 192.0.2.53\n")
 	h.expect("/run/resolv-prepender-kni-conf-done", "")
+}
+
+// forwarding of an interface, of both families.
+func (n node) forwarding(link string) string {
+	n.t.Helper()
+	var out []string
+	for _, family := range []string{"ipv4", "ipv6"} {
+		err := n.Do(func() error {
+			data, err := os.ReadFile("/proc/sys/net/" + family + "/conf/" + link + "/forwarding")
+			out = append(out, strings.TrimSpace(string(data)))
+			return err
+		})
+		if err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestNodeIPHint: what OpenShift's /etc/default/nodeip-configuration says reaches
+// the agent, and is said where it makes no sense.
+func TestNodeIPHint(t *testing.T) {
+	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
+	set := func(env ...string) (string, int) {
+		cfg := u.cfg
+		cfg.Env = env
+		_, errOut, code := u.node.run(cfg)
+		return errOut, code
+	}
+	for _, step := range []struct{ env, want string }{
+		{"NODEIP_HINT=", "192.0.2.10"},
+		{"NODEIP_HINT=198.51.100.1", "198.51.100.10"},
+		{"NODEIP_HINT=", "198.51.100.10"}, // chosen before
+		{"KUBELET_NODEIP_HINT=192.0.2.1", "192.0.2.10"},
+	} {
+		if said, code := set(step.env); code != exitOK {
+			t.Fatalf("%s: exit code %d: %s", step.env, code, said)
+		}
+		u.expect(v1alpha1.NodeIPDir+"/primary-ip", step.want)
+	}
+	if said, code := set("NODEIP_HINT=worker-0"); code != exitInput || !strings.Contains(said, "worker-0") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
 }
 
 func TestNodeIPShow(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t, "192.0.2.10/24"), "nodeip-configuration.service")
 	show := func(args ...string) (string, string, int) {
-		return u.run(append([]string{"/usr/bin/vipgen-agent", "node-ip", "show"}, args...)...)
+		return u.run(append([]string{"/usr/bin/vipgen-agent", "node-ip", "show", "--root=/host"}, args...)...)
 	}
 	out, errOut, code := show()
 	if out != "192.0.2.10\n" || code != exitFinding || !strings.Contains(errOut, "family=IPv6") {

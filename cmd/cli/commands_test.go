@@ -200,7 +200,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"__complete", "render", "--os", ""}, "fcos\nflatcar\nopenshift\n"},
 		{[]string{"__complete", "render", "--format", "m"}, "machineconfig\n"},
-		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n"},
+		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n4.23\n"},
 		{[]string{"__complete", "render", "x"}, "yaml\nyml\n:8\n"},
 		{[]string{"__complete", "preview", "--profile", ""}, "start\ntarget\n"},
 		{[]string{"__complete", "external-lb", ""}, "plan\tShow what a load balancer outside of a cluster has to do\n"},

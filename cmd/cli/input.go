@@ -30,7 +30,7 @@ func (f *inputFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml beside the install-config, if there is one)")
 	flags.StringVar(&f.clusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml beside the install-config, if there is one)")
 	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: fleet.yaml beside the install-config or in a folder above, up to that of the Git repository)")
-	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, 4.12 to 4.22 (default: what vipgen.yaml says, else readable by all of them)")
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, "+versions()+" (default: what vipgen.yaml says, else readable by all of them)")
 	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("agent-config", "yaml", "yml")

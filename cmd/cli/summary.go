@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -46,13 +47,19 @@ func (a *app) summary(c *render.Cluster, done string) {
 	}
 }
 
+// versions are those of OpenShift that can be written for.
+func versions() string {
+	known := ignition.SupportedOpenShift()
+	return known[0] + " to " + known[len(known)-1]
+}
+
 // describe says in a few lines what a cluster will run and why.
 func describe(c *render.Cluster) string {
 	var b strings.Builder
 	s := c.Config.Spec
 	version := c.Version
 	if version == "" {
-		version = "any, 4.12 to 4.22"
+		version = "any, " + versions()
 	}
 	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
 	width := 10
@@ -67,7 +74,24 @@ func describe(c *render.Cluster) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("  " + election(c) + "\n")
+	if s.DNS.External {
+		b.WriteString("  DNS: the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names\n")
+	}
+	b.WriteString(release(c))
 	return b.String()
+}
+
+// release says what depends on the release of OpenShift where none is given.
+func release(c *render.Cluster) string {
+	if c.Version != "" || c.OS != ignition.OpenShift {
+		return ""
+	}
+	known := ignition.SupportedOpenShift()
+	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release", known[0])
+	if assumed := c.Assumed(); assumed != "" {
+		text += "; this cluster needs " + assumed
+	}
+	return text + ". Give spec.openshiftVersion in vipgen.yaml, or --openshift-version, to have the release checked\n"
 }
 
 // election says how nodes elect, whether they start beside the operator's own

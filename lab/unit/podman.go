@@ -13,6 +13,7 @@ import (
 // podman is a command line of podman's, taken apart (podman-run(1)).
 type podman struct {
 	volumes []string
+	added   []string // capabilities
 	image   string
 	args    []string
 	uid     uint32
@@ -35,7 +36,7 @@ func parsePodman(words []string) (podman, error) {
 	var rm, hostNetwork bool
 	for i := 2; i < len(words); i++ {
 		word := words[i]
-		takesValue := word == "--security-opt" || word == "--authfile" || word == "--volume" || word == "--user" || word == "--entrypoint"
+		takesValue := word == "--security-opt" || word == "--authfile" || word == "--volume" || word == "--user" || word == "--entrypoint" || word == "--env" || word == "--cap-add"
 		if takesValue {
 			if i++; i == len(words) {
 				return p, fmt.Errorf("podman's %s lacks a value", word)
@@ -48,13 +49,15 @@ func parsePodman(words []string) (podman, error) {
 			hostNetwork = true
 		case word == "--volume":
 			p.volumes = append(p.volumes, words[i])
+		case word == "--cap-add":
+			p.added = append(p.added, "CAP_"+words[i])
 		case word == "--user":
 			if n, err := fmt.Sscanf(words[i]+"\n", "%d:%d\n", &p.uid, &p.gid); n != 2 || err != nil {
 				return p, fmt.Errorf("podman's --user %s is not supported: expected UID:GID", words[i])
 			}
 		case word == "--entrypoint":
 			entry = words[i]
-		case takesValue: // SELinux, registries: there is neither
+		case takesValue: // SELinux, registries, environment of the service: there is none of these
 		case strings.HasPrefix(word, "-"):
 			return p, fmt.Errorf("podman's %s is not supported", word)
 		default:
@@ -74,7 +77,7 @@ func (p podman) config(h *host.Host, images map[string]container.Image, id strin
 	if !ok {
 		return container.Config{}, fmt.Errorf("there is no image %q", p.image)
 	}
-	cfg := container.Config{ID: id, Image: image, Args: p.args, UID: p.uid, GID: p.gid, Capabilities: container.DefaultCapabilities()}
+	cfg := container.Config{ID: id, Image: image, Args: p.args, UID: p.uid, GID: p.gid, Capabilities: append(container.DefaultCapabilities(), p.added...)}
 	for _, v := range p.volumes {
 		m, err := mount(h, v)
 		if err != nil {
@@ -92,7 +95,11 @@ func mount(h *host.Host, volume string) (container.Mount, error) {
 	if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" {
 		return container.Mount{}, fmt.Errorf("podman's volume %s is not supported", volume)
 	}
-	source := h.Path(parts[0])
+	source := parts[0]
+	// The lab shares the kernel's own files; those of a network are the caller's.
+	if !strings.HasPrefix(source, "/proc/") {
+		source = h.Path(source)
+	}
 	if _, err := os.Stat(source); err != nil {
 		return container.Mount{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,14 +78,24 @@ type service struct {
 	runtimeDirectories []string
 }
 
-// parse reads a unit file (systemd.unit(5)). Its commands hold no quotes,
-// specifiers or variables.
+// continued is how a line of a unit file goes on with the next one.
+var continued = regexp.MustCompile(`\\\n\s*`)
+
+// retried is a command that a shell tries until it succeeds, perhaps after
+// another one; the lab tries once, and its nodes have a resolv.conf.
+var retried = regexp.MustCompile(`^/bin/sh -c ' *until +(?:.*; +)?(/usr/bin/podman [^;]*); +do sleep 5; done'$`)
+
+// parse reads a unit file (systemd.unit(5)). Its commands hold no specifiers or
+// variables, and quotes only where a shell tries again.
 func parse(text string) (service, error) {
 	var s service
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(continued.ReplaceAllString(text, " ")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch key {
 		case "ExecStart":
+			if m := retried.FindStringSubmatch(value); m != nil {
+				value = m[1]
+			}
 			if strings.ContainsAny(value, "\"'\\$%") {
 				return s, fmt.Errorf("quotes, specifiers and variables are not supported: %s", value)
 			}

@@ -40,7 +40,7 @@ func TestParsePodman(t *testing.T) {
 
 // The units that vipgen renders are understood.
 func TestParseRendered(t *testing.T) {
-	units, err := unit.Render(unit.Params{AgentImage: "registry.example.com/agent:1", AuthFile: "/var/lib/kubelet/config.json", Retry: true})
+	units, err := unit.Render(unit.Params{AgentImage: "registry.example.com/agent:1", AuthFile: "/var/lib/kubelet/config.json"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +52,15 @@ func TestParseRendered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(s.commands) == 0 {
+			t.Fatalf("%s runs nothing", u.Name)
+		}
 		p, err := parsePodman(s.commands[0])
 		if err != nil || p.image != "registry.example.com/agent:1" || len(p.volumes) == 0 {
 			t.Errorf("%s: %+v, %v", u.Name, p, err)
 		}
 	}
-	for _, text := range []string{"Type=simple\n", "ExecStart=/bin/sh -c 'x'\n", "ExecStart=/bin/echo %n\n"} {
+	for _, text := range []string{"Type=simple\n", "ExecStart=/bin/sh -c 'x'\n", "ExecStart=/bin/sh -c 'until /usr/bin/podman run $x; do sleep 5; done'\n", "ExecStart=/bin/echo %n\n"} {
 		if _, err := parse(text); err == nil {
 			t.Errorf("no complaint about %q", text)
 		}

@@ -85,10 +85,11 @@ func (h *haproxyConf) ports(r *confReader) {
 				bind, at = r.port(l.line, "bind", l.word(1)), l.line
 			}
 		}
-		switch s.role(behind) {
-		case roleAPI:
+		// The first one counts: later ones are somebody's own.
+		switch role := s.role(behind); {
+		case role == roleAPI && h.mainLine == 0:
 			h.main, h.mainLine = bind, at
-		case roleReady:
+		case role == roleReady && h.readyLine == 0:
 			h.ready, h.readyLine = bind, at
 		}
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -78,7 +79,7 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 }
 
 func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
-	for _, p := range []struct {
+	ports := []struct {
 		name, what string
 		field      *int
 		usual      int
@@ -88,13 +89,22 @@ func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
 		{"haproxyReady", "port of HAProxy's health", &vc.Spec.Ports.HAProxyReady, v1alpha1.DefaultPorts.HAProxyReady},
 		{"corednsHealth", "port of CoreDNS' health", &vc.Spec.Ports.CoreDNSHealth, v1alpha1.DefaultPorts.CoreDNSHealth},
 		{"routerHealth", "port of the router's health", &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth},
-	} {
+	}
+	read := map[string]bool{"": true} // no port's, or one that is read here too
+	for _, p := range ports {
+		read[p.name] = true
+	}
+	for _, p := range ports {
 		c := i.ports[p.name]
 		if c == nil {
 			i.assume(p.what, strconv.Itoa(p.usual), "nothing says another")
 			continue
 		}
 		port, _ := usual(i, p.what, *c)
+		if by := v1alpha1.DefaultPorts.Owner(port.value); !read[by] {
+			i.lose(port.at, fmt.Sprintf("%s, %d", p.what, port.value), fmt.Sprintf("%d, as vipgen has %d for spec.ports.%s", p.usual, port.value, by))
+			continue
+		}
 		i.carry(p.what, strconv.Itoa(port.value), port.at)
 		if port.value != p.usual {
 			*p.field = port.value

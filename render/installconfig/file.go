@@ -66,6 +66,7 @@ type fileVIPs struct {
 	IngressVIP   netip.Addr       `json:"ingressVIP"`
 	DNSVIP       netip.Addr       `json:"dnsVIP"`
 	LoadBalancer fileLoadBalancer `json:"loadBalancer"`
+	DNSRecords   string           `json:"dnsRecordsType"`
 }
 
 type fileOpenStack struct {
@@ -85,6 +86,7 @@ type fileOvirtVIPs struct {
 	IngressVIP   netip.Addr       `json:"ingress_vip"`
 	DNSVIP       netip.Addr       `json:"dns_vip"`
 	LoadBalancer fileLoadBalancer `json:"loadBalancer"`
+	DNSRecords   string           `json:"dnsRecordsType"`
 }
 
 type fileLoadBalancer struct {

@@ -42,6 +42,9 @@ type InstallConfig struct {
 	APIFloatingIP, IngressFloatingIP *Address
 	// LoadBalancer is "", OpenShiftManagedDefault or UserManaged.
 	LoadBalancer string
+	// ExternalDNS says that the name servers of the site have the records of the
+	// API and of the default ingress controller (dnsRecordsType: External).
+	ExternalDNS bool
 	// BootstrapIP is the static address of the bootstrap host; nil where the
 	// file leaves it to DHCP.
 	BootstrapIP *Address

@@ -29,6 +29,7 @@ func (r *reader) virtualIPs(c *InstallConfig, in *fileVIPs, names vipNames) {
 		}
 	}
 	c.LoadBalancer = r.loadBalancer(at+"loadBalancer.type", in.LoadBalancer.Type)
+	c.ExternalDNS = r.externalDNS(at+"dnsRecordsType", in.DNSRecords, c.LoadBalancer)
 }
 
 // vips merges the list of VIPs with the field for a single one that releases
@@ -67,6 +68,20 @@ func (r *reader) onePerFamily(all []Address) []Address {
 		kept = append(kept, a)
 	}
 	return kept
+}
+
+// externalDNS: OpenShift's API allows External with UserManaged alone
+// (config/v1, featureGate OnPremDNSRecords).
+func (r *reader) externalDNS(field, value, loadBalancer string) bool {
+	switch {
+	case value == "" || value == "Internal":
+		return false
+	case value != "External":
+		r.add(problem.BadValue, field, problem.Quote(value), "Internal or External", "")
+	case loadBalancer != "UserManaged":
+		r.add(problem.ConflictingFields, field, "External with OpenShift's load balancer", "loadBalancer.type: UserManaged beside it, as OpenShift wants", "")
+	}
+	return true
 }
 
 func (r *reader) loadBalancer(field, value string) string {

@@ -92,11 +92,15 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		switch g.Role {
 		case v1alpha1.GroupAPI:
 			for _, name := range c.Spec.APINames(&g) {
-				exact = append(exact, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
+				if c.Spec.Answered(name) {
+					exact = append(exact, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
+				}
 			}
 		case v1alpha1.GroupIngress:
 			for _, domain := range g.Domains {
-				d.Wildcards = append(d.Wildcards, wildcard(domain, g.VIPs))
+				if c.Spec.Answered(domain) {
+					d.Wildcards = append(d.Wildcards, wildcard(domain, g.VIPs))
+				}
 			}
 		case v1alpha1.GroupDNS:
 			anyAddress = true

@@ -256,3 +256,36 @@ func TestHardCase40NamesOfNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestExternalRecords: dnsRecordsType External leaves the three names that every
+// cluster has to the site's name servers, and nothing else.
+func TestExternalRecords(t *testing.T) {
+	c := cluster()
+	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "shop.example")
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.9"), Names: []string{"mgmt.example.com"}})
+	names := func() string {
+		var out []string
+		d := New(c, node())
+		for _, h := range d.Hosts {
+			out = append(out, h.Names...)
+		}
+		for _, w := range d.Wildcards {
+			out = append(out, "*."+w.Zone)
+		}
+		slices.Sort(out)
+		return strings.Join(slices.Compact(out), " ")
+	}
+	if got, want := names(), "*.apps.demo.example.com *.shop.example api-int.demo.example.com api.demo.example.com mgmt.example.com"; got != want {
+		t.Errorf("answers %s, want %s", got, want)
+	}
+	c.Spec.DNS.External = true
+	if got, want := names(), "*.shop.example mgmt.example.com"; got != want {
+		t.Errorf("external: answers %s, want %s", got, want)
+	}
+	n := node()
+	n.Upstreams = addrs("203.0.113.53")
+	text, err := Render(Template, c, n)
+	if err != nil || !strings.Contains(string(text), "forward . 203.0.113.53") || strings.Contains(string(text), "apps\\.demo") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

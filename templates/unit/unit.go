@@ -20,9 +20,6 @@ type Params struct {
 	AgentImage string
 	// AuthFile has the credentials to pull it with; empty means podman's own.
 	AuthFile string
-	// Retry says that systemd knows Restart= for oneshot services (since 244;
-	// OpenShift 4.12 has 239, which refuses the whole unit).
-	Retry bool
 }
 
 // Unit is a systemd unit.
@@ -32,7 +29,12 @@ type Unit struct {
 	Contents string
 }
 
-// The units use the operator's own names, so that they replace its.
+// The units use the operator's own names, so that they replace its: what its
+// promised to others (order, RequiredBy, environment files), these promise too.
+// They are for every systemd since 239, which OpenShift 4.12 has: it refuses
+// oneshot services with Restart= (service_verify in its source), and knows no
+// ExecCondition=. The commands hold no specifiers or variables, which systemd
+// replaces also between quotes.
 var units = []struct {
 	name    string
 	enabled bool

@@ -1,42 +1,208 @@
 package unit
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
+const image = "registry.example.com/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+func rendered(t *testing.T) map[string]string {
+	t.Helper()
+	units, err := Render(Params{AgentImage: image, AuthFile: "/var/lib/kubelet/config.json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, u := range units {
+		out[u.Name] = u.Contents
+		if !u.Enabled || !strings.Contains(u.Contents, "\n[Install]\n") {
+			t.Errorf("%s is enabled: %t\n%s", u.Name, u.Enabled, u.Contents)
+		}
+	}
+	return out
+}
+
 func TestRender(t *testing.T) {
-	const image = "registry.example.com/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000"
-	for _, retry := range []bool{true, false} {
-		units, err := Render(Params{AgentImage: image, Retry: retry})
-		if err != nil {
+	units := rendered(t)
+	if len(units) != 3 || units["on-prem-resolv-prepender.path"] == "" {
+		t.Errorf("%d units", len(units))
+	}
+	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
+		u := units[name]
+		if !strings.Contains(u, " "+image+" ") {
+			t.Errorf("%s has no image:\n%s", name, u)
+		}
+		// The image's own user may write nothing on the host (docs/image.md).
+		if !strings.Contains(u, " --user 0:0 ") {
+			t.Errorf("%s does not say that it runs as root:\n%s", name, u)
+		}
+		if strings.ContainsAny(u, "%$`") || strings.Contains(strings.ReplaceAll(u, "\\\n", ""), "\\") {
+			t.Errorf("%s has specifiers, variables or escapes:\n%s", name, u)
+		}
+		// systemd 239 refuses Restart= in oneshot services, and ignores ExecCondition=.
+		if strings.Contains(u, "\nRestart") || strings.Contains(u, "\nExecCondition") {
+			t.Errorf("%s is not for systemd 239:\n%s", name, u)
+		}
+	}
+}
+
+// TestVerify: systemd finds nothing to say about the units.
+func TestVerify(t *testing.T) {
+	analyze := testkit.Program(t, "systemd-analyze")
+	dir := t.TempDir()
+	args := []string{"verify", "--man=no"}
+	for name, text := range rendered(t) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, u := range units {
-			names = append(names, u.Name)
-			if !u.Enabled || !strings.Contains(u.Contents, "\n[Install]\n") {
-				t.Errorf("%s is enabled: %t\n%s", u.Name, u.Enabled, u.Contents)
-			}
-			if strings.HasSuffix(u.Name, ".path") {
-				continue
-			}
-			if !strings.Contains(u.Contents, " "+image+" ") {
-				t.Errorf("%s has no image:\n%s", u.Name, u.Contents)
-			}
-			// The image's own user may write nothing on the host (docs/image.md).
-			if !strings.Contains(u.Contents, " --user 0:0 ") {
-				t.Errorf("%s does not say that it runs as root:\n%s", u.Name, u.Contents)
-			}
-			if strings.Contains(u.Contents, "\nRestart=on-failure\n") != retry {
-				t.Errorf("%s retries, want %t:\n%s", u.Name, retry, u.Contents)
-			}
-			if strings.ContainsAny(u.Contents, "%$`\\") {
-				t.Errorf("%s has specifiers or variables:\n%s", u.Name, u.Contents)
-			}
+		args = append(args, path)
+	}
+	if out, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// shell takes the script of a unit's first command, as systemd hands it to
+// /bin/sh: a backslash at the end of a line becomes a space (systemd.syntax(7)),
+// and what is between single quotes is one argument.
+func shell(t *testing.T, unit string) string {
+	t.Helper()
+	_, command, _ := strings.Cut(strings.ReplaceAll(unit, "\\\n", " "), "\nExecStart=/bin/sh -c '")
+	script, rest, found := strings.Cut(command, "'")
+	if !found || !strings.HasPrefix(rest, "\n") {
+		t.Fatalf("no shell in\n%s", unit)
+	}
+	return script
+}
+
+// node is a directory where a unit's script runs, with stand-ins for podman and
+// sleep that say what they were asked to do.
+type node struct {
+	t   *testing.T
+	dir string
+}
+
+func newNode(t *testing.T) node {
+	n := node{t, t.TempDir()}
+	for _, dir := range []string{"etc", "run/NetworkManager", "bin"} {
+		if err := os.MkdirAll(filepath.Join(n.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
 		}
-		if got := strings.Join(names, " "); got != "nodeip-configuration.service on-prem-resolv-prepender.path on-prem-resolv-prepender.service" {
-			t.Errorf("units %s", got)
+	}
+	return n
+}
+
+func (n node) put(path, text string, mode os.FileMode) {
+	n.t.Helper()
+	if err := os.WriteFile(filepath.Join(n.dir, path), []byte(text), mode); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n node) get(path string) string {
+	data, _ := os.ReadFile(filepath.Join(n.dir, path))
+	return string(data)
+}
+
+// run runs a unit's script on the node: podman and sleep are the shell's own text.
+// It returns what was done, one a line.
+func (n node) run(unit, podman, sleep string) string {
+	n.t.Helper()
+	n.put("bin/podman", "#!/bin/sh\necho podman >>"+n.dir+"/log\n"+podman+"\n", 0o755)
+	n.put("bin/sleep", "#!/bin/sh\necho sleep \"$1\" >>"+n.dir+"/log\n"+sleep+"\n", 0o755)
+	script := strings.NewReplacer("/usr/bin/podman", n.dir+"/bin/podman", " /etc/resolv.conf", " "+n.dir+"/etc/resolv.conf",
+		"/run/NetworkManager/resolv.conf", n.dir+"/run/NetworkManager/resolv.conf").Replace(shell(n.t, unit))
+	c := exec.CommandContext(n.t.Context(), "/bin/sh", "-c", script)
+	c.Env = []string{"PATH=" + n.dir + "/bin:/usr/bin:/bin"}
+	c.Dir = n.dir
+	if out, err := c.CombinedOutput(); err != nil {
+		n.t.Errorf("%v: %s", err, out)
+	}
+	return n.get("log")
+}
+
+// tries fails that often, then succeeds.
+func tries(fail int) string {
+	return "echo x >>tried; [ $(wc -l <tried) -gt " + string(rune('0'+fail)) + " ]"
+}
+
+// TestHardCase31: a registry that is away is no reason to give up.
+func TestHardCase31(t *testing.T) {
+	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
+		n := newNode(t)
+		n.put("etc/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
+		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 5\n", 3)+"podman\n" {
+			t.Errorf("%s did\n%s", name, got)
+		}
+	}
+	// And whatever waits for the address waits as long (operator contract).
+	u := rendered(t)["nodeip-configuration.service"]
+	for _, line := range []string{"RequiredBy=kubelet-dependencies.target", "Type=oneshot"} {
+		if !strings.Contains(u, "\n"+line+"\n") {
+			t.Errorf("no %s in\n%s", line, u)
+		}
+	}
+	for _, key := range []string{"TimeoutStartSec", "TimeoutSec", "JobTimeoutSec"} { // a oneshot has none by itself
+		if strings.Contains(u, key) {
+			t.Errorf("the unit ends waiting by %s:\n%s", key, u)
+		}
+	}
+}
+
+// TestHardCase30: the first resolv.conf is there before podman is first asked,
+// and takes nothing but the network's.
+func TestHardCase30(t *testing.T) {
+	const network = "# of the network\nsearch lan.example\nnameserver 192.0.2.53\n"
+	u := rendered(t)["on-prem-resolv-prepender.service"]
+	for _, tt := range []struct{ name, before, network, want, did string }{
+		{"nothing", "", network, network, "podman\n"},
+		{"an empty one", "\n", network, network, "podman\n"},
+		{"one that names no server", "search x.example\n", network, network, "podman\n"},
+		{"one from before", "nameserver 192.0.2.10\n", network, "nameserver 192.0.2.10\n", "podman\n"},
+		{"a comment is no server", "# nameserver 192.0.2.9\n", network, network, "podman\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(t)
+			if tt.before != "" {
+				n.put("etc/resolv.conf", tt.before, 0o644)
+			}
+			n.put("run/NetworkManager/resolv.conf", tt.network, 0o644)
+			if got := n.run(u, "cp etc/resolv.conf seen", ""); got != tt.did {
+				t.Errorf("did\n%s", got)
+			}
+			if got := n.get("seen"); got != tt.want {
+				t.Errorf("podman saw\n%s", got)
+			}
+		})
+	}
+	t.Run("the network comes later", func(t *testing.T) {
+		n := newNode(t)
+		n.put("later", network, 0o644)
+		n.put("run/NetworkManager/resolv.conf", "# nothing yet\n", 0o644)
+		// It comes while the unit looks for the third time.
+		got := n.run(u, "cp etc/resolv.conf seen", "echo x >>slept; [ $(wc -l <slept) -lt 3 ] || cp later run/NetworkManager/resolv.conf")
+		if got != strings.Repeat("sleep 1\n", 3)+"podman\n" || n.get("seen") != network {
+			t.Errorf("did\n%sand podman saw\n%s", got, n.get("seen"))
+		}
+	})
+	t.Run("a network without servers, an image that is here", func(t *testing.T) {
+		n := newNode(t)
+		n.put("bin/timeout", "#!/bin/sh\nexit 124\n", 0o755) // the minute is over
+		if got := n.run(u, tries(1), ""); got != "podman\nsleep 5\npodman\n" {
+			t.Errorf("did\n%s", got)
+		}
+	})
+	// On a first boot, network-online.target waits for what waits for an image.
+	for _, word := range []string{"network-online", "NetworkManager-wait-online", "firstboot"} {
+		if strings.Contains(u, word) {
+			t.Errorf("the unit waits for %s:\n%s", word, u)
 		}
 	}
 }

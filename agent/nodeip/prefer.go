@@ -1,0 +1,103 @@
+package nodeip
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Preference is what a node's address is chosen by before anything else.
+type Preference struct {
+	// Hints are addresses in the networks to choose from, whether the node has
+	// them or not.
+	Hints []netip.Addr
+	// Kept are the addresses that were chosen before: they stay, as long as the
+	// node has them and no hint says otherwise.
+	Kept []netip.Addr
+}
+
+// HintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
+// older name last; the first that is set counts.
+var HintVariables = []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
+
+// ReadHints reads HintVariables, which hold addresses with spaces between. The
+// error names what is none.
+func ReadHints(environment func(string) string) ([]netip.Addr, error) {
+	for _, name := range HintVariables {
+		words := strings.Fields(environment(name))
+		if len(words) == 0 {
+			continue
+		}
+		var out []netip.Addr
+		for _, w := range words {
+			a, err := netip.ParseAddr(w)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %q is no address; it has to be one in the network that the node's address is in", name, w)
+			}
+			out = append(out, a.Unmap())
+		}
+		return out, nil
+	}
+	return nil, nil
+}
+
+var keptAddresses = regexp.MustCompile(`"KUBELET_NODE_IPS?=([^"]*)"`)
+
+// ReadKept reads which addresses were chosen before, from kubelet's drop-in under
+// root, whether Write made it or OpenShift's own unit. Where there is none, or
+// none that makes sense, none were.
+func ReadKept(root string) ([]netip.Addr, error) {
+	data, err := os.ReadFile(filepath.Join(root, kubeletDropIn))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the address chosen before: %w", err)
+	}
+	var out []netip.Addr
+	for _, m := range keptAddresses.FindAllSubmatch(data, -1) {
+		for _, w := range strings.Split(string(m[1]), ",") {
+			if a, err := netip.ParseAddr(w); err == nil && !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+// preferred goes by the preference alone.
+func (s survey) preferred(f Family, p Preference) Chosen {
+	for _, hint := range p.Hints {
+		if familyOf(hint) != f {
+			continue
+		}
+		if c := s.kept(f, p.Kept); c.Found() && c.Address.Contains(hint) {
+			return c
+		}
+		if c := s.inNetworkOf(hint); c.Found() {
+			c.Why = "in the network of hint " + hint.String()
+			return c
+		}
+	}
+	return s.kept(f, p.Kept)
+}
+
+// kept is an address that was chosen before and is still the node's.
+func (s survey) kept(f Family, before []netip.Addr) Chosen {
+	for _, want := range before {
+		for _, i := range s.interfaces {
+			for _, a := range i.Addresses {
+				if a.Addr() == want && familyOf(want) == f {
+					return Chosen{Address: a, Interface: i.Name, Why: "chosen before, and the node still has it"}
+				}
+			}
+		}
+	}
+	return Chosen{}
+}

@@ -1,0 +1,148 @@
+package nodeip
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func addresses(words string) (out []netip.Addr) {
+	for _, w := range strings.Fields(words) {
+		out = append(out, netip.MustParseAddr(w))
+	}
+	return out
+}
+
+func TestPreference(t *testing.T) {
+	const three = `
+		link eth0
+		addr 192.0.2.10/24
+		addr 2001:db8::10/64
+		route default via 192.0.2.1
+		link eth1
+		addr 198.51.100.10/24
+		addr 198.51.100.11/24
+		link eth2
+		addr 203.0.113.10/24
+		addr 2001:db8:3::10/64`
+	for _, tt := range []struct{ name, network, hints, kept, vips, want string }{
+		{"none", three, "", "", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"a hint is an address in the network", three, "198.51.100.1", "", "192.0.2.5", "198.51.100.10/24 eth1"},
+		{"of each family", three, "198.51.100.1 2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "198.51.100.10/24 eth1, 2001:db8:3::10/64 eth2"},
+		{"for one family, the other as always", three, "2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
+		{"in no network of the node", three, "10.9.9.9", "", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"the second hint", three, "10.9.9.9 203.0.113.1", "", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before", three, "", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before, gone now", three, "", "203.0.113.99", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"chosen before, of one family", three, "", "2001:db8:3::10", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
+		{"chosen before, a VIP now", three, "", "203.0.113.10", "192.0.2.5 203.0.113.10", "192.0.2.10/24 eth0"},
+		{"chosen before, of a family that the cluster does not use", three, "", "2001:db8:3::10", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"chosen before, in the hint's network", three, "198.51.100.1", "198.51.100.11", "192.0.2.5", "198.51.100.11/24 eth1"},
+		{"a hint outdoes what was chosen before", three, "198.51.100.1", "203.0.113.10", "192.0.2.5", "198.51.100.10/24 eth1"},
+		{"a hint in no network does not", three, "10.9.9.9", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before, tentative: waited for", "link eth0\naddr 2001:db8::10/64\nlink eth1\naddr 2001:db8:1::10/64 tentative", "", "2001:db8:1::10", "2001:db8::5", "no IPv6"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Choose(network(t, tt.network), cluster(tt.vips, ""), Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept)})
+			if got := picked(c); got != tt.want {
+				t.Errorf("chose %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A node that is known by an address outside of the VIPs' network, by a hint or
+// since ever, holds VIPs with the other one; its pods, which know no hint, come
+// to the same.
+func TestPreferenceMakesNoRemoteWorker(t *testing.T) {
+	s := network(t, "link eth0\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24")
+	spec := cluster("192.0.2.5", "192.0.2.0/24 198.51.100.0/24")
+	for _, p := range []Preference{{Hints: addresses("198.51.100.1")}, {Kept: addresses("198.51.100.10")}} {
+		c := Choose(s, spec, p)
+		if got := picked(c); got != "198.51.100.10/24 eth1" || c.RemoteWorker {
+			t.Errorf("chose %s, remote worker: %t", got, c.RemoteWorker)
+		}
+	}
+}
+
+func TestReadHints(t *testing.T) {
+	for _, tt := range []struct{ hint, older, want, fails string }{
+		{"", "", "", ""},
+		{"192.0.2.1", "", "192.0.2.1", ""},
+		{"", "192.0.2.1", "192.0.2.1", ""},
+		{"192.0.2.1", "198.51.100.1", "192.0.2.1", ""},
+		{" 192.0.2.1  2001:db8::1 ", "", "192.0.2.1 2001:db8::1", ""},
+		{"  ", "192.0.2.1", "192.0.2.1", ""},
+		{"192.0.2.0/24", "", "", `NODEIP_HINT: "192.0.2.0/24"`},
+		{"192.0.2.1", "worker-0", "192.0.2.1", ""},
+		{"", "worker-0", "", `KUBELET_NODEIP_HINT: "worker-0"`},
+	} {
+		got, err := ReadHints(func(name string) string {
+			return map[string]string{"NODEIP_HINT": tt.hint, "KUBELET_NODEIP_HINT": tt.older}[name]
+		})
+		if !slices.Equal(got, addresses(tt.want)) || (err == nil) != (tt.fails == "") || err != nil && !strings.HasPrefix(err.Error(), tt.fails) {
+			t.Errorf("%q, %q: %v, %v", tt.hint, tt.older, got, err)
+		}
+	}
+}
+
+// TestKeptOverAReboot: what was written stays the choice while the node has the
+// address, and ends with it.
+func TestKeptOverAReboot(t *testing.T) {
+	root := t.TempDir()
+	spec := cluster("192.0.2.5", "")
+	look := func(text string) string {
+		t.Helper()
+		kept, err := ReadKept(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Choose(network(t, text), spec, Preference{Kept: kept})
+		if _, err := Write(root, c); err != nil {
+			t.Fatal(err)
+		}
+		return picked(c)
+	}
+	const first = "link eth1\naddr 198.51.100.10/24\nroute default via 198.51.100.1\n"
+	for _, step := range []struct{ name, network, want string }{
+		{"installed", first, "198.51.100.10/24 eth1"},
+		{"another interface, in the VIP's network", "link eth0\naddr 192.0.2.10/24\n" + first, "198.51.100.10/24 eth1"},
+		{"on a bridge", "link br-ex\naddr 198.51.100.10/24\nlink eth0\naddr 192.0.2.10/24", "198.51.100.10/24 br-ex"},
+		{"given back", "link eth0\naddr 192.0.2.10/24", "192.0.2.10/24 eth0"},
+		{"back again", "link eth0\naddr 192.0.2.10/24\n" + first, "192.0.2.10/24 eth0"},
+	} {
+		if got := look(step.network); got != step.want {
+			t.Errorf("%s: chose %s, want %s", step.name, got, step.want)
+		}
+		if err := os.RemoveAll(filepath.Join(root, "run")); err != nil { // the node reboots
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadKept(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "",
+		"[Service]\nEnvironment=\"KUBELET_NODE_IP=192.0.2.10\" \"KUBELET_NODE_IPS=192.0.2.10,2001:db8::10\"\n": "192.0.2.10 2001:db8::10",
+		"[Service]\nEnvironment=\"KUBELET_NODE_IP=::\"\n":                                                      "::",
+		"[Service]\nEnvironment=\"KUBELET_NODE_IPS=what,\"\n\x00":                                              "",
+	} {
+		root := t.TempDir()
+		path := filepath.Join(root, kubeletDropIn)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(in), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadKept(root); err != nil || !slices.Equal(got, addresses(want)) {
+			t.Errorf("%q: %v, %v", in, got, err)
+		}
+	}
+	if got, err := ReadKept(t.TempDir()); err != nil || got != nil {
+		t.Errorf("without a file: %v, %v", got, err)
+	}
+}

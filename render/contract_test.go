@@ -1,0 +1,317 @@
+package render
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/openshift.md")
+
+// setup is a kind of cluster, of those that the operator contract tells apart.
+type setup struct {
+	name, platform string
+	userManaged    bool
+	topology       string // "", "single", "fencing" or "arbiter"
+}
+
+func setups() (out []setup) {
+	for _, p := range []string{"baremetal", "vsphere", "openstack", "ovirt", "nutanix"} {
+		out = append(out, setup{p, p, false, ""}, setup{p + " UserManaged", p, true, ""})
+	}
+	for _, topology := range []string{"single", "fencing", "arbiter"} {
+		out = append(out, setup{"baremetal " + topology, "baremetal", false, topology}, setup{"baremetal UserManaged " + topology, "baremetal", true, topology})
+	}
+	return append(out, setup{"none", "none", false, ""}, setup{"external", "external", false, ""})
+}
+
+// since is the first release that has the kind of cluster.
+func (s setup) since() string {
+	switch {
+	case s.topology == "arbiter":
+		return "4.19" // with a feature set
+	case s.userManaged:
+		return "4.13" // refused before
+	}
+	return "4.12"
+}
+
+func (s setup) words() []string {
+	words := []string{s.platform, s.topology}
+	switch {
+	case s.platform == "none" || s.platform == "external":
+		return append(words, "novips")
+	case s.userManaged:
+		return append(words, "vips", "user-managed")
+	}
+	return append(words, "vips", "managed")
+}
+
+func (s setup) cluster(t *testing.T, version string) *Cluster {
+	t.Helper()
+	pools := map[string]string{
+		"":        "controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 2}]\n",
+		"single":  "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n",
+		"fencing": "controlPlane: {name: master, replicas: 2, fencing: {}}\ncompute: [{name: worker, replicas: 0}]\n",
+		"arbiter": "featureSet: TechPreviewNoUpgrade\ncontrolPlane: {name: master, replicas: 2}\narbiter: {name: arbiter, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n",
+	}[s.topology]
+	platform, spec := s.platform+": {}", "apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]"
+	if s.platform != "none" && s.platform != "external" {
+		platform, spec = s.platform+": {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]", ""
+		if s.platform == "ovirt" {
+			platform = "ovirt: {api_vips: [192.0.2.5], ingress_vips: [192.0.2.7]"
+		}
+		if s.userManaged {
+			platform += ", loadBalancer: {type: UserManaged}"
+		}
+		platform += "}"
+	}
+	in, list := Read(Sources{
+		InstallConfig: File{"install-config.yaml", []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\n" + pools + "platform:\n  " + platform + "\n")},
+		VIPConfig:     &File{"vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")},
+	})
+	if in == nil {
+		t.Fatal(list.Error())
+	}
+	c, list := Resolve(in, Options{OpenShiftVersion: version})
+	if c == nil {
+		t.Fatal(list.Error())
+	}
+	return c
+}
+
+// applies says whether a row of the contract is about a node.
+func applies(e assets.Entry, s setup, role, version string) bool {
+	if !slices.Contains(strings.Fields(e.Roles), role) {
+		return false
+	}
+	for _, word := range strings.Fields(e.Where) {
+		if !slices.Contains(s.words(), word) {
+			return false
+		}
+	}
+	return (e.From == "" || atLeast(version, e.From)) && (e.To == "" || version == e.To || !atLeast(version, e.To))
+}
+
+// TestOperatorContract holds what is rendered against the contract, for every kind
+// of cluster and release: all of it is in the contract, all that is to be replaced
+// is, nothing that is kept is touched, and what replaces a unit keeps its promises.
+func TestOperatorContract(t *testing.T) {
+	nodes, rows := 0, map[string]bool{}
+	for _, s := range setups() {
+		t.Run(s.name, func(t *testing.T) {
+			for _, version := range ignition.SupportedOpenShift() {
+				if !atLeast(version, s.since()) {
+					continue
+				}
+				bundles, err := s.cluster(t, version).Bundles()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, b := range bundles {
+					if b.Role != "bootstrap" { // the operator never sees that host
+						nodes++
+						checkContract(t, s, version, b, rows)
+					}
+				}
+			}
+		})
+	}
+	for _, e := range assets.Contract {
+		if !rows[row(e)] {
+			t.Errorf("%s: a row for no cluster", row(e))
+		}
+	}
+	t.Logf("%d kinds of nodes held against %d rows", nodes, len(assets.Contract))
+}
+
+// row names a row of the contract.
+func row(e assets.Entry) string { return fmt.Sprint(e.Name, " ", e.Roles, " ", e.From, " ", e.Where) }
+
+func checkContract(t *testing.T, s setup, version string, b ignition.Bundle, seen map[string]bool) {
+	t.Helper()
+	where := fmt.Sprintf("%s %s, %s", b.Role, version, s.name)
+	rendered := map[string]string{}
+	for _, f := range b.Files {
+		rendered[f.Path] = string(f.Contents)
+	}
+	for _, u := range b.Units {
+		rendered[u.Name] = u.Contents
+	}
+	known := map[string]assets.Treatment{}
+	for _, e := range assets.Contract {
+		if !applies(e, s, b.Role, version) {
+			continue
+		}
+		seen[row(e)] = true
+		if other, twice := known[e.Name]; twice {
+			t.Errorf("%s: %s is both %s and %s", where, e.Name, other, e.Treatment)
+		}
+		known[e.Name] = e.Treatment
+		text, is := rendered[e.Name]
+		switch {
+		case e.Treatment == assets.Kept && is:
+			t.Errorf("%s: %s is to be kept, and is rendered", where, e.Name)
+		case e.Treatment == assets.Replaced && !is:
+			t.Errorf("%s: %s is to be replaced, and is not rendered", where, e.Name)
+		}
+		for _, promise := range e.Promises {
+			if missing := broken(text, promise); is && missing != "" {
+				t.Errorf("%s: %s promises others %s, not here: %s", where, e.Name, promise, missing)
+			}
+		}
+	}
+	for name := range rendered {
+		if known[name] == "" {
+			t.Errorf("%s: %s is rendered, and not in the contract", where, name)
+		}
+	}
+}
+
+// broken says which words of a promise, such as "After=a.service b.target", a unit
+// does not have under that key.
+func broken(unit, promise string) string {
+	key, value, _ := strings.Cut(promise, "=")
+	var have []string
+	for line := range strings.Lines(unit) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok && k == key {
+			have = append(have, strings.Fields(v)...)
+		}
+	}
+	missing := slices.DeleteFunc(strings.Fields(value), func(w string) bool { return slices.Contains(have, w) })
+	return strings.Join(missing, " ")
+}
+
+func TestBroken(t *testing.T) {
+	const unit = "[Unit]\nAfter=a.service b.target\nAfter=c.target\nBefore=d.service\n"
+	for promise, want := range map[string]string{
+		"After=a.service c.target": "", "After=b.target d.service": "d.service", "RequiredBy=a.service": "a.service", "Before=d.service": "",
+	} {
+		if got := broken(unit, promise); got != want {
+			t.Errorf("%s: %q, want %q", promise, got, want)
+		}
+	}
+}
+
+// TestBootstrapHost: with UserManaged, the installer copies OpenShift's CoreDNS to
+// the bootstrap host, pod and template, over what the Ignition config brought. Both
+// of vipgen's have those names, so that there is one CoreDNS at any time, and none
+// of its other files have names that the installer's copies replace or join.
+func TestBootstrapHost(t *testing.T) {
+	for _, s := range setups() {
+		c := s.cluster(t, "4.20")
+		bundles, err := c.Bundles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == "bootstrap" })
+		if operators := !s.userManaged && slices.Contains(s.words(), "vips"); operators != (i < 0) {
+			t.Errorf("%s: bootstrap host rendered: %t", s.name, i >= 0)
+		}
+		if i < 0 {
+			continue
+		}
+		var dns []string
+		for _, f := range bundles[i].Files {
+			if strings.Contains(string(f.Contents), "vipgen-agent\n    - coredns\n") || strings.Contains(f.Path, "Corefile") {
+				dns = append(dns, f.Path)
+			}
+		}
+		want := []string{"/etc/kubernetes/manifests/coredns.yaml", "/etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl"}
+		if diff := gocmp.Diff(want, dns); diff != "" {
+			t.Errorf("%s: CoreDNS on the bootstrap host:\n%s", s.name, diff)
+		}
+	}
+}
+
+// TestOpenShiftPage: docs/openshift.md shows the tables as they are here.
+func TestOpenShiftPage(t *testing.T) {
+	const file = "../docs/openshift.md"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for name, table := range map[string]string{"releases": releaseTable(), "contract": contractTable()} {
+		begin, end := "<!-- table "+name+" -->\n", "<!-- end "+name+" -->\n"
+		before, rest, ok := strings.Cut(text, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for table %s", file, name)
+		}
+		text = before + begin + table + end + after
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := gocmp.Diff(string(data), text); diff != "" {
+		t.Errorf("%s is out of date; run `go test ./render -run OpenShiftPage -update` (-here +tables):\n%s", file, diff)
+	}
+}
+
+// span is the releases of a row, in words.
+func span(from, to string) string {
+	switch {
+	case from == "" && to == "":
+		return "all"
+	case from == to:
+		return from
+	case to == "":
+		return "from " + from
+	case from == "":
+		return "to " + to
+	}
+	return from + " to " + to
+}
+
+func contractTable() string {
+	var b strings.Builder
+	words := map[string]string{"vips": "platforms with VIPs", "novips": "`none`, `external`", "user-managed": "`UserManaged`", "managed": "OpenShift's load balancer",
+		"single": "one node", "fencing": "two nodes", "arbiter": "two nodes and an arbiter"}
+	b.WriteString("| file or unit | nodes | releases | clusters | vipgen | |\n|---|---|---|---|---|---|\n")
+	for _, e := range assets.Contract {
+		var on []string
+		for _, w := range strings.Fields(e.Where) {
+			on = append(on, cmp.Or(words[w], "`"+w+"`"))
+		}
+		roles := strings.ReplaceAll(e.Roles, " ", ", ")
+		if len(strings.Fields(e.Roles)) == 3 {
+			roles = "all"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", e.Name, roles, span(e.From, e.To), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
+	}
+	return b.String()
+}
+
+func releaseTable() string {
+	var b strings.Builder
+	b.WriteString("| release | Ignition | HAProxy | keepalived | new for VIPs |\n|---|---|---|---|---|\n")
+	for _, r := range assets.Releases {
+		target, err := ignition.ParseTarget(ignition.OpenShift, r.Version)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Version, ignition.NewEncoder(target).IgnitionVersion(), r.HAProxy, r.Keepalived, r.New)
+	}
+	return b.String()
+}
+
+func TestEveryReleaseIsDescribed(t *testing.T) {
+	var have []string
+	for _, r := range assets.Releases {
+		have = append(have, r.Version)
+	}
+	if diff := gocmp.Diff(ignition.SupportedOpenShift(), have); diff != "" {
+		t.Errorf("supported (-), described (+):\n%s", diff)
+	}
+}
