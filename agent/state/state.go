@@ -30,6 +30,9 @@ type Dir struct {
 	late map[string]*time.Timer // writes that are tried again
 }
 
+// maxSize is many times what a job says, in bytes.
+const maxSize = 4 << 20
+
 // writeAgain is when to try again what could not be written.
 const writeAgain = time.Second
 
@@ -165,7 +168,9 @@ func (d *Dir) Close() error {
 // alone, when there is nothing or its writer is gone.
 func (d *Dir) Read(name string, v any) (alive bool, err error) {
 	for {
-		f, err := os.Open(d.file(name))
+		// Another job may have been taken over: nobody waits for a FIFO, or follows a
+		// link, that stands in the place of its file.
+		f, err := os.OpenFile(d.file(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
@@ -195,7 +200,13 @@ func read(f *os.File, path string, v any) (alive, stale bool, err error) {
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		return false, false, err
 	}
-	data, err := io.ReadAll(f)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false, false, errors.Join(err, errors.New("not a regular file"))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("more than %d bytes", maxSize)
+	}
 	if err != nil {
 		return false, false, err
 	}

@@ -1,0 +1,42 @@
+package coredns
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/mdns"
+	template "github.com/vipgen/vipgen/templates/coredns"
+)
+
+// FuzzNeighbours takes whatever the mdns job may say, of hosts that nobody vouches for:
+// what becomes of it can be in the hosts file, and takes no name or VIP of the cluster.
+func FuzzNeighbours(f *testing.F) {
+	for _, host := range []string{"master-2 192.0.2.12", "api 192.0.2.5", "localhost ::1", "x 192.0.2.10"} {
+		data, err := json.Marshal(mdns.Published{Hosts: hosts(host)})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s mdns.Published
+		if json.Unmarshal(data, &s) != nil {
+			t.Skip("not what the job says")
+		}
+		c, n := testCluster(), testNode("master-0")
+		n.Peers = neighbours(s.Hosts, c, n)
+		if len(n.Peers) > maxNeighbours {
+			t.Fatalf("%d nodes", len(n.Peers))
+		}
+		cluster := template.New(c, n)
+		for _, p := range n.Peers {
+			p.Role = "worker" // a neighbour says none
+			if err := p.Validate().Err(); err != nil || cluster.Answers(p.Name) || cluster.Answers(p.Name+"."+c.Spec.Domain) {
+				t.Errorf("%+v: %v", p, err)
+			}
+		}
+		if _, err := template.RenderHosts(template.HostsTemplate, c, n); err != nil {
+			t.Error(err)
+		}
+	})
+}

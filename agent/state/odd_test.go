@@ -1,0 +1,71 @@
+package state
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// hold puts a file in the place of one that a job published, locked as by its
+// writer.
+func hold(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A job that was taken over can put anything in its place: it makes others neither
+// wait nor read what is not its own.
+func TestOddFile(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"FIFO":      func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"link":      func(path string) error { return os.Symlink("/etc/passwd", path) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
+		"large":     func(path string) error { return os.WriteFile(path, []byte(strings.Repeat(" ", maxSize+1)), 0o600) },
+		"no JSON":   func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"another":   func(path string) error { return os.WriteFile(path, []byte(`[{"count":7}]`), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "job.json")
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			if name != "link" && name != "directory" {
+				hold(t, path)
+			}
+			var v value
+			if alive, err := open(t, dir).Read("job", &v); alive && err == nil {
+				t.Errorf("it says %+v", v)
+			}
+		})
+	}
+}
+
+// FuzzRead reads any file of another job.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{`{"inPlace":true,"count":1}`, `null`, `{"inPlace":[]}`, "\x00"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "job.json")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hold(t, path)
+		var v value
+		if alive, err := open(t, dir).Read("job", &v); alive != (err == nil) {
+			t.Errorf("alive %v, error %v", alive, err)
+		}
+	})
+}
