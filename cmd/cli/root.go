@@ -42,6 +42,8 @@ type app struct {
 	args []string
 	// defaults are those of the fleets that clusters belong to.
 	defaults defaultsFinder
+	// companions are the other files of clusters that several objects describe.
+	companions companions
 }
 
 func (a *app) root() *cobra.Command {
