@@ -60,6 +60,12 @@ func checkVIPs(t *testing.T, r result) {
 			vips = append(vips, regexp.QuoteMeta(a.String()))
 		}
 	}
+	if r.cluster(t).Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+		if len(vips) > 0 {
+			t.Errorf("VIPs %q of a cluster that has none", vips)
+		}
+		return
+	}
 	vip := regexp.MustCompile(`(?:^|[^0-9a-f.:])(?:` + strings.Join(vips, "|") + `)(?:$|[^0-9a-f.:])`)
 	for path, data := range r.rendered {
 		form, _, _ := strings.Cut(path, "/")

@@ -38,7 +38,10 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 	add(v1alpha1.CorefileTemplate, []byte(coredns.Template))
 	add(v1alpha1.HostsTemplate, []byte(coredns.HostsTemplate))
 	add(assets.NetworkManagerPath, []byte(assets.NetworkManager))
-	pods := []string{pod.CoreDNS, pod.MDNS}
+	pods := []string{pod.CoreDNS}
+	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerNone {
+		pods = append(pods, pod.MDNS)
+	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 		add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))

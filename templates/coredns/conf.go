@@ -86,6 +86,9 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	var exact []v1alpha1.DNSRecord
 	anyAddress := false
 	for _, g := range c.Spec.Groups {
+		if c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+			g.VIPs = controlPlane(c, n)
+		}
 		switch g.Role {
 		case v1alpha1.GroupAPI:
 			for _, name := range c.Spec.APINames(&g) {
@@ -123,6 +126,20 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	return d
 }
 
+// controlPlane are the addresses of the only control-plane node: of this one, or of
+// the peer that it is.
+func controlPlane(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
+	if n.Role == v1alpha1.RoleMaster || n.Role == v1alpha1.RoleBootstrap {
+		return n.Own(c.Spec.MachineNetworks)
+	}
+	for _, p := range n.Peers {
+		if p.Role == v1alpha1.RoleMaster {
+			return p.Addresses
+		}
+	}
+	return nil
+}
+
 // Nodes works out the hosts file: every node by its name, and by its name in
 // the cluster's domain.
 func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
@@ -140,6 +157,9 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 				own = append(own, a.Addr())
 			}
 		}
+	}
+	if len(own) == 0 && c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+		own = n.Own(c.Spec.MachineNetworks)
 	}
 	if n.Role != v1alpha1.RoleBootstrap { // it may be called localhost
 		add(n.Name, own)
