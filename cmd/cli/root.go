@@ -79,7 +79,7 @@ problem reported; 3 could not read, write or run.`,
 		root.AddCommand(commands...)
 	}
 	add("render", "Render clusters:",
-		a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
+		a.initCommand(), a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
 	add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())
 	add("running", "Look after running clusters:",
