@@ -67,10 +67,22 @@ func (c clusterCase) run(t testing.TB) result {
 	return r
 }
 
+// input is the file that describes the case's cluster.
+func (c clusterCase) input(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"install-config.yaml", "clusterinstance.yaml", "agentclusterinstall.yaml"} {
+		if path := filepath.Join(c.dir, name); exists(t, path) {
+			return path
+		}
+	}
+	t.Fatalf("%s has no file that describes a cluster", c.dir)
+	return ""
+}
+
 // args are those of a command that works on the case's input.
 func (c clusterCase) args(t testing.TB, command string, more ...string) []string {
 	t.Helper()
-	args := append([]string{command, filepath.Join(c.dir, "install-config.yaml")}, more...)
+	args := append([]string{command, c.input(t)}, more...)
 	if release := filepath.Join(c.dir, "release.json"); exists(t, release) {
 		args = append(args, "--release-info="+release)
 	}

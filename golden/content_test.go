@@ -17,10 +17,17 @@ const marker = "hunter2"
 // checkSecrets: no secret of the input is in any output, encoded forms
 // included.
 func checkSecrets(t *testing.T, c clusterCase, r result) {
-	input := readFile(t, filepath.Join(c.dir, "install-config.yaml"))
-	for _, field := range []string{"pullSecret", "sshKey"} {
-		if !regexp.MustCompile(`(?m)^` + field + `: .*` + marker).Match(input) {
-			t.Errorf("%s of the install-config does not hold the marker %q", field, marker)
+	secrets := []string{"^pullSecret", "^sshKey"}
+	switch filepath.Base(c.input(t)) {
+	case "clusterinstance.yaml":
+		secrets = []string{`^  \.dockerconfigjson`, "^  sshPublicKey"}
+	case "agentclusterinstall.yaml":
+		secrets = []string{"^  sshPublicKey"}
+	}
+	input := readFile(t, c.input(t))
+	for _, field := range secrets {
+		if !regexp.MustCompile(`(?m)` + field + `: .*` + marker).Match(input) {
+			t.Errorf("%s of the input does not hold the marker %q", field, marker)
 		}
 	}
 	clean := func(what string, data []byte) {
@@ -52,6 +59,12 @@ func checkVIPs(t *testing.T, r result) {
 		for _, a := range g.VIPs {
 			vips = append(vips, regexp.QuoteMeta(a.String()))
 		}
+	}
+	if r.cluster(t).Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+		if len(vips) > 0 {
+			t.Errorf("VIPs %q of a cluster that has none", vips)
+		}
+		return
 	}
 	vip := regexp.MustCompile(`(?:^|[^0-9a-f.:])(?:` + strings.Join(vips, "|") + `)(?:$|[^0-9a-f.:])`)
 	for path, data := range r.rendered {

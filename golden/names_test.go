@@ -24,7 +24,18 @@ func (n names) add(name string, addresses ...netip.Addr) {
 // node's DNS server answers itself.
 func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	all := names{}
+	var own []netip.Addr
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if slices.ContainsFunc(s.MachineNetworks, func(p netip.Prefix) bool { return p.Contains(a.Addr()) }) {
+				own = append(own, a.Addr())
+			}
+		}
+	}
 	for _, g := range s.Groups {
+		if s.LoadBalancer == v1alpha1.LoadBalancerNone { // a single node is what its names lead to
+			g.VIPs = own
+		}
 		switch g.Role {
 		case v1alpha1.GroupAPI:
 			if g.Name != v1alpha1.FirstAPI { // whose names stand among the exact ones
@@ -52,14 +63,6 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		short := strings.TrimSuffix(name, "."+s.Domain)
 		all.add(short, addresses...)
 		all.add(short+"."+s.Domain, addresses...)
-	}
-	var own []netip.Addr
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			if slices.ContainsFunc(s.MachineNetworks, func(p netip.Prefix) bool { return p.Contains(a.Addr()) }) {
-				own = append(own, a.Addr())
-			}
-		}
 	}
 	if n.Role != v1alpha1.RoleBootstrap { // which is no node
 		node(n.Name, own)
@@ -117,6 +120,9 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 		if _, covered := wildcardOver(s, record.Name); !covered && !strings.HasPrefix(record.Name, "*.") {
 			foreign = append(foreign, "below."+record.Name, "x"+record.Name)
 		}
+	}
+	if len(s.Groups) == 0 {
+		foreign = append(foreign, "api."+d, "api-int."+d, "console.apps."+d)
 	}
 	return append(foreign,
 		"apix"+d, "xapi."+d, "api.x"+d, "api."+blurred, "api."+d[:last]+"x"+d[last+1:],

@@ -64,7 +64,10 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 
 // Pods are the names of the static pods that nodes of a role run.
 func (c *Cluster) Pods(role string) []string {
-	pods := []string{pod.CoreDNS, pod.MDNS}
+	pods := []string{pod.CoreDNS}
+	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerNone {
+		pods = append(pods, pod.MDNS)
+	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		pods = append(pods, pod.Keepalived)
 		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter {

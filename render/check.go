@@ -89,6 +89,11 @@ func (r *resolver) checkTopology() {
 
 // checkVIPs checks VIPs against everything that is known of the network.
 func (r *resolver) checkVIPs() {
+	if r.withoutVIPs() {
+		r.checkNoVIPs()
+		r.checkNames()
+		return
+	}
 	if !r.checkPresence() {
 		return
 	}
@@ -145,6 +150,9 @@ func (r *resolver) checkPresence() bool {
 		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
 			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
 	}
+	if i.ControlPlane.Replicas == 1 {
+		hint += "; spec.loadBalancer.type: None in vipgen.yaml gives a single node without VIPs its DNS"
+	}
 	missing := "VIPs"
 	switch {
 	case len(r.api) > 0:
@@ -172,6 +180,29 @@ func (r *resolver) sharingHint(a, b place) string {
 		return "only a load balancer outside of the cluster, spec.loadBalancer.type: External in vipgen.yaml, can serve both at one address"
 	}
 	return ""
+}
+
+// withoutVIPs says whether the cluster is to have none.
+func (r *resolver) withoutVIPs() bool {
+	return r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerNone
+}
+
+// checkNoVIPs: VIPs that nobody holds are a mistake.
+func (r *resolver) checkNoVIPs() {
+	all := slices.Concat(r.api, r.ingress)
+	if r.dns != nil {
+		all = append(all, *r.dns)
+	}
+	for i, g := range r.in.VIP.Spec.Ingress {
+		all = append(all, places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs)...)
+	}
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		all = append(all, places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs)...)
+	}
+	for _, v := range all {
+		r.report(problem.Error, v.docs, problem.Problem{Code: problem.ConflictingFields, Field: v.field, Found: v.String(),
+			Expected: "no VIP with spec.loadBalancer.type: None", Hint: "InCluster where the nodes hold it, External where something outside of the cluster does"})
+	}
 }
 
 func (r *resolver) external() bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -35,6 +36,9 @@ type Cluster struct {
 	// AppsDomain is what names of routes without a host end in, where that is not
 	// apps.<cluster domain>.
 	AppsDomain string
+	// ManifestRefs are the ConfigMaps with manifests that the object of the cluster
+	// names; nil where an install-config describes it.
+	ManifestRefs *gitops.ManifestRefs
 	// DisruptionPolicy asks for the node disruption policy.
 	DisruptionPolicy bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
@@ -80,6 +84,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 		AppsDomain:       r.appsDomain(),
 		OS:               cmp.Or(o.OS, ignition.OpenShift),
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
+		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
 	}
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)

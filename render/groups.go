@@ -62,6 +62,13 @@ type planned struct {
 // groups makes the VRRP groups: API, DNS of old clusters, ingress controllers,
 // more API VIPs.
 func (r *resolver) groups(domain string) []planned {
+	if r.withoutVIPs() {
+		// The names of a single node are its own address, which it knows itself.
+		if r.in.Install.ControlPlane.Replicas == 1 {
+			return []planned{r.firstAPI(), r.defaultIngress(domain)}
+		}
+		return nil
+	}
 	groups := []planned{r.firstAPI()}
 	if r.dns != nil {
 		groups = append(groups, r.dnsGroup())

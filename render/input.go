@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -22,7 +23,13 @@ type File struct {
 
 // Sources are the files that describe one cluster.
 type Sources struct {
+	// InstallConfig is an install-config, or a file with objects that describe
+	// clusters as package gitops reads them.
 	InstallConfig File
+	// Object names the cluster of several such objects; Companions are files that
+	// may hold more objects of an AgentClusterInstall.
+	Object     string
+	Companions []File
 	// AgentConfig and VIPConfig are optional.
 	AgentConfig *File
 	VIPConfig   *File
@@ -51,6 +58,9 @@ type Input struct {
 	VIP     *v1alpha1.VIPConfig
 	// Ingress is the cluster's Ingress object, or nil.
 	Ingress *installconfig.ClusterIngress
+	// Manifests are the ConfigMaps that the cluster's object names; nil for an
+	// install-config.
+	Manifests *gitops.ManifestRefs
 	// vipDocs are where the fields of VIP stand.
 	vipDocs layers
 }
@@ -59,8 +69,7 @@ type Input struct {
 // What had a problem is missing from the input, which is nil where nothing can
 // be made of a file at all.
 func Read(s Sources) (*Input, problem.List) {
-	install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
-	in := &Input{Install: install}
+	in, list := readCluster(s)
 	if s.AgentConfig != nil {
 		agent, more := installconfig.ReadAgentConfig(s.AgentConfig.Name, s.AgentConfig.Data)
 		in.Agent, list = agent, append(list, more...)
@@ -75,10 +84,27 @@ func Read(s Sources) (*Input, problem.List) {
 		list = append(list, s.Defaults.warnings...)
 	}
 	list.Sort()
-	if install == nil || s.AgentConfig != nil && in.Agent == nil || s.ClusterIngress != nil && in.Ingress == nil || !ok {
+	if in.Install == nil || s.AgentConfig != nil && in.Agent == nil || s.ClusterIngress != nil && in.Ingress == nil || !ok {
 		return nil, list
 	}
 	return in, list
+}
+
+// readCluster reads the install-config, or the objects that stand for one.
+func readCluster(s Sources) (*Input, problem.List) {
+	if !gitops.HasCluster(s.InstallConfig.Data) {
+		install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
+		return &Input{Install: install}, list
+	}
+	var companions []gitops.File
+	for _, f := range s.Companions {
+		companions = append(companions, gitops.File(f))
+	}
+	c, list := gitops.Read(gitops.File(s.InstallConfig), s.Object, companions)
+	if c == nil {
+		return &Input{}, list
+	}
+	return &Input{Install: c.Install, Agent: c.Agent, Manifests: &c.Manifests}, list
 }
 
 // readVIPConfig reads a cluster's VIPConfig over the defaults of its fleet. ok is
@@ -115,7 +141,7 @@ func refused(list problem.List, field string) bool {
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	}
 	return slices.ContainsFunc(list.Errors(), func(p problem.Problem) bool {
-		return p.Field == "" || within(field, p.Field) || within(p.Field, field)
+		return p.Path() == "" || within(field, p.Path()) || within(p.Path(), field)
 	})
 }
 
@@ -179,7 +205,7 @@ var rests = map[problem.Code][]string{
 
 // follows says whether a problem may follow from errors found before.
 func follows(p problem.Problem, before problem.List) bool {
-	if refused(before, p.Field) {
+	if refused(before, p.Path()) {
 		return true
 	}
 	return slices.ContainsFunc(rests[p.Code], func(field string) bool { return refused(before, field) })

@@ -28,8 +28,8 @@ type Migration struct {
 // Migrate plans a move. The error says what of the mode file does not go with the
 // cluster.
 func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
-	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
-		return nil, fmt.Errorf("the load balancer of %s is outside of the cluster: its nodes elect nobody", c.Config.Metadata.Name)
+	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		return nil, fmt.Errorf("the nodes of %s hold no VIPs, so there are no VRRP settings to change", c.Config.Metadata.Name)
 	}
 	text, err := m.Marshal()
 	if err != nil {

@@ -20,11 +20,13 @@ const (
 	FormatIgnition      Format = "ignition"
 	FormatButane        Format = "butane"
 	FormatFiles         Format = "files"
+	// FormatConfigMap is a ConfigMap with the MachineConfigs and manifests.
+	FormatConfigMap Format = "configmap"
 )
 
 // Formats lists all of them.
 func Formats() []Format {
-	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles}
+	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles, FormatConfigMap}
 }
 
 // OutputFile is a file of the output, its path relative to where the output
@@ -70,9 +72,12 @@ func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
 }
 
 // Stream makes one YAML stream for `oc apply -f -`: the MachineConfigs, then
-// the cluster manifests that go with them.
+// the cluster manifests that go with them; or the ConfigMap with both, where that
+// is the format wanted.
 func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
-	w.Formats = []Format{FormatMachineConfig}
+	if !w.configMapAlone() {
+		w.Formats = []Format{FormatMachineConfig}
+	}
 	files, err := r.Tree(c, w)
 	if err != nil {
 		return nil, err
@@ -119,6 +124,14 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	}
 	var out []OutputFile
 	for _, format := range w.Formats {
+		if format == FormatConfigMap {
+			f, err := r.configMap(c, w)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+			continue
+		}
 		for _, b := range bundles {
 			if len(w.Roles) > 0 && !slices.Contains(w.Roles, b.Role) {
 				continue
@@ -133,6 +146,12 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	if len(w.Roles) > 0 || c.OS != ignition.OpenShift {
 		return out, nil
 	}
+	if w.configMapAlone() {
+		if w.Kustomization {
+			out = append(out, kustomization(out, "configmaps/"))
+		}
+		return out, nil
+	}
 	manifests, err := c.Manifests()
 	if err != nil {
 		return nil, err
@@ -141,17 +160,22 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 		out = append(out, OutputFile{Path: "manifests/" + m.Name + ".yaml", Data: m.Contents})
 	}
 	if w.Kustomization {
-		out = append(out, kustomization(out))
+		out = append(out, kustomization(out, "machineconfigs/", "manifests/"))
 	}
 	return out, nil
 }
 
-// kustomization names what the cluster's API takes of a tree, in its order.
-func kustomization(files []OutputFile) OutputFile {
+// configMapAlone: the manifests are in the ConfigMap.
+func (w Want) configMapAlone() bool {
+	return len(w.Formats) == 1 && w.Formats[0] == FormatConfigMap
+}
+
+// kustomization names the files of some folders of a tree, in its order.
+func kustomization(files []OutputFile, folders ...string) OutputFile {
 	var b bytes.Buffer
 	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
 	for _, f := range files {
-		if strings.HasPrefix(f.Path, "machineconfigs/") || strings.HasPrefix(f.Path, "manifests/") {
+		if slices.ContainsFunc(folders, func(dir string) bool { return strings.HasPrefix(f.Path, dir) }) {
 			b.WriteString("- " + f.Path + "\n")
 		}
 	}
@@ -166,8 +190,10 @@ func (w Want) check(c *Cluster) error {
 			return fmt.Errorf("no pool %q: this cluster has %s", role, strings.Join(c.Roles, ", "))
 		}
 	}
-	if c.OS != ignition.OpenShift && slices.Contains(w.Formats, FormatMachineConfig) {
-		return fmt.Errorf("format machineconfig is for OpenShift, not for %s: choose ignition, butane or files", c.OS)
+	for _, f := range []Format{FormatMachineConfig, FormatConfigMap} {
+		if c.OS != ignition.OpenShift && slices.Contains(w.Formats, f) {
+			return fmt.Errorf("format %s is for OpenShift, not for %s: choose ignition, butane or files", f, c.OS)
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -156,6 +157,9 @@ func (j *Job) render() ([]byte, error) {
 	}
 	j.mu.Lock()
 	j.shown.Name = "api." + cluster.Spec.Domain
+	if len(cluster.Spec.Groups) == 0 { // then that name is somebody else's
+		j.shown.Name = strings.TrimSuffix(node.Name, "."+cluster.Spec.Domain) + "." + cluster.Spec.Domain
+	}
 	j.shown.Upstreams, j.shown.MDNS = nil, nil
 	for _, p := range found {
 		j.shown.MDNS = append(j.shown.MDNS, p.Name)

@@ -22,10 +22,10 @@ type decision struct {
 // takesPart says whether keepalived is to run at all.
 func (d *decision) takesPart() bool { return len(d.conf.Instances) > 0 }
 
-// vips are those that must be on no interface while keepalived does not run. An
-// external load balancer's are nobody's business here.
+// vips are those that must be on no interface while keepalived does not run. Those
+// that the nodes do not hold are nobody's business here.
 func (d *decision) vips() []netip.Addr {
-	if d.cluster.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+	if d.cluster.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil
 	}
 	return nodeip.VIPs(&d.cluster.Spec)

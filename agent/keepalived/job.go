@@ -313,7 +313,7 @@ func (j *Job) decide() (*decision, error) {
 	}
 	spec := &f.Cluster.Spec
 	var conf *keepalived.Conf
-	if spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
+	if spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		var v v1alpha1.VRRPSettings
 		v, conf = j.elect(f)
 		f.Node.VRRP = &v

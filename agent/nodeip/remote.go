@@ -11,7 +11,7 @@ import (
 // of a family, so that it can be in another one on purpose. With a single one,
 // the VIPs are elsewhere (vSphere, hard case 11), not the node.
 func isRemote(addresses []Chosen, spec *v1alpha1.ClusterConfigSpec) bool {
-	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return false // the nodes hold no VIPs
 	}
 	remote := false

@@ -33,7 +33,7 @@ func servers(spec *v1alpha1.ClusterConfigSpec, self, role, kubeconfig string, no
 	}
 	out = append(out, peers...)
 	elects := role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter && len(peers) > 0
-	if kubeconfig != "" && (!elects || spec.LoadBalancer == v1alpha1.LoadBalancerExternal) {
+	if kubeconfig != "" && (!elects || spec.LoadBalancer != v1alpha1.LoadBalancerInCluster) {
 		out = append(out, kubeconfig)
 	}
 	return compact(out)

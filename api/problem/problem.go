@@ -33,6 +33,9 @@ type Problem struct {
 	Code Code `json:"code"`
 	// Field is the path in the file, such as "platform.baremetal.apiVIPs[0]".
 	Field string `json:"field,omitempty"`
+	// Key is the path that checks know the field by, where the file has another for
+	// it; empty where that is Field.
+	Key string `json:"-"`
 	// Found is what stands in the file, quoted where it is text. It never
 	// holds a value of a field that vipgen does not read, so no secret.
 	Found string `json:"found,omitempty"`
@@ -41,6 +44,9 @@ type Problem struct {
 	// Hint says what to do next; empty where Expected says it all.
 	Hint string `json:"hint,omitempty"`
 }
+
+// Path is the field as checks know it.
+func (p Problem) Path() string { return cmp.Or(p.Key, p.Field) }
 
 // String gives one line, "file:line:column: severity: field: found X,
 // expected Y (hint) [code]", leaving out what is not known.

@@ -113,7 +113,7 @@ type Group struct {
 	Name string    `json:"name"`
 	Role GroupRole `json:"role"`
 	// VIPs holds one or two addresses, primary family first.
-	VIPs []netip.Addr `json:"vips"`
+	VIPs []netip.Addr `json:"vips,omitempty"`
 	// Instance is the name of the VRRP instances, to which the agent adds
 	// nothing but the number of the address: "<cluster>_API". Like what follows
 	// up to Together, it is empty where the load balancer is external.

@@ -46,8 +46,8 @@ func (c *ClusterConfig) Validate() problem.List {
 	if s.ControlPlane.Replicas < 1 {
 		k.add(problem.BadValue, "spec.controlPlane.replicas", fmt.Sprint(s.ControlPlane.Replicas), "at least 1")
 	}
-	required(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal)
-	if s.LoadBalancer != LoadBalancerExternal {
+	required(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
+	if s.LoadBalancer == LoadBalancerInCluster {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {
 			k.settings("spec.vrrp.start", *s.VRRP.Start)
@@ -118,7 +118,7 @@ const maxInstance = 512
 func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	k.label(field+".name", g.Name, "the name of a group")
 	required(k, field+".role", g.Role, GroupAPI, GroupIngress, GroupDNS)
-	if len(g.VIPs) == 0 {
+	if len(g.VIPs) == 0 && lb != LoadBalancerNone {
 		k.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 	}
 	k.vips(field+".vips", g.VIPs)
@@ -135,7 +135,7 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	if g.HealthPort < 0 || g.HealthPort > 65535 {
 		k.add(problem.BadValue, field+".healthPort", fmt.Sprint(g.HealthPort), "a port, 1 to 65535")
 	}
-	if lb == LoadBalancerExternal {
+	if lb != LoadBalancerInCluster {
 		return
 	}
 	if !validWord(g.Instance, maxInstance, "_-.") {

@@ -105,6 +105,43 @@ func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
 	return b, best >= 0
 }
 
+// Own are the node's addresses, one of each family that the networks have, where no
+// VIP says which: as the node itself is known by, that of the interface with the
+// default route, else one in the networks.
+func (n *Node) Own(networks []netip.Prefix) (out []netip.Addr) {
+	is4 := []bool{true}
+	if len(networks) > 0 {
+		is4 = nil
+	}
+	for _, p := range networks {
+		if !slices.Contains(is4, p.Addr().Is4()) {
+			is4 = append(is4, p.Addr().Is4())
+		}
+	}
+	for _, v4 := range is4 {
+		if a, ok := n.own(v4, networks); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (n *Node) own(v4 bool, networks []netip.Prefix) (found netip.Addr, ok bool) {
+	for _, i := range n.Interfaces {
+		for _, p := range i.Addresses {
+			a := p.Addr()
+			switch {
+			case a.Is4() != v4:
+			case v4 && i.DefaultRoute4, !v4 && i.DefaultRoute6:
+				return a, true
+			case !ok && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) }):
+				found, ok = a, true
+			}
+		}
+	}
+	return found, ok
+}
+
 // AddressFor picks the peer's address to send adverts to: the one in the
 // network of the binding, else its first of that family.
 func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {

@@ -66,7 +66,7 @@ func (v *VIPConfig) Validate() problem.List {
 	c.vips("spec.apiVIPs", s.APIVIPs)
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	c.additionalAPI(s.AdditionalAPIVIPs)
-	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal)
+	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
 	c.vrrp(&s.VRRP)
 	c.ports(s.Ports, s.Ingress)
 	c.image("spec.images.agent", s.Images.Agent)

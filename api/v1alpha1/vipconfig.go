@@ -93,12 +93,16 @@ const (
 	LoadBalancerInCluster LoadBalancerType = "InCluster"
 	// LoadBalancerExternal: something outside holds them; nodes get DNS only.
 	LoadBalancerExternal LoadBalancerType = "External"
+	// LoadBalancerNone: the cluster has no VIPs.
+	LoadBalancerNone LoadBalancerType = "None"
 )
 
 // LoadBalancer says who balances the load.
 type LoadBalancer struct {
 	// "InCluster" (the default): keepalived and HAProxy on the nodes.
 	// "External": something outside the cluster; nodes get DNS and mDNS only.
+	// "None": there are no VIPs; nodes get DNS only. On a single control-plane node
+	// the names of the API and of routes are the node's own address.
 	Type LoadBalancerType `json:"type,omitempty"`
 }
 

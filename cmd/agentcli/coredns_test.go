@@ -3,6 +3,7 @@ package agentcli
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,6 +136,42 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	r.address("192.0.2.99/24")
 	r.answers("192.0.2.99", "api.dual.example.com", dns.TypeA, "192.0.2.5")
 	r.answers("192.0.2.99", "master-0.dual.example.com", dns.TypeA, "192.0.2.10 192.0.2.99")
+	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
+		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
+	}
+}
+
+// On a single node without VIPs, the names of the API and of routes are the node's own
+// address, and follow it when it changes, with the one CoreDNS; nothing else is at
+// the old address then.
+func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
+	cluster, err := os.ReadFile("../../golden/cases/single-node-without-vips/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
+	r.put(v1alpha1.ClusterConfigPath, string(cluster))
+	r.start()
+	names := []string{"api.sno.example.com", "api-int.sno.example.com", "console.apps.sno.example.com"}
+	for _, name := range names {
+		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.10")
+		r.answers("192.0.2.10", name, dns.TypeAAAA, "2001:db8:0:1::10")
+	}
+	if errOut, code := r.probe(); code != exitOK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	before := r.awaitState("CoreDNS to serve", serving)
+
+	r.address("192.0.2.77/24")
+	if out, err := r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// The kernel takes the later addresses of a network away with the first.
+	r.Command(t.Context(), "ip", "address", "add", "192.0.2.77/24", "dev", "eth0").Run()
+	for _, name := range names {
+		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.77")
+		r.answers("192.0.2.77", name, dns.TypeAAAA, "2001:db8:0:1::10")
+	}
 	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
 		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
 	}

@@ -138,6 +138,7 @@ func documentedDir(t *testing.T) {
 			{"name": "coredns", "from": {"name": "registry.example.com/coredns:4.18"}}]}}}`),
 		"clusters/cnf10/install-config.yaml": []byte(clusterNamed("cnf10")),
 		"clusters/cnf11/install-config.yaml": []byte(strings.Replace(clusterNamed("cnf11"), "192.0.2.2", "192.0.2.12", 1)),
+		"clusterinstance.yaml":               []byte(instanceNamed("edge-1")),
 		"scan.json":                          []byte(`{"routers": []}`),
 		"live.yaml":                          []byte(`{"kind": "MachineConfig", "metadata": {"name": "00-worker", "labels": {"machineconfiguration.openshift.io/role": "worker"}}}`),
 		"cluster-ingress.yaml":               []byte(clusterIngress),

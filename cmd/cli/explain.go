@@ -14,16 +14,26 @@ func (a *app) explainCommand() *cobra.Command {
 	var f inputFlags
 	var o outputFlag
 	c := &cobra.Command{
-		Use:   "explain [install-config.yaml]",
+		Use:   "explain [install-config.yaml|FIELD]",
 		Short: "Say who can hold each VIP, why, and what clients see in each failure",
 		Long: `Say of each VIP who can hold it, what each check adds to a node's priority, how
 many adverts travel, and what clients see, for how long at most, when something
-fails. 'vipgen verify' proves what follows from that.`,
+fails. 'vipgen verify' proves what follows from that.
+
+With a field of vipgen.yaml, such as spec.vrrp.profile, say instead what the field is
+for and which values and fields it has.`,
 		Example: `  vipgen explain install-config.yaml
-  vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'`,
+  vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
+
+  # Fields of vipgen.yaml
+  vipgen explain spec
+  vipgen explain spec.vrrp.profile`,
 		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: completeField,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && isField(args[0]) {
+				return a.explainField(c, args[0], o)
+			}
 			return a.explain(installConfigArg(args), &f, o)
 		},
 	}

@@ -55,6 +55,11 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 	if f.config != "" || f.agentConfig != "" || f.clusterIngress != "" {
 		return usage(c, fmt.Errorf("--config, --agent-config and --cluster-ingress are for one cluster: a fleet has such files beside each install-config, and --fleet"))
 	}
+	if f.beside != "" {
+		if err := apart(members.members); err != nil {
+			return usage(c, err)
+		}
+	}
 	o, err := a.options(&f.inputFlags)
 	if err != nil {
 		return err
@@ -80,6 +85,20 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 		return err
 	}
 	return run.end()
+}
+
+// apart refuses clusters in one folder, whose trees would be one.
+func apart(members []member) error {
+	seen := map[string]string{}
+	for _, m := range members {
+		file, _ := splitObject(m.config)
+		dir := filepath.Dir(file)
+		if first, ok := seen[dir]; ok {
+			return fmt.Errorf("--beside: %s and %s are in one folder: give -o DIR, or every cluster a folder of its own", first, m.config)
+		}
+		seen[dir] = m.config
+	}
+	return nil
 }
 
 // all renders every cluster; the error is one of the output as a whole.
@@ -129,6 +148,7 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 		out.err = fmt.Errorf("%s: %w", m.config, err)
 		return out
 	}
+	out.problems = append(out.problems, cluster.Unreferenced(r.flags.want())...)
 	if dir == "" {
 		out.text, out.err = r.renderer.Stream(cluster, r.flags.want())
 		if dry {
@@ -144,7 +164,7 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 	var b bytes.Buffer
 	out.result, out.err = writeTree(&b, r.flags.dir(dir), files, r.flags.check)
 	out.text = b.Bytes()
-	if out.err == nil && len(list) == 0 {
+	if out.err == nil && len(out.problems) == 0 {
 		r.memory.keep(dir, input, files)
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/gitops"
 )
 
 // inputFlags name the files of a cluster.
@@ -125,8 +126,9 @@ func installConfigArg(args []string) string {
 
 // sources reads the files of a cluster.
 func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, error) {
+	installConfig, object := splitObject(installConfig)
 	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
-		installConfig = filepath.Join(installConfig, installConfigName)
+		installConfig = inputIn(installConfig)
 	}
 	var problems problem.List
 	note := func(err error) {
@@ -137,11 +139,19 @@ func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, erro
 	}
 	data, err := a.readFile(installConfig)
 	note(err)
-	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}}
+	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}, Object: object}
 	s.VIPConfig, err = a.beside(installConfig, f.config, vipConfigName)
 	note(err)
-	s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)
-	note(err)
+	if gitops.HasCluster(data) {
+		s.Companions = a.companions.of(installConfig, data)
+		if f.agentConfig != "" {
+			note(problem.List{{File: f.agentConfig, Severity: problem.Error, Code: problem.ConflictingFields,
+				Found: "an agent-config", Expected: "none, the nodes of " + installConfig + " stand there"}})
+		}
+	} else {
+		s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)
+		note(err)
+	}
 	s.ClusterIngress, err = a.beside(installConfig, f.clusterIngress, clusterIngressName)
 	note(err)
 	s.Defaults, err = a.defaults.find(installConfig, f.fleet)

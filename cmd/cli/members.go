@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/render/gitops"
 )
 
 // Names of the input files of a cluster and of a fleet.
@@ -27,7 +28,8 @@ const (
 
 // member is one cluster of those that a command works on.
 type member struct {
-	// config is the path of its install-config, or "-".
+	// config is the path of its install-config or of the file with its object, or "-";
+	// of several objects in a file, the path, "#" and the cluster's name.
 	config string
 	// name is the folder that its output has among those of the fleet, with
 	// slashes.
@@ -113,7 +115,17 @@ func (r *roster) add(arg string) error {
 	}
 	// A file, or one that reading will complain about. Of several that a shell
 	// made of a pattern, those that stand beside an install-config are none.
-	if err == nil && r.fleet && besides(arg) {
+	data := []byte(nil)
+	if err == nil && isYAML(arg) {
+		data = peek(arg)
+	}
+	if err == nil && r.fleet && (besides(arg) || gitops.IsOther(data)) {
+		return nil
+	}
+	if gitops.HasCluster(data) {
+		found := objects(filepath.Clean(arg), filepath.Dir(filepath.Clean(arg)), data)
+		r.members = append(r.members, found...)
+		r.fleet = r.fleet || len(found) > 1
 		return nil
 	}
 	base := filepath.Dir(filepath.Clean(arg))
@@ -148,7 +160,7 @@ func (r *roster) glob(pattern string) error {
 				return err
 			}
 		case !besides(name):
-			r.members = append(r.members, named(name, base))
+			r.members = append(r.members, inFile(name, base)...)
 		}
 	}
 	if len(r.members) == before {
@@ -157,7 +169,21 @@ func (r *roster) glob(pattern string) error {
 	return nil
 }
 
-// walk adds every install-config below a folder but those in hidden folders and
+// inFile are the clusters that a file which a pattern matches describes: none where
+// it holds other objects.
+func inFile(name, base string) []member {
+	if isYAML(name) {
+		switch data := peek(name); {
+		case gitops.HasCluster(data):
+			return objects(name, base, data)
+		case gitops.IsOther(data):
+			return nil
+		}
+	}
+	return []member{named(name, base)}
+}
+
+// walk adds every install-config, and every object that describes a cluster, below a folder but those in hidden folders and
 // in ones that vipgen wrote.
 func (r *roster) walk(dir, base string) error {
 	before := len(r.members)
@@ -169,11 +195,15 @@ func (r *roster) walk(dir, base string) error {
 			return fs.SkipDir
 		case !d.IsDir() && d.Name() == installConfigName:
 			r.members = append(r.members, named(filepath.Clean(p), base))
+		case !d.IsDir() && isYAML(p) && !besides(p):
+			if data := peek(p); gitops.HasCluster(data) {
+				r.members = append(r.members, objects(filepath.Clean(p), base, data)...)
+			}
 		}
 		return nil
 	})
 	if err == nil && len(r.members) == before {
-		err = unreadable(dir, fmt.Errorf("no %s there or below", installConfigName))
+		err = unreadable(dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", installConfigName))
 	}
 	return err
 }

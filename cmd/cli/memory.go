@@ -30,7 +30,7 @@ type memory struct {
 }
 
 // memoryVersion is part of all digests: the form of entries, below.
-const memoryVersion = "2"
+const memoryVersion = "3"
 
 // openMemory is nil, which knows nothing, where there can be none.
 func openMemory(f *renderFlags) *memory {
@@ -83,6 +83,11 @@ func (m *memory) sum(s render.Sources) (out [sha256.Size]byte) {
 			fmt.Fprintf(h, "none ")
 			continue
 		}
+		fmt.Fprintf(h, "%d ", len(f.Data))
+		h.Write(f.Data)
+	}
+	fmt.Fprintf(h, "%q %d ", s.Object, len(s.Companions))
+	for _, f := range s.Companions {
 		fmt.Fprintf(h, "%d ", len(f.Data))
 		h.Write(f.Data)
 	}

@@ -44,7 +44,13 @@ an earlier run wrote and this one does not are removed, others never touched.
 
 Formats: machineconfig (a MachineConfig for each pool), ignition (a whole Ignition
 config for each pool, and for the bootstrap host where it is vipgen's), butane (the
-same as Butane), files (plain files, as they lie on the node).
+same as Butane), files (plain files, as they lie on the node), configmap (a ConfigMap
+of MachineConfigs and manifests, which a ClusterInstance or an AgentClusterInstall
+references as extra manifests).
+
+In place of an install-config.yaml a file may hold a ClusterInstance, or an
+AgentClusterInstall whose ClusterDeployment and NMStateConfigs are in the same file or
+folder; of several clusters in a file, FILE#NAME is one.
 
 Exit code 1: --check found a difference. Exit code 2: clusters had problems; the
 others were written, unless --all-or-nothing.`,
@@ -60,6 +66,10 @@ others were written, unless --all-or-nothing.`,
   vipgen render clusters --beside rendered
   vipgen render 'clusters/*/install-config.yaml' -o rendered
   vipgen render clusters --beside rendered --check
+
+  # ClusterInstances: for each the ConfigMap that it references
+  vipgen render clusterinstance.yaml --format configmap
+  vipgen render 'clusters/*.yaml' --format configmap -o rendered
 
   # Into an installer's asset directory, before and after 'create ignition-configs'
   vipgen render install-config.yaml --install-dir ocp
@@ -89,14 +99,14 @@ others were written, unless --all-or-nothing.`,
 	flags.StringVar(&f.beside, "beside", "", "`name` of the folder beside each install-config to write a tree to")
 	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
 	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
-	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files (default machineconfig,ignition; without machineconfig for other systems than openshift)")
+	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files, configmap (default machineconfig,ignition; without machineconfig for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with -o, files that vipgen did not write")
-	complete(c, "format", "machineconfig", "ignition", "butane", "files")
+	complete(c, "format", "machineconfig", "ignition", "butane", "files", "configmap")
 	complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
 	_ = c.MarkFlagDirname("output")
@@ -113,7 +123,7 @@ func (f *renderFlags) validate() error {
 	}
 	for _, name := range f.formats {
 		if !slices.Contains(render.Formats(), render.Format(name)) {
-			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane or files", name)
+			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane, files or configmap", name)
 		}
 	}
 	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
@@ -172,6 +182,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	if err := checkRoles(cluster, f.roles); err != nil {
 		return usage(c, err)
 	}
+	a.report(cluster.Unreferenced(f.want()))
 	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
@@ -232,7 +243,7 @@ func checkRoles(cluster *render.Cluster, roles []string) error {
 
 // stream prints to standard output.
 func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
-	if len(f.formats) == 0 && f.os == ignition.OpenShift || slices.Equal(f.formats, []string{string(render.FormatMachineConfig)}) {
+	if len(f.formats) == 0 && f.os == ignition.OpenShift || len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || f.formats[0] == string(render.FormatConfigMap)) {
 		data, err := r.Stream(cluster, f.want())
 		if err != nil {
 			return usage(c, err)

@@ -42,6 +42,8 @@ type app struct {
 	args []string
 	// defaults are those of the fleets that clusters belong to.
 	defaults defaultsFinder
+	// companions are the other files of clusters that several objects describe.
+	companions companions
 }
 
 func (a *app) root() *cobra.Command {
@@ -77,7 +79,7 @@ problem reported; 3 could not read, write or run.`,
 		root.AddCommand(commands...)
 	}
 	add("render", "Render clusters:",
-		a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
+		a.initCommand(), a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
 	add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())
 	add("running", "Look after running clusters:",

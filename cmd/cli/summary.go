@@ -67,6 +67,9 @@ func describe(c *render.Cluster) string {
 		width = max(width, len(g.Name))
 	}
 	for _, g := range s.Groups {
+		if len(g.VIPs) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "  %-*s %s", width, g.Name, addresses(g.VIPs))
 		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
@@ -101,6 +104,10 @@ func election(c *render.Cluster) string {
 	switch {
 	case s.LoadBalancer == v1alpha1.LoadBalancerExternal:
 		return "load balancer outside of the cluster: nodes get DNS only"
+	case s.LoadBalancer == v1alpha1.LoadBalancerNone && len(s.Groups) > 0:
+		return "no VIPs: nodes get DNS only, and the names of API and routes are the control-plane node's own address"
+	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
+		return "no VIPs: nodes get DNS only, without the names of API and routes"
 	case c.Switches():
 		return fmt.Sprintf("starts as %s, then switches to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the switch)",
 			settings(*s.VRRP.Start), settings(s.VRRP.Target))

@@ -153,7 +153,7 @@ func (a *app) printReport(r *verify.Report) error {
 	return errors.Join(all...)
 }
 
-const outsideWords = "The load balancer is outside of the cluster: no node holds a VIP."
+const outsideWords = "No node of the cluster holds a VIP: something outside of it does, or there is none."
 
 var stageWords = map[string]string{
 	verify.StageInstallation: "during the installation",

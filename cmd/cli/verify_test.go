@@ -139,7 +139,7 @@ func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
 	for _, command := range []string{"verify", "explain"} {
-		if out := must(t, command); out != "The load balancer is outside of the cluster: no node holds a VIP.\n" {
+		if out := must(t, command); out != outsideWords+"\n" {
 			t.Errorf("%s: %s", command, out)
 		}
 		if out := must(t, command, "-o", "json"); strings.Contains(out, "null") {

@@ -15,6 +15,12 @@ func ReadAgentConfig(name string, data []byte) (*AgentConfig, problem.List) {
 	if doc == nil {
 		return nil, problems
 	}
+	return ReadAgentDocument(doc)
+}
+
+// ReadAgentDocument is ReadAgentConfig for a file that is parsed already, or a
+// view of other objects as an agent-config.
+func ReadAgentDocument(doc *source.Document) (*AgentConfig, problem.List) {
 	var in agentFile
 	r := newReader(doc, doc.Decode(&in))
 	c := &AgentConfig{Doc: doc}

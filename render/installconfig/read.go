@@ -16,6 +16,12 @@ func Read(name string, data []byte) (*InstallConfig, problem.List) {
 	if doc == nil {
 		return nil, problems
 	}
+	return ReadDocument(doc)
+}
+
+// ReadDocument is Read for a file that is parsed already, or a view of other
+// objects as an install-config.
+func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 	var in file
 	r := newReader(doc, doc.Decode(&in))
 	c := &InstallConfig{Doc: doc}
@@ -42,7 +48,7 @@ type reader struct {
 func newReader(doc *source.Document, decoding problem.List) *reader {
 	r := &reader{doc: doc, problems: decoding, refused: map[string]bool{}}
 	for _, p := range decoding.Errors() {
-		r.refused[p.Field] = true
+		r.refused[p.Path()] = true
 	}
 	return r
 }

@@ -156,8 +156,8 @@ func (r *resolver) name(flag, s string) {
 // plan puts everything together.
 func (r *resolver) plan() *Plan {
 	spec := &r.c.Config.Spec
-	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
-		r.add(problem.ConflictingFields, "spec.loadBalancer.type", "External", "VIPs on the nodes", "a load balancer outside of the cluster holds them, and its ports need the pairs")
+	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		r.add(problem.ConflictingFields, "spec.loadBalancer.type", string(spec.LoadBalancer), "VIPs on the nodes", "no port of a node needs address pairs then; one of a load balancer outside of the cluster does")
 		return nil
 	}
 	p := &Plan{Cluster: spec.Domain, Network: r.x.Network, Ports: r.ports(), VIPs: r.vips()}

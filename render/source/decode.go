@@ -32,6 +32,9 @@ func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, t
 func (d *Document) decode(into any, strict bool) problem.List {
 	dec := &decoder{file: d.File, strict: strict}
 	dec.value(d.root, reflect.ValueOf(into).Elem())
+	for i, p := range dec.problems {
+		dec.problems[i] = d.original(p)
+	}
 	return dec.problems
 }
 

@@ -20,6 +20,8 @@ type Document struct {
 	File string
 
 	root *yaml.Node
+	// parts say where a view has its fields from; nil for a file of its own.
+	parts []part
 }
 
 // Parse reads data, which must hold one YAML document in UTF-8, and reports

@@ -31,6 +31,9 @@ func (d *Document) Locate(l problem.List) problem.List {
 	l = slices.Clone(l)
 	for i := range l {
 		p := &l[i]
+		if p.Line == 0 {
+			*p = d.original(*p)
+		}
 		if p.File == "" {
 			p.File = d.File
 		}

@@ -65,7 +65,7 @@ func Samples(c *render.Cluster) ([]Setup, error) {
 }
 
 func setups(c *render.Cluster, like builder) ([]Setup, error) {
-	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil, nil
 	}
 	var out []Setup

@@ -89,6 +89,9 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	var exact []v1alpha1.DNSRecord
 	anyAddress := false
 	for _, g := range c.Spec.Groups {
+		if c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+			g.VIPs = controlPlane(c, n)
+		}
 		switch g.Role {
 		case v1alpha1.GroupAPI:
 			for _, name := range c.Spec.APINames(&g) {
@@ -128,6 +131,20 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		d.Listen = listen(n)
 	}
 	return d
+}
+
+// controlPlane are the addresses of the only control-plane node: of this one, or of
+// the peer that it is.
+func controlPlane(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
+	if n.Role == v1alpha1.RoleMaster || n.Role == v1alpha1.RoleBootstrap {
+		return n.Own(c.Spec.MachineNetworks)
+	}
+	for _, p := range n.Peers {
+		if p.Role == v1alpha1.RoleMaster {
+			return p.Addresses
+		}
+	}
+	return nil
 }
 
 // Render executes a node template of the Corefile.

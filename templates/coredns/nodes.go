@@ -15,7 +15,9 @@ import (
 // would have a name in common the one of the control plane has it.
 func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
-	cluster := New(c, n)
+	whole := *c // also the names that somebody else's DNS answers for are the cluster's
+	whole.Spec.DNS.External = false
+	cluster := New(&whole, n)
 	names, owner := hosts{}, map[string]string{}
 	for _, p := range named(c, n) {
 		short := strings.TrimSuffix(p.Name, "."+c.Spec.Domain)
@@ -45,6 +47,9 @@ func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 				self.Addresses = append(self.Addresses, a.Addr())
 			}
 		}
+	}
+	if len(self.Addresses) == 0 && c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
+		self.Addresses = n.Own(c.Spec.MachineNetworks)
 	}
 	all := []v1alpha1.Peer{self}
 	for _, p := range n.Peers {

@@ -103,8 +103,8 @@ const (
 // nothing to do here; Idle says why.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
-	if c.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
-		k.Idle = []string{"the load balancer is outside of the cluster"}
+	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		k.Idle = []string{"the nodes hold no VIPs: the load balancer is " + string(c.Spec.LoadBalancer)}
 		return k
 	}
 	for i := range c.Spec.Groups {

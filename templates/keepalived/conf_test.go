@@ -106,7 +106,7 @@ func TestParticipation(t *testing.T) {
 			idle: []string{"api: no address of the family of 2001:db8::2 on this node"}},
 		{name: "no address", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces = nil },
 			idle: []string{"api: no address of the family of 192.0.2.2 on this node", "api: no address of the family of 2001:db8::2 on this node"}},
-		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), idle: []string{"the load balancer is outside of the cluster"}},
+		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), idle: []string{"the nodes hold no VIPs: the load balancer is External"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// initFlags are what a new file is to say.
+type initFlags struct {
+	from, output, lab    string
+	version, profile     string
+	loadBalancer         string
+	apiVIPs, ingressVIPs []string
+	overwrite            bool
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var f initFlags
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Write a first vipgen.yaml, or an install-config for the lab",
+		Long: `Write a commented vipgen.yaml. Values come from flags; at a terminal and without
+flags, init asks for them. With --from it reads an install-config, or another file
+that describes a cluster, proposes what goes with it, and writes nothing that does
+not.
+
+With --lab NETWORK it writes a small install-config for 'vipgen lab up' instead.
+
+A file that is there is kept unless --overwrite is given.`,
+		Example: `  # Ask, then write vipgen.yaml
+  vipgen init
+
+  # What goes with an install-config
+  vipgen init --from install-config.yaml --openshift-version 4.18
+
+  # For nodes on platform none
+  vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o -
+
+  # A cluster for the lab
+  vipgen init --lab 192.0.2.0/24 -o lab.yaml`,
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			a.writes = true
+			if f.lab != "" {
+				return a.initLab(c, &f)
+			}
+			return a.initConfig(c, &f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.from, "from", "", "`file` that describes the cluster: an install-config, a ClusterInstance or an AgentClusterInstall")
+	flags.StringVarP(&f.output, "output", "o", "", "`file` to write, - for standard output (default: vipgen.yaml; with --lab, install-config.yaml)")
+	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, 4.12 to 4.22")
+	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast or classic")
+	flags.StringVar(&f.loadBalancer, "load-balancer", "", "`type` of spec.loadBalancer: InCluster, External or None")
+	flags.StringSliceVar(&f.apiVIPs, "api-vip", nil, "API `VIP`, one per address family; for platforms that have no field for it")
+	flags.StringSliceVar(&f.ingressVIPs, "ingress-vip", nil, "ingress `VIP`, one per address family")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file")
+	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
+	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic))
+	complete(c, "load-balancer", string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal), string(v1alpha1.LoadBalancerNone))
+	_ = c.MarkFlagFilename("from", "yaml", "yml")
+	_ = c.MarkFlagFilename("output", "yaml", "yml")
+	c.MarkFlagsMutuallyExclusive("from", "lab")
+	return c
+}
+
+// initConfig writes a vipgen.yaml.
+func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
+	var sources render.Sources
+	var in *render.Input
+	if f.from != "" {
+		var err error
+		if sources, err = a.sources(f.from, &inputFlags{}); err != nil {
+			return err
+		}
+		sources.VIPConfig = nil
+		var list problem.List
+		if in, list = render.Read(sources); list.Err() != nil {
+			return list.Err()
+		}
+	}
+	if terminal(a.in) && c.Flags().NFlag() == 0 {
+		a.ask(f)
+	}
+	if known := ignition.SupportedOpenShift(); f.version != "" && !slices.Contains(known, f.version) {
+		return usage(c, fmt.Errorf("--openshift-version %s: expected %s to %s, without a patch level", f.version, known[0], known[len(known)-1]))
+	}
+	file := render.File{Name: a.initName(f, vipConfigName), Data: f.vipConfig(in)}
+	if in == nil {
+		if err := checkValues(file); err != nil {
+			return err
+		}
+		return a.initWrite(f, file)
+	}
+	sources.VIPConfig = &file
+	_, list, err := render.Load(sources, render.Options{})
+	if err != nil {
+		return err
+	}
+	a.report(list)
+	return a.initWrite(f, file)
+}
+
+func (a *app) initName(f *initFlags, usual string) string {
+	if f.output == "" {
+		return usual
+	}
+	return f.output
+}
+
+// checkValues checks a VIPConfig for itself.
+func checkValues(file render.File) error {
+	doc, list := source.Parse(file.Name, file.Data)
+	if doc == nil {
+		return list
+	}
+	var v v1alpha1.VIPConfig
+	list = append(doc.DecodeStrict(&v), doc.Locate(v.Validate())...)
+	list.Sort()
+	return list.Err()
+}
+
+// initWrite writes a file that is not there.
+func (a *app) initWrite(f *initFlags, file render.File) error {
+	if file.Name == "-" {
+		_, err := a.out.Write(file.Data)
+		return err
+	}
+	if _, err := os.Lstat(file.Name); !errors.Is(err, fs.ErrNotExist) && !f.overwrite {
+		return problem.List{{File: file.Name, Severity: problem.Error, Code: problem.ConflictingFields, Found: "a file of that name",
+			Expected: "none", Hint: "--overwrite replaces it, -o FILE writes another"}}
+	}
+	return tree.WriteFile(file.Name, file.Data)
+}
+
+// ask asks a person for what a vipgen.yaml says most often.
+func (a *app) ask(f *initFlags) {
+	in := bufio.NewScanner(a.in)
+	one := func(what string) string {
+		fmt.Fprintf(a.err, "%s: ", what)
+		if !in.Scan() {
+			return ""
+		}
+		return strings.TrimSpace(in.Text())
+	}
+	f.version = one("OpenShift version, such as 4.18 (empty: any)")
+	f.profile = one("VRRP profile, fast or classic (empty: fast)")
+	f.loadBalancer = one("Load balancer, InCluster, External or None (empty: InCluster)")
+	if f.loadBalancer == string(v1alpha1.LoadBalancerNone) {
+		return
+	}
+	fields := func(what string) []string {
+		return strings.FieldsFunc(one(what), func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	f.apiVIPs = fields("API VIPs (empty: the install-config has them)")
+	f.ingressVIPs = fields("Ingress VIPs (empty: the install-config has them)")
+}
+
+// vipConfig writes the file; in is the cluster that it is for, or nil.
+func (f *initFlags) vipConfig(in *render.Input) []byte {
+	lb, why := f.loadBalancer, ""
+	if in != nil {
+		why = in.LoadBalancerAdvice()
+		if lb == "" && len(f.apiVIPs) == 0 && in.UsuallyWithoutVIPs() {
+			lb = string(v1alpha1.LoadBalancerNone)
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What the install-config has no field for. 'vipgen explain spec' names all fields.\napiVersion: %s\nkind: %s\nspec:\n", v1alpha1.APIVersion, v1alpha1.KindVIPConfig)
+	value := func(comment, field, text, example string) {
+		for _, line := range wrap(comment, lineWidth-4) {
+			if line == "" {
+				continue
+			}
+			fmt.Fprintf(&b, "  # %s\n", line)
+		}
+		if text == "" {
+			fmt.Fprintf(&b, "  # %s: %s\n", field, example)
+		} else {
+			fmt.Fprintf(&b, "  %s: %s\n", field, text)
+		}
+	}
+	value("The OpenShift version that the cluster runs. Without it the output is written so that all versions can read it.",
+		"openshiftVersion", quoted(f.version), `"4.18"`)
+	if in == nil || !in.HasVIPs() || len(f.apiVIPs)+len(f.ingressVIPs) > 0 {
+		value("VIPs, one per address family, for platforms that have no field for them.", "apiVIPs", quotedList(f.apiVIPs), "[192.0.2.5]")
+		value("", "ingressVIPs", quotedList(f.ingressVIPs), "[192.0.2.7]")
+	}
+	value("InCluster (the default): the nodes hold the VIPs. External: something outside does. None: there are no VIPs, and nodes get DNS alone. "+why,
+		"loadBalancer", mapping("type", lb), "{type: InCluster}")
+	value("fast (the default): VRRPv3, a VIP moves within half a second. classic: VRRPv2, as OpenShift's own keepalived, within four.",
+		"vrrp", mapping("profile", f.profile), "{profile: fast}")
+	if f.version == "" && f.profile == "" && lb == "" && len(f.apiVIPs)+len(f.ingressVIPs) == 0 {
+		return bytes.Replace(b.Bytes(), []byte("\nspec:\n"), []byte("\n# Take the # away from spec and from what is to differ.\n# spec:\n"), 1)
+	}
+	return b.Bytes()
+}
+
+// quoted is text in a form that is nothing but text in YAML.
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func quotedList(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	out := make([]string, len(items))
+	for i, s := range items {
+		out[i] = quoted(s)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+func mapping(key, value string) string {
+	if value == "" {
+		return ""
+	}
+	return "{" + key + ": " + quoted(value) + "}"
+}
+
+// initLab writes a small install-config.
+func (a *app) initLab(c *cobra.Command, f *initFlags) error {
+	network, err := netip.ParsePrefix(f.lab)
+	if err != nil || network != network.Masked() || network.Bits() > network.Addr().BitLen()-5 {
+		return usage(c, fmt.Errorf("--lab %s: expected a network of at least 32 addresses, such as 192.0.2.0/24", f.lab))
+	}
+	at := func(n int) netip.Addr {
+		addr := network.Addr()
+		for range n {
+			addr = addr.Next()
+		}
+		return addr
+	}
+	inner := "" // the installer's defaults of the networks inside are IPv4
+	if network.Addr().Is6() {
+		inner = "  clusterNetwork:\n  - cidr: fd01::/48\n  serviceNetwork:\n  - fd02::/112\n"
+	}
+	text := fmt.Sprintf(`# A cluster for the lab, with just what vipgen reads.
+apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: lab
+networking:
+  machineNetwork:
+  - cidr: %s
+%scontrolPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 2
+platform:
+  baremetal:
+    apiVIPs:
+    - %s
+    ingressVIPs:
+    - %s
+    loadBalancer:
+      type: UserManaged # the nodes' VIPs are vipgen's from the start
+`, network, inner, at(5), at(7))
+	file := render.File{Name: a.initName(f, installConfigName), Data: []byte(text)}
+	if _, _, err := render.Load(render.Sources{InstallConfig: file}, render.Options{}); err != nil {
+		return err
+	}
+	return a.initWrite(f, file)
+}

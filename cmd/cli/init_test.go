@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+)
+
+// What init writes is valid, and holds what was asked for.
+func TestInitWritesWhatIsValid(t *testing.T) {
+	none := strings.Replace(goodInstallConfig[:strings.Index(goodInstallConfig, "platform:")], "192.0.2.0/24", "192.0.2.0/24", 1) + "platform: {none: {}}\n"
+	single := none + "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n"
+	for name, tt := range map[string]struct {
+		install string
+		args    []string
+		has     string
+	}{
+		"nothing":          {goodInstallConfig, nil, "\n# spec:\n"},
+		"values":           {goodInstallConfig, []string{"--openshift-version", "4.18", "--profile", "classic"}, "  openshiftVersion: \"4.18\"\n"},
+		"from":             {goodInstallConfig, []string{"--from", "install-config.yaml", "--openshift-version", "4.19"}, "UserManaged: External if the VIPs there"},
+		"VIPs":             {none, []string{"--from", ".", "--api-vip", "192.0.2.5", "--ingress-vip", "192.0.2.7"}, "  apiVIPs: [\"192.0.2.5\"]\n"},
+		"a single node":    {single, []string{"--from", "install-config.yaml"}, "  loadBalancer: {type: \"None\"}\n"},
+		"it can have VIPs": {single, []string{"--from", "install-config.yaml", "--api-vip", "192.0.2.5", "--ingress-vip", "192.0.2.7"}, "  # loadBalancer: {type: InCluster}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			lay(t, map[string]string{"install-config.yaml": tt.install})
+			if out := must(t, append([]string{"init"}, tt.args...)...); out != "" {
+				t.Errorf("printed %s", out)
+			}
+			text := read(t, "vipgen.yaml")
+			if !strings.Contains(text, tt.has) {
+				t.Errorf("not %q:\n%s", tt.has, text)
+			}
+			must(t, "validate")
+			if printed := must(t, append([]string{"init", "-o", "-"}, tt.args...)...); printed != text {
+				t.Errorf("printed and written differ:\n%s", printed)
+			}
+		})
+	}
+}
+
+// The commented values of the file are valid, too.
+func TestInitExamplesAreValid(t *testing.T) {
+	lines := strings.Split(string((&initFlags{}).vipConfig(nil)), "\n")
+	for i, line := range lines {
+		if key, _, found := strings.Cut(strings.TrimPrefix(line, "  # "), ":"); found && !strings.Contains(key, " ") {
+			lines[i] = strings.Replace(line, "# ", "", 1)
+		}
+		if line == "# spec:" {
+			lines[i] = "spec:"
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if strings.Count(text, "\n  # ") > 10 || !strings.Contains(text, "\n  vrrp: ") {
+		t.Fatalf("the examples were not found:\n%s", text)
+	}
+	if err := checkValues(render.File{Name: "vipgen.yaml", Data: []byte(text)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInitLab(t *testing.T) {
+	for _, network := range []string{"192.0.2.0/24", "2001:db8::/64", "10.9.8.32/27"} {
+		t.Chdir(t.TempDir())
+		must(t, "init", "--lab", network)
+		if out := must(t, "validate"); !strings.Contains(out, "from the first packet") {
+			t.Errorf("%s: %s", network, out)
+		}
+	}
+}
+
+// Text from a flag never becomes more than a value, and what does not go with the
+// cluster is not written.
+func TestInitRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"--profile slow":                                  "spec.vrrp.profile: found \"slow\", expected",
+		"--openshift-version 3.11":                        "--openshift-version 3.11: expected 4.12 to 4.22",
+		"--api-vip a],b:[":                                "expected an IP address",
+		"--lab 192.0.2.1/24":                              "expected a network of at least 32 addresses",
+		"--lab 192.0.2.0/30":                              "expected a network of at least 32 addresses",
+		"--from install-config.yaml --api-vip 192.0.2.9":  "spec.apiVIPs",
+		"--from install-config.yaml --load-balancer None": "expected no VIP with spec.loadBalancer.type: None",
+		"--from no-such.yaml":                             "expected a file that can be read",
+		"more":                                            "unknown command",
+	} {
+		t.Chdir(t.TempDir())
+		lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
+		code, out, report := run("", append([]string{"init"}, strings.Fields(args)...)...)
+		if code != exitInput || out != "" || isFile(vipConfigName) || !strings.Contains(report, want) {
+			t.Errorf("%s: exit code %d, %q\n%s", args, code, out, report)
+		}
+	}
+}
+
+func TestInitKeepsFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{vipConfigName: "mine\n"})
+	if code, _, report := run("", "init"); code != exitInput || !strings.Contains(report, "--overwrite replaces it") || read(t, vipConfigName) != "mine\n" {
+		t.Errorf("exit code %d, %s", code, report)
+	}
+	must(t, "init", "--overwrite")
+	if text := read(t, filepath.Clean(vipConfigName)); !strings.Contains(text, v1alpha1.KindVIPConfig) {
+		t.Error(text)
+	}
+}
+
+// What init asks a person, and what becomes of the answers.
+func TestInitAsks(t *testing.T) {
+	var asked strings.Builder
+	a := &app{in: strings.NewReader("4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n"), err: &asked}
+	var f initFlags
+	a.ask(&f)
+	if f.version != "4.18" || f.profile != "classic" || strings.Join(f.apiVIPs, " ") != "192.0.2.5 2001:db8::5" || strings.Join(f.ingressVIPs, " ") != "192.0.2.7" {
+		t.Errorf("%+v", f)
+	}
+	if strings.Count(asked.String(), ": ") < 5 {
+		t.Errorf("asked %q", asked.String())
+	}
+	a = &app{in: strings.NewReader("\n\nNone\n"), err: &asked}
+	f = initFlags{}
+	if a.ask(&f); f.loadBalancer != "None" {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,76 @@
+package gitops
+
+import (
+	"fmt"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// instanceFile is what has to be looked at of a ClusterInstance; the rest is taken
+// as it stands.
+type instanceFile struct {
+	Metadata struct {
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Spec struct {
+		ClusterName            string            `json:"clusterName"`
+		ClusterType            string            `json:"clusterType"`
+		PlatformType           string            `json:"platformType"`
+		InstallConfigOverrides string            `json:"installConfigOverrides"`
+		ServiceNetwork         []struct{}        `json:"serviceNetwork"`
+		ExtraManifestsRefs     []objectReference `json:"extraManifestsRefs"`
+		Nodes                  []struct {
+			Role string `json:"role"`
+		} `json:"nodes"`
+	} `json:"spec"`
+}
+
+type objectReference struct {
+	Name string `json:"name"`
+}
+
+// clusterInstance reads a ClusterInstance as its templates turn it into objects of
+// the assisted installer.
+func (r *reader) clusterInstance() {
+	var in instanceFile
+	r.problems = append(r.problems, r.main.Decode(&in)...)
+	if in.Spec.ClusterType == "HostedControlPlane" {
+		r.addAs("controlPlane", r.main, problem.Topology, "spec.clusterType", problem.Quote(in.Spec.ClusterType), "SNO, HighlyAvailable or HighlyAvailableArbiter",
+			"a hosted control plane has no nodes of its own that could hold VIPs")
+	}
+	r.install.Take("metadata.name", r.main, "spec.clusterName")
+	r.install.Take("baseDomain", r.main, "spec.baseDomain")
+	for _, field := range []string{"machineNetwork", "clusterNetwork", "networkType"} {
+		r.install.Take("networking."+field, r.main, "spec."+field)
+	}
+	for i := range in.Spec.ServiceNetwork {
+		r.install.Take(fmt.Sprintf("networking.serviceNetwork[%d]", i), r.main, fmt.Sprintf("spec.serviceNetwork[%d].cidr", i))
+	}
+	count := map[string]int{}
+	for i, n := range in.Spec.Nodes {
+		if n.Role == "" {
+			n.Role = "master" // the CRD's default
+		}
+		count[n.Role]++
+		r.instanceNode(i, n.Role)
+	}
+	r.pools(count["master"], count["worker"], count["arbiter"], "spec.nodes", "spec.nodes", "spec.nodes")
+	r.platform("spec.platformType", count["master"] == 1)
+	r.problems = append(r.problems, r.install.Overlay(r.main, "spec.installConfigOverrides")...)
+	r.manifests = ManifestRefs{Namespace: in.Metadata.Namespace, Doc: r.main, Field: "spec.extraManifestsRefs"}
+	for _, ref := range in.Spec.ExtraManifestsRefs {
+		r.manifests.Names = append(r.manifests.Names, ref.Name)
+	}
+	if r.manifests.Namespace == "" {
+		r.manifests.Namespace = in.Spec.ClusterName // that of all that the templates make
+	}
+}
+
+// instanceNode reads a node with the addresses of its NMState block.
+func (r *reader) instanceNode(i int, role string) {
+	from := fmt.Sprintf("spec.nodes[%d]", i)
+	to := r.host(r.main, from)
+	r.agent.Take(to+".hostname", r.main, from+".hostName")
+	r.agent.Put(to+".role", role, r.main, from+".role")
+	r.agent.Take(to+".networkConfig", r.main, from+".nodeNetwork.config")
+}

@@ -1,0 +1,121 @@
+package gitops
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// The kinds that describe a cluster.
+const (
+	ClusterInstance     = "ClusterInstance"
+	AgentClusterInstall = "AgentClusterInstall"
+)
+
+// versions are the API versions of what is read.
+var versions = map[string]string{
+	ClusterInstance:     "siteconfig.open-cluster-management.io/v1alpha1",
+	AgentClusterInstall: "extensions.hive.openshift.io/v1beta1",
+	clusterDeployment:   "hive.openshift.io/v1",
+	nmStateConfig:       "agent-install.openshift.io/v1beta1",
+	infraEnv:            "agent-install.openshift.io/v1beta1",
+	bareMetalHost:       "metal3.io/v1alpha1",
+}
+
+var (
+	clusterKind   = regexp.MustCompile(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:ClusterInstance|AgentClusterInstall)["']?[ \t,}]*(?:#.*)?\r?$`)
+	companionKind = regexp.MustCompile(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:ClusterDeployment|NMStateConfig|InfraEnv|BareMetalHost)["']?[ \t,}]*(?:#.*)?\r?$`)
+	// A ClusterDeployment has the kind too, in a reference by group and version.
+	clusterVersion = regexp.MustCompile(`apiVersion"?:[ \t]*["']?(?:siteconfig\.open-cluster-management\.io|extensions\.hive\.openshift\.io)/`)
+	anyKind        = regexp.MustCompile(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
+)
+
+// HasCluster says whether a file may hold an object that describes a cluster. It
+// looks at the text alone.
+func HasCluster(data []byte) bool { return clusterKind.Match(data) && clusterVersion.Match(data) }
+
+// HasCompanion says whether a file may hold objects that an AgentClusterInstall
+// goes with.
+func HasCompanion(data []byte) bool { return companionKind.Match(data) }
+
+// IsOther says whether a file holds Kubernetes objects and none that describes a
+// cluster.
+func IsOther(data []byte) bool {
+	m := anyKind.FindSubmatch(data)
+	return m != nil && string(m[1]) != "InstallConfig" && !HasCluster(data)
+}
+
+// names finds names and namespaces in the text of objects.
+var names = regexp.MustCompile(`(?m)^[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
+
+// Related says whether a file may hold objects of the clusters of another: it names
+// one of the names or namespaces there.
+func Related(clusters, other []byte) bool {
+	for _, m := range names.FindAllSubmatch(clusters, -1) {
+		if bytes.Contains(other, m[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// object is one that describes a cluster.
+type object struct {
+	doc        *source.Document
+	kind, name string
+}
+
+// Names gives the names of the clusters that a file describes, in its order.
+func Names(file string, data []byte) ([]string, problem.List) {
+	docs, list := source.ParseAll(file, data)
+	var out []string
+	for _, o := range clusters(docs) {
+		out = append(out, o.name)
+	}
+	return out, list
+}
+
+// clusters picks the objects that describe clusters.
+func clusters(docs []*source.Document) []object {
+	var out []object
+	for _, d := range docs {
+		switch kind := d.Text("kind"); kind {
+		case ClusterInstance:
+			out = append(out, object{d, kind, cmp.Or(d.Text("spec.clusterName"), d.Text("metadata.name"))})
+		case AgentClusterInstall:
+			out = append(out, object{d, kind, d.Text("metadata.name")})
+		}
+	}
+	return out
+}
+
+// choose picks the cluster of a name, or the only one.
+func choose(file, name string, all []object) (*object, problem.List) {
+	if name == "" && len(all) == 1 {
+		return &all[0], nil
+	}
+	var names []string
+	for i, o := range all {
+		if name != "" && o.name == name {
+			return &all[i], nil
+		}
+		names = append(names, problem.Quote(o.name))
+	}
+	p := problem.Problem{File: file, Severity: problem.Error, Code: problem.WrongKind}
+	switch {
+	case len(all) == 0:
+		p.Found, p.Expected = "no ClusterInstance and no AgentClusterInstall", "an object that describes a cluster"
+	case name == "":
+		p.Found, p.Expected = fmt.Sprintf("%d clusters", len(all)), "one cluster"
+		p.Hint = fmt.Sprintf("name it, as in %s#%s", file, all[0].name)
+	default:
+		p.Found, p.Expected = "no cluster "+problem.Quote(name), strings.Join(slices.Compact(names), " or ")
+	}
+	return nil, problem.List{p}
+}

@@ -1,0 +1,213 @@
+package gitops_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/render/gitops"
+)
+
+const cases = "../../golden/cases/"
+
+func file(t testing.TB, name string) gitops.File {
+	t.Helper()
+	data, err := os.ReadFile(cases + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gitops.File{Name: name, Data: data}
+}
+
+func instance(t testing.TB) gitops.File {
+	return file(t, "cluster-instance/clusterinstance.yaml")
+}
+
+func install(t testing.TB) (gitops.File, []gitops.File) {
+	const dir = "agent-cluster-install/"
+	return file(t, dir+"agentclusterinstall.yaml"), []gitops.File{file(t, dir+"clusterdeployment.yaml"), file(t, dir+"hosts.yaml")}
+}
+
+// change replaces text that must be there.
+func change(t testing.TB, f gitops.File, pairs ...string) gitops.File {
+	t.Helper()
+	text := string(f.Data)
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("%s does not have %q", f.Name, pairs[i])
+		}
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return gitops.File{Name: "c.yaml", Data: []byte(text)}
+}
+
+// facts is what rendering goes by, in a line each.
+func facts(c *gitops.Cluster) string {
+	var b strings.Builder
+	line := func(name string, values ...string) { b.WriteString(name + " " + strings.Join(values, " ") + "\n") }
+	line("domain", c.Install.Name+"."+c.Install.BaseDomain)
+	line("platform", c.Install.Platform, c.Install.LoadBalancer)
+	var vips, networks []string
+	for _, a := range slices.Concat(c.Install.APIVIPs, c.Install.IngressVIPs) {
+		vips = append(vips, a.String())
+	}
+	for _, n := range c.Install.MachineNetworks {
+		networks = append(networks, n.String())
+	}
+	line("vips", vips...)
+	line("networks", networks...)
+	line("nodes", strings.Repeat("m", c.Install.ControlPlane.Replicas)+strings.Repeat("w", c.Install.Compute[0].Replicas))
+	if c.Install.Arbiter != nil {
+		line("arbiter")
+	}
+	for _, h := range c.Agent.Hosts {
+		words := []string{h.Name, h.Role}
+		for _, a := range h.Addresses {
+			words = append(words, a.Addr().String())
+		}
+		line("host", words...)
+	}
+	line("manifests", c.Manifests.Namespace, strings.Join(c.Manifests.Names, ","))
+	return b.String()
+}
+
+const instanceFacts = `domain edge-1.example.com
+platform baremetal UserManaged
+vips 192.0.2.5 2001:db8:1::5 192.0.2.7 2001:db8:1::7
+networks 192.0.2.0/24 2001:db8:1::/64
+nodes mmmww
+host master-0 master 192.0.2.20 2001:db8:1::20
+host master-1 master 192.0.2.21 2001:db8:1::21
+host master-2 master 192.0.2.22 2001:db8:1::22
+host worker-0 worker 192.0.2.23 2001:db8:1::23
+host worker-1 worker 192.0.2.24 2001:db8:1::24
+manifests edge-1 vipgen-extra-manifests
+`
+
+const installFacts = `domain edge-2.example.com
+platform baremetal 
+vips 198.51.100.5 198.51.100.7
+networks 198.51.100.0/24
+nodes mmmww
+host master-0 master 198.51.100.20
+host master-1 master 198.51.100.21
+host master-2 master 198.51.100.22
+host worker-0 worker 198.51.100.23
+host worker-1 worker 198.51.100.24
+manifests edge-2 site-manifests,vipgen-extra-manifests
+`
+
+func TestRead(t *testing.T) {
+	aci, others := install(t)
+	tests := []struct {
+		name   string
+		file   gitops.File
+		others []gitops.File
+		from   string
+		want   []string // pairs that differ from the facts
+	}{
+		{name: "ClusterInstance", file: instance(t), from: instanceFacts},
+		{name: "AgentClusterInstall", file: aci, others: others, from: installFacts},
+		{name: "role of a node by default", file: change(t, instance(t), "    role: master\n", ""), from: instanceFacts},
+		{name: "no platform, several nodes", file: change(t, instance(t), "  platformType: BareMetal\n", ""), from: instanceFacts},
+		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), from: instanceFacts},
+		{name: "arbiter", file: change(t, instance(t), "hostName: master-2\n    role: master", "hostName: master-2\n    role: arbiter"), from: instanceFacts,
+			want: []string{"nodes mmmww\n", "nodes mmww\narbiter \n", "master-2 master", "master-2 arbiter"}},
+		{name: "namespace left to kustomize", file: change(t, instance(t), "kind: ClusterInstance\nmetadata:\n  name: edge-1\n  namespace: edge-1\n", "kind: ClusterInstance\nmetadata:\n  name: edge-1\n"), from: instanceFacts},
+		{name: "the installer's load balancer", file: change(t, instance(t), `{"type": "UserManaged"}`, `{}`), from: instanceFacts,
+			want: []string{"baremetal UserManaged", "baremetal "}},
+		{name: "UserManaged", file: change(t, aci, "type: ClusterManaged", "type: UserManaged"), others: others, from: installFacts,
+			want: []string{"baremetal ", "baremetal UserManaged"}},
+		{name: "networking of the user's", file: change(t, aci, "  platformType: BareMetal\n", "", "  apiVIPs: [198.51.100.5]\n", "", "  ingressVIPs: [198.51.100.7]\n", "",
+			"  networking:\n", "  networking:\n    userManagedNetworking: true\n    machineNetwork: [{cidr: 198.51.100.0/24}]\n"), others: others, from: installFacts,
+			want: []string{"platform baremetal ", "platform none ", "vips 198.51.100.5 198.51.100.7", "vips "}},
+		{name: "the old reference", file: change(t, aci, "  manifestsConfigMapRefs:\n  - name: site-manifests\n  - name: vipgen-extra-manifests\n", "  manifestsConfigMapRef: {name: one}\n"), others: others, from: installFacts,
+			want: []string{"site-manifests,vipgen-extra-manifests", "one"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, problems := gitops.Read(test.file, "", test.others)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			want := strings.NewReplacer(test.want...).Replace(test.from)
+			if diff := cmp.Diff(want, facts(c)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// A single node has no VIPs of its own, on a platform that has none.
+func TestReadSingleNode(t *testing.T) {
+	f := instance(t)
+	data := string(f.Data)
+	data = data[:strings.Index(data, "  - hostName: master-1")]
+	for _, line := range []string{"  apiVIPs: [192.0.2.5, \"2001:db8:1::5\"]\n", "  ingressVIPs: [192.0.2.7, \"2001:db8:1::7\"]\n", "  platformType: BareMetal\n"} {
+		data = strings.Replace(data, line, "", 1)
+	}
+	data = strings.Replace(data, "clusterType: HighlyAvailable", "clusterType: SNO", 1)
+	data = data[:strings.Index(data, "  installConfigOverrides")] + data[strings.Index(data, "  extraManifestsRefs"):]
+	c, problems := gitops.Read(gitops.File{Name: "sno.yaml", Data: []byte(data)}, "", nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if c.Install.Platform != "none" || c.Install.ControlPlane.Replicas != 1 || len(c.Install.APIVIPs) > 0 {
+		t.Errorf("read as %s", facts(c))
+	}
+}
+
+// What is a cluster's object, and what only has the words of one.
+func TestHasCluster(t *testing.T) {
+	aci, others := install(t)
+	for text, want := range map[string]bool{
+		string(instance(t).Data):    true,
+		string(aci.Data):            true,
+		string(others[0].Data):      false, // refers to one
+		"kind: ClusterInstance\n":   false,
+		"# kind: ClusterInstance\n": false,
+		`{"apiVersion": "siteconfig.open-cluster-management.io/v1alpha1",` + "\n" + `"kind": "ClusterInstance",` + "\n" + `"spec": {}}`: true,
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: siteconfig.open-cluster-management.io/v1alpha1\n  kind: ClusterInstance\n":   true,
+	} {
+		if got := gitops.HasCluster([]byte(text)); got != want {
+			t.Errorf("%v for\n%.200s", got, text)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	text := string(instance(t).Data)
+	names, problems := gitops.Names("c.yaml", []byte(text+"\n---\n"+strings.ReplaceAll(text, "edge-1", "edge-7")))
+	if len(problems) > 0 || !slices.Equal(names, []string{"edge-1", "edge-7"}) {
+		t.Errorf("%q, %v", names, problems)
+	}
+}
+
+// Nothing that somebody wrote into such a file makes the reader panic, and what it
+// says of it has a place.
+func FuzzRead(f *testing.F) {
+	aci, others := install(f)
+	f.Add(instance(f).Data)
+	f.Add(aci.Data)
+	for _, o := range others {
+		f.Add(append(append([]byte{}, aci.Data...), append([]byte("---\n"), o.Data...)...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, problems := gitops.Read(gitops.File{Name: "f.yaml", Data: data}, "", nil)
+		for _, p := range problems {
+			if p.File != "f.yaml" || p.Code == "" || strings.ContainsAny(p.String(), "\n\r\x1b") {
+				t.Errorf("problem %q", p)
+			}
+		}
+		if c == nil {
+			if problems.Err() == nil {
+				t.Error("no cluster and no error")
+			}
+			return
+		}
+		facts(c)
+	})
+}

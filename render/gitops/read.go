@@ -1,0 +1,191 @@
+package gitops
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
+)
+
+// File is an input with the name that reports call it by.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Cluster is what the objects of one cluster stand for.
+type Cluster struct {
+	Install *installconfig.InstallConfig
+	// Agent has the nodes.
+	Agent *installconfig.AgentConfig
+	// Manifests is where the cluster's extra manifests come from.
+	Manifests ManifestRefs
+}
+
+// ManifestRefs are the ConfigMaps with manifests that an object names.
+type ManifestRefs struct {
+	// Namespace is where they are.
+	Namespace string
+	Names     []string
+	// Doc and Field are where they stand, or would stand.
+	Doc   *source.Document
+	Field string
+}
+
+// Read reads the cluster of a name in a file, or its only one where the name is
+// empty. Of other files it takes the objects that belong to an
+// AgentClusterInstall. It reports every problem; the cluster is nil where there
+// is none to be found.
+func Read(file File, name string, others []File) (*Cluster, problem.List) {
+	docs, list := source.ParseAll(file.Name, file.Data)
+	if len(list) > 0 {
+		return nil, list
+	}
+	o, list := choose(file.Name, name, clusters(docs))
+	if o == nil {
+		return nil, list
+	}
+	r := &reader{main: o.doc, install: source.NewView(o.doc, "spec"), agent: source.NewView(o.doc, "spec")}
+	r.version(o.doc)
+	networks := "spec.machineNetwork"
+	if o.kind == ClusterInstance {
+		r.clusterInstance()
+	} else {
+		networks = "spec.networking.machineNetwork"
+
+		for _, f := range others {
+			more, problems := source.ParseAll(f.Name, f.Data)
+			docs, r.problems = append(docs, more...), append(r.problems, problems...)
+		}
+		r.agentClusterInstall(docs)
+	}
+	return r.cluster(networks), r.report()
+}
+
+// reader gathers what objects say about one cluster.
+type reader struct {
+	main           *source.Document
+	install, agent *source.View
+	hosts          int
+	nodes          *installconfig.AgentConfig
+	manifests      ManifestRefs
+	problems       problem.List
+}
+
+// cluster reads what the views show.
+func (r *reader) cluster(networks string) *Cluster {
+	c := &Cluster{Manifests: r.manifests}
+	r.install.Put("apiVersion", "v1", r.main, "apiVersion")
+	r.agent.Put("apiVersion", "v1beta1", r.main, "apiVersion")
+	r.agent.Put("kind", "AgentConfig", r.main, "kind")
+	var install, agent problem.List
+	c.Agent, agent = installconfig.ReadAgentDocument(r.agent.Document())
+	r.nodes = c.Agent
+	r.machineNetworks(networks)
+	c.Install, install = installconfig.ReadDocument(r.install.Document())
+	r.problems = append(append(r.problems, install...), agent...)
+	return c
+}
+
+func (r *reader) report() problem.List {
+	r.problems.Sort()
+	return r.problems
+}
+
+// add reports a problem of a field of an object.
+func (r *reader) add(d *source.Document, code problem.Code, field, found, expected, hint string) {
+	r.addAs("", d, code, field, found, expected, hint)
+}
+
+// addAs is add for a field that stands for one of the install-config, so that what
+// follows from it there is not reported.
+func (r *reader) addAs(key string, d *source.Document, code problem.Code, field, found, expected, hint string) {
+	r.problems = append(r.problems, d.Locate(problem.List{{Severity: problem.Error, Code: code, Key: key,
+		Field: field, Found: found, Expected: expected, Hint: hint}})...)
+}
+
+// version checks the apiVersion of an object.
+func (r *reader) version(d *source.Document) {
+	want := versions[d.Text("kind")]
+	switch got := d.Text("apiVersion"); got {
+	case want:
+	case "":
+		r.add(d, problem.MissingField, "apiVersion", "nothing", problem.Quote(want), "")
+	default:
+		r.add(d, problem.WrongKind, "apiVersion", problem.Quote(got), problem.Quote(want), "")
+	}
+}
+
+// platforms are the names that objects have for those of an install-config.
+var platforms = map[string]string{
+	"BareMetal": "baremetal",
+	"VSphere":   "vsphere",
+	"Nutanix":   "nutanix",
+	"None":      "none",
+	"External":  "external",
+}
+
+// platform gives the cluster the platform that a field names; alone says that it
+// has one control-plane node. Where the object leaves it to the assisted
+// installer, that is none for a single node and for networking that is the
+// user's, else bare metal.
+func (r *reader) platform(field string, alone bool) {
+	name := r.main.Text(field)
+	platform := platforms[name]
+	const userManaged = "spec.networking.userManagedNetworking"
+	switch {
+	case platform != "":
+	case name != "":
+		r.addAs("platform", r.main, problem.BadValue, field, problem.Quote(name), "BareMetal, VSphere, Nutanix, None or External", "")
+		r.install.Empty("platform.none", r.main, field)
+		return
+	case strings.EqualFold(r.main.Text(userManaged), "true"), alone && r.main.Len("spec.apiVIPs") == 0 && r.main.Text("spec.apiVIP") == "":
+		platform = "none"
+	default:
+		platform = "baremetal"
+	}
+	at := "platform." + platform
+	r.install.Empty(at, r.main, field)
+	if platform == "none" || platform == "external" {
+		r.noVIPs(platform)
+		return
+	}
+	for _, vips := range []string{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP"} {
+		r.install.Take(at+"."+vips, r.main, "spec."+vips)
+	}
+}
+
+// noVIPs: these platforms have no VIPs in an install-config. Assisted installs
+// refuse them too.
+func (r *reader) noVIPs(platform string) {
+	for _, field := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.apiVIP", "spec.ingressVIP"} {
+		if r.main.Len(field) > 0 || r.main.Text(field) != "" {
+			r.add(r.main, problem.ConflictingFields, field, "VIPs on platform "+platform, "no VIPs here",
+				"an installation refuses them: give them in vipgen.yaml, as spec.apiVIPs and spec.ingressVIPs")
+		}
+	}
+}
+
+// pools gives the cluster the counts of its nodes, which follow from a field of
+// each pool.
+func (r *reader) pools(masters, workers, arbiters int, masterField, workerField, arbiterField string) {
+	r.install.Put("controlPlane.name", "master", r.main, masterField)
+	r.install.Put("controlPlane.replicas", fmt.Sprint(masters), r.main, masterField)
+	r.install.Put("compute[0].name", "worker", r.main, workerField)
+	r.install.Put("compute[0].replicas", fmt.Sprint(workers), r.main, workerField)
+	if arbiters > 0 {
+		r.install.Put("arbiter.name", "arbiter", r.main, arbiterField)
+		r.install.Put("arbiter.replicas", fmt.Sprint(arbiters), r.main, arbiterField)
+	}
+}
+
+// host begins the next host of the agent-config, which stands at a path of an
+// object, and returns its field.
+func (r *reader) host(d *source.Document, path string) string {
+	field := fmt.Sprintf("hosts[%d]", r.hosts)
+	r.agent.Empty(field, d, path)
+	r.hosts++
+	return field
+}
