@@ -53,10 +53,11 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		all.add(short, addresses...)
 		all.add(short+"."+s.Domain, addresses...)
 	}
+	networks := s.NodeNetworks(n.Interfaces)
 	var own []netip.Addr
 	for _, i := range n.Interfaces {
 		for _, a := range i.Addresses {
-			if slices.ContainsFunc(s.MachineNetworks, func(p netip.Prefix) bool { return p.Contains(a.Addr()) }) {
+			if v1alpha1.InNetworks(networks, a.Addr()) {
 				own = append(own, a.Addr())
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/render/installconfig"
 )
 
 func (r *resolver) report(s problem.Severity, docs layers, p problem.Problem) {
@@ -24,7 +23,7 @@ func (r *resolver) errorAt(docs layers, code problem.Code, field, found, expecte
 
 func (r *resolver) checkVersion(o Options) {
 	known := ignition.SupportedOpenShift()
-	v := r.in.version(o)
+	v := r.version
 	if v != "" && !slices.Contains(known, v) {
 		p := problem.Problem{Code: problem.UnsupportedVersion, Found: problem.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
 		docs := r.in.vipDocs
@@ -112,7 +111,7 @@ func (r *resolver) checkVIPs() {
 	r.checkSameFamilies()
 	seen := map[netip.Addr]place{}
 	for _, v := range all {
-		r.checkNetworks(v)
+		r.checkNetwork(v)
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
 			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
@@ -121,6 +120,7 @@ func (r *resolver) checkVIPs() {
 			seen[v.Addr] = v
 		}
 	}
+	r.checkOutside(all)
 	r.checkNames()
 }
 
@@ -215,39 +215,20 @@ func family(a netip.Addr) string {
 	return "IPv6"
 }
 
-// checkNetworks: nodes can hold a VIP only in a network that they are in.
-func (r *resolver) checkNetworks(v place) {
+// checkNetwork: no VIP has an address that the cluster uses inside, or that no host can
+// have.
+func (r *resolver) checkNetwork(v place) {
 	i := r.in.Install
-	var in *installconfig.Network
-	for n := range i.MachineNetworks {
-		if i.MachineNetworks[n].Prefix.Contains(v.Addr) {
-			in = &i.MachineNetworks[n]
-			break
+	for _, n := range i.MachineNetworks {
+		if n.Prefix.Contains(v.Addr) && isEdge(n.Prefix, v.Addr) {
+			r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+n.Prefix.String())
 		}
-	}
-	switch {
-	case in == nil && !r.external():
-		p := problem.Problem{Code: problem.VIPOutsideNetwork, Field: v.field, Found: v.String(), Expected: "an address in " + networks(i.MachineNetworks)}
-		if len(i.MachineNetworks) > 0 && i.MachineNetworks[0].Default {
-			p.Hint = "networking.machineNetwork is not given, so this is the installer's default"
-		}
-		r.report(problem.Error, v.docs, p)
-	case in != nil && isEdge(in.Prefix, v.Addr):
-		r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+in.Prefix.String())
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
 		if n.Prefix.Contains(v.Addr) {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}
-}
-
-func networks(list []installconfig.Network) string {
-	var out []string
-	for _, n := range list {
-		out = append(out, n.Prefix.String())
-	}
-	return strings.Join(out, " or ")
 }
 
 // isEdge: the first address of a network, and the last of an IPv4 one.

@@ -108,6 +108,11 @@ func (r *record) check(valid map[label]bool) error {
 	if !slices.IsSortedFunc(r.Host, netip.Addr.Compare) {
 		return errors.New("host addresses are not sorted")
 	}
+	for _, n := range r.Networks {
+		if !n.IsValid() {
+			return errors.New("one of its networks is not valid")
+		}
+	}
 	for _, l := range r.Labels {
 		if valid[l] {
 			continue

@@ -133,10 +133,11 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		names.add(short, addresses)
 		names.add(short+"."+c.Spec.Domain, addresses)
 	}
+	networks := c.Spec.NodeNetworks(n.Interfaces)
 	var own []netip.Addr
 	for _, i := range n.Interfaces {
 		for _, a := range i.Addresses {
-			if inNetworks(c.Spec.MachineNetworks, a.Addr()) {
+			if v1alpha1.InNetworks(networks, a.Addr()) {
 				own = append(own, a.Addr())
 			}
 		}
@@ -225,10 +226,6 @@ func listen(n *v1alpha1.Node) []netip.Addr {
 	}
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out)
-}
-
-func inNetworks(networks []netip.Prefix, a netip.Addr) bool {
-	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // hosts gathers names by address.
