@@ -76,6 +76,9 @@ func (r *resolver) goesBy(vips []place) string {
 	if why := r.defaultNetwork(); why != "" {
 		by = why + "; " + by
 	}
+	if r.in.Install.LoadBalancer == "UserManaged" {
+		by += "; if a load balancer outside of the cluster has them: spec.loadBalancer.type: External in vipgen.yaml"
+	}
 	return by
 }
 

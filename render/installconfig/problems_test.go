@@ -108,7 +108,14 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 			"ic.yaml:5:3: error: platform.aws: found the platform \"aws\", expected " + platforms +
 				" (it brings its own load balancer, so there is nothing to render; for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml) [cloud-platform]\n"},
 		{"other case", head + "platform: {None: {}, baremetal: {apivips: [10.0.0.5]}}\n",
-			"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+			"ic.yaml:4:1: error: platform: found baremetal and none, expected one platform [conflicting-fields]\n" +
+				"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\", expected \"apiVIPs\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
+		{"exact name beside it", bareMetal("apivips: [x]\n    apiVIPs: [10.0.0.5]"),
+			"ic.yaml:6:5: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+		{"other case, then a problem", "APIVersion: v1\nmetadata: {name: a}\nBaseDomain: \"-\"\nplatform: {none: {}}\n",
+			"ic.yaml:1:1: warning: APIVersion: found \"APIVersion\", expected \"apiVersion\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
+				"ic.yaml:3:1: warning: BaseDomain: found \"BaseDomain\", expected \"baseDomain\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
+				"ic.yaml:3:13: error: baseDomain: found \"-\", expected labels separated by periods, each of lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends [bad-name]\n"},
 		{"load balancer", bareMetal("loadBalancer: {type: Mine}"),
 			"ic.yaml:6:26: error: platform.baremetal.loadBalancer.type: found \"Mine\", expected OpenShiftManagedDefault or UserManaged [bad-value]\n"},
 
@@ -193,8 +200,7 @@ func TestReadAgentConfigProblems(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"empty", "", "ac.yaml:1:1: error: found an empty file, expected one YAML document [syntax]\n"},
 		{"install-config", "apiVersion: v1\nmetadata: {name: a}\n",
-			`ac.yaml:1:1: error: kind: found nothing, expected "AgentConfig" [missing-field]
-ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
+			`ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
 `},
 		{"other kind", "kind: Agent\n",
 			`ac.yaml:1:1: error: apiVersion: found nothing, expected "v1beta1" [missing-field]

@@ -2,6 +2,7 @@ package source
 
 import (
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -65,11 +66,14 @@ func child(n *yaml.Node, s step) (key, value *yaml.Node) {
 		return nil, nil
 	}
 	for _, e := range entries(n) {
-		if e.key.Value == s.name {
+		switch {
+		case e.key.Value == s.name:
 			return e.key, e.value
+		case key == nil && strings.EqualFold(e.key.Value, s.name): // as Decode takes it
+			key, value = e.key, e.value
 		}
 	}
-	return nil, nil
+	return key, value
 }
 
 // place is the node whose position stands for a value: see Position.

@@ -171,7 +171,7 @@ func TestDecodeProblems(t *testing.T) {
 			"f.yaml:3:3: error: main: found a key for the second time (first on line 2) [duplicate-key]\n"},
 		{"duplicate key where nobody looks", "other:\n  a: 1\n  a: 2\n", ""},
 		{"other case", "main:\n  Address: 10.0.0.1\n",
-			"f.yaml:2:3: warning: main.Address: found \"Address\" (did you mean \"address\"?) [unknown-field]\n"},
+			"f.yaml:2:3: warning: main.Address: found \"Address\", expected \"address\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
 		{"merge of text", "main:\n  <<: hunter2\n",
 			"f.yaml:2:7: error: main: found text, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
 		{"problem behind an alias", "x: &a\n  address: q\nhosts:\n- *a\n",
