@@ -8,6 +8,8 @@ type Code string
 const (
 	// Syntax: the file is not YAML, or not one document.
 	Syntax Code = "syntax"
+	// Template: the file holds what a program or a person has yet to fill in.
+	Template Code = "template"
 	// Unreadable: the file could not be opened or is too large.
 	Unreadable Code = "unreadable"
 	// DuplicateKey: a mapping has the same key twice.

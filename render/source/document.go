@@ -20,6 +20,7 @@ type Document struct {
 	File string
 
 	root *yaml.Node
+	data []byte
 }
 
 // Parse reads data, which must hold one YAML document in UTF-8, and reports
@@ -48,6 +49,9 @@ func (d *Document) load(data []byte) *problem.Problem {
 	}
 	root, err := d.read(data)
 	if err != nil {
+		if p := templateProblem(data); p != nil && !errors.As(err, new(errSecond)) {
+			return p
+		}
 		return syntaxProblem(data, err)
 	}
 	if root == nil || isNull(root) {
@@ -58,7 +62,7 @@ func (d *Document) load(data []byte) *problem.Problem {
 			Expected: "one YAML document",
 		}
 	}
-	d.root = root
+	d.root, d.data = root, data
 	return checkLimits(root)
 }
 
