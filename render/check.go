@@ -146,6 +146,10 @@ func (r *resolver) checkPresence() bool {
 		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
 			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
 	}
+	if len(r.api)+len(r.ingress) == 0 && (i.Platform == "vsphere" || i.Platform == "nutanix") {
+		// The installer does not need them there: user-provisioned infrastructure.
+		hint += "; a cluster behind a load balancer that somebody else runs needs nothing from vipgen"
+	}
 	missing := "VIPs"
 	switch {
 	case len(r.api) > 0:

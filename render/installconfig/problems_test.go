@@ -101,7 +101,7 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 		{"null platform", head + "platform:\n  none:\n",
 			"ic.yaml:4:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
 		{"platform as text", head + "platform: none\n",
-			"ic.yaml:4:11: error: platform: found text, expected a mapping [wrong-type]\n"},
+			"ic.yaml:4:11: error: platform: found the text \"none\", expected a mapping (a platform without settings is written with braces: platform: {none: {}}) [wrong-type]\n"},
 		{"two platforms", head + "platform: {none: {}, vsphere: {}}\n",
 			"ic.yaml:4:1: error: platform: found vsphere and none, expected one platform [conflicting-fields]\n"},
 		{"cloud", head + "platform:\n  aws: {region: eu-central-1}\n",
@@ -125,7 +125,7 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 		{"network as VIP", bareMetal("apiVIPs: [10.0.0.5/24]"),
 			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"10.0.0.5/24\", expected an IP address [bad-address]\n"},
 		{"VIPs as text", bareMetal("apiVIPs: 10.0.0.5"),
-			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list [wrong-type]\n"},
+			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list (write \"- 10.0.0.5\") [wrong-type]\n"},
 		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 127.0.0.1, 224.0.0.18, 169.254.1.1, 255.255.255.255, '::ffff:10.0.0.1', 'fe80::1%eth0', 'fd00::1%eth0', '::', 'ff02::1']"),
 			`ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found "0.0.0.0", the unspecified address, expected a unicast IP address [bad-address]
 ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]

@@ -3,6 +3,7 @@ package source
 import (
 	"encoding"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 
@@ -117,7 +118,12 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value) bool {
 func (d *decoder) list(n *yaml.Node, v reflect.Value) bool {
 	t := target(n)
 	if t.Kind != yaml.SequenceNode {
-		return d.wrongType(n, v)
+		hint := ""
+		if _, err := netip.ParseAddr(t.Value); v.Type().Elem() == typeAddr && t.Kind == yaml.ScalarNode && err == nil {
+			hint = "write " + problem.Quote("- "+t.Value) // in a field that is read, so no secret
+		}
+		d.report(n, problem.Problem{Code: problem.WrongType, Found: describe(n), Expected: expected(v.Type()), Hint: hint})
+		return false
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(t.Content), len(t.Content)))
 	for i, item := range t.Content {

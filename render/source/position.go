@@ -86,3 +86,28 @@ func place(steps []step, node *yaml.Node) *yaml.Node {
 	}
 	return node
 }
+
+// Text returns the text of a field path, if it is text.
+func (d *Document) Text(field string) (string, bool) {
+	_, node, found := d.find(field)
+	if !found || target(node).Kind != yaml.ScalarNode || isNull(target(node)) {
+		return "", false
+	}
+	return target(node).Value, true
+}
+
+// Keys returns the keys of the mapping at a field path that have a value other than
+// null, in their order.
+func (d *Document) Keys(field string) []string {
+	_, node, found := d.find(field)
+	if !found {
+		return nil
+	}
+	var keys []string
+	for _, e := range entries(target(node)) {
+		if !isNull(target(e.value)) {
+			keys = append(keys, e.key.Value)
+		}
+	}
+	return keys
+}

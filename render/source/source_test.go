@@ -120,7 +120,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"mapping for list", "apiVIPs: {a: b}\n",
 			"f.yaml:1:1: error: apiVIPs: found a mapping, expected a list [wrong-type]\n"},
 		{"text for list", "apiVIPs: 10.0.0.1\n",
-			"f.yaml:1:10: error: apiVIPs: found text, expected a list [wrong-type]\n"},
+			"f.yaml:1:10: error: apiVIPs: found text, expected a list (write \"- 10.0.0.1\") [wrong-type]\n"},
 		{"text for mapping", "main: hunter2\n",
 			"f.yaml:1:7: error: main: found text, expected a mapping [wrong-type]\n"},
 		{"number for map", "labels: 3\n",
