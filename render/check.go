@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render/installconfig"
 )
 
 func (r *resolver) report(s problem.Severity, docs layers, p problem.Problem) {
@@ -41,6 +42,10 @@ func (r *resolver) checkVersion(o Options) {
 	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, 17) {
 		r.errorAt(r.in.vipDocs, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
 			"openshiftVersion 4.17 or later, the first with node disruption policies")
+	}
+	if r.in.Install.Platform == "ovirt" && atLeast(v, 14) {
+		r.report(problem.Warning, layer(r.in.Install.Doc), problem.Problem{Code: problem.NeedsVersion, Field: "platform.ovirt",
+			Found: "OpenShift " + v, Expected: "OpenShift 4.13 or earlier, the last that can be installed on oVirt"})
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
@@ -229,7 +234,9 @@ func (r *resolver) checkNetwork(v place) {
 		}
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
-		if n.Prefix.Contains(v.Addr) {
+		// Where a machine network with the VIP overlaps it, that has been reported.
+		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) && m.Overlaps(n.Prefix) })
+		if n.Prefix.Contains(v.Addr) && !overlaps {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}

@@ -52,6 +52,8 @@ const (
 	NoVIPs Code = "no-vips"
 	// VIPOutsideNetwork: a VIP in none of the machine networks.
 	VIPOutsideNetwork Code = "vip-outside-network"
+	// NetworksOverlap: two networks of the cluster have addresses in common.
+	NetworksOverlap Code = "networks-overlap"
 	// VIPTaken: a VIP that is another VIP, or the address of a host.
 	VIPTaken Code = "vip-taken"
 	// FamilyOrder: VIP lists whose address families do not match.
