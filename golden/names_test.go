@@ -27,7 +27,7 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	var own []netip.Addr
 	for _, i := range n.Interfaces {
 		for _, a := range i.Addresses {
-			if slices.ContainsFunc(s.MachineNetworks, func(p netip.Prefix) bool { return p.Contains(a.Addr()) }) {
+			if v1alpha1.InNetworks(s.NodeNetworks(n.Interfaces), a.Addr()) {
 				own = append(own, a.Addr())
 			}
 		}

@@ -65,9 +65,7 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 		switch {
 		case p.Name == n.Name:
 			n.Role = p.Role
-			for _, a := range p.Addresses {
-				*own = append(*own, withBits(a, s.MachineNetworks))
-			}
+			*own = append(*own, s.WithNetworks(p.Addresses)...)
 		case p.Role == v1alpha1.RoleBootstrap || !slices.ContainsFunc(*own, func(o netip.Prefix) bool { return slices.Contains(p.Addresses, o.Addr()) }):
 			n.Peers = append(n.Peers, p)
 		}
@@ -76,15 +74,4 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 		t.Fatalf("nothing gives the address of %s", n.Name)
 	}
 	return n
-}
-
-// withBits gives an address the prefix length of its network.
-func withBits(a netip.Addr, networks []netip.Prefix) netip.Prefix {
-	bits := a.BitLen()
-	for _, n := range networks {
-		if n.Contains(a) {
-			bits = n.Bits()
-		}
-	}
-	return netip.PrefixFrom(a, bits)
 }

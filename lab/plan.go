@@ -197,9 +197,10 @@ func (p *planner) machine(name, role string) (Machine, error) {
 		}
 	}
 	have := map[bool]bool{} // families, by Is4
-	for _, network := range p.config.Spec.MachineNetworks {
+	networks := p.config.Spec.AssumedNetworks()
+	for _, network := range networks {
 		family := network.Addr().Is4()
-		if !have[family] || slices.Contains(p.config.Spec.VIPNetworks(), network) {
+		if !have[family] || slices.Contains(p.config.Spec.VIPNetworks(networks), network) {
 			a, err := p.free(network)
 			if err != nil {
 				return m, fmt.Errorf("%s: %w", name, err)
@@ -209,7 +210,7 @@ func (p *planner) machine(name, role string) (Machine, error) {
 		}
 	}
 	if len(m.Addresses) == 0 {
-		return m, fmt.Errorf("the install-config has no machine network to take an address of %s from", name)
+		return m, fmt.Errorf("the install-config has no network to take an address of %s from", name)
 	}
 	return m, nil
 }

@@ -24,7 +24,7 @@ func (r *resolver) errorAt(docs layers, code problem.Code, field, found, expecte
 
 func (r *resolver) checkVersion(o Options) {
 	known := ignition.SupportedOpenShift()
-	v := r.in.version(o)
+	v := r.version
 	if v != "" && !slices.Contains(known, v) {
 		p := problem.Problem{Code: problem.UnsupportedVersion, Found: problem.Quote(v), Expected: known[0] + " to " + known[len(known)-1] + ", without a patch level"}
 		docs := r.in.vipDocs
@@ -46,6 +46,10 @@ func (r *resolver) checkVersion(o Options) {
 	if r.in.Install.LoadBalancer == "UserManaged" && v != "" && !atLeast(v, "4.13") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".loadBalancer.type", "UserManaged with OpenShift "+v,
 			"OpenShift 4.13 or later: before, its own keepalived holds the VIPs whatever is said here, so leave it out")
+	}
+	if r.in.Install.Platform == "ovirt" && atLeast(v, "4.14") {
+		r.report(problem.Warning, layer(r.in.Install.Doc), problem.Problem{Code: problem.NeedsVersion, Field: "platform.ovirt",
+			Found: "OpenShift " + v, Expected: "OpenShift 4.13 or earlier, the last that can be installed on oVirt"})
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
@@ -116,7 +120,7 @@ func (r *resolver) checkVIPs() {
 	r.checkSameFamilies()
 	seen := map[netip.Addr]place{}
 	for _, v := range all {
-		r.checkNetworks(v)
+		r.checkNetwork(v)
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
 			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
@@ -125,6 +129,7 @@ func (r *resolver) checkVIPs() {
 			seen[v.Addr] = v
 		}
 	}
+	r.checkOutside(all)
 	r.checkNames()
 }
 
@@ -152,6 +157,10 @@ func (r *resolver) checkPresence() bool {
 	}
 	if i.ControlPlane.Replicas == 1 {
 		hint += "; spec.loadBalancer.type: None in vipgen.yaml gives a single node without VIPs its DNS"
+	}
+	if len(r.api)+len(r.ingress) == 0 && (i.Platform == "vsphere" || i.Platform == "nutanix") {
+		// The installer does not need them there: user-provisioned infrastructure.
+		hint += "; a cluster behind a load balancer that somebody else runs needs nothing from vipgen"
 	}
 	missing := "VIPs"
 	switch {
@@ -245,39 +254,22 @@ func family(a netip.Addr) string {
 	return "IPv6"
 }
 
-// checkNetworks: nodes can hold a VIP only in a network that they are in.
-func (r *resolver) checkNetworks(v place) {
+// checkNetwork: no VIP has an address that the cluster uses inside, or that no host can
+// have.
+func (r *resolver) checkNetwork(v place) {
 	i := r.in.Install
-	var in *installconfig.Network
-	for n := range i.MachineNetworks {
-		if i.MachineNetworks[n].Prefix.Contains(v.Addr) {
-			in = &i.MachineNetworks[n]
-			break
+	for _, n := range i.MachineNetworks {
+		if n.Prefix.Contains(v.Addr) && isEdge(n.Prefix, v.Addr) {
+			r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+n.Prefix.String())
 		}
-	}
-	switch {
-	case in == nil && !r.external():
-		p := problem.Problem{Code: problem.VIPOutsideNetwork, Field: v.field, Found: v.String(), Expected: "an address in " + networks(i.MachineNetworks)}
-		if len(i.MachineNetworks) > 0 && i.MachineNetworks[0].Default {
-			p.Hint = "networking.machineNetwork is not given, so this is the installer's default"
-		}
-		r.report(problem.Error, v.docs, p)
-	case in != nil && isEdge(in.Prefix, v.Addr):
-		r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+in.Prefix.String())
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
-		if n.Prefix.Contains(v.Addr) {
+		// Where a machine network with the VIP overlaps it, that has been reported.
+		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) && m.Overlaps(n.Prefix) })
+		if n.Prefix.Contains(v.Addr) && !overlaps {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}
-}
-
-func networks(list []installconfig.Network) string {
-	var out []string
-	for _, n := range list {
-		out = append(out, n.Prefix.String())
-	}
-	return strings.Join(out, " or ")
 }
 
 // isEdge: the first address of a network, and the last of an IPv4 one.

@@ -72,7 +72,7 @@ func (c *Cluster) Electing(v v1alpha1.VRRPSettings) *Cluster {
 // Resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
 func Resolve(in *Input, o Options) (*Cluster, problem.List) {
-	r := &resolver{in: in}
+	r := &resolver{in: in, version: in.version(o)}
 	r.collectVIPs()
 	r.checkVersion(o)
 	r.checkTopology()
@@ -80,7 +80,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkLoadBalancer()
 	r.checkAppsDomain()
 	c := &Cluster{
-		Version:          in.version(o),
+		Version:          r.version,
 		AppsDomain:       r.appsDomain(),
 		OS:               cmp.Or(o.OS, ignition.OpenShift),
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
@@ -112,6 +112,8 @@ func prefixes(list []installconfig.Network) (out []netip.Prefix) {
 type resolver struct {
 	in   *Input
 	list problem.List
+	// version of OpenShift; empty means any.
+	version string
 	// Addresses of groups with the places that they come from.
 	api, ingress []place
 	dns          *place
@@ -147,13 +149,9 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 			Topology:     r.topology(),
 			ControlPlane: v1alpha1.ControlPlane{Replicas: install.ControlPlane.Replicas, Schedulable: r.schedulable()},
 			LoadBalancer: vip.LoadBalancer.Type,
-			Peers:        r.peers(),
 			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records, External: install.ExternalDNS},
 			Ports:        vip.Ports,
 		},
-	}
-	for _, n := range install.MachineNetworks {
-		c.Spec.MachineNetworks = append(c.Spec.MachineNetworks, n.Prefix)
 	}
 	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		c.Spec.VRRP = r.vrrp()
@@ -161,6 +159,8 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	for _, g := range r.groups(c.Spec.Domain) {
 		c.Spec.Groups = append(c.Spec.Groups, g.Group)
 	}
+	c.Spec.MachineNetworks = r.machineNetworks(c.Spec.Groups)
+	c.Spec.Peers = r.peers(&c.Spec)
 	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
 		r.errorAt(r.in.vipDocs, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
 	}
@@ -226,7 +226,7 @@ func (r *resolver) hosts() []installconfig.Host {
 }
 
 // peers are the nodes whose addresses stand in the input.
-func (r *resolver) peers() []v1alpha1.Peer {
+func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 	hosts := r.hosts()
 	usual := v1alpha1.RoleWorker // of a host whose role is left to the installer
 	if r.schedulable() {
@@ -235,7 +235,7 @@ func (r *resolver) peers() []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	seen := map[string]bool{}
 	for i, h := range hosts {
-		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, usual), Addresses: r.inMachineNetworks(h.Addresses)}
+		p := v1alpha1.Peer{Name: h.Name, Role: cmp.Or(h.Role, usual), Addresses: inNodeNetworks(spec, h.Addresses)}
 		switch {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap
@@ -268,21 +268,6 @@ func (r *resolver) bootstrapAddress() *installconfig.Address {
 		return r.in.Agent.RendezvousIP
 	}
 	return r.in.Install.BootstrapIP
-}
-
-// inMachineNetworks leaves out addresses of storage and other networks.
-func (r *resolver) inMachineNetworks(list []installconfig.Prefix) []netip.Addr {
-	var out []netip.Addr
-	for _, p := range list {
-		if r.inNetwork(p.Addr()) {
-			out = append(out, p.Addr())
-		}
-	}
-	return out
-}
-
-func (r *resolver) inNetwork(a netip.Addr) bool {
-	return slices.ContainsFunc(r.in.Install.MachineNetworks, func(n installconfig.Network) bool { return n.Prefix.Contains(a) })
 }
 
 // roles are the pools that get something.

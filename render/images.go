@@ -126,7 +126,11 @@ func (r *resolver) checkImages(all v1alpha1.Images) {
 		}
 	}
 	if len(tagged) > 0 {
-		r.report(problem.Warning, r.in.vipDocs, problem.Problem{Code: problem.UnpinnedImage, Field: "spec.images", Found: "tags for " + strings.Join(tagged, ", "),
+		docs, field := r.in.vipDocs, "spec.images"
+		if docs == (layers{}) { // no file to have it
+			docs, field = layer(r.in.Install.Doc), r.in.Install.Mirrors[0].Field
+		}
+		r.report(problem.Warning, docs, problem.Problem{Code: problem.UnpinnedImage, Field: field, Found: "tags for " + strings.Join(tagged, ", "),
 			Expected: "digests, as mirrors of the install-config work by digest only", Hint: "give images in vipgen.yaml, or --release-info; see 'vipgen images'"})
 	}
 }

@@ -172,8 +172,7 @@ func (in *Input) Load(list problem.List, o Options) (*Cluster, problem.List, err
 		c = nil
 		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return follows(p, broken) })
 	}
-	list = append(list, more...)
-	list.Sort()
+	list = in.report(append(list, more...))
 	return c, list, list.Err()
 }
 

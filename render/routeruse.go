@@ -14,15 +14,20 @@ import (
 // nodes hold no VIPs.
 func (in *Input) RouterUses() routerids.Cluster {
 	c := routerids.Cluster{Name: in.Install.Name, Network: in.VIP.Spec.Network, Reserved: in.VIP.Spec.VRRP.ReservedRouterIDs}
-	for _, n := range in.Install.MachineNetworks {
-		c.Networks = append(c.Networks, n.Prefix)
-	}
 	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster {
+		c.Networks = prefixes(in.Install.MachineNetworks)
 		return c
 	}
 	r := &resolver{in: in}
 	r.collectVIPs()
-	for _, g := range r.groups(r.domain()) {
+	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}
+	planned := r.groups(r.domain())
+	for _, g := range planned {
+		spec.Groups = append(spec.Groups, g.Group)
+	}
+	spec.MachineNetworks = r.machineNetworks(spec.Groups)
+	c.Networks = spec.AssumedNetworks()
+	for _, g := range planned {
 		u := routerids.Use{Group: g.Name, ID: g.VirtualRouterID, VIPs: g.VIPs, Field: g.field, Chosen: g.wanted != 0,
 			IPv4: slices.ContainsFunc(g.VIPs, netip.Addr.Is4), IPv6: slices.ContainsFunc(g.VIPs, netip.Addr.Is6)}
 		if g.Name == v1alpha1.FirstAPI && r.besideOperators() {

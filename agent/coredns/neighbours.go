@@ -2,7 +2,6 @@ package coredns
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/agent/mdns"
@@ -35,7 +34,7 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 
 // neighbours makes nodes of the hosts that may be some: those with a name that
 // is nobody else's, as far as cluster.yaml and this node know, and an address
-// in the machine networks that is neither. What is not such an address of a
+// in the nodes' networks that is neither. What is not such an address of a
 // host is left out: avahi publishes VIPs as well.
 //
 // They are known as <host>, alone and in the cluster's domain, which is what the
@@ -44,6 +43,7 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 func neighbours(hosts []mdns.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	names, addresses := taken(c, n)
 	cluster := template.New(c, n)
+	networks := c.Spec.NodeNetworks(n.Interfaces)
 	var out []v1alpha1.Peer
 	for _, h := range hosts {
 		p := v1alpha1.Peer{Name: h.Name}
@@ -52,7 +52,7 @@ func neighbours(hosts []mdns.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) 
 			continue
 		}
 		for _, a := range h.Addresses {
-			if v1alpha1.UsableAddress(a) == "" && contains(c.Spec.MachineNetworks, a) && !addresses[a] && len(p.Addresses) < maxAddresses {
+			if v1alpha1.UsableAddress(a) == "" && v1alpha1.InNetworks(networks, a) && !addresses[a] && len(p.Addresses) < maxAddresses {
 				p.Addresses = append(p.Addresses, a)
 			}
 		}
@@ -92,8 +92,4 @@ func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, 
 		addresses[a] = true
 	}
 	return names, addresses
-}
-
-func contains(networks []netip.Prefix, a netip.Addr) bool {
-	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -108,7 +108,7 @@ func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 // Choose decides for each family that the cluster uses: the address in the
 // network of a hint; else the one that was chosen before; else the one in the
 // narrowest network that holds a VIP; else that of the default route with the
-// lowest metric (hard case 11); else one in a machine network. An address that
+// lowest metric (hard case 11); else one in a network of the nodes. An address that
 // is the right one but still tentative is waited for: the family has none.
 func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	found := look(s, VIPs(spec))
@@ -125,17 +125,18 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 		c.Addresses = append(c.Addresses, found.pick(f, spec, p))
 		impartial = append(impartial, found.pick(f, spec, Preference{}))
 	}
-	c.RemoteWorker = isRemote(impartial, spec)
+	c.RemoteWorker = isRemote(impartial, c.Interfaces, spec)
 	return c
 }
 
-// families that the cluster uses, primary first.
+// families that the cluster uses, primary first: those of the machine networks, and
+// those of VIPs that nodes hold without any of them (hard case 44).
 func families(spec *v1alpha1.ClusterConfigSpec) []Family {
 	var out []Family
 	for _, n := range spec.MachineNetworks {
 		out = append(out, familyOf(n.Addr()))
 	}
-	if len(out) == 0 {
+	if len(out) == 0 || spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
 		for _, v := range whereNodesAre(spec) {
 			out = append(out, familyOf(v))
 		}
@@ -166,12 +167,12 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) C
 		c = s.onDefaultRoute(f)
 	}
 	if !c.Found() {
-		c = s.inMachineNetwork(f, spec)
+		c = s.inNodeNetwork(f, spec)
 	}
 	c.Family = f
 	switch {
 	case !c.Found():
-		c.Why = fmt.Sprintf("no interface has an %s address in the network of a VIP, on a default route or in a machine network", f)
+		c.Why = fmt.Sprintf("no interface has an %s address in the network of a VIP, on a default route or in a network of the nodes", f)
 	case slices.Contains(s.pending, c.Address.Addr()):
 		c = Chosen{Family: f, Why: fmt.Sprintf("the kernel still checks whether another host has %s, too (%s)", c.Address.Addr(), c.Interface)}
 	}
@@ -217,8 +218,8 @@ func (s survey) onDefaultRoute(f Family) Chosen {
 	return Chosen{}
 }
 
-func (s survey) inMachineNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
-	for _, n := range spec.MachineNetworks {
+func (s survey) inNodeNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
+	for _, n := range spec.NodeNetworks(s.interfaces) {
 		for _, i := range s.interfaces {
 			for _, a := range i.Addresses {
 				if familyOf(a.Addr()) == f && n.Contains(a.Addr()) {

@@ -7,36 +7,37 @@ import (
 )
 
 // isRemote says whether the node is a remote worker (hard case 9): no family
-// has it in a network with a VIP, and the cluster has several machine networks
-// of a family, so that it can be in another one on purpose. With a single one,
-// the VIPs are elsewhere (vSphere, hard case 11), not the node.
-func isRemote(addresses []Chosen, spec *v1alpha1.ClusterConfigSpec) bool {
+// has it in a network with a VIP, and the nodes have several networks of a family
+// with a VIP in one of them, so that it can be in another one on purpose. With a
+// single one, the VIPs are elsewhere (vSphere, hard case 11), not the node.
+func isRemote(addresses []Chosen, interfaces []v1alpha1.Interface, spec *v1alpha1.ClusterConfigSpec) bool {
 	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return false // the nodes hold no VIPs
 	}
+	networks := spec.NodeNetworks(interfaces)
 	remote := false
 	for _, vip := range whereNodesAre(spec) {
 		for _, a := range addresses {
 			if !a.Found() || familyOf(vip) != a.Family {
 				continue
 			}
-			if shareNetwork(a.Address, vip, spec.MachineNetworks) {
+			if shareNetwork(a.Address, vip, networks) {
 				return false
 			}
-			remote = remote || several(a.Family, spec.MachineNetworks)
+			remote = remote || v1alpha1.InNetworks(networks, vip) && several(a.Family, networks)
 		}
 	}
 	return remote
 }
 
 // shareNetwork says whether an address and a VIP are in one network: that of
-// the interface, or the same machine network.
-func shareNetwork(address netip.Prefix, vip netip.Addr, machines []netip.Prefix) bool {
+// the interface, or the same one of the nodes'.
+func shareNetwork(address netip.Prefix, vip netip.Addr, networks []netip.Prefix) bool {
 	if address.Contains(vip) {
 		return true
 	}
-	a, ok := narrowest(address.Addr(), machines)
-	v, ok2 := narrowest(vip, machines)
+	a, ok := narrowest(address.Addr(), networks)
+	v, ok2 := narrowest(vip, networks)
 	return ok && ok2 && a == v
 }
 

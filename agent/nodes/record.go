@@ -17,9 +17,11 @@ type record struct {
 	// Addresses are those of the Node's status, in its order.
 	Addresses []netip.Addr `json:"addresses"`
 	// Host are those of OVN-Kubernetes' annotations, sorted.
-	Host   []netip.Addr `json:"host,omitempty"`
-	Labels labels       `json:"labels,omitempty"`
-	Update Update       `json:"update,omitzero"`
+	Host []netip.Addr `json:"host,omitempty"`
+	// Networks are those that Host is in, as far as the annotations say so, sorted.
+	Networks []netip.Prefix `json:"networks,omitempty"`
+	Labels   labels         `json:"labels,omitempty"`
+	Update   Update         `json:"update,omitzero"`
 	// VRRP is what the agent there says of how it elects; see Watcher.Announce.
 	VRRP string `json:"vrrp,omitempty"`
 
@@ -41,7 +43,7 @@ type Update struct {
 
 func (r *record) equal(o *record) bool {
 	return r.Name == o.Name && r.Update == o.Update && r.VRRP == o.VRRP && slices.Equal(r.Addresses, o.Addresses) &&
-		slices.Equal(r.Host, o.Host) && slices.Equal(r.Labels, o.Labels) && slices.Equal(r.invalid, o.invalid)
+		slices.Equal(r.Host, o.Host) && slices.Equal(r.Networks, o.Networks) && slices.Equal(r.Labels, o.Labels) && slices.Equal(r.invalid, o.invalid)
 }
 
 // newRecord takes from a Node what is kept of it. Whatever the Node holds, the
@@ -59,8 +61,8 @@ func newRecord(n *nodeObject) *record {
 		VRRP: n.Annotations.VRRP,
 	}
 	egress := map[netip.Addr]bool{}
-	for _, a := range append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...) {
-		egress[a] = true
+	for _, p := range append(parseAll(n.Annotations.SecondaryEgressIPs), parseAll(n.Annotations.BridgeEgressIPs)...) {
+		egress[p.Addr()] = true
 	}
 	keep := func(a netip.Addr) bool { return usable(a) && !egress[a] }
 	for _, s := range n.Status.Addresses {
@@ -78,9 +80,13 @@ func newRecord(n *nodeObject) *record {
 	if host == "" {
 		host = n.Annotations.HostAddresses
 	}
-	for _, a := range parseAll(host) {
-		if keep(a) {
-			r.Host = append(r.Host, a)
+	for _, p := range parseAll(host) {
+		if !keep(p.Addr()) {
+			continue
+		}
+		r.Host = append(r.Host, p.Addr())
+		if !p.IsSingleIP() {
+			r.Networks = append(r.Networks, p.Masked())
 		}
 	}
 	for _, l := range r.Labels {
@@ -92,19 +98,26 @@ func newRecord(n *nodeObject) *record {
 	return r
 }
 
-// parseAll reads a JSON list of addresses with or without prefix length. What
-// is no address is left out: nobody but OVN-Kubernetes vouches for it.
-func parseAll(s string) []netip.Addr {
+// parseAll reads a JSON list of addresses with prefix length, or without, which is
+// then that of a host. What is no address is left out: nobody but OVN-Kubernetes
+// vouches for it.
+func parseAll(s string) []netip.Prefix {
 	var texts []string
 	if s == "" || json.Unmarshal([]byte(s), &texts) != nil {
 		return nil
 	}
-	var out []netip.Addr
+	var out []netip.Prefix
 	for _, t := range texts {
 		host, _, _ := strings.Cut(t, "/")
-		if a, err := netip.ParseAddr(host); err == nil {
-			out = append(out, a)
+		a, err := netip.ParseAddr(host)
+		if err != nil {
+			continue
 		}
+		p, err := netip.ParsePrefix(t)
+		if err != nil {
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		out = append(out, p)
 	}
 	return out
 }
@@ -118,7 +131,7 @@ func usable(a netip.Addr) bool {
 }
 
 // peer is the node as its fellows see it. A family that the status lacks comes
-// from the annotations (hard case 12): the addresses in the machine networks if
+// from the annotations (hard case 12): the addresses in the nodes' networks if
 // there is any, for the annotations list storage networks and the like too. So does
 // an address in a network of VIPs that the status has none in. A VIP never is a node's
 // address.
@@ -129,6 +142,8 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 			p.Addresses = append(p.Addresses, a)
 		}
 	}
+	// The rule asks for networks alone, and goes by those of that node.
+	networks := spec.NodeNetworks([]v1alpha1.Interface{{Addresses: r.Networks}})
 	status := p.Addresses
 	for _, is4 := range []bool{true, false} {
 		family := func(a netip.Addr) bool { return a.Is4() == is4 }
@@ -141,7 +156,7 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 				continue
 			}
 			all = append(all, a)
-			if slices.ContainsFunc(spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) }) {
+			if v1alpha1.InNetworks(networks, a) {
 				near = append(near, a)
 			}
 		}
@@ -150,7 +165,7 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 		}
 		p.Addresses = append(p.Addresses, all...)
 	}
-	for _, network := range spec.VIPNetworks() {
+	for _, network := range spec.VIPNetworks(networks) {
 		if slices.ContainsFunc(p.Addresses, network.Contains) {
 			continue
 		}

@@ -172,6 +172,43 @@ func TestAddressesElsewhere(t *testing.T) {
 	}
 }
 
+// With VIPs outside of the machine networks (hard case 44), the annotations' prefix
+// lengths say which of a node's addresses are in the VIPs' network.
+func TestHardCase44AnnotationsHaveTheNetwork(t *testing.T) {
+	spec := testSpec(6443)
+	spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
+	spec.Groups = []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5")}}
+	for name, tt := range map[string]struct {
+		host, status         string
+		addresses, elsewhere []netip.Addr
+	}{
+		"the other family":              {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"fd00::10/64\"]`, "192.0.3.10", addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
+		"another network in the status": {`[\"10.0.1.10/16\",\"192.0.3.10/23\",\"2001:db8::10/64\"]`, "10.0.1.10", addrs("10.0.1.10", "2001:db8::10"), addrs("192.0.3.10")},
+		"no prefix lengths":             {`[\"192.0.2.10\",\"2001:db8::10\"]`, "192.0.2.10", addrs("192.0.2.10", "2001:db8::10"), nil},
+		"not in the VIP's network":      {`[\"192.0.3.10/24\",\"198.51.100.1/24\"]`, "192.0.3.10", addrs("192.0.3.10"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n nodeObject
+			if err := json.Unmarshal([]byte(node("n", "", `,"k8s.ovn.org/host-cidrs":"`+tt.host+`"`, internal(tt.status))), &n); err != nil {
+				t.Fatal(err)
+			}
+			r := newRecord(&n)
+			p := r.peer(spec)
+			if !slices.Equal(p.Addresses, tt.addresses) || !slices.Equal(p.Elsewhere, tt.elsewhere) {
+				t.Errorf("got %v, elsewhere %v; want %v, %v", p.Addresses, p.Elsewhere, tt.addresses, tt.elsewhere)
+			}
+			data, err := state{Cluster: "demo", Nodes: []*record{r}}.encode(maxStateBytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := decodeState(data, "demo")
+			if err != nil || !back.Nodes[0].equal(r) {
+				t.Errorf("from the disk: %+v, %v", back, err)
+			}
+		})
+	}
+}
+
 func TestRecordKeepsUpdate(t *testing.T) {
 	var n nodeObject
 	text := node("n", `"a":"b"`, `,"machineconfiguration.openshift.io/currentConfig":"rendered-1",

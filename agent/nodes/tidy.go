@@ -30,6 +30,10 @@ func (r *record) tidy() {
 	r.Addresses = r.tidyAddresses("addresses of the status", r.Addresses)
 	slices.SortFunc(r.Host, netip.Addr.Compare)
 	r.Host = r.tidyAddresses("addresses of the annotations", slices.Compact(r.Host))
+	r.Networks = slices.DeleteFunc(r.Networks, func(p netip.Prefix) bool { return !p.IsValid() || p != p.Masked() })
+	slices.SortFunc(r.Networks, netip.Prefix.Compare)
+	r.Networks = slices.Compact(r.Networks)
+	r.Networks = r.Networks[:min(len(r.Networks), maxNodeAddresses)]
 	r.Labels = slices.DeleteFunc(r.Labels, func(l label) bool {
 		bad := !v1alpha1.ValidLabelKey(l.Key) || !v1alpha1.ValidLabelValue(l.Value)
 		if bad {

@@ -8,6 +8,8 @@ type Code string
 const (
 	// Syntax: the file is not YAML, or not one document.
 	Syntax Code = "syntax"
+	// Template: the file holds what a program or a person has yet to fill in.
+	Template Code = "template"
 	// Unreadable: the file could not be opened or is too large.
 	Unreadable Code = "unreadable"
 	// DuplicateKey: a mapping has the same key twice.
@@ -50,6 +52,8 @@ const (
 	NoVIPs Code = "no-vips"
 	// VIPOutsideNetwork: a VIP in none of the machine networks.
 	VIPOutsideNetwork Code = "vip-outside-network"
+	// NetworksOverlap: two networks of the cluster have addresses in common.
+	NetworksOverlap Code = "networks-overlap"
 	// VIPTaken: a VIP that is another VIP, or the address of a host.
 	VIPTaken Code = "vip-taken"
 	// FamilyOrder: VIP lists whose address families do not match.

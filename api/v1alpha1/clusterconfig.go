@@ -34,7 +34,9 @@ type ClusterConfigSpec struct {
 	ControlPlane ControlPlane `json:"controlPlane"`
 	// LoadBalancer says whether the nodes hold the VIPs.
 	LoadBalancer LoadBalancerType `json:"loadBalancer"`
-	// MachineNetworks are the networks of the nodes, primary family first.
+	// MachineNetworks are the networks of the nodes as the install-config has them,
+	// primary family first. They do not say where nodes are if they lack VIPs: ask
+	// NodeNetworks.
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
 	// VRRP is the way of electing; empty where the load balancer is external.
 	VRRP ClusterVRRP `json:"vrrp,omitzero"`

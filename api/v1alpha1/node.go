@@ -84,25 +84,39 @@ type Binding struct {
 // holds the VIP, else the one with the default route of the VIP's family (hard
 // case 11). ok is false when the node has no address of that family at all.
 func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
-	best := -1
+	b, how := n.bind(vip)
+	return b, how >= ofFamily
+}
+
+// How well an address fits a VIP. One in the VIP's network is worth the length of that
+// network's prefix more.
+const (
+	ofFamily = iota
+	onDefaultRoute
+	inVIPNetwork
+)
+
+// bind is Bind, with how well the address fits; less than ofFamily where there is none.
+func (n *Node) bind(vip netip.Addr) (b Binding, best int) {
+	best = -1
 	for _, i := range n.Interfaces {
 		for _, a := range i.Addresses {
 			if a.Addr().Is4() != vip.Is4() {
 				continue
 			}
-			score := 0
+			how := ofFamily
 			switch {
 			case a.Contains(vip):
-				score = 2 + a.Bits()
+				how = inVIPNetwork + a.Bits()
 			case vip.Is4() && i.DefaultRoute4, vip.Is6() && i.DefaultRoute6:
-				score = 1
+				how = onDefaultRoute
 			}
-			if score > best {
-				best, b = score, Binding{Interface: i.Name, Source: a}
+			if how > best {
+				best, b = how, Binding{Interface: i.Name, Source: a}
 			}
 		}
 	}
-	return b, best >= 0
+	return b, best
 }
 
 // Own are the node's addresses, one of each family that the networks have, where no
@@ -203,30 +217,4 @@ func (s *ClusterConfigSpec) ImpliedLabels(role string) map[string]string {
 		l[RoleLabel(RoleWorker)] = ""
 	}
 	return l
-}
-
-// VIPNetworks are the machine networks that hold VIPs.
-func (s *ClusterConfigSpec) VIPNetworks() (out []netip.Prefix) {
-	for _, n := range s.MachineNetworks {
-		if slices.ContainsFunc(s.Groups, func(g Group) bool { return slices.ContainsFunc(g.VIPs, n.Contains) }) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// WithNetworks gives addresses the prefix lengths of their machine networks, or
-// that of a host to those that are in none.
-func (s *ClusterConfigSpec) WithNetworks(list []netip.Addr) []netip.Prefix {
-	var out []netip.Prefix
-	for _, a := range list {
-		bits := a.BitLen()
-		for _, n := range s.MachineNetworks {
-			if n.Contains(a) {
-				bits = n.Bits()
-			}
-		}
-		out = append(out, netip.PrefixFrom(a, bits))
-	}
-	return out
 }

@@ -230,7 +230,7 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 func TestCoreDNSIsStartedAgain(t *testing.T) {
 	r := newResolver(t)
 	s := r.awaitState("CoreDNS to serve", func(s coredns.State) bool { return s.Serving && s.PID != 0 })
-	r.exec("kill", "-KILL", strconv.Itoa(s.PID))
+	r.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
 	r.awaitState("CoreDNS to serve again", func(now coredns.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 }
 

@@ -227,7 +227,7 @@ func TestHAProxyIsStartedAgain(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
 	s := b.up(m0)
-	b.exec("kill", "-KILL", strconv.Itoa(s.PID))
+	b.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
 	b.awaitState("HAProxy to serve again", func(now haproxy.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 	b.await("one master and one worker", func() bool { return len(b.pids("haproxy")) == 2 })
 }

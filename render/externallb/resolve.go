@@ -161,9 +161,9 @@ func isNode(all []v1alpha1.Peer, list []netip.Addr) bool {
 }
 
 // address is the one at which the load balancer reaches a node: of the cluster's
-// primary family, in a machine network if it has one there.
+// primary family, in a network of the nodes if it has one there.
 func (r *resolver) address(p v1alpha1.Peer) netip.Addr {
-	networks := r.c.Config.Spec.MachineNetworks
+	networks := r.c.Config.Spec.AssumedNetworks()
 	rank := func(a netip.Addr) int {
 		for i, n := range networks {
 			if n.Contains(a) {
@@ -261,7 +261,7 @@ func (r *resolver) backend(name string, g *v1alpha1.Group, port int, check exter
 
 // clusterHosts are the networks that may read machine configs.
 func (r *resolver) clusterHosts() []netip.Prefix {
-	out := append(slices.Clone(r.c.Config.Spec.MachineNetworks), r.x.Allow...)
+	out := append(r.c.Config.Spec.AssumedNetworks(), r.x.Allow...)
 	slices.SortFunc(out, func(a, b netip.Prefix) int {
 		return cmp.Or(cmp.Compare(a.Addr().BitLen(), b.Addr().BitLen()), a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})

@@ -49,7 +49,31 @@ func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
 			c.ServiceNetworks = []Network{{defaultServiceNetwork, "networking.serviceNetwork", true}}
 		}
 	}
+	r.overlaps(slices.Concat(c.MachineNetworks, c.ServiceNetworks, c.ClusterNetworks))
 	c.NetworkType = r.networkType(in)
+}
+
+// overlaps reports networks that have addresses in common, as the installer does (its
+// pkg/types/validation/installconfig.go, validateMachineNetwork and so on): each once, at
+// the later one, or at the one that the file has.
+func (r *reader) overlaps(list []Network) {
+	for i, n := range list {
+		for _, before := range list[:i] {
+			if !n.Overlaps(before.Prefix) {
+				continue
+			}
+			at, other := n, before
+			if n.Default {
+				at, other = before, n
+			}
+			of := other.Field
+			if other.Default {
+				of += ", the installer's default"
+			}
+			r.add(problem.NetworksOverlap, at.Field, problem.Quote(at.String()), "a network of its own", "it overlaps "+other.String()+" of "+of)
+			break
+		}
+	}
 }
 
 func (r *reader) networkType(in *fileNetworks) string {

@@ -1,6 +1,7 @@
 package installconfig
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -21,7 +22,10 @@ var onPremises = []string{baremetal, vsphere, openstack, ovirt, nutanix, none, e
 
 // clouds are the platforms of the installer, past and present, that bring a
 // load balancer of their own.
-var clouds = []string{"alibabacloud", "aws", "azure", "gcp", "ibmcloud", "libvirt", "powervs"}
+var clouds = []string{"alibabacloud", "aws", "azure", "gcp", "ibmcloud", "powervs"}
+
+// others are the installer's platforms without VIPs that bring none either.
+var others = []string{"equinixmetal", "kubevirt", "libvirt", "powervc"}
 
 func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	c.Platform = r.choosePlatform()
@@ -58,10 +62,14 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 // at keys alone: some platforms hold credentials.
 func (r *reader) choosePlatform() string {
 	if r.refused["platform"] || r.refused[""] {
+		r.platformAsText()
 		return ""
 	}
-	here, cloud := r.present(onPremises), r.present(clouds)
-	all := append(here, cloud...)
+	here, cloud, other := r.present(onPremises), r.present(clouds), r.present(others)
+	all := slices.Concat(here, cloud, other)
+	if len(all) == 0 {
+		other = r.doc.Keys("platform")
+	}
 	switch {
 	case len(all) > 1:
 		r.add(problem.ConflictingFields, "platform", strings.Join(all, " and "), "one platform", "")
@@ -72,11 +80,32 @@ func (r *reader) choosePlatform() string {
 				"for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml")
 	case len(here) == 1:
 		return here[0]
+	case len(other) > 0:
+		hint := "if its machines are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml"
+		if !slices.Contains(others, other[0]) {
+			hint = "vipgen knows no such platform; " + hint
+		}
+		r.add(problem.BadValue, "platform", "the platform "+problem.Quote(other[0])+", which has no VIPs that vipgen could render",
+			"one of "+strings.Join(onPremises, ", "), hint)
 	default:
 		r.add(problem.MissingField, "platform", "nothing", "one of "+strings.Join(onPremises, ", "),
 			"a platform without settings is written with braces, as in none: {}")
 	}
 	return ""
+}
+
+// platformAsText says how a platform that is given as text is written.
+func (r *reader) platformAsText() {
+	text := r.doc.Text("platform")
+	if !slices.Contains(onPremises, text) {
+		return
+	}
+	for i := range r.problems {
+		if p := &r.problems[i]; p.Field == "platform" && p.Code == problem.WrongType {
+			p.Found = "the text " + problem.Quote(text)
+			p.Hint = "a platform without settings is written with braces: platform: {" + text + ": {}}"
+		}
+	}
 }
 
 func (r *reader) present(names []string) []string {

@@ -13,6 +13,7 @@ const (
 	master  = "master"
 	worker  = "worker"
 	arbiter = "arbiter"
+	edge    = "edge"
 )
 
 // defaultReplicas is the installer's, for the control plane and the pool
@@ -66,6 +67,10 @@ func (r *reader) compute(in []filePool) []Pool {
 			continue
 		}
 		first[p.Name] = name
+		if p.Name != worker && p.Name != edge {
+			r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.BadName, Field: name, Found: problem.Quote(p.Name),
+				Expected: `"worker" or "edge"`, Hint: "OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml"})
+		}
 		otherwise := 0
 		if p.Name == worker {
 			otherwise = defaultReplicas

@@ -101,14 +101,21 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 		{"null platform", head + "platform:\n  none:\n",
 			"ic.yaml:4:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
 		{"platform as text", head + "platform: none\n",
-			"ic.yaml:4:11: error: platform: found text, expected a mapping [wrong-type]\n"},
+			"ic.yaml:4:11: error: platform: found the text \"none\", expected a mapping (a platform without settings is written with braces: platform: {none: {}}) [wrong-type]\n"},
 		{"two platforms", head + "platform: {none: {}, vsphere: {}}\n",
 			"ic.yaml:4:1: error: platform: found vsphere and none, expected one platform [conflicting-fields]\n"},
 		{"cloud", head + "platform:\n  aws: {region: eu-central-1}\n",
 			"ic.yaml:5:3: error: platform.aws: found the platform \"aws\", expected " + platforms +
 				" (it brings its own load balancer, so there is nothing to render; for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml) [cloud-platform]\n"},
 		{"other case", head + "platform: {None: {}, baremetal: {apivips: [10.0.0.5]}}\n",
-			"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+			"ic.yaml:4:1: error: platform: found baremetal and none, expected one platform [conflicting-fields]\n" +
+				"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\", expected \"apiVIPs\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
+		{"exact name beside it", bareMetal("apivips: [x]\n    apiVIPs: [10.0.0.5]"),
+			"ic.yaml:6:5: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+		{"other case, then a problem", "APIVersion: v1\nmetadata: {name: a}\nBaseDomain: \"-\"\nplatform: {none: {}}\n",
+			"ic.yaml:1:1: warning: APIVersion: found \"APIVersion\", expected \"apiVersion\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
+				"ic.yaml:3:1: warning: BaseDomain: found \"BaseDomain\", expected \"baseDomain\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
+				"ic.yaml:3:13: error: baseDomain: found \"-\", expected labels separated by periods, each of lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends [bad-name]\n"},
 		{"load balancer", bareMetal("loadBalancer: {type: Mine}"),
 			"ic.yaml:6:26: error: platform.baremetal.loadBalancer.type: found \"Mine\", expected OpenShiftManagedDefault or UserManaged [bad-value]\n"},
 		{"DNS records", bareMetal("dnsRecordsType: Elsewhere"),
@@ -125,7 +132,7 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 		{"network as VIP", bareMetal("apiVIPs: [10.0.0.5/24]"),
 			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"10.0.0.5/24\", expected an IP address [bad-address]\n"},
 		{"VIPs as text", bareMetal("apiVIPs: 10.0.0.5"),
-			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list [wrong-type]\n"},
+			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list (write \"- 10.0.0.5\") [wrong-type]\n"},
 		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 127.0.0.1, 224.0.0.18, 169.254.1.1, 255.255.255.255, '::ffff:10.0.0.1', 'fe80::1%eth0', 'fd00::1%eth0', '::', 'ff02::1']"),
 			`ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found "0.0.0.0", the unspecified address, expected a unicast IP address [bad-address]
 ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]
@@ -200,8 +207,7 @@ func TestReadAgentConfigProblems(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"empty", "", "ac.yaml:1:1: error: found an empty file, expected one YAML document [syntax]\n"},
 		{"install-config", "apiVersion: v1\nmetadata: {name: a}\n",
-			`ac.yaml:1:1: error: kind: found nothing, expected "AgentConfig" [missing-field]
-ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
+			`ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
 `},
 		{"other kind", "kind: Agent\n",
 			`ac.yaml:1:1: error: apiVersion: found nothing, expected "v1beta1" [missing-field]

@@ -200,7 +200,9 @@ platform: {none: {}}
 				c.Arbiter = &pool{Name: "arbiter", Field: "arbiter", Replicas: 1}
 				c.Compute = []pool{{"worker", "compute[0]", 0}, {"infra", "compute[1]", 2}, {"gpu", "compute[2]", 0}}
 				c.FeatureSet = "TechPreviewNoUpgrade"
-			})},
+			}),
+			warnings: "ic.yaml:8:10: warning: compute[1].name: found \"infra\", expected \"worker\" or \"edge\" (OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml) [bad-name]\n" +
+				"ic.yaml:9:10: warning: compute[2].name: found \"gpu\", expected \"worker\" or \"edge\" (OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml) [bad-name]\n"},
 		{name: "fencing in the control plane",
 			in: head + "controlPlane: {fencing: {credentials: [{password: x}]}}\nplatform: {none: {}}\n",
 			want: basic(func(c *config) {

@@ -22,6 +22,10 @@ func (r *reader) virtualIPs(c *InstallConfig, in *fileVIPs, names vipNames) {
 	at := "platform." + c.Platform + "."
 	c.APIVIPs = r.vips(in.APIVIPs, in.APIVIP, at, names.apiVIPs, names.apiVIP)
 	c.IngressVIPs = r.vips(in.IngressVIPs, in.IngressVIP, at, names.ingressVIPs, names.ingressVIP)
+	if names == ovirtSpelling || c.Platform == nutanix {
+		r.ipv4First(c.APIVIPs)
+		r.ipv4First(c.IngressVIPs)
+	}
 	if dns := at + names.dnsVIP; in.DNSVIP.IsValid() {
 		r.deprecated(dns, "a DNS VIP", "none, as every node answers for itself since OpenShift 4.5")
 		if r.usable(in.DNSVIP, dns) {
@@ -54,6 +58,16 @@ func (r *reader) vips(list []netip.Addr, single netip.Addr, at, listName, single
 		}
 	}
 	return r.onePerFamily(all)
+}
+
+// ipv4First puts VIPs of both families in order, as the installer does on Nutanix and
+// oVirt (its pkg/types/validation/installconfig.go, ensureIPv4IsFirstInDualStackSlice).
+func (r *reader) ipv4First(list []Address) {
+	if len(list) == 2 && list[0].Is6() {
+		r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.FamilyOrder, Field: list[0].Field,
+			Found: "IPv6 first", Expected: "IPv4 first", Hint: "they were put in this order, as OpenShift's installer does"})
+		list[0], list[1] = list[1], list[0]
+	}
 }
 
 func (r *reader) onePerFamily(all []Address) []Address {

@@ -28,12 +28,13 @@ func (r *resolver) checkAddress(a netip.Addr) {
 		r.bad(problem.VIPTaken, flag, a.String(), whose)
 		return
 	}
-	i := slices.IndexFunc(spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) })
+	networks := spec.AssumedNetworks()
+	i := slices.IndexFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 	switch {
-	case i >= 0 && isEdge(spec.MachineNetworks[i], a):
-		r.bad(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+spec.MachineNetworks[i].String())
+	case i >= 0 && isEdge(networks[i], a):
+		r.bad(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+networks[i].String())
 	case i < 0 && r.plan.own && !r.plan.bgp && len(r.q.Interfaces) == 0:
-		r.report(problem.Warning, problem.VIPOutsideNetwork, flag, a.String(), "an address in "+join(spec.MachineNetworks),
+		r.report(problem.Warning, problem.VIPOutsideNetwork, flag, a.String(), "an address in "+join(networks),
 			"with l2, nodes answer for it in networks that they are in: if this is another one, say so with --interface; a routed address takes --mode bgp")
 	}
 }
@@ -75,10 +76,6 @@ func join(list []netip.Prefix) string {
 		out = append(out, p.String())
 	}
 	return strings.Join(out, " or ")
-}
-
-func (r *resolver) inMachineNetworks(a netip.Addr) bool {
-	return slices.ContainsFunc(r.c.Config.Spec.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // checkServiceFamily: a Service has families that the cluster's Services have.

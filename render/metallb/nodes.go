@@ -138,7 +138,7 @@ func (r *resolver) peers() (out []metallb.Peer) {
 			Name:     r.plan.params.Name + "-" + strconv.Itoa(len(out)+1),
 			Address:  addr,
 			ASN:      uint32(asn),
-			MultiHop: uint32(asn) != r.q.ASN && r.c != nil && !r.inMachineNetworks(addr.Addr()),
+			MultiHop: uint32(asn) != r.q.ASN && r.c != nil && !v1alpha1.InNetworks(r.c.Config.Spec.AssumedNetworks(), addr.Addr()),
 		})
 	}
 	return out

@@ -3,6 +3,7 @@ package source
 import (
 	"encoding"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 )
 
 // Decode fills a value, given by pointer, from the document and returns every
-// problem with its position. Fields are found by their json tags, exactly as
-// they are spelled; what the Go type does not have is not looked at, except
-// that a key which differs from a known one by case alone is warned about.
+// problem with its position. Fields are found by their json tags, and, as encoding/json
+// has it, where no key has the exact name by one that differs in case alone, with a
+// warning. What the Go type does not have is not looked at.
 //
 // It takes structs (embedded ones are part of the outer), pointers, slices,
 // maps with text keys, text, whole numbers, bools and types with
@@ -26,7 +27,8 @@ import (
 // lists keep their index.
 func (d *Document) Decode(into any) problem.List { return d.decode(into, false) }
 
-// DecodeStrict is Decode, with an error for every unknown field.
+// DecodeStrict is Decode, with an error for every unknown field, and for every one in
+// another case.
 func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true) }
 
 func (d *Document) decode(into any, strict bool) problem.List {
@@ -119,7 +121,12 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value) bool {
 func (d *decoder) list(n *yaml.Node, v reflect.Value) bool {
 	t := target(n)
 	if t.Kind != yaml.SequenceNode {
-		return d.wrongType(n, v)
+		hint := ""
+		if _, err := netip.ParseAddr(t.Value); v.Type().Elem() == typeAddr && t.Kind == yaml.ScalarNode && err == nil {
+			hint = "write " + problem.Quote("- "+t.Value) // in a field that is read, so no secret
+		}
+		d.report(n, problem.Problem{Code: problem.WrongType, Found: describe(n), Expected: expected(v.Type()), Hint: hint})
+		return false
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(t.Content), len(t.Content)))
 	for i, item := range t.Content {
@@ -137,17 +144,36 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value) bool {
 	}
 	fields := fieldsOf(v.Type())
 	known := func(name string) bool { return d.strict || fields.index[name] != nil }
-	for _, e := range d.checked(n, t, known) {
-		index := fields.index[e.key.Value]
-		if index == nil {
-			d.unknown(e.key, fields)
-			continue
+	list := d.checked(n, t, known)
+	taken := map[string]bool{}
+	for _, e := range list {
+		taken[e.key.Value] = true
+	}
+	for _, e := range list {
+		name := e.key.Value
+		if fields.index[name] == nil {
+			meant := fields.folded[strings.ToLower(name)]
+			if d.strict || meant == "" || taken[meant] {
+				d.unknown(e.key, fields)
+				continue
+			}
+			taken[meant] = true
+			d.otherCase(e.key, meant)
+			name = meant
 		}
-		d.path = append(d.path, step{name: e.key.Value, key: e.key})
-		d.value(e.value, fieldByIndex(v, index))
+		d.path = append(d.path, step{name: name, key: e.key})
+		d.value(e.value, fieldByIndex(v, fields.index[name]))
 		d.path = d.path[:len(d.path)-1]
 	}
 	return true
+}
+
+// otherCase warns about a key that was understood.
+func (d *decoder) otherCase(key *yaml.Node, meant string) {
+	d.path = append(d.path, step{name: key.Value, key: key})
+	d.report(key, problem.Problem{Code: problem.UnknownField, Severity: problem.Warning,
+		Found: problem.Quote(key.Value), Expected: problem.Quote(meant), Hint: "it was read as that, as OpenShift's installer does"})
+	d.path = d.path[:len(d.path)-1]
 }
 
 // fieldByIndex is reflect's, making embedded pointers on the way.

@@ -22,6 +22,7 @@ type Document struct {
 	root *yaml.Node
 	// parts say where a view has its fields from; nil for a file of its own.
 	parts []part
+	data  []byte
 }
 
 // Parse reads data, which must hold one YAML document in UTF-8, and reports
@@ -50,6 +51,9 @@ func (d *Document) load(data []byte) *problem.Problem {
 	}
 	root, err := d.read(data)
 	if err != nil {
+		if p := templateProblem(data); p != nil && !errors.As(err, new(errSecond)) {
+			return p
+		}
 		return syntaxProblem(data, err)
 	}
 	if root == nil || isNull(root) {
@@ -60,7 +64,7 @@ func (d *Document) load(data []byte) *problem.Problem {
 			Expected: "one YAML document",
 		}
 	}
-	d.root = root
+	d.root, d.data = root, data
 	return checkLimits(root)
 }
 

@@ -2,6 +2,7 @@ package source
 
 import (
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -68,11 +69,14 @@ func child(n *yaml.Node, s step) (key, value *yaml.Node) {
 		return nil, nil
 	}
 	for _, e := range entries(n) {
-		if e.key.Value == s.name {
+		switch {
+		case e.key.Value == s.name:
 			return e.key, e.value
+		case key == nil && strings.EqualFold(e.key.Value, s.name): // as Decode takes it
+			key, value = e.key, e.value
 		}
 	}
-	return nil, nil
+	return key, value
 }
 
 // place is the node whose position stands for a value: see Position.
@@ -84,4 +88,20 @@ func place(steps []step, node *yaml.Node) *yaml.Node {
 		}
 	}
 	return node
+}
+
+// Keys returns the keys of the mapping at a field path that have a value other than
+// null, in their order.
+func (d *Document) Keys(field string) []string {
+	_, node, found := d.find(field)
+	if !found {
+		return nil
+	}
+	var keys []string
+	for _, e := range entries(target(node)) {
+		if !isNull(target(e.value)) {
+			keys = append(keys, e.key.Value)
+		}
+	}
+	return keys
 }

@@ -162,16 +162,12 @@ func (b *builder) address(list []member) {
 	}
 }
 
-// networkOf gives the machine network of an address: the one that holds it, else
-// one of its family, else a usual one around it.
+// networkOf gives the network of an address: the nodes' one that holds it, else one
+// of its family, else a usual one around it.
 func networkOf(s *v1alpha1.ClusterConfigSpec, a netip.Addr) netip.Prefix {
-	bits := 64
-	if a.Is4() {
-		bits = 24
-	}
-	network := netip.PrefixFrom(a, bits).Masked()
+	network := v1alpha1.UsualNetwork(a)
 	found := false
-	for _, n := range s.MachineNetworks {
+	for _, n := range s.AssumedNetworks() {
 		if n.Contains(a) {
 			return n.Masked()
 		}

@@ -137,7 +137,7 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 // the peer that it is.
 func controlPlane(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 	if n.Role == v1alpha1.RoleMaster || n.Role == v1alpha1.RoleBootstrap {
-		return n.Own(c.Spec.MachineNetworks)
+		return n.Own(c.Spec.NodeNetworks(n.Interfaces))
 	}
 	for _, p := range n.Peers {
 		if p.Role == v1alpha1.RoleMaster {
@@ -219,8 +219,4 @@ func listen(n *v1alpha1.Node) []netip.Addr {
 	}
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out)
-}
-
-func inNetworks(networks []netip.Prefix, a netip.Addr) bool {
-	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -41,15 +41,16 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 // named are all nodes, this one too, those of the control plane first.
 func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	self := v1alpha1.Peer{Name: n.Name, Role: n.Role}
+	networks := c.Spec.NodeNetworks(n.Interfaces)
 	for _, i := range n.Interfaces {
 		for _, a := range i.Addresses {
-			if inNetworks(c.Spec.MachineNetworks, a.Addr()) {
+			if v1alpha1.InNetworks(networks, a.Addr()) {
 				self.Addresses = append(self.Addresses, a.Addr())
 			}
 		}
 	}
 	if len(self.Addresses) == 0 && c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
-		self.Addresses = n.Own(c.Spec.MachineNetworks)
+		self.Addresses = n.Own(networks)
 	}
 	all := []v1alpha1.Peer{self}
 	for _, p := range n.Peers {

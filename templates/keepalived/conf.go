@@ -300,9 +300,10 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
 		return peers, ""
 	}
+	networks := s.NodeNetworks(n.Interfaces)
 	within := func(a netip.Addr) bool {
 		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
-			slices.ContainsFunc(s.MachineNetworks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
+			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
 	}
 	for _, p := range peers {
 		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {

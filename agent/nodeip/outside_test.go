@@ -1,0 +1,47 @@
+package nodeip
+
+import "testing"
+
+// With VIPs outside of the machine networks, these say nothing (hard case 44).
+func TestHardCase44(t *testing.T) {
+	const wizard = "10.0.0.0/16"
+	for _, tt := range []choice{
+		{"the VIP's network, not the machine network", `
+			link eth0
+			addr 10.0.1.10/16
+			route default via 10.0.0.1
+			link eth1
+			addr 192.0.3.10/23`,
+			"192.0.2.5 192.0.2.6", wizard, "192.0.3.10/23 eth1"},
+		{"both families, of which the machine networks have one", `
+			link eth0
+			addr 192.0.2.10/24
+			addr 2001:db8::10/64
+			route default via 192.0.2.1`,
+			"192.0.2.5 2001:db8::5", wizard, "192.0.2.10/24 eth0, 2001:db8::10/64 eth0"},
+		{"no subnet of the VIP: the default route", `
+			link eth0
+			addr 10.0.1.10/16
+			link eth1
+			addr 198.51.100.10/24
+			route default via 198.51.100.1`,
+			"192.0.2.5", wizard, "198.51.100.10/24 eth1"},
+		{"neither: waits, although there is one in the machine network", `
+			link eth0
+			addr 10.0.1.10/16`,
+			"192.0.2.5", wizard, "no IPv4"},
+	} {
+		tt.run(t)
+	}
+	const zones = "10.1.0.0/16 10.2.0.0/16"
+	onRoute := network(t, `
+		link eth0
+		addr 10.1.0.10/16
+		route default via 10.1.0.1`)
+	if Choose(onRoute, cluster("192.0.2.5", zones), Preference{}).RemoteWorker {
+		t.Error("a node is remote, although nobody knows where VIPs are")
+	}
+	if !Choose(onRoute, cluster("10.2.0.5", zones), Preference{}).RemoteWorker {
+		t.Error("a node in another machine network than the VIPs is not remote")
+	}
+}

@@ -1,0 +1,183 @@
+package render
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/installconfig"
+)
+
+// checkOutside reports VIPs in none of the machine networks. Where these say where the
+// nodes are, no node could hold such a VIP. Elsewhere nodes find its network (hard case
+// 44), which one warning tells.
+func (r *resolver) checkOutside(vips []place) {
+	if r.external() {
+		return
+	}
+	var found []place
+	for _, v := range vips {
+		if slices.ContainsFunc(r.in.Install.MachineNetworks, func(n installconfig.Network) bool { return n.Contains(v.Addr) }) {
+			continue
+		}
+		if more := strings.HasPrefix(v.field, "spec.additionalAPIVIPs"); more || r.networksBind() {
+			hint := r.defaultNetwork()
+			if more {
+				hint = "nodes have to know the network of more API VIPs: add it to networking.machineNetwork"
+			}
+			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPOutsideNetwork, Field: v.field, Found: v.String(),
+				Expected: "an address in " + r.machineNetworkList(), Hint: hint})
+			continue
+		}
+		found = append(found, v)
+	}
+	if len(found) == 0 {
+		return
+	}
+	var list []string
+	for _, v := range found {
+		list = append(list, v.String())
+	}
+	r.report(problem.Warning, found[0].docs, problem.Problem{Code: problem.VIPOutsideNetwork, Field: found[0].field,
+		Found: strings.Join(list, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.goesBy(found)})
+}
+
+// networksBind says whether the machine networks say where the nodes are. OpenShift's
+// installer insists on VIPs in them (its pkg/types/validation/installconfig.go,
+// validateVIPsForPlatform) on these platforms, unless the load balancer is the user's:
+// oVirt since there are lists of VIPs, in 4.12, and vSphere with the agent-based method.
+func (r *resolver) networksBind() bool {
+	if r.in.Install.LoadBalancer == "UserManaged" {
+		return false
+	}
+	switch r.in.Install.Platform {
+	case "baremetal", "openstack":
+		return true
+	case "vsphere":
+		return r.in.Agent != nil
+	case "ovirt":
+		return r.version != ""
+	}
+	return false
+}
+
+// goesBy says in which network nodes hold VIPs outside of the machine networks.
+func (r *resolver) goesBy(vips []place) string {
+	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
+	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}
+	by := "networking.machineNetwork says nothing then about where the nodes are: each node holds a VIP on the interface that has the VIP's subnet, " +
+		"or else on that of the default route, and takes the other nodes' addresses there; to have this checked, put the nodes' network there"
+	if len(spec.VIPsOutside()) == 0 {
+		by = "networking.machineNetwork says nothing then about where the nodes are: their static addresses do, which are in " +
+			join(spec.VIPNetworks(spec.MachineNetworks))
+	}
+	if why := r.defaultNetwork(); why != "" {
+		by = why + "; " + by
+	}
+	if r.in.Install.LoadBalancer == "UserManaged" {
+		by += "; if a load balancer outside of the cluster has them: spec.loadBalancer.type: External in vipgen.yaml"
+	}
+	return by
+}
+
+// defaultNetwork says that the file has no machine network, if so.
+func (r *resolver) defaultNetwork() string {
+	if list := r.in.Install.MachineNetworks; len(list) > 0 && list[0].Default {
+		return "networking.machineNetwork is not given, so this is the installer's default"
+	}
+	return ""
+}
+
+func (r *resolver) machineNetworkList() string { return join(prefixes(r.in.Install.MachineNetworks)) }
+
+func join(list []netip.Prefix) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.String())
+	}
+	return strings.Join(out, " or ")
+}
+
+// machineNetworks are those of the install-config. Where a VIP is in none of them (hard
+// case 44) but static addresses of hosts say in which network it is, that one takes the
+// place of those of its family: nodes need not find it out.
+func (r *resolver) machineNetworks(groups []v1alpha1.Group) []netip.Prefix {
+	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Groups: groups, MachineNetworks: prefixes(r.in.Install.MachineNetworks)}
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		return spec.MachineNetworks
+	}
+	for _, is4 := range []bool{true, false} {
+		if found := r.networksOfHosts(&spec, is4); len(found) > 0 {
+			spec.MachineNetworks = inPlaceOf(spec.MachineNetworks, found)
+		}
+	}
+	return spec.MachineNetworks
+}
+
+// networksOfHosts are the networks of one family in which hosts with static addresses
+// have the VIPs outside of the machine networks, with the machine networks that hold
+// others; nothing where hosts do not say it of each such VIP.
+func (r *resolver) networksOfHosts(spec *v1alpha1.ClusterConfigSpec, is4 bool) []netip.Prefix {
+	out := slices.DeleteFunc(spec.VIPNetworks(spec.MachineNetworks), func(n netip.Prefix) bool { return n.Addr().Is4() != is4 })
+	known := false
+	for _, vip := range spec.VIPsOutside() {
+		if vip.Is4() != is4 {
+			continue
+		}
+		var widest netip.Prefix
+		for _, h := range r.hosts() {
+			for _, a := range h.Addresses {
+				if n := a.Masked(); n.Contains(vip) && (!widest.IsValid() || n.Bits() < widest.Bits()) {
+					widest = n
+				}
+			}
+		}
+		if !widest.IsValid() {
+			return nil
+		}
+		known = true
+		if !slices.Contains(out, widest) {
+			out = append(out, widest)
+		}
+	}
+	if !known {
+		return nil
+	}
+	return out
+}
+
+// inPlaceOf puts networks of one family where the first of that family is, and leaves
+// the others of it out: the order of families says which is the primary one.
+func inPlaceOf(list, found []netip.Prefix) []netip.Prefix {
+	same := func(n netip.Prefix) bool { return n.Addr().Is4() == found[0].Addr().Is4() }
+	at := slices.IndexFunc(list, same)
+	rest := slices.DeleteFunc(slices.Clone(list), same)
+	if at < 0 {
+		at = len(rest)
+	}
+	return slices.Insert(rest, min(at, len(rest)), found...)
+}
+
+// inNodeNetworks leaves out addresses of storage and other networks. Of a host with one
+// address of a family it is that one.
+func inNodeNetworks(spec *v1alpha1.ClusterConfigSpec, list []installconfig.Prefix) []netip.Addr {
+	var host v1alpha1.Interface
+	four := 0
+	for _, p := range list {
+		host.Addresses = append(host.Addresses, p.Prefix)
+		if p.Addr().Is4() {
+			four++
+		}
+	}
+	host.DefaultRoute4, host.DefaultRoute6 = four == 1, len(list)-four == 1
+	networks := spec.NodeNetworks([]v1alpha1.Interface{host})
+	var out []netip.Addr
+	for _, p := range list {
+		if v1alpha1.InNetworks(networks, p.Addr()) {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}

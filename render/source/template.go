@@ -1,0 +1,113 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// markers are what files hold that are not finished yet, and what to do with each.
+var markers = []struct {
+	pattern     *regexp.Regexp
+	found, hint string
+}{
+	{regexp.MustCompile(`^\s*(cat|tee)\b[^#]*<<-?\s*["']?\w+`), "a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker"},
+	{regexp.MustCompile(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker"},
+	{regexp.MustCompile(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to"},
+	{regexp.MustCompile(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst"},
+	{regexp.MustCompile(`<[A-Za-z][\w .-]*>`), "a placeholder", "put your value in its place"},
+	{regexp.MustCompile(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place"},
+}
+
+// unfinished finds the first marker in a piece of a line, and says where and what it is.
+func unfinished(text []byte) (at int, marker string, p problem.Problem, ok bool) {
+	if i := bytes.Index(text, []byte(" #")); i >= 0 && !bytes.Contains(text[:i], []byte("{")) {
+		text = text[:i] // a comment
+	}
+	for _, m := range markers {
+		if where := m.pattern.FindIndex(text); where != nil {
+			return where[0], string(text[where[0]:where[1]]), problem.Problem{
+				Severity: problem.Error, Code: problem.Template, Found: m.found, Expected: "a finished file", Hint: m.hint,
+			}, true
+		}
+	}
+	return 0, "", problem.Problem{}, false
+}
+
+// templateProblem takes the place of what the parser says of a file that is a template.
+// What it quotes is not shown: it may stand in a field that vipgen does not read.
+func templateProblem(data []byte) *problem.Problem {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
+			continue
+		}
+		if at, _, p, ok := unfinished(bytes.TrimRight(line, "\r\n")); ok {
+			p.Line, p.Column = number, utf8.RuneCount(line[:at])+1
+			return &p
+		}
+	}
+	return nil
+}
+
+// Unfinished puts one problem in the place of all errors of a located list that are
+// about templates' markers in this document: which one is the first, and what to do.
+func (d *Document) Unfinished(list problem.List) problem.List {
+	var out problem.List
+	first, more := -1, 0
+	for _, p := range list {
+		as, ok := d.unfinishedAt(p)
+		switch {
+		case !ok:
+			out = append(out, p)
+		case first < 0:
+			first = len(out)
+			out = append(out, as)
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		out[first].Found += fmt.Sprintf(", and %d more", more)
+	}
+	return out
+}
+
+// unfinishedAt says whether an error is about a marker: in the text of its field, or, as
+// braces without quotes are a mapping of mappings in YAML, after its place. Only the
+// former is shown, as vipgen reads that field.
+func (d *Document) unfinishedAt(p problem.Problem) (problem.Problem, bool) {
+	if p.Severity != problem.Error || p.File != d.File {
+		return p, false
+	}
+	_, node, found := d.find(p.Field)
+	if found && target(node).Kind == yaml.ScalarNode {
+		_, marker, as, ok := unfinished([]byte(target(node).Value))
+		as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
+		as.Found = fmt.Sprintf("%s, %s", problem.Quote(strings.TrimSpace(marker)), as.Found)
+		return as, ok
+	}
+	lines := bytes.Split(d.data, []byte("\n"))
+	if p.Code != problem.WrongType || p.Line < 1 || p.Line > len(lines) || !bytes.Contains(fromColumn(lines[p.Line-1], p.Column), []byte("{{")) {
+		return p, false
+	}
+	_, _, as, ok := unfinished([]byte("{{}}"))
+	as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
+	return as, ok
+}
+
+// fromColumn is what stands in a line from a column on, which counts characters.
+func fromColumn(line []byte, column int) []byte {
+	for ; column > 1 && len(line) > 0; column-- {
+		_, size := utf8.DecodeRune(line)
+		line = line[size:]
+	}
+	return line
+}
