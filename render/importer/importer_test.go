@@ -267,7 +267,7 @@ func keepsApart(r *importer.Result, file, what string) bool {
 
 func checkHAProxy(t *testing.T, text string, port, ready int) {
 	t.Helper()
-	for _, want := range []string{fmt.Sprintf("    bind 0.0.0.0:%d\n", port), fmt.Sprintf("    bind 127.0.0.1:%d\n", ready), ":6443\n"} {
+	for _, want := range []string{fmt.Sprintf("    bind 0.0.0.0:%d", port), fmt.Sprintf("    bind 127.0.0.1:%d", ready), ":6443\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -233,7 +233,7 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 			}
 		}
 	}
-	if len(d.Hosts) != 2+3 {
+	if len(d.Hosts) != 3+3 { // the node has an address in the network of each VIP
 		t.Errorf("%v", d.Hosts)
 	}
 	n.Name = "api-int" // of the node itself
