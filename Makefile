@@ -56,7 +56,11 @@ help: ## List the targets
 setup: ## Install the Debian packages that are missing (needs root if any is)
 	@golden/tools/setup
 
-tools: $(TOOLS:%=$(BIN)/%) ## Build what the tests run, at its pinned version, into .cache/bin
+tools: $(TOOLS:%=$(BIN)/%) .cache/generations/trixie ## Build what the tests run, at its pinned version, into .cache/bin
+
+.cache/generations/trixie: golden/tools/generations | setup
+	golden/tools/generations .cache/generations
+	@touch $@
 
 e2e-tools: tools e2e-setup $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
 

@@ -69,23 +69,10 @@ func (e election) await(what string, condition func() bool) {
 
 var controlPlane = []string{"master-0", "master-1", "master-2"}
 
-// eachGeneration runs a test with the keepalived of each generation: the one that is
-// installed always, the others with the long tests.
-func eachGeneration(t *testing.T, test func(*testing.T, daemon.Generation)) {
-	for _, g := range daemon.Generations {
-		t.Run(g.Name, func(t *testing.T) {
-			if testkit.Live(t); g != daemon.Installed {
-				testkit.Long(t)
-			}
-			test(t, g)
-		})
-	}
-}
-
 // TestControlPlaneElection: three control-plane nodes elect one holder, who is
 // replaced when it dies and does not take the VIP back when it returns with no
 // better health; a node whose load balancer is the only healthy one gets it.
-func TestControlPlaneElection(t *testing.T) { eachGeneration(t, controlPlaneElection) }
+func TestControlPlaneElection(t *testing.T) { daemon.EachGeneration(t, controlPlaneElection) }
 
 func controlPlaneElection(t *testing.T, g daemon.Generation) {
 	for _, name := range []string{"baremetal-usermanaged", "classic", "multicast", "ipv6"} {
@@ -118,7 +105,7 @@ func controlPlaneElection(t *testing.T, g daemon.Generation) {
 
 // TestBootstrapElection: the bootstrap host takes the VIP from a control plane
 // in the best of health, and the control plane gets it when it ends.
-func TestBootstrapElection(t *testing.T) { eachGeneration(t, bootstrapElection) }
+func TestBootstrapElection(t *testing.T) { daemon.EachGeneration(t, bootstrapElection) }
 
 func bootstrapElection(t *testing.T, g daemon.Generation) {
 	for _, name := range []string{"baremetal-usermanaged", "classic", "ipv6"} {
@@ -143,10 +130,9 @@ func bootstrapElection(t *testing.T, g daemon.Generation) {
 
 // TestIngressElection: the ingress VIP is only ever on a node with a router
 // that answers.
-func TestIngressElection(t *testing.T) { eachGeneration(t, ingressElection) }
+func TestIngressElection(t *testing.T) { daemon.EachGeneration(t, ingressElection) }
 
 func ingressElection(t *testing.T, g daemon.Generation) {
-	t.Parallel()
 	e := elect(t, g, "baremetal-usermanaged", "ingress", "worker-0", "worker-1")
 	for _, node := range []string{"worker-0", "worker-1"} {
 		e.await(node+" to see that no router answers", func() bool { return strings.Contains(e.Log(node), "entering FAULT state") })
@@ -169,10 +155,9 @@ func ingressElection(t *testing.T, g daemon.Generation) {
 
 // TestFamiliesMoveTogether: the VIPs of both families are on one node and leave
 // it together (hard case 14).
-func TestFamiliesMoveTogether(t *testing.T) { eachGeneration(t, familiesMoveTogether) }
+func TestFamiliesMoveTogether(t *testing.T) { daemon.EachGeneration(t, familiesMoveTogether) }
 
 func familiesMoveTogether(t *testing.T, g daemon.Generation) {
-	t.Parallel()
 	nodes := []string{"worker-0-switched", "worker-1-switched"}
 	e := elect(t, g, "openstack-dual-stack", "ingress", nodes...)
 	ipv6 := e.vips[1]
@@ -189,11 +174,10 @@ func familiesMoveTogether(t *testing.T, g daemon.Generation) {
 
 // TestDNSVIPMoves: the third VIP of old clusters is where CoreDNS answers, whoever
 // holds the API VIP (seed 002).
-func TestDNSVIPMoves(t *testing.T) { eachGeneration(t, dnsVIPMoves) }
+func TestDNSVIPMoves(t *testing.T) { daemon.EachGeneration(t, dnsVIPMoves) }
 
 func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 	testkit.Long(t)
-	t.Parallel()
 	nodes := []string{"master-0", "master-1"}
 	e := elect(t, g, "openstack-dns-vip", "dns", nodes...)
 	api := netip.MustParseAddr("10.0.0.5")
@@ -210,11 +194,10 @@ func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 // TestSwitchIsForAll: nodes before and after the switch of settings do not
 // understand each other, so that both sides hold the VIP. That is why all nodes
 // switch at once.
-func TestSwitchIsForAll(t *testing.T) { eachGeneration(t, switchIsForAll) }
+func TestSwitchIsForAll(t *testing.T) { daemon.EachGeneration(t, switchIsForAll) }
 
 func switchIsForAll(t *testing.T, g daemon.Generation) {
 	testkit.Long(t)
-	t.Parallel()
 	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-switched")
 	e.await("two holders", func() bool { return len(e.Holders()) == 2 })
 }
@@ -222,10 +205,9 @@ func switchIsForAll(t *testing.T, g daemon.Generation) {
 // TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes goes
 // by; that of an IPv6 VIP, which can have none, is deprecated, which OVN-Kubernetes leaves
 // out as well.
-func TestHardCase33Label(t *testing.T) { eachGeneration(t, label) }
+func TestHardCase33Label(t *testing.T) { daemon.EachGeneration(t, label) }
 
 func label(t *testing.T, g daemon.Generation) {
-	t.Parallel()
 	e := elect(t, g, "openstack-dual-stack", "ingress", "worker-0-switched", "worker-1-switched")
 	e.say("worker-0-switched", "ingress-away", "0")
 	e.awaitHolder("worker-0-switched", "its router alone answers")

@@ -157,7 +157,8 @@ func checksum(b []byte) uint16 {
 // TestHardCase35Strangers: no packet of a host that is no peer reaches keepalived,
 // whatever is wrong with it.
 func TestHardCase35Strangers(t *testing.T) {
-	testkit.Live(t)
+	testkit.Long(t)
+	t.Parallel()
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
@@ -193,7 +194,8 @@ func TestHardCase35Strangers(t *testing.T) {
 // TestHardCase35WithoutGuard: the same packets harm keepalived with the same
 // configuration, or the test above would prove nothing.
 func TestHardCase35WithoutGuard(t *testing.T) {
-	testkit.Live(t)
+	testkit.Long(t)
+	t.Parallel()
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
@@ -254,7 +256,8 @@ func dropped(s State) (n uint64) {
 // forget it, whoever is new at once; the rules of an agent that was killed go with the
 // next.
 func TestHardCase35PeersChange(t *testing.T) {
-	testkit.Live(t)
+	testkit.Long(t)
+	t.Parallel()
 	host := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.168.111.11/24"))
 	g := guarding{log: slog.New(slog.DiscardHandler)}
 	group := func(peers ...string) []guard.Group {

@@ -32,7 +32,8 @@ var inForceEverywhere = map[string][2]string{
 // expired, is powered on: it never holds the VIP beside the holder. When it is a node of
 // the cluster again, it takes part.
 func TestHardCase36DeletedNodeReturns(t *testing.T) {
-	testkit.Live(t)
+	testkit.Long(t)
+	t.Parallel()
 	for family, l := range families {
 		for profile, x := range inForceEverywhere {
 			t.Run(family+" "+profile, func(t *testing.T) {
@@ -80,7 +81,8 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 // All nodes lose their power while there is no API server: the VIP comes back, and an
 // agent that restarts meanwhile takes part.
 func TestHardCase19PowerCycleWithoutAPI(t *testing.T) {
-	testkit.Live(t)
+	testkit.Long(t)
+	t.Parallel()
 	for profile, x := range inForceEverywhere {
 		t.Run(profile, func(t *testing.T) {
 			if profile != "fast" {

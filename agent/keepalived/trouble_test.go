@@ -109,7 +109,7 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	lines := []string{
 		"VIPs that this node leaves out",
 		"configuration not applied, the last good one stays",
-		"check fails", "check fails", "check fails", // HAProxy, API, machine config server
+		"check fails", "check fails", "check fails", "check fails", // HAProxy, its API servers, API, machine config server
 		"API server does not answer",
 		"no API server answers; going on with what was known last",
 	}

@@ -230,7 +230,7 @@ func TestFleetMemory(t *testing.T) {
 func TestFleetWithABadCluster(t *testing.T) {
 	layFleet(t)
 	lay(t, map[string]string{
-		"clusters/bad/install-config.yaml":   strings.Replace(clusterNamed("bad"), "192.0.2.2", "198.51.100.2", 1),
+		"clusters/bad/install-config.yaml":   strings.NewReplacer("192.0.2.2", "198.51.100.2", "    loadBalancer:\n      type: UserManaged\n", "").Replace(clusterNamed("bad")),
 		"clusters/worse/install-config.yaml": "apiVersion: v1\n",
 	})
 	const report = "clusters/bad/install-config.yaml:10:15: error: platform.baremetal.apiVIPs[0]: found 198.51.100.2, expected an address in 192.0.2.0/24 [vip-outside-network]\n"

@@ -78,7 +78,7 @@ func TestInitLab(t *testing.T) {
 func TestInitRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"--profile slow":                                  "spec.vrrp.profile: found \"slow\", expected",
-		"--openshift-version 3.11":                        "--openshift-version 3.11: expected 4.12 to 4.22",
+		"--openshift-version 3.11":                        "--openshift-version 3.11: expected 4.12 to 5.2",
 		"--api-vip a],b:[":                                "expected an IP address",
 		"--lab 192.0.2.1/24":                              "expected a network of at least 32 addresses",
 		"--lab 192.0.2.0/30":                              "expected a network of at least 32 addresses",

@@ -313,7 +313,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"no peers (hard case 2)", nil, node("master", 10), images, "no other control-plane node is known"},
-		{"external load balancer", func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, masterNode, images, "outside of the cluster"},
+		{"external load balancer", func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, masterNode, images, "hold no VIPs"},
 		{"no API VIP", func(s *v1alpha1.ClusterConfigSpec) { s.Groups = s.Groups[1:] }, workerNode, images, "no API VIP"},
 		{"a name that is syntax", nil, hostile, images, "interfaces[0].name"},
 		{"a cluster that is not valid", func(s *v1alpha1.ClusterConfigSpec) { s.Domain = "a b" }, masterNode, images, "spec.domain"},

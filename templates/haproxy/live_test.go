@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -167,24 +166,9 @@ func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	return resp.StatusCode
 }
 
-// eachGeneration runs a test with the HAProxy of each generation: the one that is
-// installed always, the others with the long tests.
-func eachGeneration(t *testing.T, test func(*testing.T, daemon.Generation)) {
-	for _, g := range daemon.Generations {
-		t.Run(g.Name, func(t *testing.T) {
-			if g == daemon.Installed {
-				testkit.Live(t)
-			} else {
-				testkit.Long(t)
-			}
-			test(t, g)
-		})
-	}
-}
-
 // A dead API server is found by the health check, a graceful shutdown by its
 // /readyz, and without any server HAProxy says that it is not ready.
-func TestHealthChecks(t *testing.T) { eachGeneration(t, testHealthChecks) }
+func TestHealthChecks(t *testing.T) { daemon.EachGeneration(t, testHealthChecks) }
 
 func testHealthChecks(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 2))
@@ -231,7 +215,7 @@ func stream(lb *daemon.LoadBalancer) (net.Conn, error) {
 // Hard case 18: while HAProxy reloads again and again, no connection is refused
 // or reset, those from before live on, and so do those of a server that shuts
 // down gracefully.
-func TestHardCase18Reload(t *testing.T) { eachGeneration(t, testReload) }
+func TestHardCase18Reload(t *testing.T) { daemon.EachGeneration(t, testReload) }
 
 func testReload(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 1))
@@ -303,7 +287,7 @@ func (s *apiServer) freeze() (thaw func()) {
 // Hard case 45: while all API servers stand still for 10 seconds, or none is ready, nobody
 // is better: HAProxy says all the time that it can serve, takes connections, and what was
 // asked meanwhile is answered afterwards. One that dies alone is out as soon as ever.
-func TestHardCase45AllUnready(t *testing.T) { eachGeneration(t, testAllUnready) }
+func TestHardCase45AllUnready(t *testing.T) { daemon.EachGeneration(t, testAllUnready) }
 
 func testAllUnready(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 2))

@@ -33,6 +33,21 @@ var (
 // Generations are all of them, the oldest first.
 var Generations = []Generation{Old, Installed, New}
 
+// EachGeneration runs a test with every generation, side by side. With those that are
+// not installed it is Long.
+func EachGeneration(t *testing.T, test func(*testing.T, Generation)) {
+	t.Parallel()
+	for _, g := range Generations {
+		t.Run(g.Name, func(t *testing.T) {
+			if testkit.Live(t); !g.installed {
+				testkit.Long(t)
+			}
+			t.Parallel()
+			test(t, g)
+		})
+	}
+}
+
 // RunsHAProxy says whether what is rendered for a release with these daemons has to work
 // with the generation's HAProxy: it is no older than the release's.
 func (g Generation) RunsHAProxy(d assets.Daemons) bool { return !older(g.HAProxy, d.HAProxy) }
