@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -29,9 +28,6 @@ import (
 
 // rendered is a golden case: what vipgen renders for the cluster.
 const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
-
-// tick is how often is looked where an instant is measured.
-const tick = time.Millisecond
 
 // self is the node that is measured: the first of the control plane.
 const self = 0

@@ -52,8 +52,9 @@ func tier(t testing.TB) string {
 }
 
 // Await returns when a condition holds, and fails the test if it does not within
-// Patience. It looks every 5 ms; what says what is waited for, and state, if it is
-// given, what is there instead.
+// Patience. It looks often at first, and at most every 20 ms: an instant is right to a
+// millisecond or 5 %. what says what is waited for, and state, if it is given, what is
+// there instead.
 func Await(t testing.TB, what string, condition func() bool, state ...func() string) {
 	t.Helper()
 	AwaitWithin(t, Patience, what, condition, state...)
@@ -62,8 +63,8 @@ func Await(t testing.TB, what string, condition func() bool, state ...func() str
 // AwaitWithin is Await with another bound than Patience.
 func AwaitWithin(t testing.TB, bound time.Duration, what string, condition func() bool, state ...func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(bound); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !condition(); time.Sleep(min(max(time.Since(began)/20, time.Millisecond), 20*time.Millisecond)) {
+		if time.Since(began) > bound {
 			for _, s := range state {
 				what += "\n" + s()
 			}

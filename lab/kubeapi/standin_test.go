@@ -10,18 +10,12 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-const (
-	domain = "demo.example.com"
-	// patience is how long anything may take that takes well under a second on an
-	// idle machine.
-	patience = 2 * time.Minute
-)
+const domain = "demo.example.com"
 
 // pair is the API on two nodes of a network, master-0 and master-1.
 type pair struct {

@@ -26,10 +26,6 @@ import (
 	"github.com/vipgen/vipgen/lab/pod"
 )
 
-// patience is how long anything may take that takes half a minute on an idle
-// machine.
-const patience = 4 * time.Minute
-
 // machine is a host that runs today's pods.
 type machine struct {
 	*host.Host

@@ -77,18 +77,22 @@ func serve(t *testing.T, lb *daemon.LoadBalancer, a netip.Addr, cert tls.Certifi
 	return s
 }
 
+// moves returns once the server does not stand still.
+func (s *apiServer) moves() {
+	s.still.RLock()
+	defer s.still.RUnlock()
+}
+
 func (s *apiServer) handle(conn net.Conn) {
 	defer conn.Close()
-	s.still.RLock()
-	s.still.RUnlock()
+	s.moves()
 	r := bufio.NewReader(conn)
 	for {
 		req, err := http.ReadRequest(r)
 		if err != nil {
 			return
 		}
-		s.still.RLock()
-		s.still.RUnlock()
+		s.moves()
 		if req.URL.Path == "/readyz" {
 			status := "200 OK"
 			if !s.ready.Load() {
