@@ -37,7 +37,7 @@ func (a *arrival) again() { a.known, a.listed = false, false }
 // stale says that no API server vouches for the list: what an agent that starts has on
 // disk may be from before the node was removed from the cluster (hard case 36). Then
 // the link decides: stranger is asked whether somebody who does not know the node holds
-// a VIP, and if so the node stays out until an API server has its word. If nobody holds
+// a VIP, and if so the node stays out until an API server has answered. If nobody holds
 // it, or who does knows the node, it takes part as before (hard case 19).
 func (a *arrival) wait(now time.Time, unregistered, stale bool, stranger func() bool) time.Duration {
 	before := a.listed

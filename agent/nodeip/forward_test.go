@@ -56,7 +56,7 @@ func TestHardCase34(t *testing.T) {
 }
 
 // TestForwardSays what cannot be done, for every interface; what the kernel does
-// not have is nothing to do.
+// not have is left alone.
 func TestForwardSays(t *testing.T) {
 	root := t.TempDir()
 	c := chosen("192.0.2.10/24", "2001:db8::10/64")
