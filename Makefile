@@ -48,7 +48,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -143,6 +143,9 @@ bench-render: ## Measure one render as a process, and many through the library o
 
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
+
+bench-guard: setup tools ## Measure floods of VRRP packets for a minute each, with the guard and without (needs root)
+	VIPGEN_TESTS=all go test -count 1 -timeout 30m -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood 1m
 
 # Where lab-bench writes its reports; a directory of its own unless given.
 BENCHDIR ?=

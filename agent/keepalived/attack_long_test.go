@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -20,8 +21,8 @@ import (
 	"github.com/vipgen/vipgen/lab/probe"
 )
 
-// floodTime is how long each flood of the benchmark lasts.
-const floodTime = time.Minute
+// floodTime is how long each flood of TestHardCase35Benchmark lasts.
+var floodTime = flag.Duration("flood", 0, "measure floods that last this long")
 
 // defended is a set of nodes under attack.
 type defended struct {
@@ -32,10 +33,13 @@ type defended struct {
 	log     func(name string) string
 }
 
-// TestHardCase35Benchmark floods a holder for a minute with each kind of packet, and
-// prints what that does to it, with the guard and without.
+// TestHardCase35Benchmark floods a holder with each kind of packet, and prints what that
+// does to it, with the guard and without.
 func TestHardCase35Benchmark(t *testing.T) {
 	testkit.Long(t)
+	if *floodTime == 0 {
+		t.Skip("it takes both cores for ten minutes: `make bench-guard` runs it, with -flood=1m")
+	}
 	c := newCluster(t)
 	c.controlPlane(3)
 	c.holder(c.all()...)
@@ -140,7 +144,7 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack) (out damag
 	sent, stop := x.flood(a, apiRouterID, apiVIP, peer, address(d.nodes[holder]), 5000)
 	share := d.share(holder, func() {
 		last := held
-		for end := time.Now().Add(floodTime); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(*floodTime); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			if now := d.holders(); !slices.Equal(now, last) {
 				last = now
 				out.moves++

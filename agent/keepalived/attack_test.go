@@ -158,7 +158,6 @@ func checksum(b []byte) uint16 {
 // whatever is wrong with it.
 func TestHardCase35Strangers(t *testing.T) {
 	testkit.Long(t)
-	t.Parallel()
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
@@ -195,7 +194,6 @@ func TestHardCase35Strangers(t *testing.T) {
 // configuration, or the test above would prove nothing.
 func TestHardCase35WithoutGuard(t *testing.T) {
 	testkit.Long(t)
-	t.Parallel()
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
