@@ -100,7 +100,7 @@ func (n *node) check(t *testing.T) {
 	}
 	testkit.Await(t, "the redirect on "+n.Name+" to be where its pod is", func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "tables").CombinedOutput()
-		return err == nil && strings.Contains(string(out), "table inet vipgen") == n.runs(pod.HAProxy)
+		return err == nil && strings.Contains(string(out), "table inet vipgen\n") == n.runs(pod.HAProxy)
 	})
 }
 
