@@ -16,7 +16,10 @@ func TestElection(t *testing.T) {
 	first := c.holder(c.all()...)
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it runs", running)
-		c.nodes[name].awaitState("it runs ahead of others", func(s State) bool { return s.Scheduling == urgent.Deadline })
+		// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
+		c.nodes[name].awaitState("it runs ahead of others", func(s State) bool {
+			return s.Scheduling == urgent.Deadline || s.Scheduling == urgent.RoundRobin
+		})
 		if out, err := c.nodes[name].probe(); err != nil {
 			t.Errorf("probe on %s: %v: %s", name, err, out)
 		}

@@ -225,7 +225,8 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nft list tables: %w: %s", err, out)
 	}
-	now.tables = string(out)
+	// nft lists them as they were made: of two agents, either puts its own back first.
+	now.tables = strings.Join(slices.Sorted(strings.Lines(string(out))), "")
 	places := append(slices.Clone(written), v1alpha1.TrackDir, "/etc", "/tmp")
 	for _, dir := range places {
 		entries, err := os.ReadDir(n.Path(dir))
