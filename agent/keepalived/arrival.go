@@ -23,8 +23,17 @@ type arrival struct {
 	doubt  bool      // the link has not: it may have been removed from the cluster
 }
 
-// doubtTime is how often a node in doubt looks again without being told to.
-const doubtTime = 30 * time.Second
+// doubtTime is how often a node in doubt asks the link again.
+const doubtTime = 5 * time.Second
+
+// linkState is what the link says of those who hold the VIPs.
+type linkState int
+
+const (
+	unheld  linkState = iota // nobody answers for a VIP, nor advertises one
+	knownTo                  // adverts of holders come here, so that they know this node
+	strange                  // somebody answers for a VIP and sends no advert here
+)
 
 // again has the node arrive once more, when the others know it no longer.
 func (a *arrival) again() { a.known, a.listed = false, false }
@@ -36,10 +45,11 @@ func (a *arrival) again() { a.known, a.listed = false, false }
 //
 // stale says that no API server vouches for the list: what an agent that starts has on
 // disk may be from before the node was removed from the cluster (hard case 36). Then
-// the link decides: stranger is asked whether somebody who does not know the node holds
-// a VIP, and if so the node stays out until an API server has answered. If nobody holds
-// it, or who does knows the node, it takes part as before (hard case 19).
-func (a *arrival) wait(now time.Time, unregistered, stale bool, stranger func() bool) time.Duration {
+// the link decides. If a node that does not know this one holds a VIP, this one is in
+// doubt: it stays out until an API server has answered, or adverts of the holder come. A
+// VIP that nobody holds for a moment ends no doubt. If at first nobody holds it, or who
+// does knows the node, it takes part as before (hard case 19).
+func (a *arrival) wait(now time.Time, unregistered, stale bool, link func() linkState) time.Duration {
 	before := a.listed
 	a.listed = !unregistered
 	switch {
@@ -52,10 +62,14 @@ func (a *arrival) wait(now time.Time, unregistered, stale bool, stranger func() 
 		before, a.doubt, a.sure = false, false, true // it arrives
 	case !stale:
 		a.sure = true
-	case a.doubt || !a.sure && stranger():
-		a.doubt, a.known = true, false
-		return doubtTime
-	default:
+	case a.doubt || !a.sure:
+		switch said := link(); {
+		case said == knownTo:
+			a.known, a.doubt = a.known || a.doubt, false
+		case said == strange || a.doubt:
+			a.doubt, a.known = true, false
+			return doubtTime
+		}
 		a.sure = true
 	}
 	if a.known {
@@ -66,7 +80,7 @@ func (a *arrival) wait(now time.Time, unregistered, stale bool, stranger func() 
 	}
 	passed := now.Sub(a.since)
 	left := max(arrivalTime-passed, 0)
-	if left == 0 && passed < arrivalTime+strangerTime && stranger() {
+	if left == 0 && passed < arrivalTime+strangerTime && link() == strange {
 		left = time.Second
 	}
 	a.known = left == 0

@@ -61,15 +61,21 @@ func TestArrival(t *testing.T) {
 		want         time.Duration
 		stale        bool
 	}
-	strangers := func(until time.Duration) func(time.Duration) bool {
-		return func(at time.Duration) bool { return at < until }
+	strangers := func(until time.Duration) func(time.Duration) linkState {
+		return func(at time.Duration) linkState {
+			if at < until {
+				return strange
+			}
+			return unheld
+		}
 	}
+	always := func(v linkState) func(time.Duration) linkState { return func(time.Duration) linkState { return v } }
 	s := time.Second
 	tests := []struct {
-		name     string
-		known    bool
-		stranger func(time.Duration) bool
-		steps    []step
+		name  string
+		known bool
+		link  func(time.Duration) linkState
+		steps []step
 	}{
 		{"new", false, strangers(0), []step{{0, true, 0, false}, {1 * s, false, 7 * s, false}, {4 * s, false, 4 * s, false}, {8 * s, false, 0, false}, {9 * s, false, 0, false}}},
 		{"new, listed before the agent started", false, strangers(0), []step{{0, false, 7 * s, false}, {7 * s, false, 0, false}}},
@@ -81,6 +87,17 @@ func TestArrival(t *testing.T) {
 		// No API server has vouched for the list since the start (hard case 36).
 		{"known, stale, nobody holds the VIP, or who does knows the node", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, true}}},
 		{"known, stale, the holder does not know it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}}},
+		{"... adverts of the holder come", true, func(at time.Duration) linkState {
+			switch {
+			case at < 4*s:
+				return strange
+			case at < 8*s:
+				return unheld // for a moment
+			}
+			return knownTo
+		}, []step{{0, false, doubtTime, true}, {5 * s, false, doubtTime, true}, {10 * s, false, 0, true}, {11 * s, false, 0, true}}},
+		{"known, stale, adverts of the holder come at once", true, always(knownTo), []step{{0, false, 0, true}}},
+		{"new, stale, adverts of the holder come", false, always(knownTo), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
 		{"... an API server lists it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, 7 * s, false}, {17 * s, false, 0, false}}},
 		{"... an API server does not", true, strangers(time.Hour), []step{{0, false, doubtTime, true}, {10 * s, true, 0, false}, {20 * s, true, 0, true}}},
 		{"new, stale, the holder does not know it", false, strangers(time.Hour), []step{{0, false, doubtTime, true}, {20 * s, false, doubtTime, true}}},
@@ -95,7 +112,7 @@ func TestArrival(t *testing.T) {
 			a := arrival{known: tt.known}
 			began := time.Now()
 			for _, step := range tt.steps {
-				if got := a.wait(began.Add(step.at), step.unregistered, step.stale, func() bool { return tt.stranger(step.at) }); got != step.want {
+				if got := a.wait(began.Add(step.at), step.unregistered, step.stale, func() linkState { return tt.link(step.at) }); got != step.want {
 					t.Fatalf("after %v: %v, want %v", step.at, got, step.want)
 				}
 			}

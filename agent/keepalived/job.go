@@ -345,8 +345,8 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 		// to send their adverts there.
 		j.arrival.again()
 	}
-	stranger := func() bool { return j.strange(d) }
-	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, stranger), "the other nodes are still getting to know this one"
+	link := func() linkState { return j.askLink(d) }
+	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
 	if j.arrival.doubt {
 		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
 	}
@@ -360,19 +360,25 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) {
 	}
 }
 
-// strange says whether a node that does not know this one holds a VIP of the
-// instances. keepalived does not run, or was just told to.
-func (j *Job) strange(d *decision) bool {
+// askLink finds out whether those who hold VIPs of the instances know this node.
+// keepalived does not run, or was just told to.
+func (j *Job) askLink(d *decision) linkState {
 	if wanted, _, _ := j.daemon.status(); !wanted {
 		// What an earlier one left here would answer for itself.
 		j.removeAll(d)
 	}
-	vips, err := unheard(d.conf.Instances)
+	vips, heard, err := unheard(d.conf.Instances)
 	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
-	if len(vips) > 0 {
-		j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
+	switch {
+	case len(vips) > 0:
+		if !j.arrival.doubt { // asked for the first time
+			j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
+		}
+		return strange
+	case heard:
+		return knownTo
 	}
-	return len(vips) > 0
+	return unheld
 }
 
 // render gives keepalived.conf as it was decided last.

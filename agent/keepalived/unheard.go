@@ -24,17 +24,17 @@ func listenTime(i keepalived.Instance) time.Duration {
 // unheard gives the VIPs of unicast instances that another node answers for on
 // the link while no advert of theirs comes here: their holder does not know this
 // node, which would take them beside it. That takes as long as the holder has for
-// its adverts, and no longer than an advert where they come. The error says that
-// it could not be found out.
-func unheard(instances []keepalived.Instance) (vips []netip.Addr, err error) {
+// its adverts, and no longer than an advert where they come; came says that they did,
+// of any instance. The error says that it could not be found out.
+func unheard(instances []keepalived.Instance) (vips []netip.Addr, came bool, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
-	heard := make([]bool, len(instances))
+	heard, unknown := make([]bool, len(instances)), make([]bool, len(instances))
 	var all sync.WaitGroup
 	for n, i := range instances {
 		c, e := listenFor(i)
 		if e != nil {
 			err = errors.Join(err, e)
-			heard[n] = true // for all that is known
+			unknown[n] = true
 			continue
 		}
 		defer c.Close()
@@ -42,7 +42,8 @@ func unheard(instances []keepalived.Instance) (vips []netip.Addr, err error) {
 	}
 	all.Wait()
 	for n, i := range instances {
-		if heard[n] {
+		if heard[n] || unknown[n] {
+			came = came || heard[n]
 			continue
 		}
 		is, e := answered(i.Interface, i.VIP.Addr())
@@ -50,7 +51,7 @@ func unheard(instances []keepalived.Instance) (vips []netip.Addr, err error) {
 			vips = append(vips, i.VIP.Addr())
 		}
 	}
-	return vips, err
+	return vips, came, err
 }
 
 // listenFor listens for the adverts of an instance, and asks the link whose its VIP

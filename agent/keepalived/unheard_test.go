@@ -50,7 +50,7 @@ func TestUnheard(t *testing.T) {
 				t.Helper()
 				var found []netip.Addr
 				err := node.Do(func() (err error) {
-					found, err = unheard([]keepalived.Instance{{
+					found, _, err = unheard([]keepalived.Instance{{
 						Name: "V", Interface: node.Link, RouterID: tt.routerd, AdvertInterval: tt.interval,
 						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()),
 					}})
