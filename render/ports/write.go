@@ -109,8 +109,8 @@ func families(r Rule) (out []family) {
 }
 
 func protocol(r Rule) string {
-	if r.Port == 0 {
-		return "meta l4proto " + r.Protocol
+	if r.Protocol == VRRP {
+		return "meta l4proto 112" // not every machine has a file with the names of protocols
 	}
 	return fmt.Sprintf("%s dport %d", r.Protocol, r.Port)
 }
