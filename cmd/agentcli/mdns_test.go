@@ -133,6 +133,7 @@ func TestMDNSConflict(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "not announced") || !strings.Contains(out, " A 192.0.2.10") {
 		t.Errorf("status: %d: %s%s", code, out, errOut)
 	}
+	second.await("the log of it", func() bool { return strings.Contains(second.output(), "is taken on this link") })
 	if n := strings.Count(second.output(), "is taken on this link"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, second.output())
 	}

@@ -228,6 +228,7 @@ func TestObserveFirewall(t *testing.T) {
 		t.Errorf("published: %+v", p)
 	}
 	for _, line := range []string{"redirect placed", "something else removed", "redirect withdrawn"} {
+		s.await("the log of it: "+line, func() bool { return strings.Contains(s.output(), line) })
 		if n := strings.Count(s.output(), line); n != 1 {
 			t.Errorf("%q is logged %d times:\n%s", line, n, s.output())
 		}
