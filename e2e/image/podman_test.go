@@ -112,14 +112,15 @@ func TestUnitUnderPodman(t *testing.T) {
 	}
 }
 
-// unitCommand is what a unit has podman do, without the program.
+// unitCommand is what a unit has podman do, without the program. The unit tries it again
+// until it succeeds, in a line of a shell.
 func unitCommand(t *testing.T, name string) string {
 	t.Helper()
-	for line := range strings.Lines(string(readFile(t, name))) {
-		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=/usr/bin/podman "); ok {
-			return command
-		}
+	lines := strings.ReplaceAll(string(readFile(t, name)), "\\\n", " ")
+	_, command, found := strings.Cut(lines, "/usr/bin/podman ")
+	command, _, ended := strings.Cut(command, ";")
+	if !found || !ended {
+		t.Fatalf("%s runs no podman", name)
 	}
-	t.Fatalf("%s runs no podman", name)
-	return ""
+	return strings.Join(strings.Fields(command), " ")
 }
