@@ -35,8 +35,9 @@ platform:
 `
 
 // operatorsChecks is how long the API VIP may answer nobody when the bootstrap host
-// leaves: its keepalived looks every second, three times, and then waits for adverts.
-const operatorsChecks = 7 * time.Second
+// leaves, which is all the operator's: its API server ends, five looks find it gone, a
+// second and a question apart, keepalived is told, and the others miss three adverts.
+const operatorsChecks = 15 * time.Second
 
 // Hard case 23: a bootstrap host that runs the operator's own keepalived, and nodes
 // that run vipgen's and start like it. The bootstrap leaves, the operator is done,
