@@ -97,7 +97,7 @@ test-all: test-image test-e2e test-live ## Run every test: long elections, moves
 
 test-live: setup tools ## Run every test of vipgen's own module, the long ones too (needs root)
 	VIPGEN_TESTS=all $(LIVE) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
-	VIPGEN_TESTS=all $(LIVE) -p 1 -parallel 2 $(TESTFLAGS) $(ELECTIONS)
+	VIPGEN_TESTS=all $(LIVE) -p 1 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
 	VIPGEN_STEP_CLOCK=1 go test -count=1 -run ClockSteps ./agent/keepalived
