@@ -32,6 +32,7 @@ func TestCluster(t *testing.T) {
 		{"HardCase05NobodyHoldsTheVIP", testNobodyHolds},
 		{"HardCase06Flush", testFlush},
 		{"HardCase07APIServerRestarts", testAPIServerRestarts},
+		{"HardCase45AllAPIServersFreeze", testAllAPIServersFreeze},
 		{"HardCase15AddressChanges", testAddressChanges},
 		{"HardCase16Upstreams", testUpstreams},
 		{"HardCase18BackendComesAndGoes", testBackendComesAndGoes},

@@ -48,12 +48,23 @@ func loadCredentials(path, serverName string) (*credentials, error) {
 	if err := rest.LoadTLSFiles(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	var token []byte
 	if c.BearerTokenFile != "" {
-		token, err := os.ReadFile(c.BearerTokenFile)
-		if err != nil {
+		if token, err = os.ReadFile(c.BearerTokenFile); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		c.BearerToken = string(bytes.TrimSpace(token))
+		token = bytes.TrimSpace(token)
+		c.BearerToken = string(token)
+	}
+	// A file that is being written, or was when the disk was full, is no wish to do
+	// without credentials.
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{c.CAFile, c.CAData}, {c.CertFile, c.CertData}, {c.KeyFile, c.KeyData}, {c.BearerTokenFile, token}} {
+		if f.name != "" && len(f.data) == 0 {
+			return nil, fmt.Errorf("%s: %s is empty", path, f.name)
+		}
 	}
 	u, err := url.Parse(c.Host)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

@@ -227,19 +227,26 @@ func TestRotation(t *testing.T) {
 	}
 	await(t, h.log, "a single connection", func() bool { return server.Open() == 1 })
 
-	// Files that do not go together, as while they are replaced, change nothing.
+	// Files that do not go together, or are empty, as while they are replaced, change
+	// nothing, also where a connection is needed anew.
 	current := filepath.Join(h.dir, "pki", "kubelet-client-current.pem")
 	if err := os.Remove(current); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(current, c.ca.Client("system:node:master-0").Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") == 1 })
-	c.set("worker-0", "", "192.0.2.99")
-	h.awaitPeers(w, false, "worker-0=192.0.2.99")
-	if n := h.log.lines("cannot use the kubeconfig"); n != 1 {
-		t.Errorf("%d complaints about the kubeconfig", n)
+	for i, text := range []string{"", string(c.ca.Client("system:node:master-0").Cert)} {
+		rotated := h.log.lines("credentials have rotated")
+		if err := os.WriteFile(current, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") > 0 })
+		server.Stop()
+		server.Start()
+		addr := fmt.Sprintf("192.0.2.%d", 98+i)
+		c.set("worker-0", "", addr)
+		h.awaitPeers(w, false, "worker-0="+addr)
+		if n := h.log.lines("credentials have rotated"); n != rotated {
+			t.Error("credentials were taken from a file that has none")
+		}
 	}
 	stop()
 	await(t, h.log, "no connection", func() bool { return server.Open() == 0 })

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/probe"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// freezeTime is for how long no API server answers: longer than an election of etcd
+// takes on slow disks.
+const freezeTime = 10 * time.Second
+
+// No API server answers for a while, as while etcd elects: nobody is better, so no VIP
+// moves and no redirect goes. A machine that is late itself may move a VIP, which says
+// nothing of this.
+func testAllAPIServersFreeze(t *testing.T, c *cluster) {
+	redirects := func() (out []firewall.Published) {
+		for _, n := range c.masters() {
+			s, alive := published[firewall.Published](n, firewall.StateName)
+			if !alive || !s.InPlace {
+				t.Errorf("%s has no redirect: %+v", n.Name, s)
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	before := redirects()
+	var hosts []*netns.Node
+	for _, n := range c.nodes {
+		hosts = append(hosts, n.Node.Node)
+	}
+	machine := testkit.StartStopwatch()
+	w, err := watch.Start(watch.Config{Network: c.Network(), Nodes: hosts, VIPs: c.vips})
+	c.must(err)
+	t.Cleanup(func() { w.End() })
+	for _, n := range c.masters() {
+		c.must(n.API.Freeze())
+		t.Cleanup(func() { n.API.Thaw() })
+	}
+	for began := time.Now(); time.Since(began) < freezeTime; time.Sleep(probe.DefaultEvery) {
+		redirects()
+		if t.Failed() {
+			break
+		}
+	}
+	for _, n := range c.masters() {
+		c.must(n.API.Thaw())
+	}
+	for _, n := range c.masters() {
+		c.awaitBackend(t, n.backend(true))
+	}
+	p := c.startProbe(t, api)
+	p.answers(t, 20)
+	p.expect(t, 0)
+	timeline, err := w.End()
+	late := machine.End()
+	c.must(err)
+	moves := len(timeline.Of(watch.Addresses)) - len(c.vips)
+	after := redirects()
+	if !slices.EqualFunc(before, after, func(a, b firewall.Published) bool { return a.Since.Equal(b.Since) }) {
+		t.Errorf("redirects went meanwhile: before %+v, after %+v", before, after)
+	}
+	show(t, "no API server answers for "+freezeTime.String(), fmt.Sprintf("%d VIPs moved, all redirects stayed: %t (this machine was late by %v at most)", moves, !t.Failed(), late))
+	switch {
+	case moves == 0:
+	case late > 4*time.Duration(c.Spec().VRRP.Target.AdvertIntervalMS)*time.Millisecond:
+		t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %d VIPs moved", late, moves)
+	default:
+		t.Errorf("%d VIPs moved: %v", moves, timeline.Of(watch.Addresses))
+	}
+}
