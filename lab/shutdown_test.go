@@ -94,7 +94,6 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 	began := p.Now()
 	ending.Go(func() { errorOf(t, n.API.Stop(ctx)) })
 	terminate(t, n, all)
-	ending.Go(func() { errorOf(t, n.stopKubelet()) }) // or it would start them again
 	testkit.Await(t, "another node to hold the VIP", func() bool {
 		h, err := c.Holders(vip)
 		return err == nil && len(h) == 1 && h[0] != n

@@ -182,6 +182,8 @@ func (j *Job) say(before *Published, now Published) {
 		what = "redirect placed"
 	case now.InPlace && !slices.Equal(now.VIPs, before.VIPs):
 		what = "redirect changed"
+	case !now.InPlace && before.InPlace && now.Serving:
+		what = "redirect stays until the VIPs have left, and does not count: HAProxy or this job is being stopped"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
 	case now.Why == "" && before.Why != "":

@@ -21,12 +21,12 @@ const OpenShiftsGone = 7 * time.Second
 var openShiftsTemplate string
 
 // openShiftsBootstrap gives what OpenShift's own keepalived runs on the bootstrap host
-// for a group, the same from 4.12 to 5.2: the first API VIPs alone, VRRPv2 (VRRPv3 for IPv6, whatever is asked
-// for), an advert a second, no check that changes the priority. It sends to one address
+// for a group, the same from 4.12 to 5.2: the first API VIPs alone, VRRPv2 (VRRPv3 for
+// IPv6), an advert a second, no check that changes the priority. It sends to one address
 // of each node with the label node-role.kubernetes.io/master and to nobody else
 // (machine-config-operator, manifests/on-prem/keepalived.conf.tmpl; baremetal-runtimecfg,
-// pkg/config: getSortedBackends); to everybody as long as there is none. What starts and
-// stops it is openShiftsBootstrapKind.
+// pkg/config: getSortedBackends); to everybody as long as there is none. When it runs is
+// what openShiftsBootstrapKind says.
 func openShiftsBootstrap(cluster string, g *v1alpha1.Group, n *v1alpha1.Node) ([]byte, error) {
 	conf := keepalived.Conf{Node: n.Name}
 	for i, vip := range g.VIPs {

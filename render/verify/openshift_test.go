@@ -30,15 +30,7 @@ compute: [{name: worker, replicas: 0}]
 platform:
   baremetal: %s
 `, vips)
-	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
-	if vip != "" {
-		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte(vip)}
-	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
-	return c
+	return loaded(t, install, vip)
 }
 
 const (
