@@ -64,7 +64,7 @@ var Contract = []Entry{
 	{manifests + "haproxy.yaml", "master", "", "", "managed", Replaced, "", nil},
 	{manifests + "keepalived.yaml", "arbiter", "", "4.19", "managed", Replaced, "", nil},
 	{manifests + "haproxy.yaml", "arbiter", "", "4.19", "managed", Replaced, "", nil},
-	{manifests + "keepalived.yaml", "arbiter", "4.20", "", "managed", Supplied, "vipgen's arbiter takes part once no operator's keepalived is left", nil},
+	{manifests + "keepalived.yaml", "arbiter", "4.20", "", "managed", Supplied, "holds no VIP: OpenShift's own keepalived does not know arbiters", nil},
 	{manifests + "haproxy.yaml", "arbiter", "4.20", "", "managed", Supplied, "in front of the other nodes' API servers", nil},
 	{manifests + "keepalived.yaml", everyRole, "4.13", "", "user-managed", Supplied, "OpenShift's is switched off", nil},
 	{manifests + "haproxy.yaml", "master arbiter", "4.13", "", "user-managed", Supplied, "OpenShift's is switched off", nil},

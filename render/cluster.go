@@ -58,7 +58,7 @@ func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha
 // Understood says whether nodes understand OpenShift's own keepalived on the
 // bootstrap host, or have no need to.
 func (c *Cluster) Understood() bool {
-	return c.OwnsBootstrap() || c.Config.Spec.VRRP.Initial() == v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
 // Electing gives the cluster another way of electing, from the first packet on.
@@ -248,9 +248,27 @@ func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 		}
 	}
 	if a := r.bootstrapAddress(); a != nil && !seen[v1alpha1.RoleBootstrap] {
-		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: []netip.Addr{a.Addr}})
+		out = append(out, v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap, Addresses: addressesOfHost(a.Addr, out)})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.Peer) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// addressesOfHost are those of the host with that address, which comes first. The
+// rendezvous host of agent-based installations has those of the node that it becomes, in
+// both families.
+func addressesOfHost(a netip.Addr, hosts []v1alpha1.Peer) []netip.Addr {
+	out := []netip.Addr{a}
+	for _, h := range hosts {
+		if !slices.Contains(h.Addresses, a) {
+			continue
+		}
+		for _, more := range h.Addresses {
+			if more != a {
+				out = append(out, more)
+			}
+		}
+	}
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/handover"
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/pulse"
 	"github.com/vipgen/vipgen/agent/state"
@@ -44,13 +45,16 @@ type Job struct {
 	State  *state.Dir
 	Log    *slog.Logger
 
+	leaving atomic.Bool // HAProxy is
 	pulse   pulse.Pulse
 	told    atomic.Pointer[Published]
 	telling trouble.Trouble
 	reading trouble.Trouble
 }
 
-// Run keeps the redirect until ctx ends, and then removes it.
+// Run keeps the redirect until ctx ends, and then removes it, once the VIPs have left the
+// node (hard case 43): without it their clients reach the node's own API server, which may
+// be ending.
 func (j *Job) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -75,7 +79,7 @@ func (j *Job) Run(ctx context.Context) error {
 		j.feed(ctx, changed, haproxyChanged, redirects, serving)
 	}()
 	j.publish(State{})
-	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn}
+	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn, Leaving: j.leaving.Load, Linger: j.linger}
 	err = keeper.Run(ctx)
 	stop()
 	<-fed
@@ -106,8 +110,17 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		alive, err := j.State.Read(haproxy.StateName, &s)
 		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
 		if known = known || alive; known {
-			send(ctx, serving, alive && s.Serving)
+			j.leaving.Store(alive && s.Leaving)
+			send(ctx, serving, alive && (s.Serving || s.Leaving))
 		}
+	}
+}
+
+// linger waits for the VIPs to leave the node. That the redirect does not count any more
+// makes them.
+func (j *Job) linger(r Redirect) {
+	if here, err := handover.Here(r.VIPs); err == nil && here {
+		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", handover.Await(r.VIPs, handover.Bound))
 	}
 }
 
@@ -169,6 +182,8 @@ func (j *Job) say(before *Published, now Published) {
 		what = "redirect placed"
 	case now.InPlace && !slices.Equal(now.VIPs, before.VIPs):
 		what = "redirect changed"
+	case !now.InPlace && before.InPlace && now.Serving:
+		what = "redirect stays until the VIPs have left, and does not count: HAProxy or this job is being stopped"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
 	case now.Why == "" && before.Why != "":

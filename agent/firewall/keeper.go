@@ -37,6 +37,11 @@ type Keeper struct {
 	// until it knows better. When HAProxy serves no more, the redirect is
 	// withdrawn and connections reach the API server on this node directly.
 	Serving <-chan bool
+	// Leaving says whether HAProxy serves for a last while: the redirect stays, and does
+	// not count as in place. May be nil.
+	Leaving func() bool
+	// Linger is called when Run's ctx has ended, before the redirect is removed. May be nil.
+	Linger func(Redirect)
 	// Notify is called with every change of the state, by Run's goroutine. May
 	// be nil.
 	Notify func(State)
@@ -120,7 +125,7 @@ func (k *keeping) step() {
 	next.Redirect, next.Serving = *k.asked, k.serving
 	var changed bool
 	changed, next.Err = Ensure(want)
-	next.InPlace = next.Err == nil && k.serving && len(want.VIPs) > 0
+	next.InPlace = next.Err == nil && k.serving && len(want.VIPs) > 0 && (k.Leaving == nil || !k.Leaving())
 	if changed && k.placed {
 		next.Restored++
 	}
@@ -150,6 +155,9 @@ func (k *keeping) end() error {
 	next := k.state
 	next.InPlace = false
 	k.enter(next)
+	if k.Linger != nil && k.placed {
+		k.Linger(*k.asked)
+	}
 	return Remove()
 }
 

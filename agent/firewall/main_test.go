@@ -9,10 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/agent/handover"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // keeperEnv makes the test binary a process that is nothing but a Keeper.
@@ -33,6 +37,8 @@ func TestMain(m *testing.M) {
 type order struct {
 	Redirect *Redirect
 	Serving  *bool
+	Leaving  bool // from now on
+	Linger   bool // at the end, until the VIPs have gone
 }
 
 // report is a line of its standard output: a State.
@@ -49,6 +55,7 @@ func keeperProcess() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	redirects, serving := make(chan Redirect), make(chan bool)
+	var leaving, linger atomic.Bool
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			var o order
@@ -58,6 +65,12 @@ func keeperProcess() error {
 			if o.Redirect != nil {
 				redirects <- *o.Redirect
 			}
+			if o.Leaving {
+				leaving.Store(true)
+			}
+			if o.Linger {
+				linger.Store(true)
+			}
 			if o.Serving != nil {
 				serving <- *o.Serving
 			}
@@ -66,6 +79,10 @@ func keeperProcess() error {
 	out := json.NewEncoder(os.Stdout)
 	keeper := &Keeper{Redirects: redirects, Serving: serving, Notify: func(s State) {
 		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Restored, text(s.Err)})
+	}, Leaving: leaving.Load, Linger: func(r Redirect) {
+		if linger.Load() {
+			handover.Await(r.VIPs, testkit.Patience)
+		}
 	}}
 	before := goleak.IgnoreCurrent()
 	return errors.Join(keeper.Run(ctx), goleak.Find(before))

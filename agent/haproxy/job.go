@@ -35,7 +35,9 @@ const StateName = "haproxy"
 type State struct {
 	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
 	// why it is not.
-	Serving  bool      `json:"serving"`
+	Serving bool `json:"serving"`
+	// Leaving says that it is being stopped, and serves until the VIPs are on other nodes.
+	Leaving  bool      `json:"leaving,omitempty"`
 	Why      string    `json:"why,omitempty"`
 	Backends []Backend `json:"backends"`
 	daemon.Status
@@ -52,11 +54,11 @@ const (
 	versionTimeout = 10 * time.Second
 	// reloadTimeout is many times what a reload takes on a busy node.
 	reloadTimeout = time.Minute
-	// leave is how long connections are still taken after HAProxy was declared
+	// parting is how long connections are still taken after HAProxy was declared
 	// not to serve: the redirect and the VIP go elsewhere meanwhile.
-	leave = time.Second
-	// drain is how long connections that there are may go on. With leave and the
-	// supervisor's grace it stays well below the 60 seconds that the pod has.
+	parting = time.Second
+	// drain is how long connections that there are may go on. With handover.Bound, parting
+	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
 	// lookEvery is how often HAProxy is asked about its backends.
 	lookEvery = time.Second
@@ -79,6 +81,7 @@ type Job struct {
 	port     int    // that of the one that runs
 	addrs    []v1alpha1.Interface
 	serving  bool
+	leaving  bool
 	why      string
 	backends []Backend
 
@@ -178,10 +181,12 @@ func (j *Job) applied() {
 	j.publish()
 }
 
-// drain stops taking connections and waits for those that there are.
+// drain has the VIPs leave the node, stops taking connections and waits for those that
+// there are.
 func (j *Job) drain() {
+	j.leave()
 	j.set(false, "it is being stopped")
-	time.Sleep(leave)
+	time.Sleep(parting)
 	pid := j.daemon.PID()
 	if err := j.daemon.Signal(syscall.SIGUSR1); err != nil {
 		return
@@ -276,7 +281,7 @@ func (j *Job) publish() {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.Serving, s.Why, s.Backends = j.serving, j.why, j.backends
+	s.Serving, s.Leaving, s.Why, s.Backends = j.serving, j.leaving, j.why, j.backends
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }

@@ -133,7 +133,8 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	<-ctx.Done()
-	j.daemon.close() // before all else: a peer waits to take over
+	j.handOver() // before all else: clients must not notice that this node ends
+	j.daemon.close()
 	all.Wait()
 	j.checks.stop()
 	j.guard.end()

@@ -23,6 +23,7 @@ type Files struct {
 	dir    string
 	mu     sync.Mutex
 	values map[string]int // as they are on disk
+	over   bool           // nothing changes any more
 }
 
 // Value is what a track file says.
@@ -82,11 +83,26 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	if !known {
 		return false, fmt.Errorf("no track file %q", name)
 	}
-	if have == value {
+	if have == value || f.over {
 		return false, nil
 	}
 	err = f.write(name, value)
 	return err == nil, err
+}
+
+// Withdraw takes the points of terms away for good: Set changes nothing from then on.
+// Vetoes stay as they are: they would have the node drop its VIPs before another has them.
+func (f *Files) Withdraw(terms []keepalived.Term) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	var errs []error
+	for _, t := range terms {
+		if t.Points > 0 && f.values[t.Name] != 0 {
+			errs = append(errs, f.write(t.Name, 0))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Repeat writes all files once more as they are, so that keepalived looks at them

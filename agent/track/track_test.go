@@ -185,3 +185,25 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("the files have %q", got)
 	}
 }
+
+// What is withdrawn stays so, whatever the checks say after it.
+func TestWithdraw(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	for _, name := range []string{"lb-path", "ingress-away"} {
+		if _, err := f.Set(name, name == "lb-path"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Withdraw(terms); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"lb-path", "ingress-away"} {
+		if changed, err := f.Set(name, true); changed || err != nil {
+			t.Errorf("%s: changed %v, error %v", name, changed, err)
+		}
+		if got := read(t, dir, name); got != "0\n" {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+}

@@ -88,6 +88,11 @@ func (v ClusterVRRP) Initial() VRRPSettings {
 	return v.Target
 }
 
+// LikeOpenShift says whether nodes start in the settings of OpenShift's own keepalived,
+// which may run on the bootstrap host then, and on nodes that vipgen's files have not
+// reached yet.
+func (v ClusterVRRP) LikeOpenShift() bool { return v.Initial() == ClassicSettings(ModeUnicast) }
+
 // VRRPSettings is a way of running VRRP. Nodes that differ in it do not
 // understand each other.
 type VRRPSettings struct {

@@ -185,11 +185,14 @@ func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
 // that OpenShift gives to nodes of the role.
 func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]string) bool {
 	switch {
+	case g.Role != GroupIngress && role == RoleArbiter:
+		// It has no API server but a HAProxy in front of the others'. OpenShift's own
+		// keepalived sends it no adverts: it would hold the VIP beside that (hard case 32).
+		return !s.VRRP.LikeOpenShift()
 	case g.AdditionalAPI():
-		return role == RoleMaster || role == RoleArbiter
+		return role == RoleMaster
 	case g.Role != GroupIngress:
-		// An arbiter has no API server but a HAProxy in front of the others'.
-		return role == RoleMaster || role == RoleArbiter || role == RoleBootstrap
+		return role == RoleMaster || role == RoleBootstrap
 	case role == RoleBootstrap || role == RoleArbiter:
 		return false
 	}

@@ -130,7 +130,7 @@ func TestFailures(t *testing.T) {
 		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 30},
 		{classic, "api", "running", "HAProxy crashes", 150 + 3735},
 		{classic, "ingress", "running", "router dies", 300 + 688},
-		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 0},
+		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 7000 + 735},
 	}
 	for _, tt := range tests {
 		if got := movedWithin(stageOf(t, tt.cluster, tt.group, tt.stage), tt.what); got != tt.want {

@@ -62,9 +62,11 @@ func (f *failures) installation() []Failure {
 		What: "The bootstrap has finished: its API server has ended, and its provisioning service if it had one",
 		Seen: "Connections to its API server are lost. New ones fail until its keepalived says goodbye; the control plane serves them then.",
 	}
+	noticed := verify.OpenShiftsGone
 	if f.cluster.OwnsBootstrap() {
-		end.MovedMS = after(keepalived.Quick.Refused()+keepalived.GoneAfter, f.GoodbyeMS)
+		noticed = keepalived.Quick.Refused() + keepalived.GoneAfter
 	}
+	end.MovedMS = after(noticed, f.GoodbyeMS)
 	return []Failure{end, {
 		What: "The bootstrap host loses power", MovedMS: f.DeadMS,
 		Seen: "Connections to it are lost. New ones wait until a control-plane node has taken the VIP, and fail there while no API server runs.",

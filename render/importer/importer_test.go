@@ -147,7 +147,7 @@ var cases = []struct {
 			CoreDNS:    "registry.example.com/coredns@sha256:0000000000000000000000000000000000000000000000000000000000000014"}},
 	{name: "arbiter", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailableArbiter, networks: "203.0.113.0/24",
 		role: "arbiter", addresses: []string{"203.0.113.22/24"}, peers: []string{"203.0.113.20", "203.0.113.21"},
-		want:    []conf{{"203.0.113.5", 217, 2, 1000, true, "203.0.113.20 203.0.113.21", "arb_api_"}},
+		want:    nil, // it would not hear nodes that still run OpenShift's own (hard case 32)
 		haproxy: 9445, ready: 9444,
 		images: v1alpha1.Images{Keepalived: "registry.example.com/keepalived:4.20", HAProxy: "registry.example.com/haproxy:4.20", CoreDNS: "registry.example.com/coredns:4.20"}},
 }
@@ -254,7 +254,7 @@ func onWire(t *testing.T, name string, r *importer.Result, rendered []conf) {
 			}
 		}
 	}
-	if compared == 0 && name != "vsphere" {
+	if compared == 0 && name != "vsphere" && len(rendered) > 0 {
 		t.Error("nothing to compare")
 	}
 }

@@ -124,7 +124,7 @@ func (v *view) best() int {
 // bootstrap gives the bootstrap while the VIP is its own, else -1.
 func (v *view) bootstrap() int {
 	for x, p := range v.unit.nodes {
-		if p.kind == bootstrapKind && v.runs(x) {
+		if p.kind.bootstrap() && v.runs(x) {
 			return x
 		}
 	}

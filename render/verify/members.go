@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // member is a node that can hold the VIPs of a group.
@@ -123,13 +124,23 @@ func (b *builder) bootstrap() []member {
 		return nil
 	}
 	if !c.OwnsBootstrap() {
-		b.note("the bootstrap runs OpenShift's own keepalived, which is taken to run what vipgen would render with the same settings")
+		b.note("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", keepalived.BootstrapPriority)
+		for _, role := range c.Roles {
+			if role == v1alpha1.RoleArbiter && !c.Config.Spec.Hosts(&b.group, role, nil) {
+				b.note("the arbiter takes no part: it would not hear OpenShift's own keepalived")
+			}
+		}
 	}
+	m := member{Peer: v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap}, invented: true}
 	peers := c.Config.Spec.Peers
 	if i := slices.IndexFunc(peers, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap }); i >= 0 {
-		return []member{{Peer: peers[i]}}
+		// Its address of another family need not be known: rendezvousIP is one address.
+		m.Peer = peers[i]
+		m.invented = slices.ContainsFunc(b.group.VIPs, func(vip netip.Addr) bool {
+			return !slices.ContainsFunc(m.Addresses, func(a netip.Addr) bool { return a.Is4() == vip.Is4() })
+		})
 	}
-	return []member{{Peer: v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap}, invented: true}}
+	return []member{m}
 }
 
 // address gives addresses to members that have none, in the machine network of

@@ -149,20 +149,27 @@ func controlPlaneQuality(s state, api bool) quality {
 	return q
 }
 
-// partTenure is what the bootstrap holds the API VIP for. Its end is for good
-// (hard case 8).
+// partTenure is what the bootstrap holds the API VIP for. Its end is for good with
+// vipgen's own (hard case 8); OpenShift's starts keepalived again with the API server.
 const partTenure = firstOwn
 
-var bootstrapKind = &kind{
-	parts: append(slices.Clone(common),
-		part{works: "has its API server or provisioning service", fails: "has finished: its API server has gone", once: true}),
-	runs:   func(s state) bool { return up(s) && s.works(partTenure) },
-	serves: func(state) bool { return false }, // HAProxy has the control plane's alone
-	health: func(state, bool) keepalived.Health { return keepalived.Health{} },
-	quality: func(state, bool) quality {
-		return quality{rank: 100, grade: 100, words: "the bootstrap's own API server, which installs the cluster"}
-	},
+var bootstrapKind, openShiftsBootstrapKind = bootstrapOf(true), bootstrapOf(false)
+
+// bootstrapOf gives the kind of a bootstrap; once says that it does not begin again.
+func bootstrapOf(once bool) *kind {
+	return &kind{
+		parts: append(slices.Clone(common),
+			part{works: "has its API server or provisioning service", fails: "has finished: its API server has gone", once: once}),
+		runs:   func(s state) bool { return up(s) && s.works(partTenure) },
+		serves: func(state) bool { return false }, // HAProxy has the control plane's alone
+		health: func(state, bool) keepalived.Health { return keepalived.Health{} },
+		quality: func(state, bool) quality {
+			return quality{rank: 100, grade: 100, words: "the bootstrap's own API server, which installs the cluster"}
+		},
+	}
 }
+
+func (k *kind) bootstrap() bool { return k == bootstrapKind || k == openShiftsBootstrapKind }
 
 // Parts of nodes of an ingress group.
 const (
@@ -252,7 +259,7 @@ func (k *kind) describe(s state) []string {
 	if s == k.all() {
 		return nil
 	}
-	if !s.works(partHost) && (k != bootstrapKind || s.works(partTenure)) {
+	if !s.works(partHost) && (!k.bootstrap() || s.works(partTenure)) {
 		return []string{k.parts[partHost].fails}
 	}
 	var out []string

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vipgen/vipgen/render"
 )
 
 // ignored are the global settings that have no say in who holds a VIP.
@@ -111,7 +113,7 @@ func (c *Config) syncGroup(b block) error {
 }
 
 func (c *Config) instance(b block) error {
-	i := Instance{Name: b.words[1], Version: 2, AdvertMS: 1000, Priority: 100}
+	i := Instance{Name: b.words[1], AdvertMS: 1000, Priority: 100}
 	err := b.each(map[string]func(block) error{
 		"state":             i.state,
 		"nopreempt":         func(s block) error { i.NoPreempt = true; return s.alone() },
@@ -127,6 +129,15 @@ func (c *Config) instance(b block) error {
 		"virtual_ipaddress": i.vip,
 		"track_file":        func(s block) (err error) { i.Tracks, err = c.tracks(s); return },
 	})
+	switch {
+	case i.Version == 0 && i.VIP.Addr().Is6():
+		i.Version = 3
+	case i.Version == 0:
+		i.Version = 2
+	}
+	if i.Version == 3 {
+		i.Password = "" // which it has none of: keepalived ignores it
+	}
 	if at := slices.IndexFunc(c.Groups, func(g netip.Addr) bool { return g.Is4() == i.VIP.Addr().Is4() }); at >= 0 && len(i.Peers) == 0 {
 		i.Group = c.Groups[at]
 	}
@@ -152,7 +163,11 @@ func (i *Instance) authentication(b block) error {
 			}
 			return err
 		},
-		"auth_pass": func(s block) (err error) { i.Password, err = s.value(); return },
+		"auth_pass": func(s block) error {
+			word, err := s.value()
+			i.Password = render.Advertised(word)
+			return err
+		},
 	})
 }
 
@@ -178,11 +193,17 @@ func (i *Instance) peers(b block) error {
 }
 
 func (i *Instance) vip(b block) error {
-	if len(b.body) != 1 || len(b.body[0].words) < 3 || b.body[0].words[1] != "dev" {
-		return b.wrong("expected one VIP with its interface")
+	if len(b.body) != 1 || b.body[0].open {
+		return b.wrong("expected one VIP")
 	}
-	if more := b.body[0].words[3:]; len(more) > 0 && (len(more) != 2 || more[0] != "label") {
-		return b.body[0].wrong("expected a VIP, its interface, and a label at most")
+	more := b.body[0].words[1:]
+	for _, word := range []string{"dev", "label"} {
+		if len(more) >= 2 && more[0] == word {
+			more = more[2:]
+		}
+	}
+	if len(more) > 0 {
+		return b.body[0].wrong("expected a VIP, its interface and a label at most")
 	}
 	p, err := netip.ParsePrefix(b.body[0].words[0])
 	if err != nil {

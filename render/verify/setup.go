@@ -46,6 +46,8 @@ type Node struct {
 	Conf []byte
 	// Invented says that name and address are made up.
 	Invented bool
+	// OpenShifts says that it is the bootstrap host, and runs OpenShift's own keepalived.
+	OpenShifts bool
 }
 
 // Setups gives those of a cluster, in the order of its groups: each group at the
@@ -113,12 +115,18 @@ func (b *builder) setup() (Setup, error) {
 			continue
 		}
 		seen[m.Role] = true
-		n := b.facts(members, i, s.VRRP)
-		conf, err := keepalived.Render(b.template, b.cluster.Config, n)
-		if err != nil {
-			return s, fmt.Errorf("keepalived.conf of %s: %w", n.Name, err)
+		n := Node{Facts: b.facts(members, i, s.VRRP), Invented: m.invented}
+		n.OpenShifts = m.Role == v1alpha1.RoleBootstrap && !b.cluster.OwnsBootstrap()
+		var err error
+		if n.OpenShifts {
+			n.Conf, err = openShiftsBootstrap(b.cluster.Config.Metadata.Name, &b.group, n.Facts)
+		} else {
+			n.Conf, err = keepalived.Render(b.template, b.cluster.Config, n.Facts)
 		}
-		s.Nodes = append(s.Nodes, Node{Facts: n, Conf: conf, Invented: m.invented})
+		if err != nil {
+			return s, fmt.Errorf("keepalived.conf of %s: %w", m.Name, err)
+		}
+		s.Nodes = append(s.Nodes, n)
 	}
 	if slices.ContainsFunc(members, func(m member) bool { return m.invented }) {
 		b.note("names and addresses that the input does not have are made up")

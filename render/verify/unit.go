@@ -58,7 +58,7 @@ func units(s *Setup) ([]*unit, error) {
 	for _, vips := range tied(s, configs) {
 		u := &unit{group: &s.Group, vips: vips}
 		for i, n := range s.Nodes {
-			p, err := newPlayer(s, n.Facts, configs[i], vips)
+			p, err := newPlayer(s, n, configs[i], vips)
 			if err != nil {
 				return nil, fmt.Errorf("keepalived.conf of %s: %w", n.Facts.Name, err)
 			}
@@ -75,8 +75,11 @@ func units(s *Setup) ([]*unit, error) {
 // tied lists VIPs that move together.
 func tied(s *Setup, configs []*Config) [][]netip.Addr {
 	together := slices.ContainsFunc(configs, func(c *Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
-	for _, c := range configs {
+	for i, c := range configs {
 		own := c.InstancesOf(s.Group.VIPs)
+		if s.Nodes[i].OpenShifts {
+			continue // nothing but keepalived's own end changes its instances
+		}
 		if len(own) > 0 && !c.synced(own) {
 			together = false
 		}
@@ -121,15 +124,18 @@ func (c *Config) synced(list []Instance) bool {
 }
 
 // newPlayer makes a node's part in an election, nil if it has none.
-func newPlayer(s *Setup, n *v1alpha1.Node, c *Config, vips []netip.Addr) (*player, error) {
-	p := &player{name: n.Name, role: n.Role, kind: kindOf(&s.Group, n.Role, s.Several), instances: c.InstancesOf(vips)}
+func newPlayer(s *Setup, n Node, c *Config, vips []netip.Addr) (*player, error) {
+	p := &player{name: n.Facts.Name, role: n.Facts.Role, kind: kindOf(&s.Group, n.Facts.Role, s.Several), instances: c.InstancesOf(vips)}
+	if n.OpenShifts {
+		p.kind = openShiftsBootstrapKind
+	}
 	if len(p.instances) == 0 {
 		return nil, nil
 	}
 	for i := range p.instances {
 		// Multicast adverts come from the primary address of the interface.
 		if in := &p.instances[i]; !in.Source.IsValid() {
-			if b, ok := n.Bind(in.VIP.Addr()); ok {
+			if b, ok := n.Facts.Bind(in.VIP.Addr()); ok {
 				in.Source = b.Source.Addr()
 			}
 		}

@@ -27,6 +27,12 @@ compute: [{name: worker, replicas: 3}]
 platform:
   %s
 `, masters, platform)
+	return loaded(t, install, vip)
+}
+
+// loaded is the cluster of an install-config, and of a vipgen.yaml unless that is empty.
+func loaded(t testing.TB, install, vip string) *render.Cluster {
+	t.Helper()
 	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
 	if vip != "" {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte(vip)}

@@ -120,6 +120,9 @@ func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, e
 
 func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) {
 	if !s.Hosts(g, n.Role, n.Labels) {
+		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
+			k.Idle = append(k.Idle, g.Name+": OpenShift's own keepalived does not know arbiters") // hard case 32
+		}
 		return
 	}
 	peers := peersOf(s, n, g)

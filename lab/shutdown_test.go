@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/probe"
+)
+
+const (
+	// shutdowns is how often the holder is shut down in each way.
+	shutdowns = 5
+	// shutdownGap is how long clients may be without an answer, in the median.
+	shutdownGap = 100 * time.Millisecond
+	// drainSeen is how long a HAProxy takes at most to see that an API server drains:
+	// its checks, two of which have to fail (docs/timing.md).
+	drainSeen = 800 * time.Millisecond
+	// shutdownDelay is for how long the stand-in for an API server goes on.
+	shutdownDelay = 5 * time.Second
+)
+
+// Hard case 43: the holder of the API VIP is shut down, with its API server, which answers
+// /readyz with 500 from then on and all else as before. Kubelet and systemd are not there;
+// what they do to processes is done to those of the node's pods. A client asks every 10 ms
+// over new connections.
+func TestHardCase43Shutdown(t *testing.T) {
+	testkit.Long(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	r, err := Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newLab(t, ctx, r, plan)
+	for _, way := range []struct {
+		name string
+		// processes are those of a container that are told to end.
+		all bool
+	}{
+		{"KubeletEndsThePods", false}, // a graceful node shutdown
+		{"SystemdEndsTheScopes", true},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			var gaps []time.Duration
+			var late time.Duration
+			for range shutdowns {
+				gap, by := shutDown(t, ctx, c, way.all)
+				gaps, late = append(gaps, gap), max(late, by)
+			}
+			slices.Sort(gaps)
+			t.Logf("longest times without an answer: %v", gaps)
+			testkit.Promise(t, "the median of the longest times without an answer", gaps[len(gaps)/2], shutdownGap, 10*shutdownGap, late)
+		})
+	}
+}
+
+// shutDown shuts the holder down, waits for the next one, and switches it on again. It
+// gives the longest time between two answers, and by how much the machine was late
+// meanwhile.
+func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, late time.Duration) {
+	t.Helper()
+	vip := c.VIPs(v1alpha1.GroupAPI)[0]
+	awaitWell(t, ctx, c)
+	n, err := c.Holder(ctx, vip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := probe.Start(probe.Config{Target: probe.Target{
+		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/version", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Later than the client's kernel keeps to what it learned by ARP before (arp(7),
+	// locktime).
+	if err := p.Await(ctx, 200); err != nil {
+		t.Fatal(err)
+	}
+	watch := testkit.StartStopwatch()
+	var ending sync.WaitGroup
+	began := p.Now()
+	ending.Go(func() { errorOf(t, n.API.Stop(ctx)) })
+	terminate(t, n, all)
+	testkit.Await(t, "another node to hold the VIP", func() bool {
+		h, err := c.Holders(vip)
+		return err == nil && len(h) == 1 && h[0] != n
+	})
+	if err := p.Await(ctx, 100); err != nil {
+		t.Fatal(err)
+	}
+	late = watch.End()
+	result := p.End()
+	result.Requests = slices.DeleteFunc(result.Requests, func(q probe.Request) bool { return q.Sent < began-time.Second })
+	draining, last := 0, time.Duration(0)
+	for _, q := range result.Requests {
+		if q.From == n.Name && q.Sent > began {
+			draining++
+			last = q.Sent - began
+		}
+	}
+	t.Logf("%s: without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; the machine was late by %v",
+		n.Name, result.Gap(), result.Lost(), len(result.Requests), result.Errors(), result.Slowest(), draining, last, late)
+	testkit.Promise(t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
+	ending.Wait()
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Heal(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return result.Gap(), late
+}
+
+// terminate tells the first process of each container of the node's pods to end, or all
+// of them, at one moment.
+func terminate(t *testing.T, n *Node, all bool) {
+	t.Helper()
+	var list []int
+	for _, p := range n.Kubelet.Pods() {
+		for _, c := range p.Containers {
+			running, err := c.Running()
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := running.PID()
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, first)
+			if !all {
+				continue
+			}
+			processes, err := running.Processes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, process := range processes {
+				if process.PID != first {
+					list = append(list, process.PID)
+				}
+			}
+		}
+	}
+	for _, pid := range list {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Error(err)
+		}
+	}
+}
+
+func errorOf(t *testing.T, err error) {
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitWell waits until each control-plane node could serve as the holder of the API VIPs.
+func awaitWell(t *testing.T, ctx context.Context, c *Cluster) {
+	t.Helper()
+	for _, n := range c.ControlPlane() {
+		err := Await(ctx, n.Name+" to be as good a holder as any", func() (bool, error) {
+			var s keepalived.State
+			alive, err := n.Published(keepalived.StateName, &s)
+			less := func(i keepalived.Instance) bool { return i.Priority != 68 }
+			return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, less), err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
