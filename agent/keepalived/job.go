@@ -3,6 +3,7 @@ package keepalived
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/beat"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
@@ -33,8 +35,11 @@ const (
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
-	keptQueues = v1alpha1.RunDir + "/keepalived-queues.json"
-	keptVIPs   = v1alpha1.RunDir + "/keepalived-vips.json"
+	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
+	// Where both were before each job had a directory of its own.
+	oldQueues = v1alpha1.RunDir + "/keepalived-queues.json"
+	oldVIPs   = v1alpha1.RunDir + "/keepalived-vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -142,6 +147,23 @@ func (j *Job) Run(ctx context.Context) error {
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
+// adopt takes over what an earlier version of the agent left since the node booted,
+// before the first run in the job's own directory.
+func (j *Job) adopt() {
+	if _, err := os.Stat(j.below(v1alpha1.TrackDir)); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for from, to := range map[string]string{oldQueues: keptQueues, oldVIPs: keptVIPs} {
+		data, err := os.ReadFile(j.below(from))
+		if err == nil {
+			_, err = atomicfile.Write(j.below(to), data, 0o644)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			j.Log.Warn("what an earlier version of the agent left is not taken over", "error", err)
+		}
+	}
+}
+
 // prepare makes the parts that belong together.
 func (j *Job) prepare() (err error) {
 	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
@@ -149,6 +171,7 @@ func (j *Job) prepare() (err error) {
 			return err
 		}
 	}
+	j.adopt()
 	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
