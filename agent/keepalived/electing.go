@@ -23,10 +23,15 @@ type electing struct {
 	// learning is since when it is being found out what the others run.
 	learning time.Time
 	agreement
-	shift *shift // the last one, as long as it matters
+	moments moments
+	shift   *shift // the last one, as long as it matters
 	// calm is until when the node is not ready to try again, and why.
 	calm    time.Time
 	calmWhy string
+
+	// leftOut says that the mode file leaves this node out, and ignored that adverts of
+	// the new way count for nothing, which was said.
+	leftOut, ignored bool
 
 	checked    string // the configuration that keepalived's parser was asked about
 	checkedErr error
@@ -85,6 +90,10 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
 		return v, in(v)
 	}
+	if e.leftOut = slices.Contains(t.without, f.Node.Name); e.leftOut {
+		j.stayOut(t)
+		return spec.VRRP.Initial(), nil
+	}
 	if e.running == nil && !j.learn(f, t.settings, in) {
 		return spec.VRRP.Initial(), nil
 	}
@@ -116,6 +125,22 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	j.lookAgain(spare) // and tell the others
 	j.Log.Info("this node elects in another way", "from", s.from.String(), "to", s.to.String())
 	return s.to, fresh
+}
+
+// whyLeftOut is why a node takes no part that the mode file names.
+const whyLeftOut = "the mode file leaves it out (without)"
+
+// stayOut tells the others that this node takes no part. What they run by the time that
+// it does again it finds out as if it started then.
+func (j *Job) stayOut(t target) {
+	e := &j.electing
+	e.running, e.shift, e.agreement, e.moments = nil, nil, agreement{}, nil
+	e.status = &Migration{Target: t.settings, WaitsFor: "this node: " + whyLeftOut}
+	j.wire.follow(nil, nil)
+	j.sayWait(e.status.WaitsFor)
+	if j.Source.Nodes != nil {
+		j.Source.Nodes.Announce(word{Running: "nothing", Why: whyLeftOut}.encode())
+	}
 }
 
 // holds says whether a VIP is on this node.
@@ -226,6 +251,11 @@ func electors(f *facts.Facts, list *nodes.Snapshot) (out []elector) {
 	return out
 }
 
+// without are the nodes but for those of that name.
+func without(list []elector, names []string) []elector {
+	return slices.DeleteFunc(list, func(n elector) bool { return slices.Contains(names, n.name) })
+}
+
 // listen hears what the others say on the wire while that may matter: as long as
 // this node could follow them, and while it may have to go back.
 func (e *electing) listen(j *Job, f *facts.Facts, running, wanted v1alpha1.VRRPSettings, in func(v1alpha1.VRRPSettings) *keepalived.Conf) {
@@ -276,7 +306,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	spec := &f.Cluster.Spec
 	v := view{
 		now: now, up: now.Sub(j.begun), self: f.Node.Name, running: *e.running, target: t.settings, planned: t.planned,
-		fresh: !list.Stale && list.Registered, nodes: electors(f, &list),
+		fresh: !list.Stale && list.Registered, nodes: without(electors(f, &list), t.without),
 		openShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
 	}
 	pending := v.running != v.target && !understands(v.running, v.target) || t.problem != nil
@@ -295,10 +325,11 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 		j.Source.Nodes.Announce(out.say.encode())
 	}
 	if out.settled {
-		e.status = nil
+		e.status, e.moments, e.ignored = nil, nil, false
 		j.sayWait("")
 		return
 	}
+	e.remember(&v, out)
 	e.status = &Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
 	j.sayWait(out.waits)
 	if !out.late || v.unready != "" {
@@ -309,23 +340,47 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	begin := func(why string, all bool) {
 		j.Log.Info("moving to another way of electing", "from", v.running.String(), "to", t.settings.String(), "because", why)
 		e.shift = &shift{from: v.running, to: t.settings, began: now, all: all, moved: map[string]bool{}}
-		e.agreement = agreement{}
+		e.agreement, e.moments = agreement{}, nil
 		e.counts.Moved++
 		e.status.Moving = true
 	}
 	e.listen(j, f, v.running, t.settings, in)
+	heard := evidence{heard: now.Sub(j.wire.any(newWay)) < heardTime, goesOn: j.wire.goesOn(now), said: v.moved() > 0}
 	switch {
 	case v.unready != "":
 	case out.late && now.Sub(e.lateSince) >= lateWordTime:
 		begin("most other nodes have", true)
-	case now.Sub(j.wire.any(newWay)) < heardTime:
+	case e.moments.follow(now, heard):
 		begin("another node has", false)
 	case out.agreed && out.left <= 0 && out.left > -lateTime:
 		begin("the instant has come", false)
 	case out.agreed:
 		j.lookAgain(max(out.left, 0))
-	case !out.at.IsZero():
-		j.lookAgain(time.Second)
+	case !out.at.IsZero() || heard.heard:
+		j.lookAgain(e.moments.next(now, time.Second))
+	}
+	if heard.heard && !e.ignored && e.moments != nil && !e.status.Moving {
+		e.ignored = true
+		j.Log.Warn("adverts of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", heard.goesOn)
+	}
+}
+
+// remember notes the instants that this node tells the others: the one of now, the one
+// that the API has of it, which may be from before its agent started, and the planned one.
+func (e *electing) remember(v *view, out verdict) {
+	if !out.at.IsZero() {
+		e.moments.note(v.now, v.now.Add(out.left), out.agreed)
+	}
+	by := func(at time.Time) { // the wall clock
+		if !at.IsZero() {
+			e.moments.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
+		}
+	}
+	by(v.planned)
+	for _, n := range v.nodes {
+		if n.name == v.self && n.word.Ready == v.target.String() {
+			by(n.word.At)
+		}
 	}
 }
 

@@ -345,7 +345,10 @@ func (j *Job) decide() (*decision, error) {
 	over := j.over
 	j.mu.Unlock()
 	d := decide(f, conf, over)
-	if j.tenure == nil {
+	switch {
+	case j.electing.leftOut:
+		d.sit(whyLeftOut)
+	case j.tenure == nil:
 		j.keepOut(d, f)
 	}
 	routers(j.board, spec, f.Node, j.Source.Nodes)
