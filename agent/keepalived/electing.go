@@ -127,40 +127,11 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	return s.to, fresh
 }
 
-// whyLeftOut is why a node takes no part that the mode file names.
-const whyLeftOut = "the mode file leaves it out (without)"
-
-// stayOut tells the others that this node takes no part. What they run by the time that
-// it does again it finds out as if it started then.
-func (j *Job) stayOut(t target) {
-	e := &j.electing
-	e.running, e.shift, e.agreement, e.moments = nil, nil, agreement{}, nil
-	e.status = &Migration{Target: t.settings, WaitsFor: "this node: " + whyLeftOut}
-	j.wire.follow(nil, nil)
-	j.sayWait(e.status.WaitsFor)
-	if j.Source.Nodes != nil {
-		j.Source.Nodes.Announce(word{Running: "nothing", Why: whyLeftOut}.encode())
-	}
-}
-
 // holds says whether a VIP is on this node.
 func (j *Job) holds(vip string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.ContainsFunc(j.held, func(a netip.Addr) bool { return a.String() == vip })
-}
-
-// noteModeFile logs and counts a mode file that is wrong.
-func (j *Job) noteModeFile(err error) {
-	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != j.electing.refused {
-		j.electing.counts.Refused++
-	}
-	j.electing.refused = text
 }
 
 // learn finds out which way the node is to elect when its agent starts. What it ran
@@ -249,11 +220,6 @@ func electors(f *facts.Facts, list *nodes.Snapshot) (out []elector) {
 		out = append(out, elector{name: u.Name, update: u.Update, holds: holds[u.Name], word: w})
 	}
 	return out
-}
-
-// without are the nodes but for those of that name.
-func without(list []elector, names []string) []elector {
-	return slices.DeleteFunc(list, func(n elector) bool { return slices.Contains(names, n.name) })
 }
 
 // listen hears what the others say on the wire while that may matter: as long as
@@ -362,25 +328,6 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	if heard.heard && !e.ignored && e.moments != nil && !e.status.Moving {
 		e.ignored = true
 		j.Log.Warn("adverts of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", heard.goesOn)
-	}
-}
-
-// remember notes the instants that this node tells the others: the one of now, the one
-// that the API has of it, which may be from before its agent started, and the planned one.
-func (e *electing) remember(v *view, out verdict) {
-	if !out.at.IsZero() {
-		e.moments.note(v.now, v.now.Add(out.left), out.agreed)
-	}
-	by := func(at time.Time) { // the wall clock
-		if !at.IsZero() {
-			e.moments.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
-		}
-	}
-	by(v.planned)
-	for _, n := range v.nodes {
-		if n.name == v.self && n.word.Ready == v.target.String() {
-			by(n.word.At)
-		}
 	}
 }
 

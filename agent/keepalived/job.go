@@ -3,7 +3,6 @@ package keepalived
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/beat"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
@@ -37,9 +35,6 @@ const (
 	// keptQueues goes with a reboot, as what it is about does.
 	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
 	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
-	// Where both were before each job had a directory of its own.
-	oldQueues = v1alpha1.RunDir + "/keepalived-queues.json"
-	oldVIPs   = v1alpha1.RunDir + "/keepalived-vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -145,23 +140,6 @@ func (j *Job) Run(ctx context.Context) error {
 	j.bound(nil)
 	j.wire.follow(nil, nil)
 	return errors.Join(failed, j.clean(context.Background()))
-}
-
-// adopt takes over what an earlier version of the agent left since the node booted,
-// before the first run in the job's own directory.
-func (j *Job) adopt() {
-	if _, err := os.Stat(j.below(v1alpha1.TrackDir)); !errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	for from, to := range map[string]string{oldQueues: keptQueues, oldVIPs: keptVIPs} {
-		data, err := os.ReadFile(j.below(from))
-		if err == nil {
-			_, err = atomicfile.Write(j.below(to), data, 0o644)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			j.Log.Warn("what an earlier version of the agent left is not taken over", "error", err)
-		}
-	}
 }
 
 // prepare makes the parts that belong together.

@@ -52,3 +52,16 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
 	}
 	return target{settings: s.VRRP.Target}
 }
+
+// noteModeFile logs and counts a mode file that is wrong.
+func (j *Job) noteModeFile(err error) {
+	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != j.electing.refused {
+		j.electing.counts.Refused++
+	}
+	j.electing.refused = text
+}

@@ -82,3 +82,22 @@ func (m moments) follow(now time.Time, e evidence) bool {
 	}
 	return e.goesOn && e.said
 }
+
+// remember notes the instants that this node tells the others: the one of now, the one
+// that the API has of it, which may be from before its agent started, and the planned one.
+func (e *electing) remember(v *view, out verdict) {
+	if !out.at.IsZero() {
+		e.moments.note(v.now, v.now.Add(out.left), out.agreed)
+	}
+	by := func(at time.Time) { // the wall clock
+		if !at.IsZero() {
+			e.moments.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
+		}
+	}
+	by(v.planned)
+	for _, n := range v.nodes {
+		if n.name == v.self && n.word.Ready == v.target.String() {
+			by(n.word.At)
+		}
+	}
+}
