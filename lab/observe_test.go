@@ -63,11 +63,24 @@ func testObserved(t *testing.T, c *cluster) {
 	agent := func(args ...string) string {
 		return n.exec(pod.Keepalived, "keepalived", append([]string{"/vipgen/vipgen-agent"}, args...)...)
 	}
+	// A container changes the level of its own job, the host that of all.
 	for _, level := range []string{"DEBUG", "default"} {
-		agent("log-level", level)
+		agent("log-level", level, "--job", "keepalived")
+		if got := agent("log-level", "--job", "keepalived"); strings.TrimSpace(got) != level {
+			t.Errorf("log level %q, want %s", got, level)
+		}
+	}
+	for _, level := range []string{"DEBUG", "INFO"} {
+		if err := n.Write(v1alpha1.RunDir+"/log-level", []byte(level)); err != nil {
+			t.Fatal(err)
+		}
 		if got := agent("log-level"); strings.TrimSpace(got) != level {
 			t.Errorf("log level %q, want %s", got, level)
 		}
+		testkit.Await(t, "keepalived to follow the log level", func() bool {
+			log := n.container(pod.Keepalived, "keepalived").Log()
+			return strings.Contains(log[strings.LastIndex(log, "log level changed"):], "level="+level)
+		})
 	}
 	for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
 		testkit.Await(t, job+" to follow the log level", func() bool {

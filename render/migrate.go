@@ -16,6 +16,8 @@ type Migration struct {
 	To   v1alpha1.VRRPSettings `json:"to"`
 	// At is the planned instant; nil leaves it to the nodes.
 	At *time.Time `json:"at,omitempty"`
+	// Without are nodes that the others do not wait for.
+	Without []string `json:"without,omitempty"`
 	// Outage bounds for how long clients get no answer, in milliseconds: one old
 	// advert interval and three new ones. Intervals that are stretched for many
 	// peers are not counted.
@@ -44,7 +46,7 @@ func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	}
 	from := c.Config.Spec.VRRP.Target
 	return &Migration{
-		Cluster: c.Config.Spec.Domain, From: from, To: to, At: m.Time,
+		Cluster: c.Config.Spec.Domain, From: from, To: to, At: m.Time, Without: m.Without,
 		OutageMS: from.AdvertIntervalMS + 3*to.AdvertIntervalMS, file: m, c: c,
 	}, nil
 }

@@ -18,18 +18,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suffix is that of the sockets.
-const suffix = ".alive"
+// socket is the name of a job's socket, in the directory of that job.
+const socket = "alive"
 
 // answerTime is how long whoever asked may take to read the answer.
 const answerTime = time.Second
 
-// Answer tells everybody who asks for a job, by its name and the directory that it
-// shares with its probe, what of it is stuck; nothing if it goes on. That ends with
+// Answer tells everybody who asks for a job, by the directory of that job, what of it is stuck; nothing if it goes on. That ends with
 // ctx. Whatever keeps it from that is logged: a job does not depend on being asked,
 // but its probe will fail.
-func Answer(ctx context.Context, dir, name string, stuck func() error, log *slog.Logger) {
-	l, err := listen(dir, name)
+func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
+	l, err := listen(dir)
 	if err != nil {
 		log.Error("liveness probes get no answer", "error", err)
 		return
@@ -53,13 +52,16 @@ func Answer(ctx context.Context, dir, name string, stuck func() error, log *slog
 
 // listen makes the socket at another name first: the one of an earlier process is
 // replaced in one step, and left alone by that when it ends.
-func listen(dir, name string) (net.Listener, error) {
+func listen(dir string) (net.Listener, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	d, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	fresh := "." + name + suffix
+	const fresh = "." + socket
 	if err := os.Remove(filepath.Join(dir, fresh)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -68,22 +70,25 @@ func listen(dir, name string) (net.Listener, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	if err := os.Rename(filepath.Join(dir, fresh), filepath.Join(dir, name+suffix)); err != nil {
+	if err := os.Rename(filepath.Join(dir, fresh), filepath.Join(dir, socket)); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// Ask returns nil if the job of that name goes on, before ctx ends.
+// Ask returns nil if the job of that name and directory goes on, before ctx ends.
 func Ask(ctx context.Context, dir, name string) error {
 	d, err := open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the %s job does not run", name)
+	}
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	var dialer net.Dialer
-	c, err := dialer.DialContext(ctx, "unix", address(d, name+suffix).Name)
+	c, err := dialer.DialContext(ctx, "unix", address(d, socket).Name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
 		return fmt.Errorf("the %s job does not run", name)
 	}

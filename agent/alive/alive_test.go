@@ -40,7 +40,7 @@ func TestAsk(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			Answer(ctx, dir, "job", func() error {
+			Answer(ctx, dir, func() error {
 				if err := stuck.Load(); err != nil {
 					return *err
 				}
@@ -73,10 +73,10 @@ func TestAsk(t *testing.T) {
 	// One that takes over while the earlier one still ends.
 	stop = start()
 	running()
-	before, _ := os.Stat(filepath.Join(dir, "job"+suffix))
+	before, _ := os.Stat(filepath.Join(dir, socket))
 	defer start()()
 	for after := before; os.SameFile(before, after); {
-		after, _ = os.Stat(filepath.Join(dir, "job"+suffix))
+		after, _ = os.Stat(filepath.Join(dir, socket))
 	}
 	stop()
 	running()
@@ -86,7 +86,7 @@ func TestAsk(t *testing.T) {
 // A process that stands still takes connections, as long as the kernel has room.
 func TestAskHangs(t *testing.T) {
 	dir := t.TempDir()
-	l, err := listen(dir, "job")
+	l, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon = daemon.Daemon{
 		Command: supervise.Command{
 			Path: j.Program, Args: []string{"-conf", v1alpha1.Corefile},
-			Stdout: j.output.write, Stderr: j.output.write,
+			Stdout: j.output.write, Stderr: j.output.write, Unprivileged: true,
 		},
 		Conf: v1alpha1.Corefile, Render: j.render, Check: apply.CorefileCheck(j.Program),
 		Reload: j.reload, Starting: j.output.starting, Applied: j.publish, Log: j.Log,

@@ -91,10 +91,13 @@ type Job struct {
 
 // Run runs HAProxy until ctx ends, and then lets it finish.
 func (j *Job) Run(ctx context.Context) error {
-	for _, dir := range []string{filepath.Dir(v1alpha1.HAProxySocket), filepath.Dir(v1alpha1.HAProxyConf)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxyConf), 0o755); err != nil {
+		return err
+	}
+	// In its pod it is there, for everybody in the container, which are HAProxy and the
+	// agent. Elsewhere the agent's user runs HAProxy.
+	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxySocket), 0o700); err != nil {
+		return err
 	}
 	j.port, j.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
 	j.master = master{masterSocket}
@@ -102,8 +105,8 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon = daemon.Daemon{
 		Command: supervise.Command{
 			Path:   binary,
-			Args:   []string{"-W", "-S", masterSocket + ",mode,600", "-f", v1alpha1.HAProxyConf},
-			NoFile: supervise.HAProxyNoFile,
+			Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
+			NoFile: supervise.HAProxyNoFile, Unprivileged: true,
 		},
 		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck(binary),
 		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,

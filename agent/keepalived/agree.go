@@ -136,18 +136,25 @@ func (v *view) movers() (out []elector) {
 	return out
 }
 
+// moved is how many of the others run the target.
+func (v *view) moved() (there int) {
+	for _, n := range v.nodes {
+		if n.holds && n.name != v.self && n.word.Running == v.target.String() {
+			there++
+		}
+	}
+	return there
+}
+
 // mostMoved says whether most of the others run the target.
 func (v *view) mostMoved() bool {
-	there, others := 0, 0
+	others := 0
 	for _, n := range v.nodes {
 		if n.holds && n.name != v.self {
 			others++
-			if n.word.Running == v.target.String() {
-				there++
-			}
 		}
 	}
-	return 2*there > others
+	return 2*v.moved() > others
 }
 
 // choose decides on the instant that this node says, or says why there is none.

@@ -130,6 +130,30 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// A node that is left out keeps nobody from moving: not by what it lacks, not by another
+// kubelet although it is the first of the list, nor by what it says.
+func TestWithout(t *testing.T) {
+	for name, change := range map[string]func(*elector){
+		"no agent there":      func(n *elector) { n.word = word{} },
+		"it is not ready":     func(n *elector) { n.word = word{Running: classicWay.String(), Why: "it is not"} },
+		"another instant":     func(n *elector) { n.word.At = at.Add(time.Hour) },
+		"an update goes on":   func(n *elector) { n.update.State = "Degraded" },
+		"an older kubelet":    func(n *elector) { n.update.KubeletVersion = "v1.33.0" },
+		"it says it is there": func(n *elector) { n.word.Running = fastWay.String() },
+	} {
+		v := three()
+		v.self = "c"
+		change(&v.nodes[0])
+		for i := range v.nodes[1:] {
+			v.nodes[1+i].word.At = at
+		}
+		v.nodes = without(v.nodes, []string{"a"})
+		if got := new(agreement).look(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
+			t.Errorf("%s: %+v, %d have moved", name, got, v.moved())
+		}
+	}
+}
+
 // From when the instant was chosen, a step of the wall clock changes nothing.
 func TestHardCase27StepAfterAgreement(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Second, time.Hour} {

@@ -23,10 +23,15 @@ type electing struct {
 	// learning is since when it is being found out what the others run.
 	learning time.Time
 	agreement
-	shift *shift // the last one, as long as it matters
+	moments moments
+	shift   *shift // the last one, as long as it matters
 	// calm is until when the node is not ready to try again, and why.
 	calm    time.Time
 	calmWhy string
+
+	// leftOut says that the mode file leaves this node out, and ignored that adverts of
+	// the new way count for nothing, which was said.
+	leftOut, ignored bool
 
 	checked    string // the configuration that keepalived's parser was asked about
 	checkedErr error
@@ -85,6 +90,10 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
 		return v, in(v)
 	}
+	if e.leftOut = slices.Contains(t.without, f.Node.Name); e.leftOut {
+		j.stayOut(t)
+		return spec.VRRP.Initial(), nil
+	}
 	if e.running == nil && !j.learn(f, t.settings, in) {
 		return spec.VRRP.Initial(), nil
 	}
@@ -123,19 +132,6 @@ func (j *Job) holds(vip string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.ContainsFunc(j.held, func(a netip.Addr) bool { return a.String() == vip })
-}
-
-// noteModeFile logs and counts a mode file that is wrong.
-func (j *Job) noteModeFile(err error) {
-	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != j.electing.refused {
-		j.electing.counts.Refused++
-	}
-	j.electing.refused = text
 }
 
 // learn finds out which way the node is to elect when its agent starts. What it ran
@@ -276,7 +272,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	spec := &f.Cluster.Spec
 	v := view{
 		now: now, up: now.Sub(j.begun), self: f.Node.Name, running: *e.running, target: t.settings, planned: t.planned,
-		fresh: !list.Stale && list.Registered, nodes: electors(f, &list),
+		fresh: !list.Stale && list.Registered, nodes: without(electors(f, &list), t.without),
 		openShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
 	}
 	pending := v.running != v.target && !understands(v.running, v.target) || t.problem != nil
@@ -295,10 +291,11 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 		j.Source.Nodes.Announce(out.say.encode())
 	}
 	if out.settled {
-		e.status = nil
+		e.status, e.moments, e.ignored = nil, nil, false
 		j.sayWait("")
 		return
 	}
+	e.remember(&v, out)
 	e.status = &Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
 	j.sayWait(out.waits)
 	if !out.late || v.unready != "" {
@@ -309,23 +306,28 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	begin := func(why string, all bool) {
 		j.Log.Info("moving to another way of electing", "from", v.running.String(), "to", t.settings.String(), "because", why)
 		e.shift = &shift{from: v.running, to: t.settings, began: now, all: all, moved: map[string]bool{}}
-		e.agreement = agreement{}
+		e.agreement, e.moments = agreement{}, nil
 		e.counts.Moved++
 		e.status.Moving = true
 	}
 	e.listen(j, f, v.running, t.settings, in)
+	heard := evidence{heard: now.Sub(j.wire.any(newWay)) < heardTime, goesOn: j.wire.goesOn(now), said: v.moved() > 0}
 	switch {
 	case v.unready != "":
 	case out.late && now.Sub(e.lateSince) >= lateWordTime:
 		begin("most other nodes have", true)
-	case now.Sub(j.wire.any(newWay)) < heardTime:
+	case e.moments.follow(now, heard):
 		begin("another node has", false)
 	case out.agreed && out.left <= 0 && out.left > -lateTime:
 		begin("the instant has come", false)
 	case out.agreed:
 		j.lookAgain(max(out.left, 0))
-	case !out.at.IsZero():
-		j.lookAgain(time.Second)
+	case !out.at.IsZero() || heard.heard:
+		j.lookAgain(e.moments.next(now, time.Second))
+	}
+	if heard.heard && !e.ignored && e.moments != nil && !e.status.Moving {
+		e.ignored = true
+		j.Log.Warn("adverts of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", heard.goesOn)
 	}
 }
 

@@ -33,8 +33,8 @@ const (
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
-	keptQueues = v1alpha1.RunDir + "/keepalived-queues.json"
-	keptVIPs   = v1alpha1.RunDir + "/keepalived-vips.json"
+	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -150,6 +150,7 @@ func (j *Job) prepare() (err error) {
 			return err
 		}
 	}
+	j.adopt()
 	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
@@ -323,7 +324,10 @@ func (j *Job) decide() (*decision, error) {
 	over := j.over
 	j.mu.Unlock()
 	d := decide(f, conf, over)
-	if j.tenure == nil {
+	switch {
+	case j.electing.leftOut:
+		d.sit(whyLeftOut)
+	case j.tenure == nil:
 		j.keepOut(d, f)
 	}
 	routers(j.board, spec, f.Node, j.Source.Nodes)

@@ -15,6 +15,7 @@ import (
 type target struct {
 	settings v1alpha1.VRRPSettings
 	planned  time.Time
+	without  []string // nodes that the others do not wait for
 	// problem says what is wrong with the mode file; then settings are those of
 	// cluster.yaml, and the node moves nowhere.
 	problem error
@@ -41,10 +42,26 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
 		}
 		if err != nil {
 			t.problem = fmt.Errorf("%s: %w", path, err)
-		} else if m.Time != nil {
+			return t
+		}
+		t.without = m.Without
+		if m.Time != nil {
 			t.planned = m.Time.UTC()
 		}
 		return t
 	}
 	return target{settings: s.VRRP.Target}
+}
+
+// noteModeFile logs and counts a mode file that is wrong.
+func (j *Job) noteModeFile(err error) {
+	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != j.electing.refused {
+		j.electing.counts.Refused++
+	}
+	j.electing.refused = text
 }

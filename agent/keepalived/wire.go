@@ -40,17 +40,19 @@ type pair struct {
 // in the API server that they read have in common.
 type wire struct {
 	log *slog.Logger
-	// changed is told of the first advert of a way of an instance.
+	// changed is told of the first advert of a way of an instance, and when those of a
+	// node that has moved go on.
 	changed func()
 
 	trouble trouble.Trouble
 
-	mu    sync.Mutex
-	pairs []pair
-	ways  string       // what the pairs tell apart
-	from  []netip.Addr // peers
-	heard map[string]map[way]time.Time
-	ears  map[ear]context.CancelFunc
+	mu        sync.Mutex
+	pairs     []pair
+	ways      string       // what the pairs tell apart
+	from      []netip.Addr // peers
+	heard     map[string]map[way]time.Time
+	sequences map[netip.Addr]sequence // of adverts of the new way, by sender
+	ears      map[ear]context.CancelFunc
 }
 
 // ear is where it listens.
@@ -69,7 +71,7 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 		ways += fmt.Sprintln(p.name, p.old.Version, len(p.old.Peers) == 0, p.old.AdvertInterval, p.new.Version, len(p.new.Peers) == 0, p.new.AdvertInterval)
 	}
 	if ways != w.ways {
-		w.heard, w.ways = nil, ways
+		w.heard, w.sequences, w.ways = nil, nil, ways
 	}
 	w.pairs, w.from = pairs, from
 	wanted := map[ear]bool{}
@@ -272,12 +274,56 @@ func (w *wire) note(e ear, p heardPacket, now time.Time) {
 			w.heard[x.name] = map[way]time.Time{}
 		}
 		fresh = fresh || now.Sub(w.heard[x.name][is]) > quietTime
+		if is == newWay {
+			fresh = w.count(p.from, now, x.new.Interval()) || fresh
+		}
 		w.heard[x.name][is] = now
 	}
 	w.mu.Unlock()
 	if fresh {
 		w.changed()
 	}
+}
+
+// sequence are adverts of the new way that one node sends without a break.
+type sequence struct {
+	first, last time.Time
+	interval    time.Duration
+	count       int
+}
+
+// goesOn says that they are no few packets, which anybody can have sent.
+func (s sequence) goesOn() bool { return s.count >= 3 && s.last.Sub(s.first) >= 2*s.interval }
+
+// maxSequences bounds the senders that are told apart: link-local ones can be anybody's.
+const maxSequences = 256
+
+// count takes in an advert of the new way, and says whether the sender's go on from now
+// on.
+func (w *wire) count(from netip.Addr, now time.Time, interval time.Duration) bool {
+	if w.sequences == nil || len(w.sequences) >= maxSequences {
+		w.sequences = map[netip.Addr]sequence{}
+	}
+	before := w.sequences[from]
+	after := before
+	if now.Sub(before.last) > max(heardTime, 3*interval) {
+		after = sequence{first: now}
+	}
+	after.last, after.interval, after.count = now, interval, after.count+1
+	w.sequences[from] = after
+	return after.goesOn() && !before.goesOn()
+}
+
+// goesOn says whether a node goes on sending adverts of the new way.
+func (w *wire) goesOn(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sequences {
+		if s.goesOn() && now.Sub(s.last) < heardTime {
+			return true
+		}
+	}
+	return false
 }
 
 // quietTime is for how long no advert came before one that is news.

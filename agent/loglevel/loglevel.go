@@ -1,6 +1,6 @@
 // Package loglevel lets the jobs of a node log more or less while they run. A
 // file in a directory that only root can write to says the level for all of
-// them, another one for one job alone. No network is needed, and nothing of it
+// them, one in a job's own directory that for this job alone. No network is needed, and nothing of it
 // is left after a reboot.
 package loglevel
 
@@ -21,7 +21,7 @@ import (
 	"github.com/vipgen/vipgen/agent/atomicfile"
 )
 
-// name is that of the file for all jobs, and what that for one job begins with.
+// name is that of the file for all jobs, and of that for one job in its directory.
 const name = "log-level"
 
 // Names are the levels, the most talkative first.
@@ -32,7 +32,7 @@ func file(dir, job string) string {
 	if job == "" {
 		return filepath.Join(dir, name)
 	}
-	return filepath.Join(dir, name+"."+job)
+	return filepath.Join(dir, job, name)
 }
 
 // Parse reads a level, in upper or lower case, such as "DEBUG".
@@ -46,7 +46,7 @@ func Parse(text string) (level slog.Level, err error) {
 // Set makes a level that of a job, or of all that have none of their own if job
 // is empty.
 func Set(dir, job string, level slog.Level) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file(dir, job)), 0o755); err != nil {
 		return err
 	}
 	_, err := atomicfile.Write(file(dir, job), []byte(level.String()+"\n"), 0o644)
@@ -88,15 +88,18 @@ type Follower struct {
 	said map[string]string // what was complained about, by the job asked for
 }
 
-// Run follows the files until ctx ends. The directory must exist.
+// Run follows the files until ctx ends.
 func (f *Follower) Run(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("following the log level: %w", err)
 	}
 	defer w.Close()
-	if err := w.Add(f.Dir); err != nil {
-		return fmt.Errorf("following the log level: %w", err)
+	for _, job := range []string{"", f.Job} {
+		dir := filepath.Dir(file(f.Dir, job))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), w.Add(dir)); err != nil {
+			return fmt.Errorf("following the log level: %w", err)
+		}
 	}
 	f.said = map[string]string{}
 	for {
@@ -113,7 +116,7 @@ func (f *Follower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case e := <-w.Events: // of everything in the directory
+		case e := <-w.Events: // of everything in the directories
 			if e.Name == file(f.Dir, "") || e.Name == file(f.Dir, f.Job) {
 				return true
 			}

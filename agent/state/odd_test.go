@@ -23,6 +23,15 @@ func hold(t testing.TB, path string) {
 	}
 }
 
+// inJob is where a job says something.
+func inJob(t testing.TB, dir string) string {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "job"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "job", fileName)
+}
+
 // A job that was taken over can put anything in its place: it makes others neither
 // wait nor read what is not its own.
 func TestOddFile(t *testing.T) {
@@ -36,7 +45,7 @@ func TestOddFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			path := filepath.Join(dir, "job.json")
+			path := inJob(t, dir)
 			if err := put(path); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +67,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		path := filepath.Join(dir, "job.json")
+		path := inJob(t, dir)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package state shares what one container of a node knows with the others,
-// through files in a directory that they all mount. What a file says counts
-// only while its writer lives.
+// through files in directories that they all mount: each job writes to its own
+// alone. What a file says counts only while its writer lives.
 package state
 
 import (
@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is the directory. A writer holds a lock (flock(2)) on each file that it
+// Dir is the directory with those of the jobs. A writer holds a lock (flock(2)) on each file that it
 // published, which the kernel takes away when the writer ends, in whatever way:
 // so a reader knows whether the writer lives without a clock, a heartbeat or a
 // process ID, which would mean nothing in another container.
@@ -42,6 +42,9 @@ type published struct {
 	data []byte
 }
 
+// fileName is what a job says, in its directory.
+const fileName = "state.json"
+
 // Open makes the directory if it is missing.
 func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -50,7 +53,7 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path, held: map[string]published{}, late: map[string]*time.Timer{}}, nil
 }
 
-func (d *Dir) file(name string) string { return filepath.Join(d.path, name+".json") }
+func (d *Dir) file(name string) string { return filepath.Join(d.path, name, fileName) }
 
 // Publish makes v, as JSON, what readers of name see from now on, until this
 // process ends or publishes anew. A name has one writer; where a pod is replaced
@@ -112,7 +115,11 @@ func (d *Dir) later(name string, data []byte) {
 // write puts a file in place that is locked already, so that there is no moment
 // at which a reader takes it for one of a writer that is gone.
 func (d *Dir) write(name string, data []byte) (*os.File, error) {
-	f, err := os.CreateTemp(d.path, "."+name+".*")
+	dir := filepath.Join(d.path, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, "."+fileName+".*") // for root alone: who can open a file can lock it
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +131,6 @@ func (d *Dir) write(name string, data []byte) (*os.File, error) {
 
 func place(f *os.File, data []byte, path string) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
 	if _, err := f.Write(data); err != nil {

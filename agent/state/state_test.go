@@ -75,8 +75,8 @@ func TestPublishAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, reader, false, value{})
-	if entries, _ := os.ReadDir(path); len(entries) != 0 {
-		t.Errorf("left behind: %v", entries)
+	if entries, err := os.ReadDir(filepath.Join(path, "firewall")); len(entries) != 0 || err != nil {
+		t.Errorf("left behind: %v, error %v", entries, err)
 	}
 	if err := writer.Publish("firewall", func() {}); err == nil {
 		t.Error("a function was published")

@@ -23,14 +23,19 @@ func (d *Dir) Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 		return nil, fmt.Errorf("watch %s: %w", d.path, err)
 	}
 	events := os.NewFile(uintptr(fd), "inotify")
-	if _, err := unix.InotifyAddWatch(fd, d.path, unix.IN_MOVED_TO|unix.IN_DELETE|unix.IN_CLOSE_WRITE); err != nil {
+	// The writer's directory may come with the writer.
+	if _, err := unix.InotifyAddWatch(fd, d.path, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
 		events.Close()
 		return nil, fmt.Errorf("watch %s: %w", d.path, err)
 	}
+	enter := func() {
+		unix.InotifyAddWatch(fd, filepath.Join(d.path, name), unix.IN_MOVED_TO|unix.IN_DELETE|unix.IN_CLOSE_WRITE)
+	}
+	enter()
 	seen := make(chan struct{}, 1)
 	go func() {
 		defer close(seen)
-		readEvents(events, filepath.Base(d.file(name)), seen)
+		readEvents(events, name, enter, seen)
 	}()
 	changed := make(chan struct{}, 1)
 	go func() {
@@ -79,16 +84,20 @@ func say(c chan<- struct{}) {
 	}
 }
 
-// readEvents says when something happened to the file of that name, until the
-// events are closed.
-func readEvents(events *os.File, name string, seen chan<- struct{}) {
+// readEvents says when something happened to what the writer of that name says,
+// until the events are closed. It enters the writer's directory when that comes.
+func readEvents(events *os.File, name string, enter func(), seen chan<- struct{}) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := events.Read(buf)
 		if err != nil {
 			return
 		}
-		if concerns(buf[:n], name) {
+		came := concerns(buf[:n], name)
+		if came {
+			enter()
+		}
+		if came || concerns(buf[:n], fileName) {
 			say(seen)
 		}
 	}

@@ -32,6 +32,9 @@ type Command struct {
 	// own hard limit; 0 means as the agent was started with. HAProxy computes
 	// from it how many connections it takes.
 	NoFile uint64
+	// Unprivileged has the daemon run as DaemonUser, so that it reads none of the agent's
+	// credentials and writes none of its files, where the agent can change users.
+	Unprivileged bool
 	// StopSignal is what Stop sends first; 0 means SIGTERM. HAProxy finishes what
 	// it has at SIGUSR1.
 	StopSignal syscall.Signal
@@ -65,8 +68,9 @@ type Process struct {
 // hears no plea is killed where the agent is process 1 of its container: the
 // kernel leaves nothing of that.
 //
-// The kernel clears that signal for programs with file capabilities unless
-// they are started by root, as the pods do.
+// The kernel clears that signal for programs with file capabilities unless they are
+// started by root: HAProxy of OpenShift's image ends with the agent because that is
+// process 1 of the container.
 func Start(c Command) (*Process, error) {
 	p := &Process{
 		cmd:   c.exec(),
@@ -102,6 +106,9 @@ func (c Command) exec() *exec.Cmd {
 		cmd.Stderr = c.Stderr
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if c.Unprivileged {
+		unprivileged(cmd)
+	}
 	if c.NoFile > 0 && cmd.Err == nil {
 		limit(cmd, c.NoFile)
 	}

@@ -22,6 +22,9 @@ type ModeFileContent struct {
 	AdvertInterval Duration `json:"advertInterval,omitzero"`
 	// Time is the planned instant; nil leaves it to the nodes.
 	Time *time.Time `json:"time,omitempty"`
+	// Without names nodes that the others do not wait for, and that take no part while
+	// they stand here.
+	Without []string `json:"without,omitempty"`
 }
 
 // maxModeFile is many times what a mode file takes, in bytes.
@@ -54,7 +57,7 @@ func (m *ModeFileContent) validate() error {
 	case k.list.Err() != nil:
 		p := k.list[0]
 		return fmt.Errorf("%s: found %.50s, expected %s", p.Field, p.Found, p.Expected)
-	case *m == ModeFileContent{} || *m == ModeFileContent{Time: m.Time}:
+	case m.Mode == "" && m.Profile == "" && m.Version == 0 && m.AdvertInterval == 0:
 		return errors.New("it says neither mode nor profile")
 	case m.Profile != ProfileCustom && (m.Version != 0 || m.AdvertInterval != 0):
 		return errors.New("version and advertInterval are for profile custom alone")
@@ -62,6 +65,11 @@ func (m *ModeFileContent) validate() error {
 		return fmt.Errorf("version: found %d, expected 2 or 3", m.Version)
 	case m.Time != nil && m.Time.IsZero():
 		return errors.New("time: expected an instant, such as 2026-05-02T03:00:00Z")
+	}
+	for _, name := range m.Without {
+		if !ValidName(name) {
+			return fmt.Errorf("without: found %.50q, expected the name of a node", name)
+		}
 	}
 	if m.AdvertInterval != 0 {
 		if why := AdvertInterval(cmp.Or(m.Version, 3), time.Duration(m.AdvertInterval)); why != "" {

@@ -15,11 +15,16 @@ func TestParseModeFile(t *testing.T) {
 		said       VRRPSettings
 		want       string // the settings, or part of the error
 		time       string
+		without    string
 	}{
 		{name: "as upstream has it", text: "mode: multicast\n", said: fast, want: "fast/multicast/v3/40ms"},
 		{name: "as rendered", text: "mode: unicast\nprofile: classic\n", said: fast, want: "classic/unicast/v2/1s"},
 		{name: "a planned time", text: "mode: multicast\ntime: 2026-05-02T03:00:00Z\n", said: fast, want: "fast/multicast/v3/40ms", time: "2026-05-02T03:00:00Z"},
 		{name: "a planned time elsewhere", text: "mode: multicast\ntime: \"2026-05-02T05:00:00+02:00\"\n", said: fast, want: "fast/multicast/v3/40ms", time: "2026-05-02T03:00:00Z"},
+		{name: "nodes left out", text: "mode: multicast\nwithout: [worker-3, worker-4.example.com]\n", said: fast, want: "fast/multicast/v3/40ms", without: "worker-3 worker-4.example.com"},
+		{name: "nodes left out of nothing", text: "without: [worker-3]", said: fast, want: "neither mode nor profile"},
+		{name: "a node that cannot be", text: "mode: multicast\nwithout: [Worker_3]", said: fast, want: "without: found \"Worker_3\""},
+		{name: "a word for nodes", text: "mode: multicast\nwithout: worker-3", said: fast, want: "cannot unmarshal"},
 		{name: "the profile alone", text: "profile: classic", said: fast, want: "classic/unicast/v2/1s"},
 		{name: "custom", text: "profile: custom\nadvertInterval: 200ms", said: fast, want: "custom/unicast/v3/200ms"},
 		{name: "custom, version 2", text: "profile: custom\nversion: 2\nadvertInterval: 2s", said: fast, want: "custom/unicast/v2/2s"},
@@ -61,6 +66,9 @@ func TestParseModeFile(t *testing.T) {
 			}
 			if is := m.Time != nil; is != (tt.time != "") || is && m.Time.UTC().Format(time.RFC3339) != tt.time {
 				t.Errorf("time %v, want %s", m.Time, tt.time)
+			}
+			if without := strings.Join(m.Without, " "); without != tt.without {
+				t.Errorf("without %q, want %q", without, tt.without)
 			}
 		})
 	}

@@ -25,15 +25,20 @@ const (
 	// UserModeFile wins over it; vipgen renders none.
 	UserModeFile = "/etc/keepalived/monitor-user.conf"
 
-	// RunDir is shared by the agent's jobs on a node.
+	// RunDir has a directory for each of the agent's jobs on a node, see [JobDir].
 	RunDir = "/run/vipgen"
 	// TrackDir holds the files that keepalived watches.
-	TrackDir = RunDir + "/track"
-	// HAProxySocket is HAProxy's admin socket.
-	HAProxySocket = RunDir + "/haproxy/admin.sock"
+	TrackDir = RunDir + "/keepalived/track"
+	// HAProxySocket is HAProxy's admin socket, in a directory that no other
+	// container of the node sees.
+	HAProxySocket = RunDir + "/haproxy/sockets/admin.sock"
 	// NodeIPDir holds what was chosen as the node's address.
 	NodeIPDir = "/run/nodeip-configuration"
 )
+
+// JobDir is the directory that the container of a job alone may write to. All
+// containers read what is in it, but for volumes of a container's own.
+func JobDir(job string) string { return RunDir + "/" + job }
 
 // LiveFiles are those that the agent applies by itself when they change.
 func LiveFiles() []string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/loglevel"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -27,7 +28,10 @@ func (a *app) logLevelCommand() *cobra.Command {
 		Long: `Make every job on this node log from LEVEL on: DEBUG, INFO, WARN or ERROR. They
 follow at once. What was set for one job with --job counts more than what was set for
 all. The level "default" takes back what was set, so that --log-level of the job's
-command line counts. Nothing of it outlives a reboot. Without LEVEL, print what is set.`,
+command line counts. Nothing of it outlives a reboot. Without LEVEL, print what is set.
+
+A container can change the level of its own job alone, with --job. For all jobs, run it
+on the host, or put the word into /run/vipgen/log-level there.`,
 		Example: `  vipgen-agent log-level DEBUG
   vipgen-agent log-level INFO --job haproxy
   vipgen-agent log-level default
@@ -41,14 +45,19 @@ command line counts. Nothing of it outlives a reboot. Without LEVEL, print what 
 				return a.printLevels(job, o.value == "json")
 			}
 			dir := a.below(v1alpha1.RunDir)
-			if words[0] == noLevel {
-				return loglevel.Reset(dir, job)
+			set := func() error { return loglevel.Reset(dir, job) }
+			if words[0] != noLevel {
+				level, err := loglevel.Parse(words[0])
+				if err != nil {
+					return usage(c, err)
+				}
+				set = func() error { return loglevel.Set(dir, job, level) }
 			}
-			level, err := loglevel.Parse(words[0])
-			if err != nil {
-				return usage(c, err)
+			err := set()
+			if errors.Is(err, unix.EROFS) {
+				err = fmt.Errorf("%w: a container changes the level of its own job alone, with --job", err)
 			}
-			return loglevel.Set(dir, job, level)
+			return err
 		},
 	}
 	c.Flags().StringVar(&job, "job", "", "one `job` alone: "+strings.Join(jobs, ", "))

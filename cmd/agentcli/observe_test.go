@@ -157,7 +157,8 @@ func TestObserveHAProxy(t *testing.T) {
 	b.awaitState("the problem", func(s haproxy.State) bool { return s.Problem != "" })
 }
 
-// The level of a job that runs is changed from another container.
+// The level of a job that runs is changed from its container, and that of all jobs on
+// the host.
 func TestLogLevelOfARunningJob(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
@@ -172,7 +173,10 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 		t.Helper()
 		b.await(words, func() bool { return strings.Contains(b.output(), words) })
 	}
-	set("ERROR")
+	if _, errOut, code := b.run("/vipgen/vipgen-agent", "log-level", "ERROR"); code != exitFailed || !strings.Contains(errOut, "--job") {
+		t.Errorf("a container changes the level of all jobs: %d: %s", code, errOut)
+	}
+	b.put(v1alpha1.RunDir+"/log-level", "ERROR\n")
 	said("level=ERROR before=INFO")
 	quiet := len(b.output())
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -182,10 +186,10 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	}
 	set("DEBUG", "--job", "haproxy")
 	said("level=DEBUG before=ERROR")
-	b.put(v1alpha1.RunDir+"/log-level.haproxy", "loud\n")
+	b.put(v1alpha1.JobDir("haproxy")+"/log-level", "loud\n")
 	said("is no log level")
 	set("default", "--job", "haproxy")
-	set("default")
+	b.put(v1alpha1.RunDir+"/log-level", "INFO\n")
 	said("level=INFO before=ERROR")
 	if n := strings.Count(b.output(), "is no log level"); n != 1 {
 		t.Errorf("%d complaints about one wrong word:\n%s", n, b.output())

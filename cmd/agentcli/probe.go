@@ -44,7 +44,7 @@ func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, st
 			}
 			ctx, cancel := context.WithTimeoutCause(c.Context(), probeTime, errors.New("waited for "+probeTime.String()))
 			defer cancel()
-			err = alive.Ask(ctx, a.below(v1alpha1.RunDir), name)
+			err = alive.Ask(ctx, a.below(v1alpha1.JobDir(name)), name)
 			if err == nil && ask != nil {
 				err = ask(ctx, dir, a.root)
 			}

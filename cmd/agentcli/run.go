@@ -57,7 +57,7 @@ func (a *app) runTask(ctx context.Context, t task) error {
 			a.log.Warn("the log level stays as it is", "error", err)
 		}
 	})
-	all.Go(func() { alive.Answer(beside, a.below(v1alpha1.RunDir), t.name, t.job.Stuck, a.log) })
+	all.Go(func() { alive.Answer(beside, a.below(v1alpha1.JobDir(t.name)), t.job.Stuck, a.log) })
 	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Log: a.log}
 	all.Go(func() { server.Run(beside) })
 	return t.job.Run(ctx)

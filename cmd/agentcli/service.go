@@ -104,6 +104,12 @@ func (a *app) serve(ctx context.Context, command, name string, f serviceFlags, s
 			a.log.Error("the list of nodes is not followed", "error", err)
 		}
 	})
+	all.Go(func() {
+		if nodes.AwaitReplaced(ctx, a.below(f.kubeconfig), name, func() bool { return source.Nodes.Current().Stale }) {
+			a.log.Warn("the kubeconfig was replaced and no API server takes this one: ending, to be started anew with the other", "kubeconfig", f.kubeconfig)
+			stop()
+		}
+	})
 	checks := health.NewMetrics()
 	return a.runTask(ctx, task{name: command, job: s.job(source, dir, checks), source: source, checks: checks})
 }

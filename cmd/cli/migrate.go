@@ -19,6 +19,7 @@ type migrateFlags struct {
 	inputFlags
 	mode, profile, interval, at string
 	version                     int
+	without                     []string
 }
 
 func (f *migrateFlags) add(c *cobra.Command) {
@@ -29,6 +30,7 @@ func (f *migrateFlags) add(c *cobra.Command) {
 	flags.IntVar(&f.version, "vrrp-version", 0, "`version` of VRRP, 2 or 3, with --profile custom (default 3)")
 	flags.StringVar(&f.interval, "advert-interval", "", "`time` between adverts, such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes choose one when all are ready)")
+	flags.StringSliceVar(&f.without, "without", nil, "`nodes` to leave out: not waited for, and kept from holding VIPs")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	complete(c, "mode", "unicast", "multicast")
 	complete(c, "profile", "fast", "classic", "custom")
@@ -51,6 +53,7 @@ func (f *migrateFlags) content() (m v1alpha1.ModeFileContent, err error) {
 		at = at.UTC()
 		m.Time = &at
 	}
+	m.Without = f.without
 	if f.mode == "" && f.profile == "" {
 		return m, errors.New("--mode or --profile is missing: what is the cluster to move to?")
 	}
@@ -79,7 +82,8 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		Short: "Show the steps of a move, and what clients see",
 		Long:  "Show what a move changes, what clients see of it, and step by step what to do. Nothing is written.",
 		Example: `  vipgen migrate plan install-config.yaml --mode multicast
-  vipgen migrate plan install-config.yaml --profile fast --at 2026-05-02T03:00:00Z`,
+  vipgen migrate plan install-config.yaml --profile fast --at 2026-05-02T03:00:00Z
+  vipgen migrate plan install-config.yaml --profile fast --without worker-3`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -180,6 +184,11 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	for line := range strings.Lines(string(text)) {
 		b.WriteString("  " + line)
 	}
+	if len(m.Without) > 0 {
+		say("\nLeft out: %s. The others do not wait for them, and they hold no VIP while the file", strings.Join(m.Without, ", "))
+		say("names them. A node that does not get the file has to be off: power it off, or it may")
+		say("hold the VIP beside the others until these go back.")
+	}
 	say("\nSteps")
 	say("1. No update goes on, and all nodes run: `oc get mcp`, `oc get nodes`. A node that is")
 	say("   off keeps all of them from moving; one that will not come back is to be deleted.")
@@ -193,6 +202,9 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	}
 	say("3. Watch any node: `vipgen-agent status` in a pod keepalived. It says who is not ready and")
 	say("   why, then the instant, then what it runs. To call it off, remove the file again.")
+	if len(m.Without) > 0 {
+		say("   Nodes that are left out follow when the file names them no longer.")
+	}
 	say("4. When all nodes run it, put it into spec.vrrp of the vipgen.yaml beside %s,", installConfig)
 	say("   render and apply as usual. Nothing moves any more.")
 	if os == ignition.OpenShift {

@@ -27,6 +27,12 @@ func TestMigratePlan(t *testing.T) {
 	if out := must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00"); !strings.Contains(out, "at    2026-05-02T03:00:00Z, if every node is ready") {
 		t.Error(out)
 	}
+	out = must(t, "migrate", "plan", "--mode", "multicast", "--without", "worker-3,worker-4")
+	for _, want := range []string{"  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "power it off"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
 	if entries, _ := os.ReadDir("."); len(entries) != 1 {
 		t.Errorf("plan wrote %v", entries)
 	}
@@ -70,7 +76,8 @@ func TestMigrateWrite(t *testing.T) {
 func TestMigrateRefuses(t *testing.T) {
 	good(t)
 	for args, want := range map[string]string{
-		"migrate plan":                                        "--mode or --profile is missing",
+		"migrate plan": "--mode or --profile is missing",
+		"migrate plan --mode unicast --without Worker_3":      "without: found",
 		"migrate plan --mode broadcast":                       "mode: found",
 		"migrate plan --profile custom":                       "advertInterval is missing",
 		"migrate plan --profile custom --advert-interval x":   "--advert-interval",

@@ -7,11 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/e2e/rig"
 )
 
 // capabilities have the numbers of capabilities(7), linux/capability.h.
-var capabilities = map[corev1.Capability]uint{"NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "IPC_LOCK": 14, "SYS_NICE": 23}
+var capabilities = map[corev1.Capability]uint{"KILL": 5, "SETGID": 6, "SETUID": 7, "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "IPC_LOCK": 14, "SYS_NICE": 23}
 
 // daemons and agents are the processes that probes ask, by pod and container.
 var (
@@ -28,6 +29,9 @@ var (
 		"mdns-publisher/mdns-publisher": "vipgen-agent",
 	}
 )
+
+// unprivileged are the daemons that run without the agent's rights.
+var unprivileged = map[string]bool{"coredns": true, "haproxy": true}
 
 // checkPods looks at what kubelet and the API server made of the rendered pods.
 func (c *cluster) checkPods() {
@@ -58,8 +62,12 @@ func (n *node) checkSecurity() {
 				t.Errorf("%s: %d processes, %v", c.Name, len(processes), err)
 			}
 			for _, p := range processes {
-				if p.Bounding != want || p.Permitted != want || p.Effective != want || !p.NoNewPrivileges || !p.ReadOnlyRoot || p.UID != 0 {
-					t.Errorf("%s of %s on %s: %+v, want the capabilities %x and a read-only root", p.Name, c.Name, n.Name, p, want)
+				has, user := want, 0
+				if unprivileged[p.Name] {
+					has, user = 1<<capabilities["NET_BIND_SERVICE"], supervise.DaemonUser
+				}
+				if p.Bounding != want || p.Permitted != has || p.Effective != has || !p.NoNewPrivileges || !p.ReadOnlyRoot || int(p.UID) != user {
+					t.Errorf("%s of %s on %s: %+v, want user %d, the capabilities %x of %x and a read-only root", p.Name, c.Name, n.Name, p, user, has, want)
 				}
 			}
 		}

@@ -135,7 +135,7 @@ func TestKubeletRefuses(t *testing.T) {
 		{"bad name", "  name: keepalived\n  namespace", "  name: keep_alived\n  namespace", "metadata.name: Invalid value"},
 		{"another priority", "priority: 2000001000", "priority: 2000000000", ""},
 		{"no image", "image: \"quay.io/openshift/origin-keepalived-ipfailover:4.22\"", "image: \"\"", "spec.containers[0].image: Required value"},
-		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", "volumeMounts[5].name: Not found"},
+		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", "volumeMounts[6].name: Not found"},
 		{"type of a hostPath", "type: DirectoryOrCreate", "type: Dir", "hostPath.type: Unsupported value"},
 		{"probe without a way", "exec:\n        command: [/vipgen/vipgen-agent, probe, keepalived]\n      initial", "initial", "livenessProbe: Required value"},
 		{"resource that is no figure", "cpu: 50m", "cpu: 50x", "couldn't parse as pod"},

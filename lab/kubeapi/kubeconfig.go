@@ -1,6 +1,8 @@
 package kubeapi
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +17,8 @@ import (
 // server the host and port that the kubeconfig names.
 //
 // The client certificate is reached by a link, which is moved to another file when
-// the certificate rotates: call it again for that.
+// the certificate rotates: call it again for that. The kubeconfig stays the same file
+// then, as kubelet leaves it.
 func WriteKubeconfig(root, dir string, ca *authority.Authority, node, server string) (string, error) {
 	const current = "kubelet-client-current.pem"
 	config := fmt.Sprintf(`apiVersion: v1
@@ -24,7 +27,7 @@ clusters:
 - name: local
   cluster:
     server: https://%s
-    certificate-authority: %s
+    certificate-authority-data: %s
 users:
 - name: kubelet
   user:
@@ -34,7 +37,7 @@ contexts:
 - name: kubelet
   context: {cluster: local, user: kubelet}
 current-context: kubelet
-`, server, filepath.Join(dir, "ca.crt"), filepath.Join(dir, "pki", current))
+`, server, base64.StdEncoding.EncodeToString(ca.CertPEM), filepath.Join(dir, "pki", current))
 	pair, err := ca.Client(nodeUser+node, nodeGroup)
 	if err != nil {
 		return "", err
@@ -44,11 +47,10 @@ current-context: kubelet
 	fresh := in("pki/" + current + ".new")
 	for _, step := range []func() error{
 		func() error { return os.MkdirAll(in("pki"), 0o755) },
-		func() error { return replace(in("ca.crt"), ca.CertPEM) },
 		func() error { return os.WriteFile(in("pki/"+dated), pair.Both(), 0o600) },
 		func() error { return os.Symlink(filepath.Join(dir, "pki", dated), fresh) },
 		func() error { return os.Rename(fresh, in("pki/"+current)) },
-		func() error { return replace(in("kubeconfig"), []byte(config)) },
+		func() error { return keep(in("kubeconfig"), []byte(config)) },
 	} {
 		if err := step(); err != nil {
 			return "", fmt.Errorf("writing the kubeconfig of %s: %w", node, err)
@@ -57,8 +59,12 @@ current-context: kubelet
 	return filepath.Join(dir, "kubeconfig"), nil
 }
 
-// replace writes a file in one step: somebody may be reading it.
-func replace(path string, data []byte) error {
+// keep writes a file in one step, since somebody may be reading it, and leaves it
+// alone if it says the same.
+func keep(path string, data []byte) error {
+	if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, data) {
+		return nil
+	}
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err
 	}

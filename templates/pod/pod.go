@@ -6,6 +6,7 @@ package pod
 import (
 	"bytes"
 	"embed"
+	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
@@ -44,12 +45,28 @@ func (p Params) Kubeconfig() string {
 	return "/var/lib/kubelet/kubeconfig"
 }
 
-// Credentials is the directory that holds the kubeconfig and what it refers to.
-func (p Params) Credentials() string {
+// Volume is a file or directory of the host that a container reads.
+type Volume struct {
+	Name, Path string
+	// Type is that of a hostPath.
+	Type string
+}
+
+// Directory says whether what is mounted later below it shows in the container.
+func (v Volume) Directory() bool { return strings.HasPrefix(v.Type, "Directory") }
+
+// Credentials are the kubeconfig and what it refers to. On a node kubelet has made
+// both before it runs the first pod. Its certificate is a link that kubelet puts
+// another file behind, so its directory is mounted. The bootstrap's kubeconfig may be
+// written after its pods run, which see it through its directory alone.
+func (p Params) Credentials() []Volume {
 	if p.Bootstrap() {
-		return "/etc/kubernetes"
+		return []Volume{{"credentials", "/etc/kubernetes", "Directory"}}
 	}
-	return "/var/lib/kubelet"
+	return []Volume{
+		{"kubeconfig", "/var/lib/kubelet/kubeconfig", "FileOrCreate"},
+		{"certificates", "/var/lib/kubelet/pki", "DirectoryOrCreate"},
+	}
 }
 
 var parsed = templates.ParseAll(files)

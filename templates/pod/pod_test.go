@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,12 +22,9 @@ var images = v1alpha1.Images{
 // Every pod of every role decodes strictly and has what DESIGN section 6 asks
 // of all of them.
 func TestRender(t *testing.T) {
-	credentials := map[string][2]string{
-		"bootstrap": {"--kubeconfig=/etc/kubernetes/kubeconfig", "/etc/kubernetes"},
-		"master":    {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
-		"arbiter":   {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
-		"worker":    {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
-		"infra":     {"--kubeconfig=/var/lib/kubelet/kubeconfig", "/var/lib/kubelet"},
+	node := []string{"/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki"}
+	credentials := map[string][]string{
+		"bootstrap": {"/etc/kubernetes"}, "master": node, "arbiter": node, "worker": node, "infra": node,
 	}
 	for role, want := range credentials {
 		for name, image := range map[string]string{Keepalived: images.Keepalived, HAProxy: images.HAProxy, CoreDNS: images.CoreDNS, MDNS: images.Agent} {
@@ -44,14 +42,24 @@ func TestRender(t *testing.T) {
 				if p.Name != name || main.Image != image || !slices.Contains(main.Command, "--role="+role) {
 					t.Errorf("%s runs %s as %q", p.Name, main.Image, main.Command)
 				}
+				want := want
 				if name == MDNS {
-					return // it asks no API
+					want = nil // it asks no API
 				}
-				if !slices.Contains(main.Command, want[0]) {
-					t.Errorf("%q lacks %s", main.Command, want[0])
+				var got []string
+				for _, m := range main.VolumeMounts {
+					if path := m.MountPath; strings.HasPrefix(path, "/var/lib/kubelet") || path == "/etc/kubernetes" {
+						got = append(got, path)
+					}
 				}
-				if !slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "credentials" && v.HostPath.Path == want[1] }) {
-					t.Errorf("no volume with %s", want[1])
+				if !slices.Equal(got, want) {
+					t.Errorf("it sees %q of the credentials, want %q", got, want)
+				}
+				kubeconfig := slices.ContainsFunc(main.Command, func(arg string) bool {
+					return strings.HasPrefix(arg, "--kubeconfig=") && strings.HasPrefix(strings.TrimPrefix(arg, "--kubeconfig="), cmp.Or(want...))
+				})
+				if kubeconfig != (want != nil) {
+					t.Errorf("%q, with %q", main.Command, want)
 				}
 			})
 		}
@@ -80,13 +88,17 @@ func checkPod(t *testing.T, p *corev1.Pod) {
 		if sc == nil || sc.ReadOnlyRootFilesystem == nil || !*sc.ReadOnlyRootFilesystem || sc.Capabilities == nil || !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 			t.Errorf("%s: security context %+v", c.Name, sc)
 		}
-		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || len(c.Resources.Limits) > 0 {
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
 			t.Errorf("%s: resources %+v", c.Name, c.Resources)
 		}
 		for _, m := range c.VolumeMounts {
 			if !volumes[m.Name] {
 				t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
 			}
+		}
+		// What a holder of VIPs takes is never a reason to end it.
+		if limited := len(c.Resources.Limits) > 0; limited != (c.Name == MDNS) || !c.Resources.Limits.Cpu().IsZero() {
+			t.Errorf("%s: limits %+v", c.Name, c.Resources.Limits)
 		}
 		if len(c.Command) == 0 || strings.Contains(c.Command[0], "sh") || !strings.HasSuffix(c.Command[0], "/vipgen-agent") {
 			t.Errorf("%s runs %q", c.Name, c.Command)

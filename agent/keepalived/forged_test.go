@@ -1,0 +1,100 @@
+package keepalived
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// An advert of the new settings that a host on the link forges, with a peer's address,
+// moves no node before the instant that all have agreed on.
+func TestForgedAdvertMovesNobody(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	c := newCluster(t)
+	c.controlPlane(3)
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it runs", running)
+	}
+	holder := c.holder(c.all()...)
+	x := newIntruder(t, c.net, families["IPv4"].host(66))
+	at := time.Now().Add(40 * time.Second).UTC().Truncate(time.Second)
+	for _, name := range c.all() {
+		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "profile: classic\ntime: %s\n", at.Format(time.RFC3339)))
+	}
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("all have agreed", func(s State) bool { return s.Migration != nil && s.Migration.Agreed })
+	}
+	forged := attack{name: "classic, of a peer", version: 2, interval: 1, ttl: 255, forged: true}
+	for _, name := range c.all() {
+		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
+		sent, stop := x.flood(forged, apiRouterID, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
+		testkit.Await(t, name+" to ignore the advert", func() bool { return strings.Contains(n.agent.Output(), "adverts of the new VRRP settings come before") })
+		stop()
+		t.Logf("%s: %d adverts", name, sent.Load())
+	}
+	if got := c.holders(); !slices.Equal(got, []string{holder}) {
+		t.Errorf("the VIP is on %v, want %s", got, holder)
+	}
+	for _, name := range c.all() {
+		s := c.nodes[name].awaitState("it has moved", func(s State) bool { return s.Moves.Moved > 0 })
+		if before := time.Until(at); before > 0 {
+			t.Errorf("%s has moved %v before the instant", name, before)
+		}
+		if s.Moves.Back != 0 {
+			t.Errorf("%s: %+v", name, s.Moves)
+		}
+	}
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it elects as all do", func(s State) bool {
+			return running(s) && s.VRRP != nil && s.VRRP.Profile == v1alpha1.ProfileClassic
+		})
+	}
+	c.holder(holder)
+}
+
+// A node that keeps the others from moving is left out: it gives its VIPs away and takes
+// no part, the others move, and it comes along when the file names it no longer.
+func TestMigrationWithout(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	c := newCluster(t)
+	c.controlPlane(3)
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it runs", running)
+	}
+	broken := c.holder(c.all()...)
+	others := c.others(broken)
+	for _, name := range others {
+		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
+	}
+	for _, name := range others {
+		c.nodes[name].awaitState("it names the node that is not ready", func(s State) bool {
+			return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, broken+": ")
+		})
+	}
+	for _, name := range c.all() {
+		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
+	}
+	c.nodes[broken].awaitState("it takes no part", func(s State) bool {
+		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, whyLeftOut)
+	})
+	for _, name := range others {
+		c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
+	}
+	holder := c.holder(others...)
+	if s, _ := c.nodes[broken].state(); s.Wanted {
+		t.Errorf("%s takes part: %+v", broken, s)
+	}
+	c.nodes[broken].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
+	s := c.nodes[broken].awaitState("it runs as the others", electsIn(v1alpha1.ModeMulticast))
+	if s.Moves.Moved != 0 {
+		t.Errorf("it has run what the others do not: %+v", s.Moves)
+	}
+	c.holder(holder)
+}

@@ -1,0 +1,119 @@
+package pod
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// security is the page with the table of privileges.
+const security = "../../docs/security.md"
+
+// every is the container of rows that are about all of them.
+const every = "every one"
+
+// privileges are what the containers of the pods of a node and of the bootstrap host
+// may do, by container.
+func privileges(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	out := map[string]map[string]bool{}
+	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleBootstrap} {
+		for _, name := range []string{Keepalived, HAProxy, CoreDNS, MDNS} {
+			text, err := Render(name, Params{Role: role, Namespace: "n", Images: images})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p corev1.Pod
+			if err := yaml.UnmarshalStrict(text, &p); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+				if out[c.Name] == nil {
+					out[c.Name] = map[string]bool{}
+				}
+				for _, may := range privilegesOf(&p.Spec, &c) {
+					out[c.Name][may] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+func privilegesOf(p *corev1.PodSpec, c *corev1.Container) (out []string) {
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	say("user %d", *p.SecurityContext.RunAsUser)
+	say("SELinux type %s", p.SecurityContext.SELinuxOptions.Type)
+	say("seccomp profile %s", p.SecurityContext.SeccompProfile.Type)
+	if p.HostNetwork {
+		say("network of the host")
+	}
+	if p.HostPID {
+		say("processes of the host")
+	}
+	if p.HostIPC {
+		say("shared memory of the host")
+	}
+	if s := c.SecurityContext; s.Privileged != nil && *s.Privileged {
+		say("everything")
+	}
+	for _, name := range c.SecurityContext.Capabilities.Add {
+		say("capability %s", name)
+	}
+	for _, m := range c.VolumeMounts {
+		if m.ReadOnly {
+			say("read %s", m.MountPath)
+		} else {
+			say("write %s", m.MountPath)
+		}
+	}
+	return out
+}
+
+// Every privilege of a container stands in the table with a reason, and no other does.
+func TestPrivilegesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(security)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]map[string]bool{}
+	row := regexp.MustCompile("(?m)^\\| (?:`([a-z-]+)`|(" + every + ")) \\| ((?:user|network|SELinux|seccomp|processes|shared|everything|capability|read|write)[^|]*) \\| [^|]{3,} \\|$")
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		container := m[1] + m[2]
+		if documented[container] == nil {
+			documented[container] = map[string]bool{}
+		}
+		if documented[container][m[3]] {
+			t.Errorf("%s: %q stands there twice", container, m[3])
+		}
+		documented[container][m[3]] = true
+	}
+	all := privileges(t)
+	for _, container := range slices.Sorted(maps.Keys(all)) {
+		for _, may := range slices.Sorted(maps.Keys(all[container])) {
+			if !documented[container][may] && !documented[every][may] {
+				t.Errorf("%s has no row for %q of %s", security, may, container)
+			}
+		}
+		for may := range documented[every] {
+			if !all[container][may] {
+				t.Errorf("%s says of every container what %s may not: %q", security, container, may)
+			}
+		}
+	}
+	for container, may := range documented {
+		for _, what := range slices.Sorted(maps.Keys(may)) {
+			if container != every && !all[container][what] {
+				t.Errorf("%s has a row for what no pod has: %s, %q", security, container, what)
+			}
+		}
+	}
+}
