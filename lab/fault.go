@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
@@ -62,6 +63,31 @@ func (n *Node) Heal(ctx context.Context) error {
 func (n *Node) gone() bool {
 	_, err := os.Stat(n.Path("/etc/keepalived/.vipgen-bootstrap-gone"))
 	return n.Role == v1alpha1.RoleBootstrap && err == nil
+}
+
+// Stall stops the node for a time, as a hypervisor that stops a virtual machine does,
+// and gives for how long it really stood still: everything in its containers, and its
+// API server. Packets that come meanwhile wait in the node's kernel, which goes on. A
+// stand-in for a router or a machine config server goes on as well: nobody on the node
+// passes anything on to it.
+func (n *Node) Stall(ctx context.Context, length time.Duration) (stood time.Duration, err error) {
+	if err := n.Freeze(ctx); err != nil {
+		return 0, err
+	}
+	since := time.Now()
+	if n.API != nil && n.API.Running() {
+		err = n.API.Freeze()
+	}
+	select {
+	case <-time.After(length - time.Since(since)):
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
+	}
+	ctx = context.WithoutCancel(ctx) // it goes on in any case
+	if err = errors.Join(err, n.Thaw(ctx)); n.API != nil && n.API.Running() {
+		err = errors.Join(err, n.API.Thaw())
+	}
+	return time.Since(since), err
 }
 
 // Unplug takes the node's link down; PlugIn brings it up with the addresses that

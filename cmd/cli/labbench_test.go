@@ -9,7 +9,7 @@ func TestLabBenchUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"bench --scenario power-los", `no scenario "power-los": there are power-loss, `},
 		{"bench --runs 0", "--runs 0: expected 1 at least"},
-		{"bench --profile quick", "--profile quick: expected fast, classic, reference"},
+		{"bench --profile quick", "--profile quick: expected fast, virtual, classic, reference"},
 		{"bench --interval 5ms", "--interval: an advert every 5ms: expected "},
 		{"bench -o yaml", "-o yaml: expected text or json"},
 		{"bench one two", "accepts at most 1 arg(s), received 2"},

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// Stalls says how a node is stopped for a while, as a virtual machine is by its
+// hypervisor.
+type Stalls struct {
+	// Lengths are how long it stands still.
+	Lengths []time.Duration
+	// Backup stops another control-plane node in place of the holder of the API VIP.
+	Backup bool
+	// Drop loses what comes to the node meanwhile. Otherwise its kernel keeps it.
+	Drop bool
+}
+
+// Stalled is what stalls of one length did.
+type Stalled struct {
+	Profile string  `json:"profile"`
+	Length  float64 `json:"stall_ms"`
+	Runs    int     `json:"runs"`
+	// Moved counts the runs in which any VIP came to another node.
+	Moved int `json:"moved"`
+	// Stood is the longest time for which the node really stood still.
+	Stood float64 `json:"longest_stall_ms"`
+	// Outage is the longest time that a client of the API VIP got no answer.
+	Outage float64 `json:"outage_ms"`
+	// Two is the longest time for which two nodes had a VIP once the node went on.
+	Two float64 `json:"two_holders_after_ms"`
+}
+
+// Stall stops a node for each of the lengths, as often as runs are asked for, with each
+// profile. What there is is also returned with an error.
+func Stall(ctx context.Context, cfg Config, how Stalls) (all []Stalled, err error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	for _, p := range cfg.Profiles {
+		some, err := stalls(ctx, &cfg, p, how)
+		if all = append(all, some...); err != nil {
+			return all, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return all, nil
+}
+
+func stalls(ctx context.Context, cfg *Config, p Profile, how Stalls) (all []Stalled, err error) {
+	s, err := build(ctx, cfg, p, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for number, length := range how.Lengths {
+		sum := Stalled{Profile: p.Name, Length: milliseconds(length)}
+		for run := range cfg.Runs {
+			one, err := stall(ctx, s, how, length, phase(cfg.Seed, number, run))
+			if err != nil {
+				return all, fmt.Errorf("a stall of %v: %w", length, err)
+			}
+			cfg.Progress(fmt.Sprintf("%s, %v, run %d of %d: %v", p.Name, length, run+1, cfg.Runs, one))
+			sum.add(one)
+		}
+		all = append(all, sum)
+	}
+	return all, nil
+}
+
+func (s *Stalled) add(one stalled) {
+	s.Runs++
+	if one.elsewhere > 0 {
+		s.Moved++
+	}
+	s.Stood = max(s.Stood, milliseconds(one.stood))
+	s.Outage = max(s.Outage, milliseconds(one.outage))
+	s.Two = max(s.Two, milliseconds(one.two))
+}
+
+// stalled is what a stall did.
+type stalled struct {
+	stood, outage, two time.Duration
+	// elsewhere is the longest time that a VIP was on a node which did not hold it
+	// before, until the end.
+	elsewhere time.Duration
+}
+
+func (s stalled) String() string {
+	what := "no VIP moved"
+	if s.elsewhere > 0 {
+		what = fmt.Sprintf("a VIP moved, two holders for %v after", round(s.two))
+	}
+	return fmt.Sprintf("stood still for %v: %s; %v without an answer", round(s.stood), what, round(s.outage))
+}
+
+// stall stops a node of a healthy cluster at a moment between two adverts.
+func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, phase float64) (out stalled, err error) {
+	if err := s.settled(ctx); err != nil {
+		return out, err
+	}
+	r := &run{subject: s, scenario: &Scenario{VIP: api}, vip: s.VIPs(api)[0]}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if r.holder, err = s.Holder(ctx, r.vip); err != nil {
+		return out, err
+	}
+	if err := r.look(ctx); err != nil {
+		return out, err
+	}
+	node := r.holder
+	if how.Backup {
+		node = s.backup(r.holder)
+	}
+	r.align(ctx, phase)
+	if out.stood, err = r.stop(ctx, node, how.Drop, length); err != nil {
+		return out, err
+	}
+	began := r.now() - out.stood
+	if err := r.calm(ctx); err != nil {
+		return out, err
+	}
+	out.outage = r.probe.End().Outage()
+	timeline, err := r.watch.End()
+	out.two, out.elsewhere = overlap(timeline, began+out.stood), elsewhere(timeline, began)
+	return out, err
+}
+
+// backup is a control-plane node that is not the holder: the one that would win a tie.
+func (s *subject) backup(holder *lab.Node) *lab.Node {
+	others := slices.DeleteFunc(s.ControlPlane(), func(n *lab.Node) bool { return n == holder })
+	return slices.MaxFunc(others, func(a, b *lab.Node) int { return a.Address().Compare(b.Address()) })
+}
+
+// stop has a node stand still.
+func (r *run) stop(ctx context.Context, n *lab.Node, drop bool, length time.Duration) (stood time.Duration, err error) {
+	if drop {
+		if err := r.Partition(n.Name); err != nil {
+			return 0, errors.Join(err, r.Join())
+		}
+		// Its network is back when it goes on, and not before.
+		defer func() { err = errors.Join(err, r.Join()) }()
+	}
+	return n.Stall(ctx, length)
+}
+
+// calm returns when clients get answers and every VIP has one holder.
+func (r *run) calm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := r.answers(ctx); err != nil {
+		return err
+	}
+	for _, vip := range r.vips() {
+		if _, err := r.Holder(ctx, vip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere is the longest time, from a moment on, for which a node had a VIP that
+// another one held then.
+func elsewhere(t watch.Timeline, from time.Duration) (longest time.Duration) {
+	before := map[netip.Addr]string{}
+	for _, s := range t.Of(watch.Addresses) {
+		if s.From <= from && s.To >= from {
+			before[s.VIP] = s.Node
+		}
+	}
+	for _, s := range t.Of(watch.Addresses) {
+		if s.From > from && s.Node != before[s.VIP] {
+			longest = max(longest, s.To-s.From)
+		}
+	}
+	return longest
+}
