@@ -66,15 +66,15 @@ func (n *Node) gone() bool {
 }
 
 // Stall stops the node for a time, as a hypervisor that stops a virtual machine does,
-// and gives for how long it really stood still: everything in its containers, and its
-// API server. Packets that come meanwhile wait in the node's kernel, which goes on. A
+// and gives for how long at most it really stood still: everything in its containers, and
+// its API server. Packets that come meanwhile wait in the node's kernel, which goes on. A
 // stand-in for a router or a machine config server goes on as well: nobody on the node
 // passes anything on to it.
 func (n *Node) Stall(ctx context.Context, length time.Duration) (stood time.Duration, err error) {
+	since := time.Now() // some processes stand still before the last one does
 	if err := n.Freeze(ctx); err != nil {
 		return 0, err
 	}
-	since := time.Now()
 	if n.API != nil && n.API.Running() {
 		err = n.API.Freeze()
 	}

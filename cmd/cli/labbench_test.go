@@ -14,6 +14,9 @@ func TestLabBenchUsage(t *testing.T) {
 		{"bench -o yaml", "-o yaml: expected text or json"},
 		{"bench one two", "accepts at most 1 arg(s), received 2"},
 		{"saturate --intervals 5ms", "--intervals: an advert every 5ms: expected "},
+		{"stall --lengths 0s", "--lengths 0s: expected more than nothing"},
+		{"stall --profile slow", "--profile slow: expected fast, virtual, "},
+		{"stall --runs 0", "--runs 0: expected 1 at least"},
 	} {
 		code, stdout, stderr := run("", append([]string{"lab"}, strings.Fields(tt.args)...)...)
 		if code != exitInput || stdout != "" || !strings.HasPrefix(stderr, "vipgen: "+tt.want) {

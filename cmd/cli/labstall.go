@@ -80,9 +80,9 @@ func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench
 		return errors.Join(a.printJSON(all), err)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROFILE\tSTALL\tLONGEST\tMOVED\tNO ANSWER\tTWO HOLDERS AFTER")
+	fmt.Fprintln(w, "PROFILE\tSTALL\tREALLY\tMOVED\tNO ANSWER\tREQUESTS LOST\tTWO HOLDERS AFTER")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%.0f ms\t%.0f ms\t%d of %d\t%.0f ms\t%.0f ms\n", s.Profile, s.Length, s.Stood, s.Moved, s.Runs, s.Outage, s.Two)
+		fmt.Fprintf(w, "%s\t%.0f ms\t%.0f ms\t%d of %d\t%.0f ms\t%d\t%.0f ms\n", s.Profile, s.Length, s.Stood, s.Moved, s.Runs, s.Waited, s.Lost, s.Two)
 	}
 	return errors.Join(w.Flush(), err)
 }

@@ -23,7 +23,7 @@ func (h *Host) Thaw(ctx context.Context) error { return h.freezer(ctx, false) }
 // freezerFile is how a control group is frozen, in version 1 and 2 of the hierarchy
 // (the kernel's freezer-subsystem.rst and cgroup-v2.rst).
 type freezerFile struct {
-	path, freeze, thaw string
+	path, freeze, thaw    string
 	state, frozen, thawed string
 }
 
