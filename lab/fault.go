@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -67,27 +68,37 @@ func (n *Node) gone() bool {
 
 // Stall stops the node for a time, as a hypervisor that stops a virtual machine does,
 // and gives for how long at most it really stood still: everything in its containers, and
-// its API server. Packets that come meanwhile wait in the node's kernel, which goes on. A
-// stand-in for a router or a machine config server goes on as well: nobody on the node
-// passes anything on to it.
-func (n *Node) Stall(ctx context.Context, length time.Duration) (stood time.Duration, err error) {
+// its API server. Packets that come meanwhile wait in the node's kernel, which goes on;
+// with drop they are lost, and so are its kernel's answers. A stand-in for a router or a
+// machine config server goes on as well: nobody on the node passes anything on to it.
+func (n *Node) Stall(ctx context.Context, length time.Duration, drop bool) (stood time.Duration, err error) {
 	since := time.Now() // some processes stand still before the last one does
 	if err := n.Freeze(ctx); err != nil {
 		return 0, err
 	}
-	if n.API != nil && n.API.Running() {
-		err = n.API.Freeze()
+	errs := []error{n.ofAPI(kubeapi.Server.Freeze)}
+	if drop {
+		errs = append(errs, n.cluster.Partition(n.Name))
 	}
 	select {
 	case <-time.After(length - time.Since(since)):
 	case <-ctx.Done():
-		err = errors.Join(err, ctx.Err())
+		errs = append(errs, ctx.Err())
 	}
-	ctx = context.WithoutCancel(ctx) // it goes on in any case
-	if err = errors.Join(err, n.Thaw(ctx)); n.API != nil && n.API.Running() {
-		err = errors.Join(err, n.API.Thaw())
+	if drop {
+		errs = append(errs, n.cluster.Join())
 	}
-	return time.Since(since), err
+	// It goes on in any case.
+	errs = append(errs, n.Thaw(context.WithoutCancel(ctx)), n.ofAPI(kubeapi.Server.Thaw))
+	return time.Since(since), errors.Join(errs...)
+}
+
+// ofAPI does something to the node's API server if it runs.
+func (n *Node) ofAPI(do func(kubeapi.Server) error) error {
+	if n.API == nil || !n.API.Running() {
+		return nil
+	}
+	return do(n.API)
 }
 
 // Unplug takes the node's link down; PlugIn brings it up with the addresses that

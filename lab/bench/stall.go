@@ -133,7 +133,7 @@ func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, ph
 		node = s.backup(r.holder)
 	}
 	r.align(ctx, phase)
-	if out.stood, err = r.stop(ctx, node, how.Drop, length); err != nil {
+	if out.stood, err = node.Stall(ctx, length, how.Drop); err != nil {
 		return out, err
 	}
 	began := r.now() - out.stood
@@ -152,18 +152,6 @@ func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, ph
 func (s *subject) backup(holder *lab.Node) *lab.Node {
 	others := slices.DeleteFunc(s.ControlPlane(), func(n *lab.Node) bool { return n == holder })
 	return slices.MaxFunc(others, func(a, b *lab.Node) int { return a.Address().Compare(b.Address()) })
-}
-
-// stop has a node stand still.
-func (r *run) stop(ctx context.Context, n *lab.Node, drop bool, length time.Duration) (stood time.Duration, err error) {
-	if drop {
-		if err := r.Partition(n.Name); err != nil {
-			return 0, errors.Join(err, r.Join())
-		}
-		// Its network is back when it goes on, and not before.
-		defer func() { err = errors.Join(err, r.Join()) }()
-	}
-	return n.Stall(ctx, length)
 }
 
 // calm returns when clients get answers and every VIP has one holder.
