@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -62,6 +64,41 @@ func (n *Node) Heal(ctx context.Context) error {
 func (n *Node) gone() bool {
 	_, err := os.Stat(n.Path("/etc/keepalived/.vipgen-bootstrap-gone"))
 	return n.Role == v1alpha1.RoleBootstrap && err == nil
+}
+
+// Stall stops the node for a time, as a hypervisor that stops a virtual machine does,
+// and gives for how long at most it really stood still: everything in its containers, and
+// its API server. Packets that come meanwhile wait in the node's kernel, which goes on;
+// with drop they are lost, and so are its kernel's answers. A stand-in for a router or a
+// machine config server goes on as well: nobody on the node passes anything on to it.
+func (n *Node) Stall(ctx context.Context, length time.Duration, drop bool) (stood time.Duration, err error) {
+	since := time.Now() // some processes stand still before the last one does
+	if err := n.Freeze(ctx); err != nil {
+		return 0, err
+	}
+	errs := []error{n.ofAPI(kubeapi.Server.Freeze)}
+	if drop {
+		errs = append(errs, n.cluster.Partition(n.Name))
+	}
+	select {
+	case <-time.After(length - time.Since(since)):
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
+	}
+	if drop {
+		errs = append(errs, n.cluster.Join())
+	}
+	// It goes on in any case.
+	errs = append(errs, n.Thaw(context.WithoutCancel(ctx)), n.ofAPI(kubeapi.Server.Thaw))
+	return time.Since(since), errors.Join(errs...)
+}
+
+// ofAPI does something to the node's API server if it runs.
+func (n *Node) ofAPI(do func(kubeapi.Server) error) error {
+	if n.API == nil || !n.API.Running() {
+		return nil
+	}
+	return do(n.API)
 }
 
 // Unplug takes the node's link down; PlugIn brings it up with the addresses that

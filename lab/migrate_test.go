@@ -217,6 +217,7 @@ func TestMigration(t *testing.T) {
 	t.Parallel()
 	c := five(t)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	virtual := v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
 	multicast := fast
 	multicast.Mode = v1alpha1.ModeMulticast
 	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
@@ -240,6 +241,8 @@ func TestMigration(t *testing.T) {
 		{"MulticastToUnicast", to(fast)},
 		{"FastToClassic", to(classic)},
 		{"ClassicToFast", to(fast)},
+		{"FastToVirtual", to(virtual)},
+		{"VirtualToFast", to(fast)},
 		{"OneReturnsLater", func(t *testing.T) { c.t = t; c.returnsLater(t, fast, multicast); at = multicast }},
 		{"BackAgain", to(fast)},
 		{"NotReady", func(t *testing.T) { c.t = t; c.notReady(t, fast) }},

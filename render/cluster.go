@@ -30,6 +30,9 @@ type Cluster struct {
 	// Roles are the pools in the order of output: bootstrap (where it is
 	// vipgen's), master, arbiter, worker, custom pools by name.
 	Roles []string
+	// ProfileWhy says why the cluster has its profile of VRRP timings; empty where
+	// nodes hold no VIPs.
+	ProfileWhy string
 	// Replicas is how many nodes the install-config gives to a pool; pools that it
 	// does not know are missing.
 	Replicas map[string]int
@@ -65,7 +68,7 @@ func (c *Cluster) Understood() bool {
 func (c *Cluster) Electing(v v1alpha1.VRRPSettings) *Cluster {
 	out, config := *c, *c.Config
 	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
-	out.Config = &config
+	out.Config, out.ProfileWhy = &config, ""
 	return &out
 }
 
@@ -86,6 +89,9 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
 		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
+	}
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+		c.ProfileWhy = in.profileWhy()
 	}
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)

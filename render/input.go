@@ -63,6 +63,8 @@ type Input struct {
 	Manifests *gitops.ManifestRefs
 	// vipDocs are where the fields of VIP stand.
 	vipDocs layers
+	// givenProfile says that the profile of VIP is the user's choice.
+	givenProfile bool
 }
 
 // Read reads all files of a cluster and reports the problems of all of them.
@@ -129,6 +131,7 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 			list = append(list, in.vipDocs.locate(p))
 		}
 	}
+	in.chooseProfile()
 	in.VIP.Default()
 	return list, true
 }

@@ -254,6 +254,34 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// Virtual machines stand still now and then, so that the platform decides on the profile
+// where the user does not.
+func TestDefaultProfile(t *testing.T) {
+	tests := []struct{ platform, spec, profile, why string }{
+		{managed, "", "fast", "nodes of platform baremetal are taken for metal"},
+		{vips("vsphere"), "", "virtual", "nodes of platform vsphere are virtual machines"},
+		{vips("openstack"), "", "virtual", "openstack"},
+		{vips("nutanix"), "", "virtual", "nutanix"},
+		{"ovirt: {api_vips: [192.0.2.2], ingress_vips: [192.0.2.3]}", "vrrp: {mode: multicast}", "virtual", "ovirt"},
+		{"none: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "nodes of platform none are taken for metal"},
+		{"external: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "external"},
+		{vips("vsphere"), "vrrp: {profile: fast}", "fast", "spec.vrrp.profile says so"},
+		{vips("vsphere"), "vrrp: {profile: custom, advertInterval: 100ms}", "custom", "spec.vrrp.profile says so"},
+		{managed, "vrrp: {profile: virtual}", "virtual", "spec.vrrp.profile says so"},
+		{userManaged, "loadBalancer: {type: External}", "", ""},
+	}
+	for _, tt := range tests {
+		c := mustLoad(t, input("demo", tt.platform, tt.spec), Options{})
+		if got := c.Config.Spec.VRRP.Target.Profile; string(got) != tt.profile || !strings.Contains(c.ProfileWhy, tt.why) || (c.ProfileWhy == "") != (tt.why == "") {
+			t.Errorf("%s, %s: profile %q, because %q", tt.platform, tt.spec, got, c.ProfileWhy)
+		}
+	}
+}
+
+func vips(platform string) string {
+	return platform + ": {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]}"
+}
+
 // A changed VIP changes cluster.yaml and nothing else (DESIGN section 2).
 func TestOneFileChanges(t *testing.T) {
 	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.17]}], vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})

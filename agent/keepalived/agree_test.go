@@ -13,6 +13,7 @@ import (
 
 var (
 	fastWay    = v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	virtualWay = v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
 	classicWay = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	noon       = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
 	done       = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
@@ -118,6 +119,31 @@ func TestAgreement(t *testing.T) {
 				t.Errorf("%q is heard as %+v", text, back)
 			}
 		})
+	}
+}
+
+// A cluster of virtual machines that runs the fast profile gets the platform's, node by
+// node: nobody changes before all have it, and all do at one instant.
+func TestRerenderedForVirtual(t *testing.T) {
+	v := three()
+	v.running, v.target = fastWay, virtualWay
+	for i := range v.nodes {
+		v.nodes[i].word = word{Running: fastWay.String(), Ready: fastWay.String()}
+	}
+	v.nodes[0].word.Ready = virtualWay.String()
+	var a agreement
+	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastWay.String()+", not for "+virtualWay.String()) {
+		t.Errorf("one node has it: %+v", got)
+	}
+	for i := range v.nodes {
+		v.nodes[i].word = word{Running: fastWay.String(), Ready: virtualWay.String(), At: at}
+	}
+	if got := a.look(v); !got.agreed || !got.at.Equal(at) {
+		t.Errorf("all have it, and say the instant: %+v", got)
+	}
+	v.running = virtualWay
+	if got := a.look(v); !got.settled {
+		t.Errorf("it has moved: %+v", got)
 	}
 }
 

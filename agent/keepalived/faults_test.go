@@ -81,7 +81,7 @@ func TestClusterConfigChanges(t *testing.T) {
 	before := n.awaitState("it runs", running)
 	good := clusterConfig(t)
 	n.Write(v1alpha1.ClusterConfigPath, good)
-	changed := bytes.Replace(good, fmt.Appendf(nil, "advertIntervalMS: %d", v1alpha1.FastIntervalMS), []byte("advertIntervalMS: 200"), 1)
+	changed := bytes.Replace(good, fmt.Appendf(nil, "advertIntervalMS: %d", v1alpha1.FastIntervalMS), []byte("advertIntervalMS: 100"), 1)
 	for _, name := range c.all() {
 		c.nodes[name].Write(v1alpha1.ClusterConfigPath, changed)
 	}
@@ -89,7 +89,7 @@ func TestClusterConfigChanges(t *testing.T) {
 	for _, name := range c.all() {
 		s := c.nodes[name].awaitState("the new interval", func(s State) bool {
 			conf, err := os.ReadFile(c.nodes[name].Path(v1alpha1.KeepalivedConf))
-			return err == nil && strings.Contains(string(conf), "advert_int 0.2") && s.VRRP.AdvertIntervalMS == 200 &&
+			return err == nil && strings.Contains(string(conf), "advert_int 0.1") && s.VRRP.AdvertIntervalMS == 100 &&
 				(name != holder || s.Config.Applied > before.Config.Applied)
 		})
 		if name == holder {

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,11 +14,7 @@ import (
 func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	i := &keepalived.Instance{
 		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),
-		AdvertInterval: time.Duration(v.AdvertIntervalMS * int(time.Millisecond)).String(),
-	}
-	i.AdvertInterval = i.AdvertInterval[:len(i.AdvertInterval)-1]
-	if v.AdvertIntervalMS == v1alpha1.FastIntervalMS {
-		i.AdvertInterval = "0.04"
+		AdvertInterval: strconv.FormatFloat(float64(v.AdvertIntervalMS)/1000, 'f', -1, 64),
 	}
 	if v.Mode == v1alpha1.ModeUnicast {
 		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}
@@ -40,6 +37,8 @@ func TestShiftOrder(t *testing.T) {
 	}{
 		{"faster", classicWay, fastWay, 0, time.Second, false, true},
 		{"slower", fastWay, classicWay, time.Second, 0, false, false},
+		{"to virtual", fastWay, virtualWay, 200 * time.Millisecond, 0, false, false},
+		{"from virtual", virtualWay, fastWay, 0, 200 * time.Millisecond, false, true},
 		{"another mode, fast", fastWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
 		{"another mode, back", multicast(fastWay), fastWay, 660 * time.Millisecond, 0, true, false},
 		{"another mode, faster", classicWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
@@ -107,6 +106,8 @@ func TestWayOf(t *testing.T) {
 		{"IPv6, by the interval", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: time.Second}, oldWay},
 		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 40 * time.Millisecond}, newWay},
 		{"IPv6, stretched", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 200 * time.Millisecond}, newWay},
+		{"virtual, by the interval", *instanceOf(fastWay), *instanceOf(virtualWay), heardPacket{ttl: 255, version: 3, interval: 40 * time.Millisecond}, oldWay},
+		{"virtual, by the interval, moved", *instanceOf(fastWay), *instanceOf(virtualWay), heardPacket{ttl: 255, version: 3, interval: 200 * time.Millisecond}, newWay},
 		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 3, multicast: true}, neither},
 		{"classic, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 63, version: 2}, oldWay},
 		{"fast, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 254, version: 3}, neither},

@@ -326,8 +326,9 @@ func (w *wire) goesOn(now time.Time) bool {
 	return false
 }
 
-// quietTime is for how long no advert came before one that is news.
-const quietTime = 200 * time.Millisecond
+// quietTime is for how long no advert came before one that is news: longer than the
+// interval of any profile, so that a holder that goes on is none.
+const quietTime = 1500 * time.Millisecond
 
 // wayOf says which way an advert is. Ways that VRRP itself does not tell apart, as
 // VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from beyond

@@ -39,6 +39,7 @@ func TestSettings(t *testing.T) {
 		want VRRPSettings
 	}{
 		{VRRP{Profile: ProfileFast, Mode: ModeUnicast}, VRRPSettings{ProfileFast, ModeUnicast, 3, FastIntervalMS}},
+		{VRRP{Profile: ProfileVirtual, Mode: ModeMulticast}, VRRPSettings{ProfileVirtual, ModeMulticast, 3, VirtualIntervalMS}},
 		{VRRP{Profile: ProfileClassic, Mode: ModeMulticast}, VRRPSettings{ProfileClassic, ModeMulticast, 2, 1000}},
 		{VRRP{Profile: ProfileCustom, Mode: ModeUnicast, Version: 2, AdvertInterval: Duration(3 * time.Second)}, VRRPSettings{ProfileCustom, ModeUnicast, 2, 3000}},
 	}

@@ -85,7 +85,7 @@ func (k *checker) name(field, s string) {
 }
 
 func (k *checker) settings(field string, v VRRPSettings) {
-	required(k, field+".profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	required(k, field+".profile", v.Profile, profiles...)
 	required(k, field+".mode", v.Mode, ModeUnicast, ModeMulticast)
 	if v.Version != 2 && v.Version != 3 {
 		k.add(problem.BadValue, field+".version", fmt.Sprint(v.Version), "2 or 3")

@@ -52,7 +52,7 @@ func ParseModeFile(data []byte) (*ModeFileContent, error) {
 func (m *ModeFileContent) validate() error {
 	k := &checker{}
 	oneOf(k, "mode", m.Mode, ModeUnicast, ModeMulticast)
-	oneOf(k, "profile", m.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	oneOf(k, "profile", m.Profile, profiles...)
 	switch {
 	case k.list.Err() != nil:
 		p := k.list[0]

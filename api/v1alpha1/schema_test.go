@@ -128,7 +128,7 @@ func rules() []rule {
 		{"spec.openshiftVersion", enum(ignition.SupportedOpenShift()...)},
 		{"spec.loadBalancer.type", enum(string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal))},
 		{"spec.vrrp", customNeedsInterval},
-		{"spec.vrrp.profile", enum(string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic), string(v1alpha1.ProfileCustom))},
+		{"spec.vrrp.profile", enum(string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic), string(v1alpha1.ProfileCustom))},
 		{"spec.vrrp.mode", enum(string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))},
 		// 0 and "" stand for the default wherever there is one.
 		{"spec.vrrp.version", func(s *jsonschema.Schema) { s.Enum = []any{2, 3} }},
@@ -174,7 +174,6 @@ func defaults() []rule {
 	c.Default()
 	list := []rule{
 		{"spec.loadBalancer.type", byDefault(string(c.Spec.LoadBalancer.Type))},
-		{"spec.vrrp.profile", byDefault(string(c.Spec.VRRP.Profile))},
 		{"spec.vrrp.mode", byDefault(string(c.Spec.VRRP.Mode))},
 	}
 	ports := reflect.ValueOf(c.Spec.Ports)

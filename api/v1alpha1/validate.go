@@ -106,7 +106,7 @@ func (c *checker) addresses(field string, list []netip.Addr) {
 }
 
 func (c *checker) vrrp(v *VRRP) {
-	oneOf(c, "spec.vrrp.profile", v.Profile, ProfileFast, ProfileClassic, ProfileCustom)
+	oneOf(c, "spec.vrrp.profile", v.Profile, profiles...)
 	oneOf(c, "spec.vrrp.mode", v.Mode, ModeUnicast, ModeMulticast)
 	c.routerID("spec.vrrp.virtualRouterIDs.api", v.VirtualRouterIDs.API)
 	c.routerID("spec.vrrp.virtualRouterIDs.ingress", v.VirtualRouterIDs.Ingress)

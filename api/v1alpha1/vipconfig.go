@@ -112,8 +112,12 @@ type Profile string
 const (
 	// ProfileClassic is VRRPv2 with adverts of 1 s, as OpenShift's own.
 	ProfileClassic Profile = "classic"
-	// ProfileFast is VRRPv3 with an advert every FastIntervalMS. The default.
+	// ProfileFast is VRRPv3 with an advert every FastIntervalMS. The default where
+	// DefaultProfile gives no other.
 	ProfileFast Profile = "fast"
+	// ProfileVirtual is VRRPv3 with an advert every VirtualIntervalMS, for nodes that
+	// a hypervisor may stop for a while.
+	ProfileVirtual Profile = "virtual"
 	// ProfileCustom takes version and interval from the VIPConfig.
 	ProfileCustom Profile = "custom"
 )
@@ -130,8 +134,11 @@ const (
 
 // VRRP says how the nodes agree on who holds a VIP.
 type VRRP struct {
-	// "fast" (VRRPv3, an advert every 40 ms; the default), "classic" (VRRPv2,
-	// every second, as OpenShift's own keepalived) or "custom".
+	// "fast" (VRRPv3, an advert every 40 ms), "virtual" (VRRPv3, every 200 ms, so
+	// that a virtual machine which stands still for half a second keeps its VIPs),
+	// "classic" (VRRPv2, every second, as OpenShift's own keepalived) or "custom".
+	// By default "virtual" on platforms vsphere, openstack, nutanix and ovirt, whose
+	// nodes are virtual machines, and "fast" on all others.
 	Profile Profile `json:"profile,omitempty"`
 	// "unicast" (the default) or "multicast".
 	Mode Mode `json:"mode,omitempty"`

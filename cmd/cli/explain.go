@@ -58,6 +58,12 @@ func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
 		fmt.Fprintln(a.out, outsideWords)
 		return a.printCertificates(report.NamedCertificates)
 	}
+	if why := profileWhy(cluster); why != "" {
+		for _, line := range wrap(capital(why)+".", lineWidth) {
+			fmt.Fprintln(a.out, line)
+		}
+		fmt.Fprintln(a.out)
+	}
 	for i, g := range report.Groups {
 		if i > 0 {
 			fmt.Fprintln(a.out)
@@ -160,8 +166,8 @@ func (a *app) printTiming(t *explain.Timing) {
 	}
 	fmt.Fprintf(a.out, "  adverts: every %s ms %s; the holder sends %s a second, another node gets %s\n",
 		grouped(t.AdvertMS), to, rate(t.Sent), rate(t.Received))
-	fmt.Fprintf(a.out, "  taken over within: %s ms from a holder that is silent, %s ms from one that says goodbye,\n  %s ms from one that has less to offer\n",
-		grouped(t.DeadMS), grouped(t.GoodbyeMS), grouped(t.BetterMS))
+	fmt.Fprintf(a.out, "  taken over within: %s ms from a holder that is silent, %s ms from one that says goodbye,\n  %s ms from one that has less to offer; not from one that stands still for up to %s ms\n",
+		grouped(t.DeadMS), grouped(t.GoodbyeMS), grouped(t.BetterMS), grouped(t.StallMS))
 }
 
 // rate writes a number of adverts a second, without a fraction where there is

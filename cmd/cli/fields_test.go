@@ -39,7 +39,7 @@ func TestExplainEveryField(t *testing.T) {
 
 func TestExplainField(t *testing.T) {
 	for args, want := range map[string]string{
-		"spec.vrrp.profile":                       "\nValues: fast, classic, custom\n",
+		"spec.vrrp.profile":                       "\nValues: fast, virtual, classic, custom\n",
 		"spec.loadBalancer":                       "\nFields:\n  type  text  \"InCluster\" (the default)",
 		"spec.vrrp.profile -o json":               `"enum": [`,
 		"spec.ingress[3].healthPort":              "spec.ingress[3].healthPort: integer\n",

@@ -68,13 +68,13 @@ A file that is there is kept unless --overwrite is given.`,
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write, - for standard output (default: vipgen.yaml; with --lab, install-config.yaml)")
 	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, 4.12 to 4.22")
-	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast or classic")
+	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast, virtual or classic (default: by platform)")
 	flags.StringVar(&f.loadBalancer, "load-balancer", "", "`type` of spec.loadBalancer: InCluster, External or None")
 	flags.StringSliceVar(&f.apiVIPs, "api-vip", nil, "API `VIP`, one per address family; for platforms that have no field for it")
 	flags.StringSliceVar(&f.ingressVIPs, "ingress-vip", nil, "ingress `VIP`, one per address family")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file")
 	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
-	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic))
+	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	complete(c, "load-balancer", string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal), string(v1alpha1.LoadBalancerNone))
 	_ = c.MarkFlagFilename("from", "yaml", "yml")
 	_ = c.MarkFlagFilename("output", "yaml", "yml")
@@ -162,7 +162,7 @@ func (a *app) ask(f *initFlags) {
 		return strings.TrimSpace(in.Text())
 	}
 	f.version = one("OpenShift version, such as 4.18 (empty: any)")
-	f.profile = one("VRRP profile, fast or classic (empty: fast)")
+	f.profile = one("VRRP profile, fast, virtual or classic (empty: by platform)")
 	f.loadBalancer = one("Load balancer, InCluster, External or None (empty: InCluster)")
 	if f.loadBalancer == string(v1alpha1.LoadBalancerNone) {
 		return
@@ -206,8 +206,13 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 	}
 	value("InCluster (the default): the nodes hold the VIPs. External: something outside does. None: there are no VIPs, and nodes get DNS alone. "+why,
 		"loadBalancer", mapping("type", lb), "{type: InCluster}")
-	value("fast (the default): VRRPv3, a VIP moves within half a second. classic: VRRPv2, as OpenShift's own keepalived, within four.",
-		"vrrp", mapping("profile", f.profile), "{profile: fast}")
+	profile := v1alpha1.ProfileFast
+	if in != nil && in.Install != nil {
+		profile = v1alpha1.DefaultProfile(in.Install.Platform)
+	}
+	value("How fast VIPs move. fast: VRRPv3, within 0.2 s. virtual: VRRPv3, within 0.8 s, and a virtual machine that its hypervisor stops for half a second keeps its VIPs; "+
+		"the default on vsphere, openstack, nutanix and ovirt, as fast is elsewhere. classic: VRRPv2, as OpenShift's own keepalived, within four.",
+		"vrrp", mapping("profile", f.profile), "{profile: "+string(profile)+"}")
 	if f.version == "" && f.profile == "" && lb == "" && len(f.apiVIPs)+len(f.ingressVIPs) == 0 {
 		return bytes.Replace(b.Bytes(), []byte("\nspec:\n"), []byte("\n# Take the # away from spec and from what is to differ.\n# spec:\n"), 1)
 	}

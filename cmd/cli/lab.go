@@ -52,7 +52,7 @@ directory, is touched.`,
 	c.AddCommand(
 		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
 		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
-		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(),
+		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(), a.labStallCommand(),
 	)
 	return c
 }

@@ -77,7 +77,7 @@ where every node's log is. Exit code 1: something that must hold did not.`,
 	flags := c.Flags()
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that decides what happens (default: any, which is printed)")
 	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Minute, "for how `long` faults go on")
-	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast or classic (default: the cluster's own)")
+	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast, virtual or classic (default: the cluster's own)")
 	flags.StringSliceVar(&f.faults, "faults", nil, "only these `kinds` of faults (default: all)")
 	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at one time, at most")
 	flags.IntVar(&f.round, "from-round", 0, "`number` of the round to begin with")
@@ -93,7 +93,7 @@ where every node's log is. Exit code 1: something that must hold did not.`,
 		kinds = append(kinds, string(k))
 	}
 	complete(c, "faults", kinds...)
-	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileClassic))
+	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	return c
 }
 
@@ -144,15 +144,13 @@ func (a *app) demoOr(args []string, f *inputFlags) (*render.Cluster, error) {
 // withProfile is the cluster with another way of electing, from the first packet on.
 func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
 	mode := c.Config.Spec.VRRP.Target.Mode
-	switch v1alpha1.Profile(name) {
+	switch p := v1alpha1.Profile(name); p {
 	case "":
 		return c, nil
-	case v1alpha1.ProfileClassic:
-		return c.Electing(v1alpha1.ClassicSettings(mode)), nil
-	case v1alpha1.ProfileFast:
-		return c.Electing(v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: mode}.Settings()), nil
+	case v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic:
+		return c.Electing(v1alpha1.VRRP{Profile: p, Mode: mode}.Settings()), nil
 	default:
-		return nil, fmt.Errorf("--profile %s: expected fast or classic", name)
+		return nil, fmt.Errorf("--profile %s: expected fast, virtual or classic", name)
 	}
 }
 

@@ -68,7 +68,7 @@ is printed. docs/lab-bench.md says what each scenario is and how to read the tab
 	flags.IntVar(&f.runs, "runs", 5, "`times` that each scenario happens to each profile")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that decides at which moments between two adverts things happen")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "`names` of the scenarios to measure (default: all)")
-	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, classic, reference (default: all)")
+	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, reference (default: all)")
 	flags.DurationSliceVar(&f.intervals, "interval", nil, "`times` between adverts to measure as profiles of their own, such as 50ms")
 	flags.DurationVar(&f.saturate, "saturate", time.Minute, "for how `long` the scenario saturation keeps all cores busy")
 	flags.StringVar(&f.jsonFile, "json", "", "`file` to write all figures to, as JSON")

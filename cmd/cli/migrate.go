@@ -26,14 +26,14 @@ func (f *migrateFlags) add(c *cobra.Command) {
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.mode, "mode", "", "`mode` to move to: unicast or multicast (default: what the input says)")
-	flags.StringVar(&f.profile, "profile", "", "`profile` to move to: fast, classic or custom (default: what the input says)")
+	flags.StringVar(&f.profile, "profile", "", "`profile` to move to: fast, virtual, classic or custom (default: what the input says)")
 	flags.IntVar(&f.version, "vrrp-version", 0, "`version` of VRRP, 2 or 3, with --profile custom (default 3)")
 	flags.StringVar(&f.interval, "advert-interval", "", "`time` between adverts, such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes choose one when all are ready)")
 	flags.StringSliceVar(&f.without, "without", nil, "`nodes` to leave out: not waited for, and kept from holding VIPs")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	complete(c, "mode", "unicast", "multicast")
-	complete(c, "profile", "fast", "classic", "custom")
+	complete(c, "profile", "fast", "virtual", "classic", "custom")
 	complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 }
 
@@ -65,7 +65,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Move a running cluster to another VRRP mode or profile",
 		Long: `Move a running cluster between unicast and multicast, or between the profiles
-classic, fast and custom. Nodes that differ in that do not hear each other, so all
+classic, fast, virtual and custom. Nodes that differ in that do not hear each other, so all
 of them move at one instant that their agents agree on, when every node is ready.`,
 		Example: `  vipgen migrate plan install-config.yaml --profile fast
   vipgen migrate write install-config.yaml --profile fast -o move`,

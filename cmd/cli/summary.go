@@ -77,6 +77,9 @@ func describe(c *render.Cluster) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("  " + election(c) + "\n")
+	if why := profileWhy(c); why != "" {
+		b.WriteString("  " + why + "\n")
+	}
 	if s.DNS.External {
 		b.WriteString("  DNS: the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names\n")
 	}
@@ -118,6 +121,14 @@ func election(c *render.Cluster) string {
 	default:
 		return fmt.Sprintf("%s from the first packet, which OpenShift's own keepalived on the bootstrap host does not understand: both sides will hold the API VIP until it is gone", settings(s.VRRP.Target))
 	}
+}
+
+// profileWhy says which profile a cluster has and why; nothing where that is unknown.
+func profileWhy(c *render.Cluster) string {
+	if c.ProfileWhy == "" {
+		return ""
+	}
+	return fmt.Sprintf("profile %s: %s", c.Config.Spec.VRRP.Target.Profile, c.ProfileWhy)
 }
 
 func settings(v v1alpha1.VRRPSettings) string {

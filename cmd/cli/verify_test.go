@@ -159,6 +159,29 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
+// What the profile is, and why, is said wherever people look.
+func TestProfileIsExplained(t *testing.T) {
+	good(t)
+	for spec, want := range map[string]string{
+		"{}":                         "rofile fast: nodes of platform baremetal are taken for metal",
+		"{vrrp: {profile: virtual}}": "rofile virtual: spec.vrrp.profile says so",
+	} {
+		lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + spec + "\n"})
+		for _, command := range []string{"validate", "explain"} {
+			if out := must(t, command); !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
+				t.Errorf("%s with %s does not say %q:\n%s", command, spec, want, out)
+			}
+		}
+	}
+	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: virtual}}\n"})
+	out := strings.Join(strings.Fields(must(t, "explain")), " ")
+	for _, want := range []string{"not from one that stands still for up to", "For up to 546 ms the VIP stays"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("explain does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for _, tt := range []struct {
 		text  string

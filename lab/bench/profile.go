@@ -24,11 +24,11 @@ const Reference = "reference"
 
 // Profiles are those that are measured unless others are asked for.
 func Profiles() []Profile {
-	return []Profile{
-		{Name: string(v1alpha1.ProfileFast), VRRP: v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()},
-		{Name: string(v1alpha1.ProfileClassic), VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)},
-		{Name: Reference, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true},
+	var out []Profile
+	for _, p := range []v1alpha1.Profile{v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic} {
+		out = append(out, Profile{Name: string(p), VRRP: v1alpha1.VRRP{Profile: p, Mode: v1alpha1.ModeUnicast}.Settings()})
 	}
+	return append(out, Profile{Name: Reference, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
 }
 
 // Custom is vipgen's own with another time between adverts, in VRRPv3.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/vishvananda/netlink"
 )
 
 // ErrNotRoot is what New returns to a process that is not root.
@@ -86,17 +88,38 @@ func (n *Network) Partition(names ...string) error {
 			return fmt.Errorf("the network has no node %q", name)
 		}
 	}
-	var errs []error
-	for _, node := range n.nodes {
-		to := bridge
-		if slices.Contains(names, node.Name) {
-			to = island
+	return n.Do(func() error {
+		var errs []error
+		for _, node := range n.nodes {
+			to := bridge
+			if slices.Contains(names, node.Name) {
+				to = island
+			}
+			for _, port := range node.ports {
+				errs = append(errs, plug(port, to))
+			}
 		}
-		for _, port := range node.ports {
-			errs = append(errs, ip("-n", n.hub, "link", "set", port, "master", to))
-		}
+		return errors.Join(errs...)
+	})
+}
+
+// plug puts a port into a bridge of this namespace.
+func plug(port, bridge string) error {
+	p, err := netlink.LinkByName(port)
+	if err != nil {
+		return fmt.Errorf("port %s: %w", port, err)
 	}
-	return errors.Join(errs...)
+	b, err := netlink.LinkByName(bridge)
+	if err != nil {
+		return fmt.Errorf("bridge %s: %w", bridge, err)
+	}
+	if p.Attrs().MasterIndex == b.Attrs().Index {
+		return nil
+	}
+	if err := netlink.LinkSetMaster(p, b); err != nil {
+		return fmt.Errorf("putting port %s into bridge %s: %w", port, bridge, err)
+	}
+	return nil
 }
 
 // Join undoes Partition.

@@ -14,8 +14,10 @@ import (
 
 // Report explains every group of VIPs.
 type Report struct {
-	Cluster string  `json:"cluster"`
-	Groups  []Group `json:"groups"`
+	Cluster string `json:"cluster"`
+	// ProfileWhy says why the cluster has its profile; empty without VIPs on nodes.
+	ProfileWhy string  `json:"profileWhy,omitempty"`
+	Groups     []Group `json:"groups"`
 	// NamedCertificates is the part of an APIServer object, as YAML, that the names
 	// of more API VIPs need; empty without such.
 	NamedCertificates string `json:"namedCertificates,omitempty"`
@@ -76,7 +78,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, Groups: []Group{}, NamedCertificates: certificates}
+	r := &Report{Cluster: c.Config.Metadata.Name, ProfileWhy: c.ProfileWhy, Groups: []Group{}, NamedCertificates: certificates}
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
@@ -161,6 +163,9 @@ type Timing struct {
 	DeadMS    int `json:"deadMS"`
 	GoodbyeMS int `json:"goodbyeMS"`
 	BetterMS  int `json:"betterMS"`
+	// StallMS is for how long a holder may stand still, at least, without another
+	// one taking over: at worst its next advert was just due.
+	StallMS int `json:"stallMS"`
 }
 
 // missedAdverts is how many a backup waits for (RFC 9568 section 6.1).
@@ -187,7 +192,11 @@ func timing(s *verify.Setup, priority int) (Timing, error) {
 			t.Sent += perSecond * float64(max(1, len(i.Peers)))
 			t.Received += perSecond
 			t.GoodbyeMS = max(t.GoodbyeMS, skew(i, priority))
-			t.DeadMS = max(t.DeadMS, missedAdverts*i.AdvertMS+skew(i, priority))
+			dead := missedAdverts*i.AdvertMS + skew(i, priority)
+			t.DeadMS = max(t.DeadMS, dead)
+			if stall := dead - i.AdvertMS - 1; t.StallMS == 0 || stall < t.StallMS { // skew is rounded up
+				t.StallMS = stall
+			}
 		}
 		break
 	}

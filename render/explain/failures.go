@@ -78,6 +78,7 @@ func (f *failures) anywhere() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
 		{"keepalived, or the agent that runs it, is killed on the holder", "The address stays where it is and goes on serving until another node has taken the VIP; connections through the old holder break then.", f.DeadMS},
+		{"The holder stands still, as a virtual machine that its hypervisor stops", fmt.Sprintf("Connections through it wait. For up to %d ms the VIP stays; after more another node takes it, connections through the holder break, and it gives the VIP up when it goes on.", f.StallMS), 0},
 		{"The holder is shut down in good order", "New connections go to the next holder, to which this one has said goodbye. Those through it are lost when it ends.", f.GoodbyeMS},
 		{"Every node that can hold the VIP is away", "Nobody holds the VIP: connections time out.", 0},
 	}

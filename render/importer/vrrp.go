@@ -138,6 +138,8 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 		v.Profile = v1alpha1.ProfileClassic
 	case t.value == timing{3, v1alpha1.FastIntervalMS}:
 		v.Profile = v1alpha1.ProfileFast
+	case t.value == timing{3, v1alpha1.VirtualIntervalMS}:
+		v.Profile = v1alpha1.ProfileVirtual
 	default:
 		v.Profile, v.Version, v.AdvertInterval = v1alpha1.ProfileCustom, t.value.version, v1alpha1.Duration(t.value.ms)*1_000_000
 	}

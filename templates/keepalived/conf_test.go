@@ -173,6 +173,30 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
+// The virtual profile's promise, worked out as in RFC 9568 section 6.1 for every priority
+// that a backup may have: a holder that stops just before its next advert, and sends it
+// when it goes on, is not too late; a dead one is replaced well within a second.
+func TestVirtualBearsStalls(t *testing.T) {
+	most := BootstrapPriority
+	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {
+		priority, terms := Terms(&v1alpha1.Group{Name: "x", Role: role}, v1alpha1.RoleMaster)
+		for _, term := range terms {
+			priority += term.Points
+		}
+		most = max(most, priority)
+	}
+	const interval = v1alpha1.VirtualIntervalMS
+	for priority := IngressPriority; priority <= most; priority++ {
+		down := 3*interval + float64(256-priority)/256*interval
+		if stall := down - interval; stall < v1alpha1.VirtualStallMS+30 {
+			t.Errorf("a backup of priority %d takes over from a holder that stands still for %.0f ms", priority, stall)
+		}
+		if down > 800 {
+			t.Errorf("a backup of priority %d waits %.0f ms for a dead holder", priority, down)
+		}
+	}
+}
+
 func TestPacedInterval(t *testing.T) {
 	tests := []struct{ ms, receivers, version, want int }{
 		{100, 0, 3, 100},

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/watch"
+)
+
+// Stalls says how a node is stopped for a while, as a virtual machine is by its
+// hypervisor.
+type Stalls struct {
+	// Lengths are how long it stands still.
+	Lengths []time.Duration
+	// Backup stops another control-plane node in place of the holder of the API VIP.
+	Backup bool
+	// Drop loses what comes to the node meanwhile. Otherwise its kernel keeps it.
+	Drop bool
+}
+
+// Stalled is what stalls of one length did.
+type Stalled struct {
+	Profile string  `json:"profile"`
+	Length  float64 `json:"stall_ms"`
+	Runs    int     `json:"runs"`
+	// Moved counts the runs in which any VIP came to another node.
+	Moved int `json:"moved"`
+	// Stood is the longest time for which the node really stood still.
+	Stood float64 `json:"longest_stall_ms"`
+	// Waited is the longest time between two answers that a client of the API VIP got,
+	// which asks all the time. Lost is the most of its requests that any run lost.
+	Waited float64 `json:"longest_without_answer_ms"`
+	Lost   int     `json:"requests_lost"`
+	// Two is the longest time for which two nodes had a VIP once the node went on.
+	Two float64 `json:"two_holders_after_ms"`
+}
+
+// Stall stops a node for each of the lengths, as often as runs are asked for, with each
+// profile. What there is is also returned with an error.
+func Stall(ctx context.Context, cfg Config, how Stalls) (all []Stalled, err error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	for _, p := range cfg.Profiles {
+		some, err := stalls(ctx, &cfg, p, how)
+		if all = append(all, some...); err != nil {
+			return all, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return all, nil
+}
+
+const (
+	// busy is how much longer a stall may last than it should, on a machine with time to
+	// spare for the lab, to count.
+	busy = 20 * time.Millisecond
+	// tries bounds how often a run is tried.
+	tries = 3
+)
+
+func stalls(ctx context.Context, cfg *Config, p Profile, how Stalls) (all []Stalled, err error) {
+	s, err := build(ctx, cfg, p, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for number, length := range how.Lengths {
+		sum := Stalled{Profile: p.Name, Length: milliseconds(length)}
+		for try := 0; sum.Runs < cfg.Runs; try++ {
+			one, err := stall(ctx, s, how, length, phase(cfg.Seed, number, sum.Runs))
+			if err != nil {
+				return all, fmt.Errorf("a stall of %v: %w", length, err)
+			}
+			if one.stood > length+busy && try < tries*cfg.Runs {
+				cfg.Progress(fmt.Sprintf("%s, %v: %v, which does not count: this machine was busy", p.Name, length, one))
+				continue
+			}
+			sum.add(one)
+			cfg.Progress(fmt.Sprintf("%s, %v, run %d of %d: %v", p.Name, length, sum.Runs, cfg.Runs, one))
+		}
+		all = append(all, sum)
+	}
+	return all, nil
+}
+
+func (s *Stalled) add(one stalled) {
+	s.Runs++
+	if one.elsewhere > 0 {
+		s.Moved++
+	}
+	s.Stood = max(s.Stood, milliseconds(one.stood))
+	s.Waited, s.Lost = max(s.Waited, milliseconds(one.waited)), max(s.Lost, one.lost)
+	s.Two = max(s.Two, milliseconds(one.two))
+}
+
+// stalled is what a stall did.
+type stalled struct {
+	stood, waited, two time.Duration
+	lost               int
+	// elsewhere is the longest time that a VIP was on a node which did not hold it
+	// before, until the end, and from how long after the node stopped.
+	elsewhere, from time.Duration
+}
+
+func (s stalled) String() string {
+	what := "no VIP moved"
+	if s.elsewhere > 0 {
+		what = fmt.Sprintf("a VIP moved after %v, two holders for %v once it went on", round(s.from), round(s.two))
+	}
+	return fmt.Sprintf("stood still for %v: %s; %v without an answer, %d requests lost", round(s.stood), what, round(s.waited), s.lost)
+}
+
+// stall stops a node of a healthy cluster at a moment between two adverts.
+func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, phase float64) (out stalled, err error) {
+	if err := s.settled(ctx); err != nil {
+		return out, err
+	}
+	r := &run{subject: s, scenario: &Scenario{VIP: api}, vip: s.VIPs(api)[0]}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if r.holder, err = s.Holder(ctx, r.vip); err != nil {
+		return out, err
+	}
+	if err := r.look(ctx); err != nil {
+		return out, err
+	}
+	node := r.holder
+	if how.Backup {
+		node = s.backup(r.holder)
+	}
+	r.align(ctx, phase)
+	if out.stood, err = node.Stall(ctx, length, how.Drop); err != nil {
+		return out, err
+	}
+	began := r.now() - out.stood
+	if err := r.calm(ctx); err != nil {
+		return out, err
+	}
+	seen := r.probe.End()
+	out.waited, out.lost = seen.Gap(), seen.Lost()
+	timeline, err := r.watch.End()
+	out.two = twoAfter(timeline, began+out.stood)
+	out.from, out.elsewhere = elsewhere(timeline, began)
+	return out, err
+}
+
+// backup is a control-plane node that is not the holder: the one that would win a tie.
+func (s *subject) backup(holder *lab.Node) *lab.Node {
+	others := slices.DeleteFunc(s.ControlPlane(), func(n *lab.Node) bool { return n == holder })
+	return slices.MaxFunc(others, func(a, b *lab.Node) int { return a.Address().Compare(b.Address()) })
+}
+
+// calm returns when clients get answers and every VIP has one holder.
+func (r *run) calm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := r.answers(ctx); err != nil {
+		return err
+	}
+	for _, vip := range r.vips() {
+		if _, err := r.Holder(ctx, vip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twoAfter is the longest time, from a moment on, for which two nodes held a VIP.
+func twoAfter(t watch.Timeline, from time.Duration) (longest time.Duration) {
+	for _, o := range t.Overlaps(0) {
+		longest = max(longest, o.To-max(o.From, from))
+	}
+	return longest
+}
+
+// elsewhere is the longest time, from a moment on, for which a node had a VIP that
+// another one held then, and how long after that moment this began.
+func elsewhere(t watch.Timeline, from time.Duration) (after, longest time.Duration) {
+	before := map[netip.Addr]string{}
+	for _, s := range t.Of(watch.Addresses) {
+		if s.From <= from && s.To >= from {
+			before[s.VIP] = s.Node
+		}
+	}
+	for _, s := range t.Of(watch.Addresses) {
+		if s.From > from && s.Node != before[s.VIP] && s.To-s.From > longest {
+			after, longest = s.From-from, s.To-s.From
+		}
+	}
+	return after, longest
+}

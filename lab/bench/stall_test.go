@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestStall has the holder stand still. With the virtual profile no VIP may move for
+// VirtualStallMS, whenever in an interval that begins. With the fast profile a second is
+// more than enough: what moves is seen.
+func TestStall(t *testing.T) {
+	testkit.Long(t)
+	const promised = v1alpha1.VirtualStallMS * time.Millisecond
+	for _, tt := range []struct {
+		profile v1alpha1.Profile
+		length  time.Duration
+		phases  []float64
+		moves   bool
+	}{
+		// Just before the next advert is worst; the others are for what else there may be.
+		{v1alpha1.ProfileVirtual, promised, []float64{0.95, 0.9, 0.5, 0.05, 0.98}, false},
+		{v1alpha1.ProfileFast, time.Second, []float64{0.5}, true},
+	} {
+		t.Run(string(tt.profile), func(t *testing.T) {
+			cfg := config(t)
+			s, err := build(t.Context(), cfg, profileOf(t, tt.profile), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, phase := range tt.phases {
+				machine := testkit.StartStopwatch()
+				one, err := stall(t.Context(), s, Stalls{}, tt.length, phase)
+				late := machine.End()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%v of an interval after an advert: %v", phase, one)
+				switch {
+				case tt.moves && one.elsewhere == 0:
+					t.Errorf("the holder stood still for %v, and no VIP moved", one.stood)
+				case !tt.moves:
+					testkit.Promise(t, "a VIP on another node", one.elsewhere, 0, time.Hour, late)
+				}
+			}
+		})
+	}
+}
+
+func profileOf(t *testing.T, name v1alpha1.Profile) Profile {
+	t.Helper()
+	for _, p := range Profiles() {
+		if p.Name == string(name) {
+			return p
+		}
+	}
+	t.Fatalf("no profile %s", name)
+	return Profile{}
+}
