@@ -43,8 +43,16 @@ type Cluster struct {
 	DisruptionPolicy bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
 	PodNetworks, ServiceNetworks []netip.Prefix
+	// installers are the VIPs that the installer chooses.
+	installers []netip.Addr
 	// needs are for Assumed.
 	needs []string
+}
+
+// Given says whether the input has the VIPs of a group: the installer chooses those
+// that an OpenStack's install-config leaves out.
+func (c *Cluster) Given(g *v1alpha1.Group) bool {
+	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installers, a) })
 }
 
 // Switches says whether nodes start like the operator's own keepalived and move
@@ -90,6 +98,11 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
 	r.checkImages(c.Images)
+	for _, v := range slices.Concat(r.api, r.ingress) {
+		if v.computed {
+			c.installers = append(c.installers, v.Addr)
+		}
+	}
 	c.needs = r.needs()
 	c.Roles = r.roles(c)
 	c.Replicas = r.replicas()

@@ -152,7 +152,7 @@ func (a *app) routerUses(members []member, f *vrIDFlags) ([]routerids.Cluster, p
 		}
 		in, problems := render.Read(sources)
 		if err := problems.Err(); err != nil {
-			out.problems = problems.Errors()
+			out.problems = in.Report(problems).Errors()
 			return out
 		}
 		out.Cluster = in.RouterUses()

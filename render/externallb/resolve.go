@@ -37,8 +37,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 		r.networks()
 		r.pair()
 	}
-	list = append(list, r.list...)
-	list.Sort()
+	list = append(list, r.list...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}

@@ -54,7 +54,7 @@ func (d *Document) load(data []byte) *problem.Problem {
 		if p := templateProblem(data); p != nil && !errors.As(err, new(errSecond)) {
 			return p
 		}
-		return syntaxProblem(data, err)
+		return syntaxProblem(upToMistake(data, err))
 	}
 	if root == nil || isNull(root) {
 		return &problem.Problem{
