@@ -253,7 +253,7 @@ func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap
 		case p.Name == "": // the installer chooses; the Node watch will tell
-			p.Name = unused(fmt.Sprintf("host-%d", i+1), hosts)
+			p.Name, p.Unnamed = unused(fmt.Sprintf("host-%d", i+1), hosts), true
 		}
 		if len(p.Addresses) > 0 && !seen[p.Name] {
 			seen[p.Name] = true
