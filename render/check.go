@@ -353,6 +353,7 @@ func (r *resolver) checkLoadBalancer() {
 	if r.external() {
 		return
 	}
+	r.checkRendezvous()
 	ids := vip.VRRP.VirtualRouterIDs
 	if r.besideOperators() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
 		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),

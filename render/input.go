@@ -198,6 +198,7 @@ var rests = map[problem.Code][]string{
 	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.VIPOutsideNetwork:  {"networking"},
 	problem.Topology:           {"controlPlane", "compute", "arbiter"},
+	problem.RendezvousVIP:      {"platform", "controlPlane", "spec.loadBalancer"},
 	problem.RouterIDTaken:      {"metadata.name"},
 	problem.ConflictingFields:  {"metadata", "baseDomain", "platform", "spec"},
 	problem.NeedsVersion:       {"spec.openshiftVersion"},

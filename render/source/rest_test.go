@@ -43,6 +43,9 @@ f:5:8: error: a.d.e: found the text "y", expected a whole number [wrong-type]`},
 		{name: "items of a list keep their numbers", in: "f:\n- {x: [1}\n- y\n", depth: 2, want: `f:2:3: error: found a [ or { that is not closed, or lacks a comma, expected YAML [syntax]`},
 		{name: "an anchor may be in the mistake", in: "g: [&x 1\nf: [*x]\na: y\n", depth: 1, want: `f:1:4: error: found a [ or { that is not closed, or lacks a comma, expected YAML [syntax]`},
 		{name: "a template is no YAML on purpose", in: "g: [1\nf: {{ x }}\na: y\n", depth: 1, want: `f:2:4: error: found a template of Jinja, Ansible or Helm, expected a finished file (give the file that it renders to) [template]`},
+		{name: "what passwords and comments hold is no template", in: "# <EOF> ${x}\np: \"pa$word<me>${x}\"\ng: [1\nq: {a: b\n", depth: 1, want: `f:3:4: error: found a [ or { that is not closed, or lacks a comma, expected YAML [syntax]
+f:4:4: error: found a [ or { that is not closed, or lacks a comma, expected YAML [syntax]`},
+		{name: "but on the line of the mistake it is", in: "p: \"pa$word\"\nf: [${x}, 1]\n", depth: 1, want: `f:2:5: error: found a shell variable, expected a finished file (fill it in, as with envsubst) [template]`},
 		{name: "text is no mapping", in: "x\ny: [\n", depth: 1, want: `f:2:2: error: found a second ": " where a value is, or wrong indentation, expected YAML (quote text that contains ": ") [syntax]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
