@@ -68,7 +68,7 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		node(n.Name, own)
 	}
 	for _, p := range n.Peers {
-		if p.Role != v1alpha1.RoleBootstrap {
+		if p.Role != v1alpha1.RoleBootstrap && !p.Unnamed {
 			node(p.Name, p.Addresses)
 		}
 	}
@@ -123,6 +123,11 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	}
 	if len(s.Groups) == 0 {
 		foreign = append(foreign, "api."+d, "api-int."+d, "console.apps."+d)
+	}
+	for _, p := range n.Peers {
+		if p.Unnamed { // its name is vipgen's, and may be somebody's
+			foreign = append(foreign, p.Name, p.Name+"."+d)
+		}
 	}
 	return append(foreign,
 		"apix"+d, "xapi."+d, "api.x"+d, "api."+blurred, "api."+d[:last]+"x"+d[last+1:],

@@ -124,7 +124,7 @@ func (r *resolver) checkVIPs() {
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
 			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
-				Expected: "an address of its own, this is the one of " + first.field, Hint: r.sharingHint(first, v)})
+				Expected: "an address of its own, this is the one of " + first.at(), Hint: r.sharingHint(first, v)})
 		} else {
 			seen[v.Addr] = v
 		}
@@ -136,7 +136,7 @@ func (r *resolver) checkVIPs() {
 func places(docs layers, field string, list []netip.Addr) []place {
 	var out []place
 	for i, a := range list {
-		out = append(out, place{a, docs, fmt.Sprintf("%s[%d]", field, i)})
+		out = append(out, place{Addr: a, docs: docs, field: fmt.Sprintf("%s[%d]", field, i)})
 	}
 	return out
 }
@@ -353,6 +353,7 @@ func (r *resolver) checkLoadBalancer() {
 	if r.external() {
 		return
 	}
+	r.checkRendezvous()
 	ids := vip.VRRP.VirtualRouterIDs
 	if r.besideOperators() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
 		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),

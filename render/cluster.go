@@ -46,8 +46,16 @@ type Cluster struct {
 	DisruptionPolicy bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
 	PodNetworks, ServiceNetworks []netip.Prefix
+	// installers are the VIPs that the installer chooses.
+	installers []netip.Addr
 	// needs are for Assumed.
 	needs []string
+}
+
+// Given says whether the input has the VIPs of a group: the installer chooses those
+// that an OpenStack's install-config leaves out.
+func (c *Cluster) Given(g *v1alpha1.Group) bool {
+	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installers, a) })
 }
 
 // Switches says whether nodes start like the operator's own keepalived and move
@@ -96,6 +104,11 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
 	r.checkImages(c.Images)
+	for _, v := range slices.Concat(r.api, r.ingress) {
+		if v.computed {
+			c.installers = append(c.installers, v.Addr)
+		}
+	}
 	c.needs = r.needs()
 	c.Roles = r.roles(c)
 	c.Replicas = r.replicas()
@@ -246,7 +259,7 @@ func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap
 		case p.Name == "": // the installer chooses; the Node watch will tell
-			p.Name = unused(fmt.Sprintf("host-%d", i+1), hosts)
+			p.Name, p.Unnamed = unused(fmt.Sprintf("host-%d", i+1), hosts), true
 		}
 		if len(p.Addresses) > 0 && !seen[p.Name] {
 			seen[p.Name] = true

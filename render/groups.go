@@ -9,26 +9,49 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// place is an address with where it stands.
+// place is an address with where it stands, or would where the installer chose it.
 type place struct {
 	netip.Addr
-	docs  layers
-	field string
+	docs     layers
+	field    string
+	computed bool
+}
+
+// String is the address, and where the file does not have it, who has chosen it.
+func (p place) String() string {
+	if p.computed {
+		return p.Addr.String() + ", the installer's default"
+	}
+	return p.Addr.String()
+}
+
+// at is the field, also where the file does not have it.
+func (p place) at() string {
+	if p.computed {
+		return p.field + ", which has the installer's default"
+	}
+	return p.field
+}
+
+// placesOf are the install-config's VIPs.
+func placesOf(docs layers, list []installconfig.Address) []place {
+	var out []place
+	for _, a := range list {
+		out = append(out, place{a.Addr, docs, a.Field, a.Default})
+	}
+	return out
 }
 
 // collectVIPs takes the VIPs from where the platform has them.
 func (r *resolver) collectVIPs() {
 	install, vip := r.in.Install, &r.in.VIP.Spec
-	for _, a := range install.APIVIPs {
-		r.api = append(r.api, place{a.Addr, layer(install.Doc), a.Field})
-	}
-	for _, a := range install.IngressVIPs {
-		r.ingress = append(r.ingress, place{a.Addr, layer(install.Doc), a.Field})
-	}
+	r.api = placesOf(layer(install.Doc), install.APIVIPs)
+	r.ingress = placesOf(layer(install.Doc), install.IngressVIPs)
 	if install.DNSVIP != nil {
-		r.dns = &place{install.DNSVIP.Addr, layer(install.Doc), install.DNSVIP.Field}
+		r.dns = &placesOf(layer(install.Doc), []installconfig.Address{*install.DNSVIP})[0]
 	}
 	r.api = r.takeVIPs(r.api, "spec.apiVIPs", vip.APIVIPs)
 	r.ingress = r.takeVIPs(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
@@ -40,7 +63,11 @@ func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []pla
 		return have
 	}
 	if len(have) > 0 {
-		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: the install-config has "+have[0].field)
+		why := "the install-config has " + have[0].field
+		if have[0].computed {
+			why = fmt.Sprintf("%s in the install-config is the place, and without it the cluster gets %s", have[0].field, have[0])
+		}
+		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: "+why)
 		return have
 	}
 	return places(r.in.vipDocs, field, list)

@@ -67,9 +67,9 @@ type Input struct {
 	givenProfile bool
 }
 
-// Read reads all files of a cluster and reports the problems of all of them.
-// What had a problem is missing from the input, which is nil where nothing can
-// be made of a file at all.
+// Read reads all files of a cluster and finds the problems of all of them, which
+// Report, or Load, makes a report of. What had a problem is missing from the input,
+// which is nil where nothing can be made of a file at all: the list is a report then.
 func Read(s Sources) (*Input, problem.List) {
 	in, list := readCluster(s)
 	if s.AgentConfig != nil {
@@ -87,7 +87,7 @@ func Read(s Sources) (*Input, problem.List) {
 	}
 	list.Sort()
 	if in.Install == nil || s.AgentConfig != nil && in.Agent == nil || s.ClusterIngress != nil && in.Ingress == nil || !ok {
-		return nil, list
+		return nil, in.Report(list)
 	}
 	return in, list
 }
@@ -119,7 +119,10 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 		in.VIP.APIVersion, in.VIP.Kind = v1alpha1.APIVersion, v1alpha1.KindVIPConfig
 	} else {
 		if doc, list = source.Parse(f.Name, f.Data); list.Err() != nil {
-			return list, false
+			// What a field may be depends on others of the spec, but not what it is made of.
+			return append(list, source.ReadRest(f.Name, f.Data, 2, func(rest *source.Document) problem.List {
+				return rest.DecodeStrict(new(v1alpha1.VIPConfig))
+			})...), false
 		}
 		unread = doc.DecodeStrict(in.VIP)
 		list = append(list, unread...)
@@ -175,7 +178,7 @@ func (in *Input) Load(list problem.List, o Options) (*Cluster, problem.List, err
 		c = nil
 		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return follows(p, broken) })
 	}
-	list = in.report(append(list, more...))
+	list = in.Report(append(list, more...))
 	return c, list, list.Err()
 }
 
@@ -198,6 +201,7 @@ var rests = map[problem.Code][]string{
 	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.VIPOutsideNetwork:  {"networking"},
 	problem.Topology:           {"controlPlane", "compute", "arbiter"},
+	problem.RendezvousVIP:      {"platform", "controlPlane", "spec.loadBalancer"},
 	problem.RouterIDTaken:      {"metadata.name"},
 	problem.ConflictingFields:  {"metadata", "baseDomain", "platform", "spec"},
 	problem.NeedsVersion:       {"spec.openshiftVersion"},

@@ -26,6 +26,7 @@ func TestInstallersRules(t *testing.T) {
 		ovirtOut = "api_vips: [198.51.100.5], ingress_vips: [198.51.100.6]"
 		vips     = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiVIPs: [198.51.100.5], ingressVIPs: [198.51.100.6]}\n"
 	)
+	const without = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: None}}\n"
 	for _, tt := range []struct {
 		platform string // "name: settings", "+" in front for dual-stack
 		more     string // lines of the install-config, "old=>new" to replace text
@@ -46,7 +47,7 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "vsphere: " + out, want: "warning vip-outside-network"},
 		{platform: "vsphere: " + in, agent: agent},
 		{platform: "vsphere: " + out, agent: agent, want: "error vip-outside-network, error vip-outside-network"},
-		{platform: "vsphere: " + out + users, agent: agent, want: "warning vip-outside-network"},
+		{platform: "vsphere: " + out + users, agent: agent, want: "warning vip-outside-network, warning rendezvous-vip"},
 		{platform: "vsphere: apiVIPs: [192.0.2.5], ingressVIPs: [198.51.100.6]", want: "warning vip-outside-network"},
 		{platform: "nutanix: " + in},
 		{platform: "nutanix: " + out, want: "warning vip-outside-network"},
@@ -58,6 +59,14 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "ovirt: " + ovirt, version: "4.14", want: "warning needs-version"},
 		{platform: "none: ", vip: vips, want: "warning vip-outside-network"},
 		{platform: "external: ", vip: vips, want: "warning vip-outside-network"},
+
+		// Who holds the API VIP on the rendezvous host.
+		{platform: "baremetal: " + in, agent: agent},
+		{platform: "baremetal: " + in + users, agent: agent, want: "warning rendezvous-vip"},
+		{platform: "baremetal: " + in + users, agent: agent, vip: external},
+		{platform: "baremetal: " + in + users},
+		{platform: "none: ", vip: strings.ReplaceAll(vips, "198.51.100", "192.0.2"), agent: agent, want: "warning rendezvous-vip"},
+		{platform: "none: ", vip: without, more: "controlPlane: {replicas: 1}", agent: agent},
 
 		// VIPs that are needed, or not.
 		{platform: "baremetal: ", want: "error no-vips"},

@@ -366,9 +366,9 @@ hosts:
 `)}
 	var got []string
 	for _, p := range mustLoad(t, s, Options{}).Config.Spec.Peers {
-		got = append(got, fmt.Sprint(p.Name, " ", p.Role, " ", p.Addresses))
+		got = append(got, fmt.Sprint(p.Name, " ", p.Role, " ", p.Addresses, map[bool]string{true: " unnamed"}[p.Unnamed]))
 	}
-	want := []string{"bootstrap bootstrap [192.0.2.9]", "host-2 master [192.0.2.11]", "host-2-unnamed master [192.0.2.10]"}
+	want := []string{"bootstrap bootstrap [192.0.2.9]", "host-2 master [192.0.2.11]", "host-2-unnamed master [192.0.2.10] unnamed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

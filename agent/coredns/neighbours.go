@@ -82,6 +82,9 @@ func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, 
 		}
 	}
 	for _, p := range c.Spec.Peers {
+		if p.Unnamed {
+			continue // it may be this neighbour
+		}
 		host(p.Name)
 		for _, a := range p.Addresses {
 			// The bootstrap may become a node of another name.

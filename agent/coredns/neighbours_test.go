@@ -33,6 +33,7 @@ func testCluster() *v1alpha1.ClusterConfig {
 		},
 		Peers: []v1alpha1.Peer{
 			{Name: "master-1.demo.example.com", Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.11")},
+			{Name: "host-3", Unnamed: true, Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.13")},
 			{Name: "boot", Role: v1alpha1.RoleBootstrap, Addresses: addrs("192.0.2.9")},
 		},
 		DNS: v1alpha1.ClusterDNS{Records: []v1alpha1.DNSRecord{{Name: "registry.demo.example.com", Addresses: addrs("192.0.2.8")}}},
@@ -81,6 +82,8 @@ func TestNeighbours(t *testing.T) {
 		{"name of a node in cluster.yaml", "master-1 192.0.2.66", ""},
 		{"name of a node in cluster.yaml with its address", "master-1 192.0.2.11 2001:db8::66", ""},
 		{"address of a node in cluster.yaml", "master-2 192.0.2.11", ""},
+		{"address of a node without a name in cluster.yaml", "master-2 192.0.2.13", "master-2 192.0.2.13"},
+		{"the name that cluster.yaml has for such a node", "host-3 192.0.2.66", "host-3 192.0.2.66"},
 		{"the bootstrap's name", "boot 192.0.2.66", ""},
 		{"the API's name", "api 192.0.2.66", ""},
 		{"the API's other name", "api-int 192.0.2.66", ""},

@@ -14,7 +14,8 @@ import (
 // called self and with addresses of its own, is no peer.
 //
 // The host that bootstraps is a peer beside the node that it becomes, which has
-// its address, and gets another name where a node is called as it (hard case 40).
+// its address. It and hosts whose names are made up get another name where a node is
+// called as they are (hard case 40).
 func merge(self string, own []netip.Addr, listed, known []v1alpha1.Peer) []v1alpha1.Peer {
 	out := slices.Clone(listed)
 	for _, k := range known {
@@ -22,7 +23,7 @@ func merge(self string, own []netip.Addr, listed, known []v1alpha1.Peer) []v1alp
 			return bootstrap(p) == bootstrap(k) && (p.Name == k.Name || share(p.Addresses, k.Addresses))
 		}
 		named := func(p v1alpha1.Peer) bool { return p.Name == k.Name }
-		for bootstrap(k) && (k.Name == self || slices.ContainsFunc(listed, named)) {
+		for (k.Unnamed || bootstrap(k)) && (k.Name == self || slices.ContainsFunc(listed, named)) {
 			k.Name += "-host"
 		}
 		if k.Name != self && !share(k.Addresses, own) && !slices.ContainsFunc(listed, there) {

@@ -14,12 +14,13 @@ import (
 )
 
 // peers are given as "name address...", control-plane nodes but for the
-// bootstrap.
+// bootstrap. A name host-N is made up.
 func peers(list ...string) []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	for _, line := range list {
 		words := strings.Fields(line)
 		p := v1alpha1.Peer{Name: words[0], Role: v1alpha1.RoleMaster, Addresses: addresses(words[1:]...)}
+		p.Unnamed = strings.HasPrefix(p.Name, "host-")
 		if p.Name == "bootstrap" {
 			p.Role = v1alpha1.RoleBootstrap
 		}
@@ -63,6 +64,7 @@ func TestMerge(t *testing.T) {
 		{"the bootstrap", nil, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.9"}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
 		{"the bootstrap beside the node that it becomes", nil, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.11"}, "m1 192.0.2.11, bootstrap 192.0.2.11"},
 		{"both known beforehand", nil, nil, []string{"m1 192.0.2.11", "bootstrap 192.0.2.11"}, "m1 192.0.2.11, bootstrap 192.0.2.11"},
+		{"a name that is made up", nil, []string{"m1 192.0.2.11"}, []string{"host-1 192.0.2.11", "host-2 192.0.2.12"}, "m1 192.0.2.11, host-2 192.0.2.12"},
 		{"this node was the bootstrap", []string{"192.0.2.10"}, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.10"}, "m1 192.0.2.11"},
 	}
 	for _, tt := range tests {
@@ -72,6 +74,16 @@ func TestMerge(t *testing.T) {
 				t.Errorf("got %s, want %s", describe(got), tt.want)
 			}
 		})
+	}
+}
+
+// A node that is called as a made-up name is another one.
+func TestMergeNamesLikeMadeUpOnes(t *testing.T) {
+	named := peers("m1 192.0.2.11", "w 192.0.2.20")
+	named[1].Name = "host-2"
+	got := merge("host-1", addresses("192.0.2.10"), named, peers("host-1 192.0.2.11", "host-2 192.0.2.12", "host-3 192.0.2.10"))
+	if want := "m1 192.0.2.11, host-2 192.0.2.20, host-2-host 192.0.2.12"; describe(got) != want {
+		t.Errorf("got %s, want %s", describe(got), want)
 	}
 }
 

@@ -145,7 +145,7 @@ func (c *client) order(conn *connection) []string {
 	defer c.mu.Unlock()
 	nodes := slices.Clone(c.nodes)
 	for _, p := range c.spec.Peers {
-		if !slices.ContainsFunc(nodes, func(n v1alpha1.Peer) bool { return n.Name == p.Name }) {
+		if !slices.ContainsFunc(nodes, func(n v1alpha1.Peer) bool { return !p.Unnamed && n.Name == p.Name }) {
 			nodes = append(nodes, p)
 		}
 	}

@@ -54,6 +54,9 @@ const (
 	VIPOutsideNetwork Code = "vip-outside-network"
 	// NetworksOverlap: two networks of the cluster have addresses in common.
 	NetworksOverlap Code = "networks-overlap"
+	// RendezvousVIP: nothing holds the API VIP on the host that bootstraps an
+	// agent-based or assisted installation.
+	RendezvousVIP Code = "rendezvous-vip"
 	// VIPTaken: a VIP that is another VIP, or the address of a host.
 	VIPTaken Code = "vip-taken"
 	// FamilyOrder: VIP lists whose address families do not match.

@@ -80,6 +80,14 @@ func (p Problem) String() string {
 	return b.String()
 }
 
+// advice is 1 for what is about the output alone, which is right as it is.
+func (p Problem) advice() int {
+	if p.Code == UnpinnedImage {
+		return 1
+	}
+	return 0
+}
+
 // List is a report. It is an error when it holds at least one problem of
 // severity error; Err makes that explicit.
 type List []Problem
@@ -119,9 +127,11 @@ func (l List) only(s Severity) List {
 
 // Sort orders the list by file, line, column, field and code, so that a
 // report reads like the file and is the same every time, and drops repeats.
+// Advice on what is rendered comes last.
 func (l *List) Sort() {
 	slices.SortStableFunc(*l, func(a, b Problem) int {
 		return cmp.Or(
+			cmp.Compare(a.advice(), b.advice()),
 			strings.Compare(a.File, b.File),
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
@@ -134,4 +144,35 @@ func (l *List) Sort() {
 		)
 	})
 	*l = slices.Compact(*l)
+}
+
+// Final is the list as it is shown: in order, the old spellings of a file in one
+// warning, and no advice on output where an error stops it.
+func (l List) Final() List {
+	l = slices.Clone(l)
+	l.Sort()
+	if l.Err() != nil {
+		l = slices.DeleteFunc(l, func(p Problem) bool { return p.advice() > 0 })
+	}
+	return l.oncePerFile()
+}
+
+// oncePerFile gathers the old spellings of a file in the first one's warning.
+func (l List) oncePerFile() (out List) {
+	first := map[string]int{}
+	others := map[string][]string{}
+	for _, p := range l {
+		i, seen := first[p.File]
+		switch {
+		case p.Code != Deprecated:
+			out = append(out, p)
+		case !seen:
+			first[p.File] = len(out)
+			out = append(out, p)
+		default:
+			others[p.File] = append(others[p.File], fmt.Sprintf("%s on line %d: %s", p.Field, p.Line, p.Expected))
+			out[i].Hint = "also " + strings.Join(others[p.File], "; ")
+		}
+	}
+	return out
 }

@@ -185,6 +185,9 @@ func (s *ClusterConfigSpec) Answered(name string) bool {
 // Peer is a node as its fellows see it.
 type Peer struct {
 	Name string `json:"name"`
+	// Unnamed says that nobody knows what the node is called: Name only tells it from
+	// others in logs and configurations, and never becomes a DNS record.
+	Unnamed bool `json:"unnamed,omitempty"`
 	// Role is the pool: bootstrap, master, worker, arbiter or a custom one.
 	Role string `json:"role"`
 	// Addresses are all that the node is reached at, never a VIP.

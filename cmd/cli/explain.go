@@ -92,7 +92,7 @@ func (a *app) printGroup(g *explain.Group) error {
 	if g.Together {
 		together = ", which move together"
 	}
-	fmt.Fprintf(a.out, "%s %s%s, virtual router ID %d\n", g.Name, addresses(g.VIPs), together, g.VirtualRouterID)
+	fmt.Fprintf(a.out, "%s %s%s%s, virtual router ID %d\n", g.Name, addresses(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
 	if g.Clients != nil {
 		fmt.Fprintln(a.out, "\n  Clients:")
 		for _, text := range g.Clients.Words {

@@ -36,6 +36,36 @@ func items(t *testing.T, out string) (texts []string, results []any) {
 	return texts, list.Results
 }
 
+// A ClusterInstance stands where an install-config does.
+func TestFunctionOfClusterInstance(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"cluster.yaml": `apiVersion: siteconfig.open-cluster-management.io/v1alpha1
+kind: ClusterInstance
+metadata: {name: demo, namespace: demo}
+spec:
+  clusterName: demo
+  baseDomain: example.com
+  apiVIPs: [192.0.2.2]
+  ingressVIPs: [192.0.2.3]
+  machineNetwork: [{cidr: 192.0.2.0/24}]
+  nodes: [{hostName: m0, role: master}, {hostName: m1, role: master}, {hostName: m2, role: master}]
+`})
+	code, out, errOut := run(functionInput(" []", "    installConfigFile: cluster.yaml\n"), "fn")
+	if code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, errOut)
+	}
+	got, _ := items(t, out)
+	want := strings.Split(strings.TrimPrefix(must(t, "render", "cluster.yaml", "--format", "machineconfig"), "---\n"), "---\n")
+	if len(want) < 2 || len(got) < len(want) {
+		t.Fatalf("%d items, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if strings.TrimSpace(got[i]) != strings.TrimSpace(want[i]) {
+			t.Errorf("item %d is not what render writes:\n%s", i, got[i])
+		}
+	}
+}
+
 func TestFunction(t *testing.T) {
 	good(t)
 	stream := strings.Split(strings.TrimPrefix(must(t, "render"), "---\n"), "---\n")

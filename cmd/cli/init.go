@@ -94,7 +94,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 		sources.VIPConfig = nil
 		var list problem.List
 		if in, list = render.Read(sources); list.Err() != nil {
-			return list.Err()
+			return in.Report(list)
 		}
 	}
 	if terminal(a.in) && c.Flags().NFlag() == 0 {

@@ -152,8 +152,7 @@ func (a *app) metallbPlan(installConfig string, f *metallbFlags) (*metallb.Plan,
 		return nil, err
 	}
 	plan, more := metallb.Resolve(cluster, f.request)
-	list = append(append(problem.List{}, list...), more...)
-	list.Sort()
+	list = append(append(problem.List{}, list...), more...).Final()
 	if err := list.Err(); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,14 @@ func (a *app) summary(c *render.Cluster, done string) {
 	}
 }
 
+// chosenBy says of VIPs that the input does not have who gives them.
+func chosenBy(given bool) string {
+	if given {
+		return ""
+	}
+	return " (the installer's default)"
+}
+
 // versions are those of OpenShift that can be written for.
 func versions() string {
 	known := ignition.SupportedOpenShift()
@@ -70,7 +78,7 @@ func describe(c *render.Cluster) string {
 		if len(g.VIPs) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "  %-*s %s", width, g.Name, addresses(g.VIPs))
+		fmt.Fprintf(&b, "  %-*s %s%s", width, g.Name, addresses(g.VIPs), chosenBy(c.Given(&g)))
 		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
 		}

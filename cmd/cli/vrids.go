@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -113,7 +115,7 @@ func (a *app) fleetIDs(members []member, f *vrIDFlags) error {
 	report := routerids.Find(clusters, foreign)
 	result := idResult(members, clusters, report)
 	if f.fix {
-		if err := writeOverrides(members, clusters, report); err != nil {
+		if err := a.writeOverrides(members, clusters, report); err != nil {
 			return err
 		}
 		result.Fixed = true
@@ -152,7 +154,7 @@ func (a *app) routerUses(members []member, f *vrIDFlags) ([]routerids.Cluster, p
 		}
 		in, problems := render.Read(sources)
 		if err := problems.Err(); err != nil {
-			out.problems = problems.Errors()
+			out.problems = in.Report(problems).Errors()
 			return out
 		}
 		out.Cluster = in.RouterUses()
@@ -194,7 +196,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 
 // writeOverrides writes overrides into the clusters' vipgen.yaml: all of a file
 // at once.
-func writeOverrides(members []member, clusters []routerids.Cluster, r routerids.Report) error {
+func (a *app) writeOverrides(members []member, clusters []routerids.Cluster, r routerids.Report) error {
 	owners := map[string]int{}
 	for _, m := range members {
 		owners[overrideFile(m)]++
@@ -209,11 +211,11 @@ func writeOverrides(members []member, clusters []routerids.Cluster, r routerids.
 		}
 		text, known := texts[file]
 		if !known {
-			var err error
-			if text, err = os.ReadFile(file); os.IsNotExist(err) {
-				text = []byte("apiVersion: " + v1alpha1.APIVersion + "\nkind: " + v1alpha1.KindVIPConfig + "\n")
-			} else if err != nil {
-				return err
+			text = []byte("apiVersion: " + v1alpha1.APIVersion + "\nkind: " + v1alpha1.KindVIPConfig + "\n")
+			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+				if text, err = a.readFile(file); err != nil {
+					return err
+				}
 			}
 			order = append(order, file)
 		}

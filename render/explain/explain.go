@@ -25,9 +25,11 @@ type Report struct {
 
 // Group is a set of VIPs with one purpose.
 type Group struct {
-	Name            string       `json:"name"`
-	VIPs            []netip.Addr `json:"vips"`
-	VirtualRouterID int          `json:"virtualRouterID"`
+	Name string       `json:"name"`
+	VIPs []netip.Addr `json:"vips"`
+	// InstallersDefault says that the installer chooses the VIPs.
+	InstallersDefault bool `json:"installersDefault,omitempty"`
+	VirtualRouterID   int  `json:"virtualRouterID"`
 	// Together says that the VIPs move together.
 	Together bool `json:"together,omitempty"`
 	// Clients says what they need at VIPs that not every cluster has; nil for
@@ -82,7 +84,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
-			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, VirtualRouterID: s.Group.VirtualRouterID,
+			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, InstallersDefault: !c.Given(&s.Group), VirtualRouterID: s.Group.VirtualRouterID,
 				Together: s.Group.Together, Clients: clients(c, &s.Group)})
 		}
 		stage, err := explain(c, s)

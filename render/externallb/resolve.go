@@ -24,6 +24,8 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	}
 	lent := x.lend(in)
 	c, list, _ := in.Load(list, o)
+	// What can hold the VIP meanwhile is what is made here.
+	list = slices.DeleteFunc(list, func(p problem.Problem) bool { return p.Code == problem.RendezvousVIP })
 	for i := range list {
 		if flag := lent[list[i].Field]; flag != "" {
 			list[i].File, list[i].Line, list[i].Column, list[i].Field = "", 0, 0, flag
@@ -37,8 +39,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 		r.networks()
 		r.pair()
 	}
-	list = append(list, r.list...)
-	list.Sort()
+	list = append(list, r.list...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}

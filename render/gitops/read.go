@@ -39,14 +39,33 @@ type ManifestRefs struct {
 // AgentClusterInstall. It reports every problem; the cluster is nil where there
 // is none to be found.
 func Read(file File, name string, others []File) (*Cluster, problem.List) {
-	docs, list := source.ParseAll(file.Name, file.Data)
+	docs, list := source.ParseEach(file.Name, file.Data)
+	all := clusters(docs)
 	if len(list) > 0 {
-		return nil, list
+		return nil, append(list, readable(all, name, docs, others)...)
 	}
-	o, list := choose(file.Name, name, clusters(docs))
+	o, list := choose(file.Name, name, all)
 	if o == nil {
 		return nil, list
 	}
+	return read(o, docs, others)
+}
+
+// readable are the errors of the clusters of a file, or of the one of a name, in which
+// other objects are no YAML: those of fields that are there, as what is missing may be
+// in these.
+func readable(all []object, name string, docs []*source.Document, others []File) (list problem.List) {
+	for i, o := range all {
+		if name == "" || o.name == name {
+			_, found := read(&all[i], docs, others)
+			list = append(list, o.doc.Sound(found)...)
+		}
+	}
+	return list
+}
+
+// read reads the cluster of an object.
+func read(o *object, docs []*source.Document, others []File) (*Cluster, problem.List) {
 	r := &reader{main: o.doc, install: source.NewView(o.doc, "spec"), agent: source.NewView(o.doc, "spec")}
 	r.version(o.doc)
 	networks := "spec.machineNetwork"
@@ -56,7 +75,7 @@ func Read(file File, name string, others []File) (*Cluster, problem.List) {
 		networks = "spec.networking.machineNetwork"
 
 		for _, f := range others {
-			more, problems := source.ParseAll(f.Name, f.Data)
+			more, problems := source.ParseEach(f.Name, f.Data)
 			docs, r.problems = append(docs, more...), append(r.problems, problems...)
 		}
 		r.agentClusterInstall(docs)

@@ -29,7 +29,7 @@ func bareMetal(s string) string { return head + "platform:\n  baremetal:\n    " 
 func TestReadProblems(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 60)+".", 4)
 	tests := []struct{ name, in, want string }{
-		{"not YAML", "a: [", "ic.yaml:1:1: error: found a [ or { that is not closed, or lacks a value, expected YAML [syntax]\n"},
+		{"not YAML", "a: [", "ic.yaml:1:4: error: found a [ or { that is not closed, or lacks a value, expected YAML [syntax]\n"},
 		{"a list", "- a\n", `ic.yaml:1:1: error: found a list, expected a mapping [wrong-type]
 `},
 

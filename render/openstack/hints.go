@@ -66,6 +66,8 @@ type VIP struct {
 	Addresses  []netip.Addr `json:"addresses"`
 	Port       string       `json:"port,omitempty"`
 	FloatingIP *netip.Addr  `json:"floatingIP,omitempty"`
+	// InstallersDefault says that the install-config does not have them.
+	InstallersDefault bool `json:"installersDefault,omitempty"`
 }
 
 // Script is a script of openstack commands.
@@ -89,8 +91,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	if c != nil {
 		p = r.plan()
 	}
-	list = append(list, r.list...)
-	list.Sort()
+	list = append(list, r.list...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}
@@ -263,7 +264,7 @@ func (r *resolver) vips() []VIP {
 	}
 	out := []VIP{}
 	for _, g := range groups {
-		v := VIP{Group: g.Name, Addresses: g.VIPs, Port: ports[g.Name]}
+		v := VIP{Group: g.Name, Addresses: g.VIPs, Port: ports[g.Name], InstallersDefault: !r.c.Given(&g)}
 		if v.Port == "" && r.x.Network != "" {
 			v.Port = r.c.Config.Metadata.Name + "-" + g.Name + "-port"
 		}

@@ -51,10 +51,11 @@ func (d *Document) load(data []byte) *problem.Problem {
 	}
 	root, err := d.read(data)
 	if err != nil {
-		if p := templateProblem(data); p != nil && !errors.As(err, new(errSecond)) {
+		mistake := syntaxProblem(upToMistake(data, err))
+		if p := templateProblem(data, mistake.Line); p != nil && !errors.As(err, new(errSecond)) {
 			return p
 		}
-		return syntaxProblem(data, err)
+		return mistake
 	}
 	if root == nil || isNull(root) {
 		return &problem.Problem{

@@ -58,7 +58,7 @@ func TestParseAll(t *testing.T) {
 
 func TestParseAllRefuses(t *testing.T) {
 	for what, tt := range map[string]struct{ text, want string }{
-		"no YAML":              {"a: b\n---\na: [\n", "f.yaml:4:1: error: "},
+		"no YAML":              {"a: b\n---\na: [\n", "f.yaml:3:4: error: "},
 		"a control character":  {"a: b\nc: \x01\n", "f.yaml:2:4: error: found the control character \\x01"},
 		"an alias to itself":   {"a: &a [*a]\n", "f.yaml:1:8: error: "},
 		"nesting without end":  {strings.Repeat("[", 200), "f.yaml:1:"},

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/vipgen/vipgen/api/problem"
 )
 
@@ -60,16 +58,27 @@ func printable(r rune) bool {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
+// syntaxKind is a message of the parser.
+type syntaxKind struct {
+	message, found, hint string
+	// parser says that the library counts its lines from 0, bisect that it names the
+	// line where the mapping or list around the mistake starts.
+	parser, bisect bool
+	// line says that all of the line is the mistake.
+	line bool
+	// opens has the characters that the mistake begins with; empty where it can be any.
+	opens string
+}
+
+const brackets = "[{"
+
 // syntaxKinds turns the parser's messages into what is wrong and what to do.
 // Messages that are not here may quote the file, so none is passed on.
-var syntaxKinds = []struct {
-	message, found, hint string
-	parser, bisect       bool
-}{
+var syntaxKinds = []syntaxKind{
 	{message: "did not find expected key", parser: true, bisect: true,
 		found: "a line that does not fit the mapping around it",
 		hint:  "look for wrong indentation, or text after a closing quote, on this line or the one before"},
-	{message: "did not find expected '-' indicator", parser: true, bisect: true,
+	{message: "did not find expected '-' indicator", parser: true, bisect: true, line: true,
 		found: "a line that does not fit the list around it",
 		hint:  "every item starts with \"- \" at the same column"},
 	{message: "mapping values are not allowed",
@@ -82,14 +91,14 @@ var syntaxKinds = []struct {
 		found: "a tab in the indentation",
 		hint:  "indent with spaces"},
 	{message: "found unexpected end of stream",
-		found: "quoted text without its closing quote"},
+		found: "quoted text without its closing quote", opens: "\"'"},
 	{message: "could not find expected ':'",
 		found: "a line that is neither a key with \": \" nor a list item"},
 	{message: "did not find expected ',' or", parser: true,
-		found: "a [ or { that is not closed, or lacks a comma"},
+		found: "a [ or { that is not closed, or lacks a comma", opens: brackets},
 	{message: "did not find expected node content", parser: true,
-		found: "a [ or { that is not closed, or lacks a value"},
-	{message: "unknown anchor", bisect: true,
+		found: "a [ or { that is not closed, or lacks a value", opens: brackets},
+	{message: "unknown anchor", bisect: true, opens: "*",
 		found: "an alias to an anchor that the file does not have",
 		hint:  "quote text that starts with *"},
 	{message: "exceeded max depth", found: "nesting that is too deep"},
@@ -114,24 +123,26 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 		return p
 	}
 	line, _ := strconv.Atoi(parts[1])
-	for _, kind := range syntaxKinds {
-		if !strings.Contains(parts[2], kind.message) {
-			continue
+	var kind syntaxKind
+	for _, kind = range syntaxKinds {
+		if strings.Contains(parts[2], kind.message) {
+			p.Found, p.Hint = kind.found, kind.hint
+			break
 		}
-		p.Found, p.Hint = kind.found, kind.hint
-		if kind.parser {
-			line++ // the library counts these from 0
-		}
-		if kind.bisect && len(data) <= maxBisect {
-			line = bisect(data, kind.message)
-		}
-		break
+		kind = syntaxKind{}
+	}
+	if kind.parser {
+		line++ // the library counts these from 0
+	}
+	if kind.bisect && len(data) <= maxBisect {
+		line = bisect(data, kind.message)
 	}
 	p.Line = min(max(line, 1), bytes.Count(data, []byte("\n"))+1)
+	p.Line, p.Column = kind.place(data, p.Line)
 	return p
 }
 
-// maxBisect is the largest file, in bytes, that bisect may parse repeatedly.
+// maxBisect is the largest file, in bytes, that bisect and place may parse repeatedly.
 const maxBisect = 256 << 10
 
 // bisect finds the first line with which the parser gives a message. The
@@ -147,8 +158,6 @@ func bisect(data []byte, message string) int {
 	}
 	ends = append(ends, len(data))
 	return sort.Search(len(ends)-1, func(lines int) bool {
-		var n yaml.Node
-		err := yaml.Unmarshal(data[:ends[lines]], &n)
-		return err != nil && strings.Contains(err.Error(), message)
+		return syntaxKind{message: message}.made(data[:ends[lines]])
 	})
 }

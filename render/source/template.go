@@ -13,24 +13,31 @@ import (
 )
 
 // markers are what files hold that are not finished yet, and what to do with each.
+// Those that are never a part of YAML explain a mistake of syntax anywhere; the others may
+// be a part of what is meant to be there, as $ is of a password, and explain one on their
+// line only.
 var markers = []struct {
 	pattern     *regexp.Regexp
 	found, hint string
+	never       bool
 }{
-	{regexp.MustCompile(`^\s*(cat|tee)\b[^#]*<<-?\s*["']?\w+`), "a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker"},
-	{regexp.MustCompile(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker"},
-	{regexp.MustCompile(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to"},
-	{regexp.MustCompile(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst"},
-	{regexp.MustCompile(`<[A-Za-z][\w .-]*>`), "a placeholder", "put your value in its place"},
-	{regexp.MustCompile(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place"},
+	{regexp.MustCompile(`^\s*(cat|tee)\b[^#]*<<-?\s*["']?\w+`), "a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
+	{regexp.MustCompile(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
+	{regexp.MustCompile(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to", true},
+	{regexp.MustCompile(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst", false},
+	{regexp.MustCompile(`<[A-Za-z][\w .-]*>`), "a placeholder", "put your value in its place", false},
+	{regexp.MustCompile(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place", false},
 }
 
 // unfinished finds the first marker in a piece of a line, and says where and what it is.
-func unfinished(text []byte) (at int, marker string, p problem.Problem, ok bool) {
+func unfinished(text []byte, never bool) (at int, marker string, p problem.Problem, ok bool) {
 	if i := bytes.Index(text, []byte(" #")); i >= 0 && !bytes.Contains(text[:i], []byte("{")) {
 		text = text[:i] // a comment
 	}
 	for _, m := range markers {
+		if never && !m.never {
+			continue
+		}
 		if where := m.pattern.FindIndex(text); where != nil {
 			return where[0], string(text[where[0]:where[1]]), problem.Problem{
 				Severity: problem.Error, Code: problem.Template, Found: m.found, Expected: "a finished file", Hint: m.hint,
@@ -40,16 +47,16 @@ func unfinished(text []byte) (at int, marker string, p problem.Problem, ok bool)
 	return 0, "", problem.Problem{}, false
 }
 
-// templateProblem takes the place of what the parser says of a file that is a template.
-// What it quotes is not shown: it may stand in a field that vipgen does not read.
-func templateProblem(data []byte) *problem.Problem {
+// templateProblem takes the place of what the parser says of a file that is a template,
+// on a line. What it quotes is not shown: it may stand in a field that vipgen does not read.
+func templateProblem(data []byte, mistake int) *problem.Problem {
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
 		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
 			continue
 		}
-		if at, _, p, ok := unfinished(bytes.TrimRight(line, "\r\n")); ok {
+		if at, _, p, ok := unfinished(bytes.TrimRight(line, "\r\n"), number != mistake); ok {
 			p.Line, p.Column = number, utf8.RuneCount(line[:at])+1
 			return &p
 		}
@@ -89,7 +96,7 @@ func (d *Document) unfinishedAt(p problem.Problem) (problem.Problem, bool) {
 	}
 	_, node, found := d.find(p.Field)
 	if found && target(node).Kind == yaml.ScalarNode {
-		_, marker, as, ok := unfinished([]byte(target(node).Value))
+		_, marker, as, ok := unfinished([]byte(target(node).Value), false)
 		as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
 		as.Found = fmt.Sprintf("%s, %s", problem.Quote(strings.TrimSpace(marker)), as.Found)
 		return as, ok
@@ -98,7 +105,7 @@ func (d *Document) unfinishedAt(p problem.Problem) (problem.Problem, bool) {
 	if p.Code != problem.WrongType || p.Line < 1 || p.Line > len(lines) || !bytes.Contains(fromColumn(lines[p.Line-1], p.Column), []byte("{{")) {
 		return p, false
 	}
-	_, _, as, ok := unfinished([]byte("{{}}"))
+	_, _, as, ok := unfinished([]byte("{{}}"), false)
 	as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
 	return as, ok
 }

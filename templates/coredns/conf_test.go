@@ -181,13 +181,14 @@ func TestMoreAPINames(t *testing.T) {
 	}
 }
 
-// Nodes are known by both of their names; the bootstrap host is none, and other
-// networks than the machines' do not count.
+// Nodes are known by both of their names, if they have any; the bootstrap host is none,
+// and other networks than the machines' do not count.
 func TestNodes(t *testing.T) {
 	n := node()
 	n.Peers = []v1alpha1.Peer{
 		{Name: "w0.demo.example.com", Role: "worker", Addresses: addrs("192.0.2.20")},
 		{Name: "bootstrap", Role: "bootstrap", Addresses: addrs("192.0.2.9")},
+		{Name: "host-2", Unnamed: true, Role: "master", Addresses: addrs("192.0.2.12")},
 		{Name: "m0", Role: "master", Addresses: addrs("192.0.2.99")},
 		{Name: "m1", Role: "master", Addresses: addrs("2001:db8::11", "192.0.2.11")},
 	}
@@ -204,6 +205,9 @@ func TestNodes(t *testing.T) {
 `
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
+	}
+	if corefile, err := Render(Template, cluster(), n); err != nil || strings.Contains(string(corefile), "host-2") {
+		t.Errorf("%v, %s", err, corefile)
 	}
 }
 

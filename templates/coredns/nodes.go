@@ -38,7 +38,7 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	return d
 }
 
-// named are all nodes, this one too, those of the control plane first.
+// named are all nodes with a name, this one too, those of the control plane first.
 func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	self := v1alpha1.Peer{Name: n.Name, Role: n.Role}
 	networks := c.Spec.NodeNetworks(n.Interfaces)
@@ -59,7 +59,7 @@ func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 		}
 	}
 	// The bootstrap host may be called localhost.
-	all = slices.DeleteFunc(all, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap })
+	all = slices.DeleteFunc(all, func(p v1alpha1.Peer) bool { return p.Unnamed || p.Role == v1alpha1.RoleBootstrap })
 	first := func(p v1alpha1.Peer) int {
 		if p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter {
 			return 0

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const openStackWithoutVIPs = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo}
+networking: {machineNetwork: [{cidr: 192.0.2.0/24}]}
+platform: {openstack: {apiVIPs: [192.0.2.9]}}
+`
+
+// What prints VIPs says which ones the installer chooses: the ingress VIP here.
+func TestInstallersVIPs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs})
+	for _, command := range []string{"validate", "explain"} {
+		code, out, errOut := run("", command, "install-config.yaml")
+		if code != exitOK || errOut != "" {
+			t.Fatalf("%s: exit code %d, %s", command, code, errOut)
+		}
+		for line := range strings.Lines(out) {
+			chosen := strings.Contains(line, "the installer's default")
+			if strings.Contains(line, ", virtual router ID") && chosen != strings.Contains(line, "192.0.2.7 (the installer's default)") {
+				t.Errorf("%s: %s", command, line)
+			}
+		}
+		if strings.Count(out, "the installer's default") != 1 {
+			t.Errorf("%s:\n%s", command, out)
+		}
+	}
+	type vips struct {
+		Name, Group       string
+		InstallersDefault bool
+	}
+	for _, args := range [][]string{{"explain", "-o", "json"}, {"openstack-hints", "--port", "master=a", "-o", "json"}} {
+		code, out, errOut := run("", append(args, "install-config.yaml")...)
+		var got struct{ Groups, VIPs []vips }
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+			t.Fatalf("%v: exit code %d, %v, %s", args, code, err, errOut)
+		}
+		all := append(got.Groups, got.VIPs...)
+		if len(all) != 2 {
+			t.Fatalf("%v: %s", args, out)
+		}
+		for _, g := range all {
+			if want := g.Name+g.Group == "ingress"; g.InstallersDefault != want {
+				t.Errorf("%v: %+v", args, g)
+			}
+		}
+	}
+}
+
+const mirrored = `imageDigestSources: [{source: quay.io/openshift, mirrors: [registry.example.com/openshift]}]
+`
+
+// Advice on images comes once and last, with a place, after warnings of flags and of
+// other files and clusters too; and not beside an error, whoever found it.
+func TestUnpinnedImagesComeLast(t *testing.T) {
+	t.Chdir(t.TempDir())
+	outside := strings.ReplaceAll(goodInstallConfig, "192.0.2.0/24", "198.51.100.0/24")
+	lay(t, map[string]string{
+		"install-config.yaml":       goodInstallConfig + mirrored,
+		"two/a/install-config.yaml": mirrored + goodInstallConfig,
+		"two/b/install-config.yaml": outside,
+	})
+	for _, tt := range []struct {
+		args string
+		code int
+		want string // the ends of lines of the report: codes
+	}{
+		{"render install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
+		{"validate install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
+		{"explain install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
+		{"ports install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
+		{"render two", exitOK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},
+		{"validate two/a --openshift-version 4.12", exitInput, "two/a/install-config.yaml needs-version"},
+		{"external-lb render install-config.yaml --api-vip 192.0.2.250", exitInput, " missing-field,  missing-field"},
+		{"metallb install-config.yaml --address 192.0.2.2 --selector app=api --namespace apis", exitInput, " vip-taken"},
+		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", exitOK, " vip-outside-network, install-config.yaml unpinned-image"},
+	} {
+		code, _, report := run("", strings.Fields(tt.args)...)
+		var got []string
+		for line := range strings.Lines(report) {
+			line = strings.TrimSuffix(line, "\n")
+			if i := strings.LastIndex(line, " ["); i >= 0 && strings.HasSuffix(line, "]") {
+				file := ""
+				if place := strings.SplitN(line, ":", 4); len(place) == 4 && strings.HasSuffix(place[0], ".yaml") {
+					file = place[0]
+				}
+				got = append(got, file+" "+line[i+2:len(line)-1])
+			}
+		}
+		if s := strings.Join(got, ", "); s != tt.want || code != tt.code {
+			t.Errorf("%s: exit code %d, %q, want %q\n%s", tt.args, code, s, tt.want, report)
+		}
+	}
+}
