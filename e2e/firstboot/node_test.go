@@ -161,3 +161,13 @@ func (n *node) showJournal() {
 }
 
 var _ = time.Second
+
+// awaitText waits until a program of the node prints a text.
+func (n *node) awaitText(what, want, name string, args ...string) {
+	n.t.Helper()
+	got := ""
+	testkit.Await(n.t, what+" to say "+want, func() bool {
+		got = n.run(name, args...)
+		return strings.Contains(got, want)
+	}, func() string { return got })
+}

@@ -21,7 +21,8 @@ func dataURL(data []byte) object {
 }
 
 // operatorConfig is an Ignition config with the stand-ins for what OpenShift's operator
-// lays on a node: those that have an [Install] section are enabled.
+// lays on a node, and more files by their paths. Units with an [Install] section are
+// enabled.
 func operatorConfig(t testing.TB, more map[string]string) []byte {
 	t.Helper()
 	var units, files []object
@@ -39,7 +40,11 @@ func operatorConfig(t testing.TB, more map[string]string) []byte {
 		}
 		files = append(files, object{"path": "/" + name, "mode": mode, "overwrite": true, "contents": dataURL(data)})
 	}
-	each(t, func(name string, data []byte) { add(name, data) })
+	each(t, func(name string, data []byte) {
+		if _, replaced := more["/"+name]; !replaced {
+			add(name, data)
+		}
+	})
 	for name, text := range more {
 		add(strings.TrimPrefix(name, "/"), []byte(text))
 	}
