@@ -38,5 +38,4 @@ func TestFirstBoot(t *testing.T) {
 	if got := n.run("podman", "images", "--digests", "--format", "{{.Repository}}@{{.Digest}}"); got != s.agent {
 		t.Errorf("images %q, want %q", got, s.agent)
 	}
-	t.Log(n.run("systemd-analyze", "critical-chain", "kubelet.service"))
 }

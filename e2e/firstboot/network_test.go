@@ -2,7 +2,10 @@ package firstboot
 
 import (
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestNetworkChanges: what the network says of name servers and domains is followed, and
@@ -20,7 +23,8 @@ func TestNetworkChanges(t *testing.T) {
 	changed := lease{addr: nodeAddr, servers: siteAddr + ",192.168.111.9,192.168.111.10", domains: "new.example,other.example"}
 	s.startDHCP(changed)
 	n.run("nmcli", "--wait", "60", "connection", "up", "br-ex")
-	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "new.example other.example", siteAddr, "192.168.111.9"))
+	// The last is that of the node's name, which NetworkManager adds.
+	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "new.example other.example site.example", siteAddr, "192.168.111.9"))
 
 	n.off()
 	s.startDHCP(lease{addr: "192.168.111.21", servers: siteAddr, domains: "site.example"})
@@ -39,7 +43,7 @@ func TestHint(t *testing.T) {
 	n := newNode(s, installConfig, map[string]string{
 		"/etc/default/nodeip-configuration": "NODEIP_HINT=198.51.100.1\n",
 		// br-ex is for the interface with the address; here it is the same one.
-		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses("eth0", "ethernet"),
+		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses,
 		"/etc/configure-ovs.sh": "#!/bin/sh\ntouch /run/nodeip-configuration/br-ex-up\n",
 	})
 	s.must(n.Boot())
@@ -47,10 +51,19 @@ func TestHint(t *testing.T) {
 	n.await("/etc/resolv.conf", resolvConf("198.51.100.20", "site.example", siteAddr))
 }
 
-func twoAddresses(link, kind string) string {
-	return "[connection]\nid=" + link + "\ntype=" + kind + "\ninterface-name=" + link +
-		"\n\n[ipv4]\nmethod=auto\naddress1=198.51.100.20/24\n\n[ipv6]\nmethod=auto\n"
-}
+// twoAddresses is the link's connection with an address in another network besides.
+const twoAddresses = `[connection]
+id=eth0
+type=ethernet
+interface-name=eth0
+
+[ipv4]
+method=auto
+address1=198.51.100.20/24
+
+[ipv6]
+method=auto
+`
 
 // TestDualStack: kubelet waits for both families, IPv4 first as in the install-config.
 func TestDualStack(t *testing.T) {
@@ -82,5 +95,7 @@ func TestResolved(t *testing.T) {
 	if got := n.run("readlink", "/etc/resolv.conf"); got != "../run/systemd/resolve/stub-resolv.conf" {
 		t.Errorf("resolv.conf is a link to %q", got)
 	}
-	n.awaitText("resolvectl", "Global: "+nodeAddr, "resolvectl", "dns")
+	testkit.Await(t, "systemd-resolved to know the server", func() bool {
+		return strings.Contains(n.run("resolvectl", "dns"), "Global: "+nodeAddr)
+	}, func() string { return n.run("resolvectl", "dns") })
 }

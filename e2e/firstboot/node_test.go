@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
@@ -68,9 +68,7 @@ func newNode(s *site, install string, more map[string]string) *node {
 		"/etc/containers/certs.d/" + registryHost + "/ca.crt": string(s.ca.CertPEM),
 		"/var/lib/kubelet/config.json":                        `{"auths": {}}`,
 	}
-	for path, text := range more {
-		files[path] = text
-	}
+	maps.Copy(files, more)
 	// As the operator does it: of two files or units of one name the later one stays.
 	config, err := json.Marshal(object{"ignition": object{"version": "3.2.0", "config": object{"merge": []object{
 		dataURL(operatorConfig(s.t, files)), dataURL(s.render(install)),
@@ -158,16 +156,4 @@ func (n *node) showJournal() {
 		out, err := cmd.CombinedOutput()
 		n.t.Logf("the end of the journal: %v\n%s", err, out)
 	}
-}
-
-var _ = time.Second
-
-// awaitText waits until a program of the node prints a text.
-func (n *node) awaitText(what, want, name string, args ...string) {
-	n.t.Helper()
-	got := ""
-	testkit.Await(n.t, what+" to say "+want, func() bool {
-		got = n.run(name, args...)
-		return strings.Contains(got, want)
-	}, func() string { return got })
 }

@@ -2,10 +2,7 @@ package firstboot
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,7 +205,3 @@ func (s *site) startRegistry() {
 }
 
 func (s *site) stopRegistry() { s.serving.Kill() }
-
-var _ = pem.Decode
-var _ = http.MethodGet
-var _ = netip.Addr{}
