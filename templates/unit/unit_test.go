@@ -138,7 +138,7 @@ func TestHardCase31(t *testing.T) {
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		n := newNode(t)
 		n.put("etc/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
-		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 5\n", 3)+"podman\n" {
+		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 1\n", 3)+"podman\n" {
 			t.Errorf("%s did\n%s", name, got)
 		}
 	}
@@ -163,7 +163,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		n := newNode(t)
 		n.put("etc/resolv.conf", "nameserver 192.0.2.10\n", 0o644)
 		n.put("run/NetworkManager/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
-		if got := n.run(rendered(t)["on-prem-resolv-prepender.service"], "[ -e "+path+".new ] || { echo x >"+path+".new; cp "+path+".new "+path+"; }", ""); got != "podman\nsleep 5\npodman\n" {
+		if got := n.run(rendered(t)["on-prem-resolv-prepender.service"], "[ -e "+path+".new ] || { echo x >"+path+".new; cp "+path+".new "+path+"; }", ""); got != "podman\nsleep 1\npodman\n" {
 			t.Errorf("after a change of %s:\n%s", path, got)
 		}
 	}
@@ -208,7 +208,7 @@ func TestHardCase30(t *testing.T) {
 	t.Run("a network without servers, an image that is here", func(t *testing.T) {
 		n := newNode(t)
 		n.put("bin/timeout", "#!/bin/sh\nexit 124\n", 0o755) // the minute is over
-		if got := n.run(u, tries(1), ""); got != "podman\nsleep 5\npodman\n" {
+		if got := n.run(u, tries(1), ""); got != "podman\nsleep 1\npodman\n" {
 			t.Errorf("did\n%s", got)
 		}
 	})
