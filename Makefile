@@ -65,7 +65,11 @@ tools: $(TOOLS:%=$(BIN)/%) .cache/generations/trixie ## Build what the tests run
 	golden/tools/generations .cache/generations
 	@touch $@
 
-e2e-tools: tools e2e-setup $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
+e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
+
+.cache/system: e2e/firstboot/system | e2e-setup
+	e2e/firstboot/system $@
+	@touch $@
 
 $(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
 	@mkdir -p $(BIN)
@@ -105,12 +109,13 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
-test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
 	go -C e2e/metallb test -count 1 -timeout 20m $(TESTFLAGS) ./...
-	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./cluster
+	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
+	go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
 	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck

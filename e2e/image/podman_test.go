@@ -118,9 +118,10 @@ func unitCommand(t *testing.T, name string) string {
 	t.Helper()
 	lines := strings.ReplaceAll(string(readFile(t, name)), "\\\n", " ")
 	_, command, found := strings.Cut(lines, "/usr/bin/podman ")
-	command, _, ended := strings.Cut(command, ";")
-	if !found || !ended {
+	end := strings.IndexAny(command, ";&")
+	if !found || end < 0 {
 		t.Fatalf("%s runs no podman", name)
 	}
+	command = command[:end]
 	return strings.Join(strings.Fields(command), " ")
 }

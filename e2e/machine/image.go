@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -24,7 +25,7 @@ func (m *Machine) install() error {
 		return err
 	}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
-		target, err := os.Readlink(dir)
+		target, err := os.Readlink(filepath.Join(m.system, dir))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -35,6 +36,27 @@ func (m *Machine) install() error {
 			return fmt.Errorf("machines need a system whose %s is in /usr: %w", dir, err)
 		}
 	}
+	if m.init {
+		return m.copySystem()
+	}
+	return m.imitateSystem()
+}
+
+// copySystem copies what of the operating system is to be changed by the machine. It
+// leaves the machine without a name, as one that waits for the network's.
+func (m *Machine) copySystem() error {
+	cmd := exec.Command("cp", "-a", filepath.Join(m.system, "etc"), filepath.Join(m.system, "var"), m.Path("/"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("copying %s: %w: %s", m.system, err, out)
+	}
+	return errors.Join(os.Remove(m.Path("/etc/hostname")), m.Write("/etc/selinux/config", []byte(noSELinux)))
+}
+
+// noSELinux has Ignition label nothing.
+const noSELinux = "SELINUX=disabled\n"
+
+// imitateSystem makes files that an operating system has.
+func (m *Machine) imitateSystem() error {
 	for _, file := range copied {
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +74,6 @@ func (m *Machine) install() error {
 		m.Write("/etc/machine-id", fmt.Appendf(nil, "%x\n", md5.Sum([]byte(m.Name)))),
 		// What NetworkManager writes; a network without a name server.
 		m.Write("/etc/resolv.conf", nil),
-		// Ignition labels nothing where this says so.
-		m.Write("/etc/selinux/config", []byte("SELINUX=disabled\n")),
+		m.Write("/etc/selinux/config", []byte(noSELinux)),
 	)
 }

@@ -26,8 +26,11 @@ import (
 // Command is on it; Exec of its Host has this machine's root.
 type Machine struct {
 	*host.Host
+	system   string // the root of the operating system that /usr is taken from
+	init     bool   // the system has its own first process
 	programs map[string]string
-	inside   atomic.Int64 // the process that keeps the machine's root, by its ID here; 0 without power
+	inside   atomic.Int64  // the process that keeps the machine's root, by its ID here; 0 without power
+	ended    chan struct{} // closed when that process has ended
 }
 
 // New gives a node an operating system in an empty directory, which exists, and
@@ -38,7 +41,7 @@ func New(node *netns.Node, dir string, programs map[string]string) (m *Machine, 
 	if h == nil {
 		return nil, err
 	}
-	m = &Machine{Host: h, programs: programs}
+	m = &Machine{Host: h, system: "/", programs: programs}
 	if err == nil {
 		err = m.install()
 	}
@@ -51,15 +54,43 @@ func New(node *netns.Node, dir string, programs map[string]string) (m *Machine, 
 	return m, nil
 }
 
+// NewSystem gives a node an operating system with a first process of its own,
+// /sbin/init, out of a root like those that debootstrap makes: its /usr, and a copy of
+// its /etc and /var. The machine is on, and nothing runs before Boot: Ignition has its
+// turn first. The caller must Close it.
+func NewSystem(node *netns.Node, dir, system string) (m *Machine, err error) {
+	h, err := host.New(node, dir)
+	if h == nil {
+		return nil, err
+	}
+	m = &Machine{Host: h, system: system, init: true}
+	if err == nil {
+		err = m.install()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("machine %s: %w", node.Name, err), m.Close())
+	}
+	return m, nil
+}
+
+// Boot starts the operating system, on a machine that has just been made or switched on.
+func (m *Machine) Boot() error {
+	if err := m.start(); err != nil {
+		return errors.Join(fmt.Errorf("machine %s: %w", m.Name, err), m.PowerOff())
+	}
+	return nil
+}
+
+// Ended returns a channel that is closed when what keeps the machine's root has
+// ended: for NewSystem, when the system has halted or wants to be booted again.
+func (m *Machine) Ended() <-chan struct{} { return m.ended }
+
 // PowerOn starts the machine: nothing runs on it, and /run is empty.
 func (m *Machine) PowerOn() error {
 	if err := m.Host.PowerOn(); err != nil {
 		return err
 	}
-	if err := m.start(); err != nil {
-		return errors.Join(fmt.Errorf("machine %s: %w", m.Name, err), m.PowerOff())
-	}
-	return nil
+	return m.Boot()
 }
 
 // PowerOff ends all that runs on the machine at once, with its mounts and control
@@ -86,7 +117,11 @@ func (m *Machine) start() error {
 	if err != nil {
 		return err
 	}
-	args := []string{"-c", rootScript, "root.sh", m.Path("/"), m.localDir(), strings.Join(groups, ":")}
+	init := ""
+	if m.init {
+		init = "/sbin/init"
+	}
+	args := []string{"-c", rootScript, "root.sh", init, m.Path("/"), filepath.Join(m.system, "usr"), m.localDir(), strings.Join(groups, ":")}
 	for _, name := range slices.Sorted(maps.Keys(m.programs)) {
 		args = append(args, name, m.programs[name])
 	}
@@ -111,13 +146,19 @@ func (m *Machine) start() error {
 		return fmt.Errorf("making its root: %w: %s", err, bytes.TrimSpace(complaint.Bytes()))
 	}
 	inside, err := process.Child(cmd.Process.Pid)
+	if err == nil && m.init { // what made its PID namespace is between
+		inside, err = process.Child(inside)
+	}
 	if err != nil {
 		return fmt.Errorf("making its root: %w", err)
 	}
 	m.inside.Store(int64(inside))
+	ended := make(chan struct{})
+	m.ended = ended
 	go func() {
 		io.Copy(io.Discard, stdout)
 		cmd.Wait()
+		close(ended)
 	}()
 	return nil
 }

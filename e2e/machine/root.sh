@@ -1,17 +1,20 @@
 # Makes a directory the root of a machine and stays: its namespaces last as long.
 #
-# root.sh ROOT LOCAL CGROUPS [NAME PROGRAM]...
+# root.sh INIT ROOT USR LOCAL CGROUPS [NAME PROGRAM]...
 #
-# LOCAL is a directory for /usr/local, CGROUPS are the machine's control groups,
-# separated by colons, and each PROGRAM of this machine is there as bin/NAME.
+# INIT is the machine's first process; if it is empty the one of its host stays it. USR
+# and LOCAL are directories for /usr and /usr/local, CGROUPS are the machine's control
+# groups, separated by colons, and each PROGRAM of this machine is there as bin/NAME.
 set -eu
 
 # Again, in namespaces of its own.
 if [ "${1-}" != inside ]; then
-	exec unshare --cgroup --mount --propagation private bash -c "$BASH_EXECUTION_STRING" root.sh inside "$@"
+	own=(--cgroup --mount --propagation private)
+	[ -z "$1" ] || own+=(--pid --ipc --fork --kill-child)
+	exec unshare "${own[@]}" bash -c "$BASH_EXECUTION_STRING" root.sh inside "$@"
 fi
-root=$2 local=$3 groups=$4
-shift 4
+init=$2 root=$3 usr=$4 local=$5 groups=$6
+shift 6
 
 while [ $# -gt 0 ]; do
 	: >>"$local/bin/$1"
@@ -22,7 +25,7 @@ done
 mount --rbind "$root" "$root"
 cd "$root"
 
-mount --bind -o ro /usr usr
+mount --bind -o ro "$usr" usr
 mount --rbind "$local" usr/local
 
 mount -t proc -o nosuid,nodev,noexec proc proc
@@ -76,5 +79,14 @@ umount -l /.old
 rmdir /.old
 # As systemd has it: containers see later mounts of the machine where they ask for it.
 mount --make-rshared /
+if [ -n "$init" ]; then
+	# Where it cannot be written to, udev does not run and nobody waits for it: its
+	# devices are this machine's.
+	mount -o remount,bind,ro /sys
+	rm /dev/kmsg # the kernel's messages are this machine's
+	hostname localhost
+	echo up
+	exec env -i container=oci PATH=/usr/sbin:/usr/bin:/sbin:/bin "$init"
+fi
 echo up
 exec sleep infinity

@@ -27,13 +27,33 @@ func NewMachine(t testing.TB, network *netns.Network, name, addr string, program
 	if err != nil {
 		t.Fatal(err)
 	}
+	closeAtEnd(t, m)
+	return m
+}
+
+// NewSystem makes a machine with an init, and no address or name, whose disk is
+// empty. It is gone without a trace when the test ends.
+func NewSystem(t testing.TB, network *netns.Network, name string) *machine.Machine {
+	t.Helper()
+	node, err := network.AddNode(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../.cache/system", "make e2e-tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, m)
+	return m
+}
+
+func closeAtEnd(t testing.TB, m *machine.Machine) {
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 		CheckTraces(t, m)
 	})
-	return m
 }
 
 // CheckTraces fails the test if anything of a machine without power is left.

@@ -81,9 +81,9 @@ type service struct {
 // continued is how a line of a unit file goes on with the next one.
 var continued = regexp.MustCompile(`\\\n\s*`)
 
-// retried is a command that a shell tries until it succeeds, perhaps after
-// another one; the lab tries once, and its nodes have a resolv.conf.
-var retried = regexp.MustCompile(`^/bin/sh -c ' *until +(?:.*; +)?(/usr/bin/podman [^;]*); +do sleep 5; done'$`)
+// retried is a command that a shell tries until it succeeds, perhaps between
+// others; the lab tries once, and its nodes have a resolv.conf that stays.
+var retried = regexp.MustCompile(`^/bin/sh -c ' *until +(?:.*; +)?(/usr/bin/podman [^;&]*)(?: && [^;]*)?; +do sleep 1; done'$`)
 
 // parse reads a unit file (systemd.unit(5)). Its commands hold no specifiers or
 // variables, and quotes only where a shell tries again.

@@ -60,7 +60,7 @@ func TestParseRendered(t *testing.T) {
 			t.Errorf("%s: %+v, %v", u.Name, p, err)
 		}
 	}
-	for _, text := range []string{"Type=simple\n", "ExecStart=/bin/sh -c 'x'\n", "ExecStart=/bin/sh -c 'until /usr/bin/podman run $x; do sleep 5; done'\n", "ExecStart=/bin/echo %n\n"} {
+	for _, text := range []string{"Type=simple\n", "ExecStart=/bin/sh -c 'x'\n", "ExecStart=/bin/sh -c 'until /usr/bin/podman run $x; do sleep 1; done'\n", "ExecStart=/bin/echo %n\n"} {
 		if _, err := parse(text); err == nil {
 			t.Errorf("no complaint about %q", text)
 		}

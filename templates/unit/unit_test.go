@@ -91,7 +91,7 @@ type node struct {
 
 func newNode(t *testing.T) node {
 	n := node{t, t.TempDir()}
-	for _, dir := range []string{"etc", "run/NetworkManager", "bin"} {
+	for _, dir := range []string{"etc", "run/NetworkManager", "run/resolv-prepender", "bin"} {
 		if err := os.MkdirAll(filepath.Join(n.dir, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func (n node) run(unit, podman, sleep string) string {
 	n.put("bin/podman", "#!/bin/sh\necho podman >>"+n.dir+"/log\n"+podman+"\n", 0o755)
 	n.put("bin/sleep", "#!/bin/sh\necho sleep \"$1\" >>"+n.dir+"/log\n"+sleep+"\n", 0o755)
 	script := strings.NewReplacer("/usr/bin/podman", n.dir+"/bin/podman", " /etc/resolv.conf", " "+n.dir+"/etc/resolv.conf",
-		"/run/NetworkManager/resolv.conf", n.dir+"/run/NetworkManager/resolv.conf").Replace(shell(n.t, unit))
+		" /run/", " "+n.dir+"/run/", ">/run/", ">"+n.dir+"/run/").Replace(shell(n.t, unit))
 	c := exec.CommandContext(n.t.Context(), "/bin/sh", "-c", script)
 	c.Env = []string{"PATH=" + n.dir + "/bin:/usr/bin:/bin"}
 	c.Dir = n.dir
@@ -138,7 +138,7 @@ func TestHardCase31(t *testing.T) {
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		n := newNode(t)
 		n.put("etc/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
-		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 5\n", 3)+"podman\n" {
+		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 1\n", 3)+"podman\n" {
 			t.Errorf("%s did\n%s", name, got)
 		}
 	}
@@ -152,6 +152,19 @@ func TestHardCase31(t *testing.T) {
 	for _, key := range []string{"TimeoutStartSec", "TimeoutSec", "JobTimeoutSec"} { // a oneshot has none by itself
 		if strings.Contains(u, key) {
 			t.Errorf("the unit ends waiting by %s:\n%s", key, u)
+		}
+	}
+}
+
+// TestChangedMeanwhile: what changes between the agent's last look and the end of its
+// container is not lost.
+func TestChangedMeanwhile(t *testing.T) {
+	for _, path := range []string{"run/NetworkManager/resolv.conf", "run/resolv-prepender/env"} {
+		n := newNode(t)
+		n.put("etc/resolv.conf", "nameserver 192.0.2.10\n", 0o644)
+		n.put("run/NetworkManager/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
+		if got := n.run(rendered(t)["on-prem-resolv-prepender.service"], "[ -e "+path+".new ] || { echo x >"+path+".new; cp "+path+".new "+path+"; }", ""); got != "podman\nsleep 1\npodman\n" {
+			t.Errorf("after a change of %s:\n%s", path, got)
 		}
 	}
 }
@@ -195,7 +208,7 @@ func TestHardCase30(t *testing.T) {
 	t.Run("a network without servers, an image that is here", func(t *testing.T) {
 		n := newNode(t)
 		n.put("bin/timeout", "#!/bin/sh\nexit 124\n", 0o755) // the minute is over
-		if got := n.run(u, tries(1), ""); got != "podman\nsleep 5\npodman\n" {
+		if got := n.run(u, tries(1), ""); got != "podman\nsleep 1\npodman\n" {
 			t.Errorf("did\n%s", got)
 		}
 	})

@@ -1,0 +1,69 @@
+package firstboot
+
+import (
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// away is for how long the registry is away; `make e2e` has it away for three minutes.
+var away = flag.Duration("away", 0, "for how long the registry is away at least; in any case until both units have noticed")
+
+// TestRegistryRefuses: nobody listens where the registry was.
+func TestRegistryRefuses(t *testing.T) {
+	testAway(t, "Error: initializing source docker://"+agentImage, 3, func(*site) {}, func(*site) {})
+}
+
+// TestRegistrySilent: what is sent to the registry is lost.
+func TestRegistrySilent(t *testing.T) {
+	// podman waits for a minute.
+	testAway(t, "Failed, retrying in 1s", 1,
+		func(s *site) {
+			s.nft("table inet away { chain in { type filter hook input priority 0; tcp dport 5000 drop; }; }")
+		},
+		func(s *site) { s.nft("delete table inet away") })
+}
+
+// nft changes the rules of the registry's host.
+func (s *site) nft(rules string) {
+	s.t.Helper()
+	if out, err := s.registry.Command(s.t.Context(), "nft", rules).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// testAway: the registry is away when a node boots for the first time. Units go on
+// trying, kubelet is not started without an address, and all is well within 15 s of the
+// registry's return (hard case 31).
+func testAway(t *testing.T, failure string, times int, leave, comeBack func(*site)) {
+	s := newSite(t)
+	s.startDHCP(firstLease)
+	leave(s)
+	n := newNode(s, installConfig, nil)
+	s.must(n.Boot())
+	began := time.Now()
+	for _, unit := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
+		testkit.AwaitWithin(t, testkit.Patience+*away, unit+" to fail", func() bool {
+			return strings.Count(n.journal(unit), failure) >= times && time.Since(began) >= *away
+		}, func() string { return n.journal(unit) })
+	}
+	if got := n.read(kubeletStarted); got != "" {
+		t.Errorf("kubelet was started with %s", got)
+	}
+	if n.active(target) || n.run("systemctl", "is-failed", target) == "failed" {
+		t.Errorf("%s does not wait", target)
+	}
+
+	watch := testkit.StartStopwatch()
+	comeBack(s)
+	s.startRegistry()
+	back := time.Now()
+	n.awaitKubelet(nodeAddr + " " + nodeAddr)
+	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
+	took := time.Since(back)
+	t.Logf("kubelet was started %v after the registry was back, which was away for %v", took, back.Sub(began))
+	testkit.Promise(t, "kubelet after the registry's return", took, 15*time.Second, testkit.Patience, watch.End())
+}
