@@ -54,7 +54,7 @@ func (m MDNS) message(first int) *dns.Msg {
 		host := "h" + strconv.FormatInt(int64(i), 36) + "."
 		msg.Answer = append(msg.Answer,
 			&dns.A{Hdr: header(host+"local.", dns.TypeA), A: []byte{198, 18, byte(i >> 8), byte(i)}},
-			&dns.SRV{Hdr: header(host+service, dns.TypeSRV), Port: 9, Target: host + "local."},
+			&dns.TXT{Hdr: header(host+service, dns.TypeTXT), Txt: []string{""}},
 			&dns.PTR{Hdr: header(service, dns.TypePTR), Ptr: host + service},
 		)
 	}

@@ -104,6 +104,13 @@ type Node struct {
 	Groups []v1alpha1.GroupRole
 }
 
+// Logged is how much a container has logged up to a time, in bytes.
+type Logged struct {
+	At              time.Duration
+	Node, Container string
+	Bytes           int64
+}
+
 // History is all that is needed to say whether something was wrong from a time on.
 // Times are since the beginning of the watch.
 type History struct {
@@ -114,4 +121,5 @@ type History struct {
 	Conditions []Condition
 	Topologies []Topology
 	Stalls     []Stall
+	Logged     []Logged // in the order of their times
 }
