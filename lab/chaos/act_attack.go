@@ -122,7 +122,7 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	case oddAnnotations:
 		odd.Labels, odd.Addresses = nil, nil
 	case oddAddresses:
-		odd.Labels, odd.Annotations, known = nil, nil, Stale
+		odd.Labels, odd.Annotations, known = nil, nil, Lost
 		if odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: "none"}); rng.IntN(2) == 0 {
 			for _, p := range n.OwnAddresses() {
 				odd.Addresses = slices.Insert(odd.Addresses, rng.IntN(len(odd.Addresses)), attack.Address{Type: "InternalIP", Address: p.Addr().String()})
@@ -282,10 +282,10 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	}, nil
 }
 
-// oddLink makes a link with a name that no configuration expects, which has an address.
-func (a *act) oddLink(ctx context.Context) (undo, error) {
+// oddLink makes links with names that no configuration expects, one with an address.
+func (a *act) oddLink(context.Context) (undo, error) {
 	n, name := a.node(), a.fault.What
-	err := n.Run(nil, "ip", "link", "add", "name", name, "type", "dummy")
+	err := n.Run(nil, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", name+"~")
 	if err == nil {
 		err = errors.Join(n.Run(nil, "ip", "link", "set", "dev", name, "up"), n.Run(nil, "ip", "address", "add", "198.51.100.1/24", "dev", name))
 	}

@@ -71,6 +71,7 @@ const (
 	ofTopology
 	ofObject // the Node of a node
 	ofGuard  // the rules that keep VRRP packets of strangers away
+	ofLinks  // links beside that of the network
 	ofNode   = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink | ofFile
 )
 
@@ -156,7 +157,7 @@ var kinds = []kind{
 	{OddNode, anyNode, ofObject, 6 * second, 12 * second, named([]string{oddLabels, oddAnnotations, oddAddresses}, itself), true, "its Node has odd content for a while"},
 	{DeletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
 	{CrashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
-	{OddLink, anyNode, 0, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
+	{OddLink, anyNode, ofLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
 }
 
 // named are variants that differ by their names alone.
