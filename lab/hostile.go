@@ -29,11 +29,18 @@ func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(con
 		gone := object{"metadata": object{"labels": labels, "annotations": annotations}, "status": object{"nodeInfo": nil}}
 		return errors.Join(patch(ctx, gone), Told(ctx, "addresses", func() error { return n.report(ctx) }))
 	}
-	status := object{"nodeInfo": object{"kubeletVersion": odd.KubeletVersion}}
+	meta, status := object{}, object{"nodeInfo": object{"kubeletVersion": odd.KubeletVersion}}
+	// A null in a patch would remove all that is there.
+	if odd.Labels != nil {
+		meta["labels"] = odd.Labels
+	}
+	if odd.Annotations != nil {
+		meta["annotations"] = odd.Annotations
+	}
 	if odd.Addresses != nil {
 		status["addresses"] = odd.Addresses
 	}
-	return restore, patch(ctx, object{"metadata": object{"labels": odd.Labels, "annotations": odd.Annotations}, "status": status})
+	return restore, patch(ctx, object{"metadata": meta, "status": status})
 }
 
 // object is the path of the node's Node.
