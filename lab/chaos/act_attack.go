@@ -113,8 +113,7 @@ const (
 // a while. The others may lose this node as a peer, and no other.
 func (a *act) oddNode(ctx context.Context) (undo, error) {
 	n := a.node()
-	rng := rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For)))
-	odd := attack.NewNode(rng, pattern(n.Address()), a.taken(n)...)
+	odd := attack.NewNode(rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For))), pattern(n.Address()), a.taken(n)...)
 	var known Effect // what it is until all know that its addresses are others
 	switch a.fault.What {
 	case oddLabels:
@@ -123,11 +122,7 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 		odd.Labels, odd.Addresses = nil, nil
 	case oddAddresses:
 		odd.Labels, odd.Annotations, known = nil, nil, Lost
-		if odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: "none"}); rng.IntN(2) == 0 {
-			for _, p := range n.OwnAddresses() {
-				odd.Addresses = slices.Insert(odd.Addresses, rng.IntN(len(odd.Addresses)), attack.Address{Type: "InternalIP", Address: p.Addr().String()})
-			}
-		}
+		odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: "none"})
 	}
 	m := a.begin(n, Condition{Effect: Unsure})
 	api := a.begin(n, Condition{Effect: UnsureAPI})
