@@ -109,6 +109,10 @@ const (
 	oddAddresses   = "addresses"
 )
 
+// oddTried are those that are planned. Not oddAddresses: a node whose Node lists others
+// before its own, or none, is no peer any more and goes on holding (docs/lab-chaos.md).
+var oddTried = []string{oddLabels, oddAnnotations}
+
 // oddNode has the kubelet of a node write into its Node what nobody expects there, for
 // a while. The others may lose this node as a peer, and no other.
 func (a *act) oddNode(ctx context.Context) (undo, error) {
