@@ -147,12 +147,15 @@ func (n *Node) leavesOut(path string) bool {
 	return n.cluster.cfg.Programs.CoreDNS == "" && path == v1alpha1.ManifestDir+"/coredns.yaml"
 }
 
+// kubeletDir is where kubelet has what is its own.
+const kubeletDir = "/var/lib/kubelet"
+
 // credentials are where kubelet has them. Those of the bootstrap are a cluster
 // administrator's, and its API server is its own.
 func (n *Node) credentials() error {
 	ca := n.cluster.API.CA()
 	if n.Role != v1alpha1.RoleBootstrap {
-		_, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", ca, n.Name, "api-int."+n.cluster.Spec().Domain+":6443")
+		_, err := kubeapi.WriteKubeconfig(n.Path("/"), kubeletDir, ca, n.Name, "api-int."+n.cluster.Spec().Domain+":6443")
 		return err
 	}
 	pair, err := ca.Client("admin", "system:masters")

@@ -89,17 +89,23 @@ func (c *Cluster) grant(ctx context.Context, names ...string) error {
 
 // register makes the node known as its kubelet does.
 func (c *Cluster) register(ctx context.Context, n *Node) error {
-	labels := c.Spec().ImpliedLabels(n.Role)
-	for _, g := range c.Spec().Groups {
-		if g.Role == v1alpha1.GroupIngress && c.Spec().Hosts(&g, n.Role, nil) {
-			maps.Copy(labels, g.NodeSelector)
-		}
-	}
-	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": labels}}
+	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": n.labels()}}
 	if err := c.API.Create(ctx, "/api/v1/nodes", node.json()); err != nil {
 		return err
 	}
 	return n.report(ctx)
+}
+
+// labels are those that the installer and its pool give to the node.
+func (n *Node) labels() map[string]string {
+	spec := n.cluster.Spec()
+	out := spec.ImpliedLabels(n.Role)
+	for _, g := range spec.Groups {
+		if g.Role == v1alpha1.GroupIngress && spec.Hosts(&g, n.Role, nil) {
+			maps.Copy(out, g.NodeSelector)
+		}
+	}
+	return out
 }
 
 // report puts the node's addresses into its status: one of each family, as kubelet has

@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/attack"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 )
@@ -64,11 +65,11 @@ func TestHardCase35Benchmark(t *testing.T) {
 	}{{"with the guard", guarded}, {"without", bare}} {
 		d.serve()
 		x, client := newIntruder(t, d.net, ipv4.host(66)), daemon.AddNode(t, d.net, "client", ipv4.host(67).String())
-		for _, a := range attacks {
+		for _, a := range attack.VRRPs {
 			out := d.measure(x, client, a)
-			t.Logf("%-15s %-18s %s", d.name, a.name, out)
+			t.Logf("%-15s %-18s %s", d.name, a.Name, out)
 			if d.name == "with the guard" && (out.moves > 0 || out.lost > 0 || out.log > 10_000) {
-				t.Errorf("%s: the guard does not hold: %s", a.name, out)
+				t.Errorf("%s: the guard does not hold: %s", a.Name, out)
 			}
 		}
 	}
@@ -113,7 +114,7 @@ func answer(c net.Conn, name string) {
 }
 
 // measure floods the holder of now for floodTime.
-func (d *defended) measure(x *intruder, client *netns.Node, a attack) (out damage) {
+func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP) (out damage) {
 	var held []string
 	testkit.Await(d.t, "one holder", func() bool { held = d.holders(); return len(held) == 1 })
 	holder := held[0]
@@ -141,7 +142,7 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack) (out damag
 		d.t.Fatal(err)
 	}
 	logged := len(d.log(holder))
-	sent, stop := x.flood(a, apiRouterID, apiVIP, peer, address(d.nodes[holder]), 5000)
+	f := x.flood(a, apiVIP, peer, address(d.nodes[holder]), 5000)
 	share := d.share(holder, func() {
 		last := held
 		for end := time.Now().Add(*floodTime); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -151,9 +152,9 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack) (out damag
 			}
 		}
 	})
-	stop()
+	f.Stop()
 	r := p.End()
-	out.sent, out.cpu, out.lost, out.requests = sent.Load(), share-quiet, r.Lost(), len(r.Requests)
+	out.sent, out.cpu, out.lost, out.requests = f.Sent(), share-quiet, r.Lost(), len(r.Requests)
 	out.log = (len(d.log(holder)) - logged) / int(floodTime.Seconds())
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/attack"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -190,53 +191,15 @@ func TestHardCase37AnyNode(t *testing.T) {
 }
 
 func oddNode(r *rand.Rand, i int) string {
-	text := func() string {
-		alphabet := []rune("abz09AZ-_./:+\n\r\t\x00 \"'\\{}[]#!$%*ü€😀")
-		out := make([]rune, r.IntN(1<<r.IntN(11)))
-		for i := range out {
-			out[i] = alphabet[r.IntN(len(alphabet))]
-		}
-		return string(out)
-	}
-	one := func(of ...func() string) string { return of[r.IntN(len(of))]() }
-	word := func(s ...string) func() string { return func() string { return s[r.IntN(len(s))] } }
-	addr := func() string {
-		return one(text, word("", "0.0.0.0", "127.0.0.1", "::", "::1", "224.0.0.18", "ff02::12", "255.255.255.255", "fe80::1%ens3",
-			"::ffff:192.0.2.11", "192.0.2.5", "2001:db8::5", "192.0.2.10", "192.0.2.11", "192.0.2.20", "fd69::2"),
-			func() string { return fmt.Sprintf("192.0.2.%d", 100+r.IntN(150)) })
-	}
-	object := func(most int, key, value func() string) map[string]string {
-		m := map[string]string{}
-		for range r.IntN(most) {
-			m[key()] = value()
-		}
-		return m
-	}
-	list := func() string {
-		var out []string
-		for range r.IntN(1 << r.IntN(9)) {
-			out = append(out, one(addr, func() string { return addr() + "/" + word("24", "64", "32", "x", "999")() }))
-		}
-		data, _ := json.Marshal(out)
-		return string(data)
-	}
-	var addresses []any
-	for range r.IntN(1 << r.IntN(10)) {
-		addresses = append(addresses, map[string]string{"type": one(word("InternalIP", "InternalIP", "Hostname", "ExternalIP"), text), "address": addr()})
-	}
-	name := one(word("localhost", "bootstrap", "api", "api-int", "a.b"), func() string { return strings.Repeat("n", 1+r.IntN(253)) })
+	names := []string{"localhost", "bootstrap", "api", "api-int", "a.b", strings.Repeat("n", 1+r.IntN(253))}
+	odd := attack.NewNode(r, "192.0.2.%d", "192.0.2.5", "2001:db8::5", "192.0.2.10", "192.0.2.11", "192.0.2.20")
 	data, _ := json.Marshal(map[string]any{
 		"kind": "Node", "apiVersion": "v1",
 		"metadata": map[string]any{
-			"name": fmt.Sprintf("odd-%d.%s", i, name),
-			"labels": object(20, func() string {
-				return one(text, word(v1alpha1.RoleLabel("worker"), v1alpha1.RoleLabel("Infra_GPU"), v1alpha1.RoleLabel("bootstrap"), v1alpha1.RoleLabel(""), v1alpha1.RoleLabel("a.b")))
-			}, func() string { return one(text, word("")) }),
-			"annotations": object(20, word("k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses", "k8s.ovn.org/secondary-host-egress-ips",
-				"k8s.ovn.org/bridge-egress-ips", "machineconfiguration.openshift.io/currentConfig", "machineconfiguration.openshift.io/desiredConfig",
-				"machineconfiguration.openshift.io/state", vrrpAnnotation), func() string { return one(text, list) }),
+			"name":   fmt.Sprintf("odd-%d.%s", i, names[r.IntN(len(names))]),
+			"labels": odd.Labels, "annotations": odd.Annotations,
 		},
-		"status": map[string]any{"addresses": addresses, "nodeInfo": map[string]string{"kubeletVersion": text()}},
+		"status": map[string]any{"addresses": odd.Addresses, "nodeInfo": map[string]string{"kubeletVersion": odd.KubeletVersion}},
 	})
 	return string(data)
 }

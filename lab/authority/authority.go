@@ -100,10 +100,20 @@ func (a *Authority) serving(usage []x509.ExtKeyUsage, names []string) (KeyPair, 
 
 // Client makes a certificate of a user of the Kubernetes API, who is in groups.
 func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
+	return a.client(user, groups, time.Now().Add(lifetime))
+}
+
+// ExpiredClient makes a certificate as Client does that is not valid any more.
+func (a *Authority) ExpiredClient(user string, groups ...string) (KeyPair, error) {
+	return a.client(user, groups, time.Now().Add(-time.Minute))
+}
+
+func (a *Authority) client(user string, groups []string, until time.Time) (KeyPair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotAfter:    until,
 	})
 }
 
@@ -130,7 +140,10 @@ func (a *Authority) issue(template *x509.Certificate) (KeyPair, error) {
 	if err != nil {
 		return KeyPair{}, err
 	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(lifetime)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(lifetime)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return KeyPair{}, err

@@ -60,6 +60,12 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	BadConfig:        (*act).badConfig,
 	Renumber:         (*act).renumber,
 	Load:             (*act).load,
+	VRRPFlood:        (*act).vrrpFlood,
+	MDNSFlood:        (*act).mdnsFlood,
+	OddNode:          (*act).oddNode,
+	DeletedNode:      (*act).deletedNode,
+	CrashLoop:        (*act).crashLoop,
+	OddLink:          (*act).oddLink,
 }
 
 // node is the one that the fault happens to.

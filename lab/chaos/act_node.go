@@ -171,7 +171,7 @@ func (a *act) renumber(ctx context.Context) (undo, error) {
 	was := n.OwnAddresses()
 	m := a.begin(n, Condition{Effect: Unsure})
 	api := a.begin(n, Condition{Effect: UnsureAPI})
-	err := a.renumberTo(ctx, n, a.spare[a.fault.Nodes[0]].Addresses)
+	err := a.renumberTo(ctx, n, a.spare.nodes[a.fault.Nodes[0]].Addresses)
 	return func(ctx context.Context) error {
 		err := a.recover(ctx, m, "", a.afterNetwork(), func() error { return a.renumberTo(ctx, n, was) })
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))

@@ -34,6 +34,8 @@ type Bounds struct {
 	// longest back-off, its start, and on a node that has just come to the cluster
 	// the time that it stays out.
 	Return time.Duration
+	// Answer is how long an agent may take to say that it goes on.
+	Answer time.Duration
 	// Slack is what is added to each, for a machine that has other things to do.
 	Slack time.Duration
 }
@@ -50,6 +52,8 @@ const (
 	// start is for the runtime to make a container and the agent in it to come to
 	// its first decision: well below a second on an idle machine.
 	start = 5 * time.Second
+	// answer is what the pods' liveness probes give (templates/pod, timeoutSeconds).
+	answer = 5 * time.Second
 )
 
 // DefaultSlack is enough on a machine that has two cores to itself.
@@ -62,7 +66,7 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 // NewBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
-	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival + stranger}
+	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival + stranger, Answer: answer}
 	for _, c := range health.Checks(spec, v1alpha1.RoleMaster, nil) {
 		if c.Name == health.FactHAProxy {
 			b.Refused = c.Interval + time.Duration(c.Fall-1)*c.Confirm

@@ -55,7 +55,14 @@ type Prepared struct {
 	Schedule []Round
 	Names    []string // of nodes, as the schedule counts them
 	Bounds   Bounds
-	spare    []lab.Machine // addresses for each node, and for a VIP
+	spare    spares
+}
+
+// spares are addresses that the cluster does not use: others for each node, by its
+// place, those of a VIP and of the hostile host, and such that nobody has.
+type spares struct {
+	nodes                []lab.Machine
+	vip, hostile, nobody lab.Machine
 }
 
 // Prepare plans a run without building anything.
@@ -86,10 +93,12 @@ func Prepare(cfg *Config) (*Prepared, error) {
 			shape.Routers = append(shape.Routers, i)
 		}
 	}
-	p.spare, err = lab.Spare(cfg.Cluster, plan, append(slices.Clone(p.Names), "vip")...)
+	more, err := lab.Spare(cfg.Cluster, plan, append(slices.Clone(p.Names), "vip", "hostile", "nobody")...)
 	if err != nil {
 		return nil, err
 	}
+	nodes := len(p.Names)
+	p.spare = spares{more[:nodes], more[nodes], more[nodes+1], more[nodes+2]}
 	longest := max(otherInterval(spec.VRRP.Target), time.Duration(spec.VRRP.Target.AdvertIntervalMS)*time.Millisecond)
 	if p.Bounds, err = NewBounds(spec, longest, cmp.Or(cfg.Slack, DefaultSlack)); err != nil {
 		return nil, err

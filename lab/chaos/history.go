@@ -20,6 +20,8 @@ const (
 	Mute Effect = "mute"
 	// Stale may have an address that somebody else left there.
 	Stale Effect = "stale"
+	// Lost may be no peer of the others just now, so that neither hears the other.
+	Lost Effect = "lost"
 	// Unfit cannot serve the VIPs of some groups, and is to notice it.
 	Unfit Effect = "unfit"
 	// Unsure may serve or not: it recovers, or nobody looks after it. Nothing is
@@ -104,6 +106,13 @@ type Node struct {
 	Groups []v1alpha1.GroupRole
 }
 
+// Logged is how much a container has logged up to a time, in bytes.
+type Logged struct {
+	At              time.Duration
+	Node, Container string
+	Bytes           int64
+}
+
 // History is all that is needed to say whether something was wrong from a time on.
 // Times are since the beginning of the watch.
 type History struct {
@@ -114,4 +123,5 @@ type History struct {
 	Conditions []Condition
 	Topologies []Topology
 	Stalls     []Stall
+	Logged     []Logged // in the order of their times
 }

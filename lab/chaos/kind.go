@@ -3,6 +3,8 @@ package chaos
 import (
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/lab/attack"
 )
 
 // Kind names a kind of fault.
@@ -41,6 +43,12 @@ const (
 	Load             Kind = "load"
 	AllHAProxies     Kind = "all-haproxies"
 	AllAPIs          Kind = "all-apis"
+	VRRPFlood        Kind = "vrrp-flood"
+	MDNSFlood        Kind = "mdns-flood"
+	OddNode          Kind = "odd-node"
+	DeletedNode      Kind = "deleted-node"
+	CrashLoop        Kind = "crash-loop"
+	OddLink          Kind = "odd-link"
 )
 
 // part is what of a node, or of the cluster, a fault is about. Two faults that are
@@ -61,7 +69,10 @@ const (
 	ofFile   // cluster.yaml of a node: what boots with half a file has no network
 	ofConfig // cluster.yaml of all nodes
 	ofTopology
-	ofNode = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink | ofFile
+	ofObject // the Node of a node
+	ofGuard  // the rules that keep VRRP packets of strangers away
+	ofLinks  // links beside that of the network
+	ofNode   = ofKeepalived | ofHAProxy | ofFirewall | ofCoreDNS | ofMDNS | ofAPI | ofMCS | ofRouter | ofLink | ofFile
 )
 
 // place says which nodes a fault can hit.
@@ -102,6 +113,7 @@ type variant struct {
 var (
 	everywhere = []variant{{"keepalived", ofKeepalived}, {"coredns", ofCoreDNS}, {"mdns-publisher", ofMDNS}}
 	withProxy  = append([]variant{{"haproxy", ofHAProxy}, {"firewall", ofFirewall}}, everywhere...)
+	daemons    = []variant{{"keepalived", ofKeepalived}, {"haproxy", ofHAProxy}, {"coredns", ofCoreDNS}}
 	podsOf     = []variant{{"keepalived", ofKeepalived}, {"haproxy", ofHAProxy | ofFirewall}, {"coredns", ofCoreDNS}, {"mdns-publisher", ofMDNS}}
 )
 
@@ -129,18 +141,34 @@ var kinds = []kind{
 	{RouterNotReady, routerHost, ofRouter, 1 * second, 6 * second, nil, false, "its router's pod is not ready for a while"},
 	{MoveRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router goes, and comes where none is"},
 	{Partition, someNodes, ofTopology, 1 * second, 10 * second, nil, false, "are cut off from the others, until the network heals"},
-	{Flush, anyNode, ofFirewall, 0, 0, nil, false, "somebody flushes all nftables rules"},
+	{Flush, anyNode, ofFirewall | ofGuard, 0, 0, nil, false, "somebody flushes all nftables rules"},
 	{StaleVIP, anyNode, ofKeepalived | ofConfig, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
 	{RemoveManifest, controlPlane, 0, 1 * second, 5 * second, podsOf, true, "the manifest of a pod goes, and comes back"},
 	{Timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
 	{DNS, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
 	{ChangeVIP, wholeCluster, ofConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
 	{BadConfig, anyNode, ofConfig | ofFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
-	{Renumber, anyNode, ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
+	{Renumber, anyNode, ofObject | ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
 	{Load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
 	{AllHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
 	{AllAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
+	{VRRPFlood, wholeCluster, ofGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is no node floods all nodes with VRRP advertisements"},
+	{MDNSFlood, wholeCluster, 0, 2 * second, 6 * second, named(attack.MDNSs, func(m attack.MDNS) string { return m.Name }), false, "a host that is no node floods all nodes with mDNS records"},
+	{OddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddTried, itself), true, "its Node has odd content for a while"},
+	{DeletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
+	{CrashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
+	{OddLink, anyNode, ofLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
 }
+
+// named are variants that differ by their names alone.
+func named[T any](list []T, name func(T) string) (out []variant) {
+	for _, x := range list {
+		out = append(out, variant{name: name(x)})
+	}
+	return out
+}
+
+func itself(s string) string { return s }
 
 // Kinds are the names of all kinds of faults.
 func Kinds() (out []Kind) {

@@ -11,10 +11,25 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// TestChaos breaks a lab for one round. The slack is for machines on which much else
+// TestChaos breaks a lab for one round.
+func TestChaos(t *testing.T) { breakOnce(t, 2, Limits{AtOnce: DefaultAtOnce}) }
+
+// TestAttacks attacks one for a round that has every kind of attack.
+func TestAttacks(t *testing.T) {
+	attacks := []Kind{VRRPFlood, MDNSFlood, OddNode, DeletedNode, CrashLoop, OddLink}
+	r := breakOnce(t, 6, Limits{Kinds: attacks, AtOnce: len(attacks)})
+	for _, k := range attacks {
+		if r.Faults[k] == 0 && len(r.Violations) == 0 {
+			t.Errorf("%s did not happen", k)
+		}
+	}
+}
+
+// breakOnce breaks a lab for one round. The slack is for machines on which much else
 // runs: what is tested here is that all of it works together, and that nothing is
 // wrong for good.
-func TestChaos(t *testing.T) {
+func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
+	t.Helper()
 	testkit.Long(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -23,8 +38,8 @@ func TestChaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := &Config{
-		Cluster: cluster, Dir: t.TempDir(), Seed: 2, Duration: 20 * time.Second,
-		Limits: Limits{AtOnce: DefaultAtOnce}, Slack: 20 * time.Second,
+		Cluster: cluster, Dir: t.TempDir(), Seed: seed, Duration: 20 * time.Second,
+		Limits: limits, Slack: 20 * time.Second,
 		Programs: lab.Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")},
 		Log:      slog.New(slog.DiscardHandler),
 		Progress: func(at time.Duration, what string) { t.Logf("%8.3fs %s", at.Seconds(), what) },
@@ -57,4 +72,5 @@ func TestChaos(t *testing.T) {
 	if r.Failovers == 0 {
 		t.Error("no VIP ever came to a node")
 	}
+	return r
 }

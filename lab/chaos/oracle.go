@@ -21,6 +21,8 @@ const (
 	Leak       Rule = "leak"            // nothing is left behind
 	NoReturn   Rule = "does-not-return" // what ended runs again
 	NoRest     Rule = "no-rest"         // everything is as before once nothing is wrong
+	Stuck      Rule = "agent-stuck"     // an agent that runs answers
+	LogFlood   Rule = "log-flood"       // no container logs more than a disk can take
 )
 
 // Violation is a rule that did not hold for a time.
@@ -37,7 +39,10 @@ type Violation struct {
 func (v Violation) String() string {
 	s := fmt.Sprintf("%s: %s", v.Rule, v.Happened)
 	if v.To > v.From {
-		s += fmt.Sprintf(", from %.3fs to %.3fs: %v, and %v are allowed", v.From.Seconds(), v.To.Seconds(), round(v.To-v.From), round(v.Allowed))
+		s += fmt.Sprintf(", from %.3fs to %.3fs: %v", v.From.Seconds(), v.To.Seconds(), round(v.To-v.From))
+	}
+	if v.Allowed > 0 {
+		s += fmt.Sprintf(", and %v are allowed", round(v.Allowed))
 	}
 	return s
 }
@@ -62,6 +67,7 @@ func Judge(h History, b Bounds) ([]Violation, Longest) {
 	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
 		j.end(k)
 	}
+	j.logFloods()
 	slices.SortStableFunc(j.found, func(a, b Violation) int { return cmp.Compare(a.From, b.From) })
 	return j.found, j.longest
 }
@@ -178,7 +184,7 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Duration) {
 	speaks := func(n int) bool {
 		s := nodes[n]
-		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "")
+		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "") && !s.has(Lost, "")
 	}
 	for i, a := range held {
 		for _, b := range held[i+1:] {

@@ -103,6 +103,8 @@ var goodStories = []story{
 		api: []Span{has("a", 0, second), has("b", 2400*ms, Forever)}, stalls: []Stall{{2 * second, 950 * ms}}},
 	{name: "keepalived was told to read its configuration meanwhile", conditions: []Condition{is("a", Out, second, Forever), is("", Reload, 500*ms, 8*second)},
 		api: []Span{has("a", 0, second), has("b", 1800*ms, Forever)}},
+	{name: "a holder whose addresses are odd is no peer any more, and goes", conditions: []Condition{is("a", Unsure, second, Forever), is("a", Lost, second, 6*second)},
+		api: []Span{has("a", 0, 6*second), has("b", 3*second, Forever)}},
 	{name: "a VIP comes", wants: []Want{{0, Gone}, {2 * second, Either}, {6 * second, Held}}, api: []Span{has("b", 4*second, Forever)}},
 	{name: "a VIP goes", wants: []Want{{0, Held}, {2 * second, Either}, {6 * second, Gone}}, api: []Span{has("b", 0, 5*second)}},
 	{name: "the router of the holder ends", conditions: []Condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, Forever)},
@@ -135,6 +137,8 @@ var badStories = []story{
 	{name: "a frozen holder is not replaced", conditions: []Condition{is("a", Mute, second, Forever)}, want: []string{"and b could", "and c could"}},
 	{name: "a frozen holder thaws, and stays beside the other", conditions: []Condition{is("a", Mute, second, 4*second)},
 		api: []Span{has("a", 0, Forever), has("b", 1400*ms, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "a holder that the others have lost as a peer stays", conditions: []Condition{is("a", Unsure, second, Forever), is("a", Lost, second, 6*second)},
+		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever)}, want: []string{"two-holders a and b"}},
 	{name: "what was left behind stays", conditions: []Condition{is("b", Stale, second, 4*second)},
 		api: []Span{has("a", 0, Forever), has("b", 1100*ms, Forever)}, want: []string{"two-holders a and b"}},
 	{name: "the VIP is on a node that somebody left it on, and nobody else has it", conditions: []Condition{is("b", Stale, second, Forever)},
@@ -167,7 +171,7 @@ func TestBadStories(t *testing.T) {
 			var got []string
 			for _, v := range found {
 				got = append(got, string(v.Rule)+" "+v.Happened)
-				if v.To-v.From <= v.Allowed {
+				if v.To-v.From <= v.Allowed && v.Rule != LogFlood {
 					t.Errorf("%v was allowed", v)
 				}
 			}
@@ -189,5 +193,50 @@ func TestLongest(t *testing.T) {
 	_, got := Judge(s.history(), testBounds)
 	if want := (Longest{Without: 300 * ms, Overlap: 120 * ms}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// grows is the log of a container that grows by so many bytes a second, from a time to
+// another.
+func grows(perSecond int64, from, to time.Duration) (out []Logged) {
+	for at := time.Duration(0); at <= 40*second; at += second {
+		spent := min(max(at-from, 0), to-from)
+		out = append(out, Logged{at, "a", "keepalived", 500 + perSecond*int64(spent/second)})
+	}
+	return out
+}
+
+func TestLogFlood(t *testing.T) {
+	restarted := grows(logLimit-1, 0, 40*second)
+	for i := range restarted {
+		if restarted[i].At > 20*second {
+			restarted[i].Bytes = 100
+		}
+	}
+	for _, x := range []struct {
+		name string
+		logs []Logged
+		now  time.Duration
+		want bool
+	}{
+		{"nothing is measured", nil, 40 * second, false},
+		{"just what is allowed", grows(logLimit, 0, 40*second), 40 * second, false},
+		{"more than that", grows(logLimit+1, 0, 40*second), 40 * second, true},
+		{"a burst that is over in time", grows(2*logLimit, 10*second, 15*second), 40 * second, false},
+		{"a burst that is not", grows(2*logLimit, 10*second, 16*second), 40 * second, true},
+		{"all at once", grows(11*logLimit, second, 2*second), 40 * second, true},
+		{"it is not time to judge that", grows(2*logLimit, 10*second, 40*second), 15 * second, false},
+		{"another pod begins anew", restarted, 40 * second, false},
+		{"two containers share the rate", append(grows(logLimit, 0, 40*second), Logged{40 * second, "b", "keepalived", 1 << 40}), 40 * second, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := story{now: x.now}
+			h := s.history()
+			h.Logged = x.logs
+			found, _ := Judge(h, testBounds)
+			if got := len(found) == 1 && found[0].Rule == LogFlood && slices.Equal(found[0].Nodes, []string{"a"}); got != x.want || !got && len(found) > 0 {
+				t.Errorf("found %v", found)
+			}
+		})
 	}
 }

@@ -166,6 +166,12 @@ const lasting = 3 * time.Second
 // span is for how long a fault counts.
 func (f Fault) span() (from, to time.Duration) { return f.At, f.At + max(f.For, lasting) }
 
+// overlaps says whether a fault counts at any time between those given.
+func (f Fault) overlaps(from, to time.Duration) bool {
+	begin, end := f.span()
+	return begin < to && end > from
+}
+
 // parts are what a fault is about.
 func (f Fault) parts() part {
 	k := kindOf(f.Kind)
@@ -179,7 +185,7 @@ func (f Fault) parts() part {
 }
 
 // clusterWide are parts that there is one of.
-const clusterWide = ofConfig | ofTopology
+const clusterWide = ofConfig | ofTopology | ofGuard
 
 // collides says that two faults are about the same.
 func (f Fault) collides(other Fault) bool {
@@ -194,30 +200,38 @@ func (f Fault) collides(other Fault) bool {
 func (p *planner) allowed(f Fault) bool {
 	_, end := f.span()
 	atOnce := 1
-	impaired := map[int]bool{}
-	note := func(f Fault) {
-		if kindOf(f.Kind).impairs {
-			for _, n := range f.Nodes {
-				impaired[n] = true
-			}
+	merciless, from, to := p.merciless, f.At, end
+	// One that was deleted holds a VIP if for any moment nobody is there to tell it.
+	watch := func(g Fault) {
+		if g.Kind == DeletedNode {
+			begin, end := g.span()
+			merciless, from, to = false, min(from, begin), max(to, end)
 		}
 	}
-	note(f)
+	watch(f)
 	for _, g := range p.faults {
-		if from, to := g.span(); from >= end || to <= f.At {
+		if !g.overlaps(f.At, end) {
 			continue
 		}
 		if f.collides(g) {
 			return false
 		}
 		atOnce++
-		note(g)
+		watch(g)
 	}
 	if atOnce > p.limits.AtOnce {
 		return false
 	}
-	if p.merciless || !kindOf(f.Kind).impairs {
+	if merciless || !kindOf(f.Kind).impairs {
 		return true
+	}
+	impaired := map[int]bool{}
+	for _, g := range append(slices.Clone(p.faults), f) {
+		if g.overlaps(from, to) && kindOf(g.Kind).impairs {
+			for _, n := range g.Nodes {
+				impaired[n] = true
+			}
+		}
 	}
 	// One of those that share the work stays as it is.
 	for _, group := range [][]int{p.shape.ControlPlane, p.shape.Routers} {

@@ -110,3 +110,32 @@ func TestSmallShapes(t *testing.T) {
 		}
 	}
 }
+
+// Beside a node that was deleted there is one that may hold, in every round.
+func TestDeletedNodeIsNotAlone(t *testing.T) {
+	seen := 0
+	for _, r := range NewSchedule(4, 10*time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
+		for _, f := range r.Faults {
+			if f.Kind != DeletedNode {
+				continue
+			}
+			seen++
+			impaired := map[int]bool{}
+			for _, g := range r.Faults {
+				if g.overlaps(f.span()) && kindOf(g.Kind).impairs {
+					for _, n := range g.Nodes {
+						impaired[n] = true
+					}
+				}
+			}
+			for _, group := range [][]int{shape.ControlPlane, shape.Routers} {
+				if !slices.ContainsFunc(group, func(n int) bool { return !impaired[n] }) {
+					t.Errorf("round %d: with %s, none of %v stays as it is", r.Number, f.text(names), group)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no node is ever deleted")
+	}
+}

@@ -17,6 +17,7 @@ type process struct {
 	pid, parent int
 	name        string
 	zombie      bool
+	stopped     bool // by a signal
 	age         time.Duration
 	files       int // how many it has open
 }
@@ -78,7 +79,7 @@ func readProcess(pid int) (p process, ok bool) {
 		case "Name":
 			p.name = value
 		case "State":
-			p.zombie = strings.HasPrefix(value, "Z")
+			p.zombie, p.stopped = strings.HasPrefix(value, "Z"), strings.HasPrefix(value, "T")
 		case "PPid":
 			p.parent, _ = strconv.Atoi(value)
 		}

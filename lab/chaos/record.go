@@ -20,6 +20,7 @@ type record struct {
 	conditions []*Condition
 	topologies []Topology
 	stalls     []Stall
+	logged     []Logged
 }
 
 func (r *record) now() time.Duration { return time.Since(r.since) }
@@ -67,6 +68,12 @@ func (r *record) want(vip netip.Addr, after time.Duration, what Wanted) {
 			v.Wants = append(v.Wants, Want{at, what})
 		}
 	}
+}
+
+func (r *record) log(l ...Logged) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logged = append(r.logged, l...)
 }
 
 func (r *record) stall(s Stall) {
@@ -118,6 +125,11 @@ func (r *record) history(from time.Duration) History {
 	for _, s := range r.stalls {
 		if s.At >= from {
 			h.Stalls = append(h.Stalls, s)
+		}
+	}
+	for _, l := range r.logged {
+		if l.At >= from-logWindow {
+			h.Logged = append(h.Logged, l)
 		}
 	}
 	return h

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/watch"
 )
 
@@ -19,8 +20,9 @@ import (
 type run struct {
 	cfg      *Config
 	bounds   Bounds
-	spare    []lab.Machine // by the places of nodes
+	spare    spares
 	spareVIP netip.Addr
+	hostile  *netns.Node // a host on the network that is no node
 	ingress  *v1alpha1.Group
 	cluster  *lab.Cluster
 	record   *record
@@ -46,14 +48,12 @@ const (
 // at the first violation, with the duration, or when ctx ends. The error is about
 // the lab itself.
 func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
-	r := &run{cfg: cfg, bounds: p.Bounds, spare: p.spare}
+	r := &run{cfg: cfg, bounds: p.Bounds, spare: p.spare, spareVIP: p.spare.vip.Addresses[0].Addr()}
 	if cfg.Progress == nil {
 		cfg.Progress = func(time.Duration, string) {}
 	}
 	spec := &cfg.Cluster.Config.Spec
 	r.ingress = ingressOf(spec)
-	last := p.spare[len(p.spare)-1].Addresses
-	r.spareVIP = last[0].Addr()
 	r.result = Result{Seed: cfg.Seed, Bounds: p.Bounds, Faults: map[Kind]int{}}
 	cluster, err := lab.New(ctx, lab.Config{
 		Cluster: cfg.Cluster, Plan: p.Plan, Dir: cfg.Dir, Programs: cfg.Programs, BackOff: BackOff, Log: cfg.Log,
@@ -93,6 +93,9 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	since := time.Now()
 	r.record = &record{since: since}
 	r.describe()
+	if r.hostile, err = r.cluster.Network().AddNode(r.spare.hostile.Name, r.spare.hostile.Addresses...); err != nil {
+		return err
+	}
 	if r.record.watch, err = r.startWatch(since); err != nil {
 		return err
 	}
@@ -109,6 +112,7 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	background.Go(func() { watchdog(ctx, since, r.record.stall) })
 	background.Go(func() { r.files.run(ctx) })
 	background.Go(func() { room(ctx, r.fail) })
+	background.Go(func() { r.attend(ctx) })
 
 	r.say("waiting until the cluster is at rest")
 	if !r.rest(ctx) {
@@ -167,7 +171,7 @@ func (r *run) describe() {
 }
 
 func (r *run) startWatch(since time.Time) (*watch.Watch, error) {
-	cfg := watch.Config{Network: r.cluster.Network(), Since: since}
+	cfg := watch.Config{Since: since} // floods are nothing to capture
 	for _, n := range r.cluster.Nodes() {
 		cfg.Nodes = append(cfg.Nodes, n.Node)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,9 +93,11 @@ func (a *administrator) Delete(ctx context.Context, path string) error {
 
 // change asks the first server that answers.
 func (a *administrator) change(ctx context.Context, method, path string, body []byte) error {
-	body, err := yaml.YAMLToJSON(body)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+	if !json.Valid(body) { // YAML has shorter keys than JSON may have
+		var err error
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return fmt.Errorf("%s %s: %w", method, path, err)
+		}
 	}
 	a.mu.Lock()
 	targets := slices.Clone(a.targets)

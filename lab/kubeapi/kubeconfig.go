@@ -20,7 +20,6 @@ import (
 // the certificate rotates: call it again for that. The kubeconfig stays the same file
 // then, as kubelet leaves it.
 func WriteKubeconfig(root, dir string, ca *authority.Authority, node, server string) (string, error) {
-	const current = "kubelet-client-current.pem"
 	config := fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters:
@@ -43,13 +42,9 @@ current-context: kubelet
 		return "", err
 	}
 	in := func(name string) string { return filepath.Join(root, dir, name) }
-	dated := fmt.Sprintf("kubelet-client-%d.pem", time.Now().UnixNano())
-	fresh := in("pki/" + current + ".new")
 	for _, step := range []func() error{
 		func() error { return os.MkdirAll(in("pki"), 0o755) },
-		func() error { return os.WriteFile(in("pki/"+dated), pair.Both(), 0o600) },
-		func() error { return os.Symlink(filepath.Join(dir, "pki", dated), fresh) },
-		func() error { return os.Rename(fresh, in("pki/"+current)) },
+		func() error { return rotate(root, dir, pair) },
 		func() error { return keep(in("kubeconfig"), []byte(config)) },
 	} {
 		if err := step(); err != nil {
@@ -57,6 +52,36 @@ current-context: kubelet
 		}
 	}
 	return filepath.Join(dir, "kubeconfig"), nil
+}
+
+// ExpireKubeconfig gives the node that WriteKubeconfig was called for a client
+// certificate in place of its own that has expired.
+func ExpireKubeconfig(root, dir string, ca *authority.Authority, node string) error {
+	pair, err := ca.ExpiredClient(nodeUser+node, nodeGroup)
+	if err == nil {
+		err = rotate(root, dir, pair)
+	}
+	if err != nil {
+		return fmt.Errorf("replacing the credentials of %s: %w", node, err)
+	}
+	return nil
+}
+
+// current is the link to the client certificate of now.
+const current = "kubelet-client-current.pem"
+
+// rotate moves the link to another client certificate, in one step.
+func rotate(root, dir string, pair authority.KeyPair) error {
+	pki := filepath.Join(root, dir, "pki")
+	dated := fmt.Sprintf("kubelet-client-%d.pem", time.Now().UnixNano())
+	fresh := filepath.Join(pki, current+".new")
+	if err := os.WriteFile(filepath.Join(pki, dated), pair.Both(), 0o600); err != nil {
+		return err
+	}
+	if err := os.Symlink(filepath.Join(dir, "pki", dated), fresh); err != nil {
+		return err
+	}
+	return os.Rename(fresh, filepath.Join(pki, current))
 }
 
 // keep writes a file in one step, since somebody may be reading it, and leaves it

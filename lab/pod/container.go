@@ -177,6 +177,16 @@ func (c *Container) Log() string {
 	return b.String()
 }
 
+// LogSize is the length of Log, in bytes.
+func (c *Container) LogSize() (n int64) {
+	for i := range c.Status().Restarts + 1 {
+		if info, err := os.Stat(c.pod.kubelet.Host.Path(c.logFile(i))); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
 var errNotStarted = errors.New("the container was not started yet")
 
 // Running returns the container's present or last run.

@@ -15,8 +15,8 @@ import (
 
 // Config is what to watch.
 type Config struct {
-	Network *netns.Network
-	Nodes   []*netns.Node // whose addresses are watched; any node is captured
+	Network *netns.Network // whose packets are captured; nil if none are
+	Nodes   []*netns.Node  // whose addresses are watched; any node is captured
 	VIPs    []netip.Addr
 	Since   time.Time // what all times are counted from; when the watch starts if zero
 }
@@ -62,7 +62,10 @@ func Start(cfg Config) (*Watch, error) {
 	}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
-	err := w.listen(ctx, cfg.Network)
+	var err error
+	if cfg.Network != nil {
+		err = w.listen(ctx, cfg.Network)
+	}
 	for _, node := range cfg.Nodes {
 		if err == nil {
 			err = w.watchAddresses(node)

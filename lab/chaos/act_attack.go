@@ -1,0 +1,292 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/attack"
+)
+
+// floodRate is how many packets of VRRP the hostile host sends, in a second: to each
+// node and to the multicast group in turn, so that a group of the smallest profile
+// gets several times its own.
+const floodRate = 5000
+
+// vrrpFlood sends advertisements for every VIP to every node and to the multicast group.
+func (a *act) vrrpFlood(context.Context) (undo, error) {
+	i := slices.IndexFunc(attack.VRRPs, func(v attack.VRRP) bool { return v.Name == a.fault.What })
+	v := attack.VRRPs[i]
+	if !filtered(v, a.cluster.Spec().VRRP.Target) {
+		return nil, errNoEffect
+	}
+	nodes := a.cluster.Nodes()
+	var packets []attack.Packet
+	for _, g := range a.cluster.Spec().Groups {
+		for _, vip := range g.VIPs {
+			to := []netip.Addr{attack.VRRPGroup(vip.Is6())}
+			for _, n := range nodes {
+				to = append(to, addressOf(n.OwnAddresses(), vip.Is6()))
+			}
+			for j, t := range to {
+				from := addressOf(a.spare.hostile.Addresses, vip.Is6())
+				switch v.Source {
+				case attack.Peer: // any node but the one that it is sent to
+					from = addressOf(nodes[j%len(nodes)].OwnAddresses(), vip.Is6())
+				case attack.Nobody:
+					from = addressOf(a.spare.nobody.Addresses, vip.Is6())
+				}
+				if from.IsValid() && t.IsValid() {
+					packets = append(packets, v.Packet(g.VirtualRouterID, vip, from, t))
+				}
+			}
+		}
+	}
+	return a.flood(floodRate, packets)
+}
+
+// filtered says whether the guard tells such packets from those of the group's nodes, by
+// the VRRP settings; docs/security.md says why where it does not.
+func filtered(v attack.VRRP, s v1alpha1.VRRPSettings) bool {
+	switch {
+	case s.Mode == v1alpha1.ModeMulticast:
+		return v.TTL != 255
+	case s.Profile == v1alpha1.ProfileClassic:
+		return v.Source != attack.Peer
+	}
+	return true
+}
+
+// addressOf is the first address of a family; the zero value if there is none.
+func addressOf(list []netip.Prefix, ipv6 bool) netip.Addr {
+	for _, p := range list {
+		if p.Addr().Is6() == ipv6 {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
+}
+
+const (
+	// mdnsRate is how many packets of mDNS there are in a second: each costs every
+	// node up to half a millisecond.
+	mdnsRate = 50
+	// mdnsPackets is how many differ: with the largest, more than a cache has room for.
+	mdnsPackets = 16
+)
+
+// mdnsFlood sends records of hosts that are not there.
+func (a *act) mdnsFlood(context.Context) (undo, error) {
+	i := slices.IndexFunc(attack.MDNSs, func(m attack.MDNS) bool { return m.Name == a.fault.What })
+	packets, err := attack.MDNSs[i].Packets(mdnsPackets)
+	if err != nil {
+		return nil, err
+	}
+	return a.flood(mdnsRate, packets)
+}
+
+// flood sends packets from the hostile host until it is undone.
+func (a *act) flood(perSecond int, packets []attack.Packet) (undo, error) {
+	f, err := attack.Start(a.hostile, perSecond, packets...)
+	if err != nil {
+		return nil, err
+	}
+	return func(context.Context) error { f.Stop(); return nil }, nil
+}
+
+// What of a Node is odd.
+const (
+	oddLabels      = "labels"
+	oddAnnotations = "annotations"
+	oddAddresses   = "addresses"
+)
+
+// oddTried are those that are planned. Not oddAddresses: a node whose Node lists others
+// before its own, or none, is no peer any more and goes on holding (docs/lab-chaos.md).
+var oddTried = []string{oddLabels, oddAnnotations}
+
+// oddNode has the kubelet of a node write into its Node what nobody expects there, for
+// a while. The others may lose this node as a peer, and no other.
+func (a *act) oddNode(ctx context.Context) (undo, error) {
+	n := a.node()
+	odd := attack.NewNode(rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For))), pattern(n.Address()), a.taken(n)...)
+	var known Effect // what it is until all know that its addresses are others
+	switch a.fault.What {
+	case oddLabels:
+		odd.Annotations, odd.Addresses = nil, nil
+	case oddAnnotations:
+		odd.Labels, odd.Addresses = nil, nil
+	case oddAddresses:
+		odd.Labels, odd.Annotations, known = nil, nil, Lost
+		odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: "none"})
+	}
+	m := a.begin(n, Condition{Effect: Unsure})
+	api := a.begin(n, Condition{Effect: UnsureAPI})
+	var restore func(context.Context) error
+	err := a.reread(n, known, func() (err error) {
+		restore, err = n.Overwrite(ctx, odd)
+		return err
+	})
+	return func(ctx context.Context) error {
+		err := a.recover(ctx, m, "", a.afterNetwork(), func() error {
+			return a.reread(n, known, func() error { return restore(ctx) })
+		})
+		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+// pattern has a verb for the last number of an address.
+func pattern(a netip.Addr) string {
+	text := a.String()
+	return text[:strings.LastIndexAny(text, ".:")+1] + "%d"
+}
+
+// taken are addresses that others have, and the VIPs.
+func (a *act) taken(but *lab.Node) (out []string) {
+	for _, g := range a.cluster.Spec().Groups {
+		for _, vip := range g.VIPs {
+			out = append(out, vip.String())
+		}
+	}
+	for _, n := range a.cluster.Nodes() {
+		for _, p := range n.OwnAddresses() {
+			if n != but {
+				out = append(out, p.Addr().String())
+			}
+		}
+	}
+	return out
+}
+
+// reread changes what the API says of a node, which every keepalived has in its
+// configuration. The node has an effect until all had the time to apply that; none if
+// it is empty.
+func (a *act) reread(n *lab.Node, e Effect, change func() error) error {
+	reload := a.reloading()
+	marks := []*mark{reload}
+	if e != "" {
+		marks = append(marks, a.begin(n, Condition{Effect: e}))
+	}
+	err := change()
+	for _, m := range marks {
+		m.end(a.settle(a.bounds.Apply))
+	}
+	return err
+}
+
+// deletedNode powers a node off, deletes it from the cluster and lets its credentials
+// expire, and powers it on again: it does not hold a VIP beside others. In the end it is
+// a node of the cluster again.
+func (a *act) deletedNode(ctx context.Context) (undo, error) {
+	n := a.node()
+	away := a.begin(n, Condition{Effect: NoAPI})
+	doing := a.begin(n, Condition{Effect: Unsure})
+	a.record.watch.Off(n.Name)
+	err := n.Kill()
+	off := a.begin(n, Condition{Effect: Out})
+	err = errors.Join(err, a.reread(n, "", func() error { return n.Forget(ctx) }))
+	if err == nil {
+		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
+	}
+	a.record.watch.On(n.Name)
+	off.end(0)
+	if err == nil {
+		err = errors.Join(n.Heal(ctx), a.files.follow(n))
+	}
+	return func(ctx context.Context) error {
+		api := a.begin(n, Condition{Effect: UnsureAPI})
+		away.end(0)
+		err := a.recover(ctx, doing, "", a.afterNetwork(),
+			func() error { return a.reread(n, "", func() error { return n.Readmit(ctx) }) },
+			func() error { return a.whole(ctx, n, "keepalived") })
+		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+// forgotten waits until no other node has a deleted one as a peer: real ones are powered
+// on again after days.
+func (a *act) forgotten(ctx context.Context, gone *lab.Node) error {
+	return lab.AwaitEvery(ctx, lookEvery, "all others to forget "+gone.Name, func() (bool, error) {
+		for _, n := range a.cluster.Nodes() {
+			conf, err := n.Read(v1alpha1.KeepalivedConf)
+			if n == gone || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil || slices.Contains(strings.Fields(string(conf)), gone.Address().String()) {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// held waits until every VIP has a holder: a node that was deleted holds one that
+// nobody has, for want of anybody who could tell it (docs/security.md).
+func (a *act) held(ctx context.Context) error {
+	return lab.AwaitEvery(ctx, lookEvery, "every VIP to be held", func() (bool, error) {
+		for _, g := range a.cluster.Spec().Groups {
+			for _, vip := range g.VIPs {
+				if list, err := a.cluster.Holders(vip); err != nil || len(list) == 0 {
+					return false, err
+				}
+			}
+		}
+		return true, nil
+	})
+}
+
+// killEvery is how often a daemon is looked for that is killed whenever it starts.
+const killEvery = 50 * time.Millisecond
+
+// crashLoop kills a daemon each time that it starts. A node whose keepalived is killed
+// may not keep its VIP meanwhile (hard case 38), so that it counts as a holder.
+func (a *act) crashLoop(context.Context) (undo, error) {
+	n, j := a.node(), jobs[a.fault.What]
+	c := a.means(a.fault.What)
+	if a.fault.What == "keepalived" {
+		c = &Condition{Effect: Unsure}
+	}
+	if len(pids(n, j, j.daemon)) == 0 {
+		return nil, errNoEffect
+	}
+	var m *mark
+	if c != nil {
+		m = a.begin(n, *c)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for more := true; more; more = pause(stop, killEvery) {
+			signal(pids(n, j, j.daemon), syscall.SIGKILL) // none between two starts
+		}
+	}()
+	return func(ctx context.Context) error {
+		close(stop)
+		<-done
+		err := a.back(ctx, n, j, nil)
+		if m == nil {
+			return err
+		}
+		return errors.Join(err, a.recover(ctx, m, c.Group, a.afterStart()))
+	}, nil
+}
+
+// oddLink makes links with names that no configuration expects, one with an address.
+func (a *act) oddLink(context.Context) (undo, error) {
+	n, name := a.node(), a.fault.What
+	err := n.Run(nil, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", name+"~")
+	if err == nil {
+		err = errors.Join(n.Run(nil, "ip", "link", "set", "dev", name, "up"), n.Run(nil, "ip", "address", "add", "198.51.100.1/24", "dev", name))
+	}
+	return func(context.Context) error { return n.Run(nil, "ip", "link", "delete", "dev", name) }, err
+}

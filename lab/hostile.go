@@ -1,0 +1,59 @@
+package lab
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vipgen/vipgen/lab/attack"
+	"github.com/vipgen/vipgen/lab/kubeapi"
+)
+
+// Overwrite puts odd content into the node's Node, as its kubelet might: labels and
+// annotations beside those that are there, and other addresses. What it returns puts
+// there what was there before. Both wait for an API server if none runs.
+func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(context.Context) error, err error) {
+	patch := func(ctx context.Context, p object) error {
+		return Told(ctx, "a Node", func() error { return n.cluster.API.Patch(ctx, n.object()+"/status", p.json()) })
+	}
+	restore = func(ctx context.Context) error {
+		labels, annotations := object{}, object{}
+		for k := range odd.Labels {
+			labels[k] = nil
+		}
+		for k, v := range n.labels() {
+			labels[k] = v
+		}
+		for k := range odd.Annotations {
+			annotations[k] = nil
+		}
+		gone := object{"metadata": object{"labels": labels, "annotations": annotations}, "status": object{"nodeInfo": nil}}
+		return errors.Join(patch(ctx, gone), Told(ctx, "addresses", func() error { return n.report(ctx) }))
+	}
+	meta, status := object{}, object{"nodeInfo": object{"kubeletVersion": odd.KubeletVersion}}
+	// A null in a patch would remove all that is there.
+	if odd.Labels != nil {
+		meta["labels"] = odd.Labels
+	}
+	if odd.Annotations != nil {
+		meta["annotations"] = odd.Annotations
+	}
+	if odd.Addresses != nil {
+		status["addresses"] = odd.Addresses
+	}
+	return restore, patch(ctx, object{"metadata": meta, "status": status})
+}
+
+// object is the path of the node's Node.
+func (n *Node) object() string { return "/api/v1/nodes/" + n.Name }
+
+// Forget deletes the node's Node, and replaces its credentials by expired ones, once an
+// API server runs: what a cluster does to a node that is gone for good.
+func (n *Node) Forget(ctx context.Context) error {
+	err := Told(ctx, "a Node that goes", func() error { return n.cluster.API.Delete(ctx, n.object()) })
+	return errors.Join(err, kubeapi.ExpireKubeconfig(n.Path("/"), kubeletDir, n.cluster.API.CA(), n.Name))
+}
+
+// Readmit undoes Forget, once an API server runs.
+func (n *Node) Readmit(ctx context.Context) error {
+	return errors.Join(n.credentials(), Told(ctx, "a Node", func() error { return n.cluster.register(ctx, n) }))
+}
