@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/attack"
 )
 
 // An advert of the new settings that a host on the link forges, with a peer's address,
@@ -30,13 +31,13 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("all have agreed", func(s State) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
-	forged := attack{name: "classic, of a peer", version: 2, interval: 1, ttl: 255, forged: true}
+	forged := attack.VRRP{Name: "classic, of a peer", Version: 2, Interval: 1, TTL: 255, Source: attack.Peer}
 	for _, name := range c.all() {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
-		sent, stop := x.flood(forged, apiRouterID, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
+		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
 		testkit.Await(t, name+" to ignore the advert", func() bool { return strings.Contains(n.agent.Output(), "adverts of the new VRRP settings come before") })
-		stop()
-		t.Logf("%s: %d adverts", name, sent.Load())
+		flood.Stop()
+		t.Logf("%s: %d adverts", name, flood.Sent())
 	}
 	if got := c.holders(); !slices.Equal(got, []string{holder}) {
 		t.Errorf("the VIP is on %v, want %s", got, holder)
