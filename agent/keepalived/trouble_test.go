@@ -123,6 +123,7 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	if err := os.RemoveAll(run); err != nil {
 		t.Fatal(err)
 	}
+	write(v1alpha1.RunDir, "") // what is there is no directory, and cannot be made one
 	s := j.told.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are")
@@ -131,6 +132,9 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 		t.Error("the job does not turn: this proves nothing")
 	}
 
+	if err := os.Remove(run); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(root, v1alpha1.TrackDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
