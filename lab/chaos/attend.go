@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -49,7 +50,7 @@ func (r *run) ask(ctx context.Context, n *lab.Node, name string, j job) {
 	for sleep(ctx, attendEvery) {
 		began := r.record.now()
 		asking, cancel := context.WithTimeout(ctx, attendEvery)
-		err := alive.Ask(asking, n.Path(v1alpha1.RunDir), name)
+		err := alive.Ask(asking, filepath.Join(n.Path(v1alpha1.RunDir), name), name)
 		cancel()
 		if err == nil || !goesOn(n, j) {
 			since = -1
