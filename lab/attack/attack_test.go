@@ -142,7 +142,8 @@ func TestNewNode(t *testing.T) {
 		}
 		return string(data)
 	}
-	if made(1) != made(1) || made(1) == made(2) {
+	first, again, other := made(1), made(1), made(2)
+	if first != again || first == other {
 		t.Error("a seed gives no Node of its own")
 	}
 }
