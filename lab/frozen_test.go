@@ -8,7 +8,6 @@ import (
 
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/watch"
 )
@@ -32,14 +31,7 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 		return out
 	}
 	before := redirects()
-	var hosts []*netns.Node
-	for _, n := range c.nodes {
-		hosts = append(hosts, n.Node.Node)
-	}
-	machine := testkit.StartStopwatch()
-	w, err := watch.Start(watch.Config{Network: c.Network(), Nodes: hosts, VIPs: c.vips})
-	c.must(err)
-	t.Cleanup(func() { w.End() })
+	machine, w := testkit.StartStopwatch(), c.watchVIPs()
 	for _, n := range c.masters() {
 		c.must(n.API.Freeze())
 		t.Cleanup(func() { n.API.Thaw() })

@@ -82,6 +82,12 @@ func (c *cluster) observe() observed {
 	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 	defer cancel()
 	c.must(p.Await(ctx, 200))
+	return observed{p, c.watchVIPs(), testkit.StartStopwatch()}
+}
+
+// watchVIPs watches who holds the VIPs.
+func (c *cluster) watchVIPs() *watch.Watch {
+	c.t.Helper()
 	var hosts []*netns.Node
 	for _, n := range c.nodes {
 		hosts = append(hosts, n.Node.Node)
@@ -89,7 +95,7 @@ func (c *cluster) observe() observed {
 	w, err := watch.Start(watch.Config{Network: c.Network(), Nodes: hosts, VIPs: c.vips})
 	c.must(err)
 	c.t.Cleanup(func() { w.End() })
-	return observed{p, w, testkit.StartStopwatch()}
+	return w
 }
 
 // settles returns when the client has had answers for three seconds on end: what happens

@@ -147,6 +147,14 @@ func (c *cluster) controlPlane(n int) {
 	}
 }
 
+// awaitRunning waits until keepalived runs on all nodes.
+func (c *cluster) awaitRunning() {
+	c.t.Helper()
+	for _, name := range c.all() {
+		c.nodes[name].awaitState("it runs", running)
+	}
+}
+
 func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
 
 func clusterConfig(t *testing.T) []byte {

@@ -19,9 +19,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
-	for _, name := range c.all() {
-		c.nodes[name].awaitState("it runs", running)
-	}
+	c.awaitRunning()
 	holder := c.holder(c.all()...)
 	x := newIntruder(t, c.net, families["IPv4"].host(66))
 	at := time.Now().Add(40 * time.Second).UTC().Truncate(time.Second)
@@ -66,9 +64,7 @@ func TestMigrationWithout(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
-	for _, name := range c.all() {
-		c.nodes[name].awaitState("it runs", running)
-	}
+	c.awaitRunning()
 	broken := c.holder(c.all()...)
 	others := c.others(broken)
 	for _, name := range others {

@@ -100,9 +100,7 @@ func TestMigration(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
-	for _, name := range c.all() {
-		c.nodes[name].awaitState("it runs", running)
-	}
+	c.awaitRunning()
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nmodus: multicast\n"))

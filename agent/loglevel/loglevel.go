@@ -1,7 +1,7 @@
 // Package loglevel lets the jobs of a node log more or less while they run. A
 // file in a directory that only root can write to says the level for all of
-// them, one in a job's own directory that for this job alone. No network is needed, and nothing of it
-// is left after a reboot.
+// them, one in a job's own directory that for this job alone. No network is needed,
+// and nothing of it is left after a reboot.
 package loglevel
 
 import (

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is the directory with those of the jobs. A writer holds a lock (flock(2)) on each file that it
-// published, which the kernel takes away when the writer ends, in whatever way:
-// so a reader knows whether the writer lives without a clock, a heartbeat or a
+// Dir is the directory with those of the jobs. A writer holds a lock (flock(2)) on each
+// file that it published, which the kernel takes away when the writer ends, in whatever
+// way: so a reader knows whether the writer lives without a clock, a heartbeat or a
 // process ID, which would mean nothing in another container.
 type Dir struct {
 	path string

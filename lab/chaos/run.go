@@ -171,7 +171,7 @@ func (r *run) describe() {
 }
 
 func (r *run) startWatch(since time.Time) (*watch.Watch, error) {
-	cfg := watch.Config{Since: since} // floods are nothing to capture
+	cfg := watch.Config{Since: since} // without a capture, whose buffer a flood could overflow
 	for _, n := range r.cluster.Nodes() {
 		cfg.Nodes = append(cfg.Nodes, n.Node)
 	}
