@@ -51,7 +51,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,8 +99,12 @@ test: setup $(BIN)/coredns ## Set up what is missing and run all tests but the l
 
 test-all: test-image test-e2e test-live ## Run every test: long elections, moves, chaos, real API servers, real nodes, images; 40 minutes (needs root)
 
-test-live: setup tools ## Run every test of vipgen's own module, the long ones too (needs root)
+test-live: test-daemons test-elections ## Run every test of vipgen's own module, the long ones too (needs root)
+
+test-daemons: setup tools # all but the long elections
 	VIPGEN_TESTS=all $(LIVE) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
+
+test-elections: setup tools # the long elections
 	VIPGEN_TESTS=all $(LIVE) -p 1 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
