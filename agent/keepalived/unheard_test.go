@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -52,8 +54,8 @@ func TestUnheard(t *testing.T) {
 				err := node.Do(func() (err error) {
 					found, _, err = unheard([]keepalived.Instance{{
 						Name: "V", Interface: node.Link, RouterID: tt.routerd, AdvertInterval: tt.interval,
-						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()),
-					}})
+						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()), Version: tt.version,
+					}}, nil)
 					return err
 				})
 				if err != nil {
@@ -93,5 +95,53 @@ func TestUnheard(t *testing.T) {
 				t.Errorf("the holder knows the node: %v", found)
 			}
 		})
+	}
+}
+
+// A node takes no packet for the word of a holder that keepalived would not take.
+func TestAccepts(t *testing.T) {
+	peer, stranger, node := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.31")
+	vip := netip.MustParseAddr("192.0.2.5")
+	fast := keepalived.Instance{
+		Version: 3, RouterID: 7, AdvertInterval: "0.04", VIP: netip.PrefixFrom(vip, 32),
+		Peers: []netip.Addr{peer}, FullTTL: true, OnLink: true, AllKnown: true,
+	}
+	bootstrapUnknown := fast
+	bootstrapUnknown.OnLink, bootstrapUnknown.AllKnown = false, false
+	classic := fast
+	classic.Version, classic.AdvertInterval, classic.FullTTL, classic.OnLink = 2, "1", false, false
+	classicUnknown := classic
+	classicUnknown.AllKnown = false
+	right := heardPacket{from: peer, ttl: 255, version: 3, router: 7, priority: 100, interval: 40 * time.Millisecond, vip: vip}
+	old := right
+	old.version, old.interval = 2, time.Second
+	with := func(p heardPacket, change func(*heardPacket)) heardPacket { change(&p); return p }
+	for _, tt := range []struct {
+		name     string
+		instance keepalived.Instance
+		packet   heardPacket
+		want     bool
+	}{
+		{"a peer's", fast, right, true},
+		{"of another interval, which VRRPv3's backups take", fast, with(right, func(p *heardPacket) { p.interval *= 2 }), true},
+		{"from beyond the link", fast, with(right, func(p *heardPacket) { p.ttl = 254 }), false},
+		{"of another version", fast, old, false},
+		{"of another router", fast, with(right, func(p *heardPacket) { p.router = 8 }), false},
+		{"of another VIP", fast, with(right, func(p *heardPacket) { p.vip = peer }), false},
+		{"a stranger's", fast, with(right, func(p *heardPacket) { p.from = stranger }), false},
+		{"no advert", fast, heardPacket{}, false},
+		{"perhaps the bootstrap's", bootstrapUnknown, with(right, func(p *heardPacket) { p.from = stranger }), true},
+		{"perhaps the bootstrap's, from beyond the link", bootstrapUnknown, with(right, func(p *heardPacket) { p.from, p.ttl = stranger, 64 }), false},
+		{"of the operator's keepalived", classic, with(old, func(p *heardPacket) { p.ttl = 64 }), true},
+		{"of the operator's keepalived on a node of another group", classic, with(old, func(p *heardPacket) { p.from = node }), true},
+		{"a stranger's, classic", classic, with(old, func(p *heardPacket) { p.from = stranger }), false},
+		{"of another interval, classic", classic, with(old, func(p *heardPacket) { p.interval *= 2 }), false},
+		{"perhaps the operator's bootstrap's", classicUnknown, with(old, func(p *heardPacket) { p.from = stranger }), true},
+		{"of a stranger beyond the link", classicUnknown, with(old, func(p *heardPacket) { p.from, p.ttl = stranger, 64 }), false},
+	} {
+		nodes := []v1alpha1.Peer{{Name: "worker-1", Role: "worker", Addresses: []netip.Addr{node}}}
+		if got := accepts(&tt.instance, nodes, tt.packet); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
 	}
 }

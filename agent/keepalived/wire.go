@@ -140,36 +140,17 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 	if err != nil {
 		return err
 	}
-	network, any, group := "ip4:112", "0.0.0.0", "224.0.0.18"
+	network, any, group := "ip4:112", "0.0.0.0", vrrpGroup4
 	if e.ipv6 {
-		network, any, group = "ip6:112", "::", "ff02::12"
+		network, any, group = "ip6:112", "::", vrrpGroup6
 	}
 	c, err := net.ListenPacket(network, any)
 	if err != nil {
 		return fmt.Errorf("listening for adverts on %s: %w", e.link, err)
 	}
-	var read func([]byte) (heardPacket, error)
-	to := &net.IPAddr{IP: net.ParseIP(group)}
-	if e.ipv6 {
-		p := net6.NewPacketConn(c)
-		err = errors.Join(p.SetControlMessage(net6.FlagDst|net6.FlagInterface|net6.FlagHopLimit, true), p.JoinGroup(link, to))
-		read = func(b []byte) (heardPacket, error) {
-			n, cm, from, err := p.ReadFrom(b)
-			if err != nil || cm == nil {
-				return heardPacket{}, err
-			}
-			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.HopLimit), nil
-		}
-	} else {
-		p := net4.NewPacketConn(c)
-		err = errors.Join(p.SetControlMessage(net4.FlagDst|net4.FlagInterface|net4.FlagTTL, true), p.JoinGroup(link, to))
-		read = func(b []byte) (heardPacket, error) {
-			n, cm, from, err := p.ReadFrom(b)
-			if err != nil || cm == nil {
-				return heardPacket{}, err
-			}
-			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.TTL), nil
-		}
+	read, err := reader(c, e.ipv6)
+	if err == nil {
+		err = join(c, link, group)
 	}
 	if err != nil {
 		c.Close()
@@ -195,6 +176,36 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 		}
 	}()
 	return nil
+}
+
+func join(c net.PacketConn, link *net.Interface, group netip.Addr) error {
+	to := &net.IPAddr{IP: group.AsSlice()}
+	if group.Is6() {
+		return net6.NewPacketConn(c).JoinGroup(link, to)
+	}
+	return net4.NewPacketConn(c).JoinGroup(link, to)
+}
+
+// reader reads adverts from a raw socket; the zero value for other packets.
+func reader(c net.PacketConn, ipv6 bool) (read func([]byte) (heardPacket, error), err error) {
+	if ipv6 {
+		p := net6.NewPacketConn(c)
+		return func(b []byte) (heardPacket, error) {
+			n, cm, from, err := p.ReadFrom(b)
+			if err != nil || cm == nil {
+				return heardPacket{}, err
+			}
+			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.HopLimit), nil
+		}, p.SetControlMessage(net6.FlagDst|net6.FlagInterface|net6.FlagHopLimit, true)
+	}
+	p := net4.NewPacketConn(c)
+	return func(b []byte) (heardPacket, error) {
+		n, cm, from, err := p.ReadFrom(b)
+		if err != nil || cm == nil {
+			return heardPacket{}, err
+		}
+		return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.TTL), nil
+	}, p.SetControlMessage(net4.FlagDst|net4.FlagInterface|net4.FlagTTL, true)
 }
 
 // staleTime is how old an advert may be that is read now. Those that came while the
