@@ -56,7 +56,7 @@ func OperatorsArchive(t testing.TB, name string) string {
 	t.Helper()
 	programs := []string{
 		"/usr/sbin/keepalived", "/usr/sbin/haproxy", "/usr/sbin/nft", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip",
-		"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/touch",
+		"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/timeout", "/usr/bin/touch",
 	}
 	i, err := image.Debian(name, Made, programs...)
 	if err == nil {
