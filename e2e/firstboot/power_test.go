@@ -154,29 +154,14 @@ func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
 	c.must(err)
 	out[pkiDir+"/ca.crt"] = string(c.ca.CertPEM)
 	out[pkiDir+"/server.crt"], out[pkiDir+"/server.key"] = string(pair.Cert), string(pair.Key)
-	out["/var/lib/kubelet/kubeconfig"] = c.kubeconfig("api-int.demo.example.com", "system:node:"+name, "system:nodes")
+	out["/var/lib/kubelet/kubeconfig"] = string(rig.Kubeconfig(c.t, c.ca, "api-int.demo.example.com", "system:node:"+name, "system:nodes"))
 	return out
-}
-
-// kubeconfig is one with credentials of its own.
-func (c *controlPlane) kubeconfig(host, user, group string) string {
-	c.t.Helper()
-	pair, err := c.ca.Client(user, group)
-	c.must(err)
-	config, err := json.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "x",
-		"clusters": []object{{"name": "c", "cluster": object{"server": "https://" + host + ":6443", "certificate-authority-data": c.ca.CertPEM}}},
-		"users":    []object{{"name": "u", "user": object{"client-certificate-data": pair.Cert, "client-key-data": pair.Key}}},
-		"contexts": []object{{"name": "x", "context": object{"cluster": "c", "user": "u"}}},
-	})
-	c.must(err)
-	return string(config)
 }
 
 // kubectl asks an API server until it does what it is told.
 func (c *controlPlane) kubectl(args ...string) {
 	c.t.Helper()
-	config := c.write("admin.kubeconfig", c.kubeconfig("192.168.111.20", "admin", "system:masters"))
+	config := c.write("admin.kubeconfig", string(rig.Kubeconfig(c.t, c.ca, controlAddr(0).String(), "admin", "system:masters")))
 	var last string
 	testkit.AwaitWithin(c.t, rig.Patience, "kubectl "+strings.Join(args, " "), func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
