@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func addressList(texts ...string) (out []netip.Addr) {
@@ -63,7 +64,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "status", "--root", root)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
 	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "192.0.2.5 192.0.2.17", "restored 2",
@@ -75,7 +76,7 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(out, "and more") {
 		t.Errorf("more than a line of a problem:\n%s", out)
 	}
-	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != exitOK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
+	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
@@ -26,14 +28,14 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 			lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: clusterIngress})
 			lay(t, tt.files)
 			code, _, report := run("", "render", "--install-dir", "ocp")
-			if code != exitOK || strings.Contains(report, warning) != tt.warns {
+			if code != command.OK || strings.Contains(report, warning) != tt.warns {
 				t.Errorf("exit code %d\n%s", code, report)
 			}
 		})
 	}
 	good(t)
 	lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: "kind: Other\n"})
-	if code, _, report := run("", "render", "--install-dir", "ocp"); code != exitInput || !strings.Contains(report, `found "Other", expected "Ingress"`) {
+	if code, _, report := run("", "render", "--install-dir", "ocp"); code != command.Input || !strings.Contains(report, `found "Other", expected "Ingress"`) {
 		t.Errorf("exit code %d\n%s", code, report)
 	}
 }
@@ -48,7 +50,7 @@ func TestFunctionWithClusterIngress(t *testing.T) {
 		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + clusterIngressName + "\n",
 	} {
 		code, out, errOut := run(functionInput(" []", spec), "fn")
-		if code != exitOK {
+		if code != command.OK {
 			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
 		}
 		got, _ := items(t, out)

@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // eachCommand visits the commands that do something.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
-	if c.Runnable() && !c.Hidden {
+	if c.Runnable() && c.HasParent() && !c.Hidden {
 		visit(c)
 	}
 	for _, sub := range c.Commands() {
@@ -51,7 +53,8 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("%s: help without summary or example", c.CommandPath())
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if value, _ := pflag.UnquoteUsage(f); f.Usage == "" || value == "string" || value == "strings" {
+			value, _ := pflag.UnquoteUsage(f)
+			if f.Usage == "" || f.Value.Type() != "bool" && (value == "" || !strings.Contains(f.Usage, "`")) {
 				t.Errorf("%s --%s: help without a name for its value", c.CommandPath(), f.Name)
 			}
 		})
@@ -97,25 +100,26 @@ func TestDocumentedCommandsRun(t *testing.T) {
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{
-	"vipgen vr-ids vmware cnf10 cnf11":       true,
-	"vipgen vr-ids clusters":                 true,
-	"vipgen vr-ids clusters --reserve 51,52": true,
-	"vipgen diff live.yaml rendered":         true,
+	"vipgen vr-ids vmware cnf10 cnf11":          true,
+	"vipgen vr-ids clusters":                    true,
+	"vipgen vr-ids clusters --reserve 51,52":    true,
+	"vipgen diff live.yaml rendered":            true,
+	"vipgen diff live.yaml move/machineconfigs": true,
 }
 
 func runDocumented(t *testing.T, line string) {
 	t.Helper()
-	command, file, _ := strings.Cut(line, " > ")
-	want := exitOK
-	if findings[command] {
-		want = exitFinding
+	invocation, file, _ := strings.Cut(line, " > ")
+	want := command.OK
+	if findings[invocation] {
+		want = command.Finding
 	}
 	var in bytes.Buffer
-	if from, to, piped := strings.Cut(command, " | "); piped {
+	if from, to, piped := strings.Cut(invocation, " | "); piped {
 		t.Fatalf("a pipe from %s to %s: start the line with another command", from, to)
 	}
 	var out, errOut bytes.Buffer
-	if code := Run(strings.Fields(command)[1:], &in, &out, &errOut); code != want {
+	if code := Run(strings.Fields(invocation)[1:], &in, &out, &errOut); code != want {
 		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
 	}
 	if file != "" {
@@ -142,6 +146,7 @@ func documentedDir(t *testing.T) {
 		"scan.json":                          []byte(`{"routers": []}`),
 		"live.yaml":                          []byte(`{"kind": "MachineConfig", "metadata": {"name": "00-worker", "labels": {"machineconfiguration.openshift.io/role": "worker"}}}`),
 		"cluster-ingress.yaml":               []byte(clusterIngress),
+		"ocp/manifests/cluster-config.yaml":  nil,
 		"ocp/bootstrap.ign":                  []byte(`{"ignition": {"version": "3.2.0"}}`),
 		"ocp/master.ign":                     []byte(`{"ignition": {"version": "3.2.0"}}`),
 	}

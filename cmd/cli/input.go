@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/gitops"
 )
@@ -25,19 +27,58 @@ type inputFlags struct {
 	os string
 }
 
+// inputTitle is the title of the input flags in help.
+const inputTitle = "Input flags"
+
 func (f *inputFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml beside the install-config, if there is one)")
-	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml beside the install-config, if there is one)")
-	flags.StringVar(&f.clusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml beside the install-config, if there is one)")
-	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: fleet.yaml beside the install-config or in a folder above, up to that of the Git repository)")
-	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to write for, "+versions()+" (default: what vipgen.yaml says, else readable by all of them)")
+	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")
+	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml next to the install-config)")
+	flags.StringVar(&f.clusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml next to the install-config)")
+	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: the nearest fleet.yaml, next to the install-config or above)")
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to render for, "+versions()+" (default: that of vipgen.yaml; without one, output that all of them can read)")
 	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.MarkFlagFilename("agent-config", "yaml", "yml")
-	_ = c.MarkFlagFilename("cluster-ingress", "yaml", "yml")
-	_ = c.MarkFlagFilename("fleet", "yaml", "yml")
+	command.GroupFlags(flags, inputTitle, "config", "agent-config", "cluster-ingress", "fleet", "openshift-version", "release-info")
+	for _, name := range []string{"config", "agent-config", "cluster-ingress", "fleet"} {
+		_ = c.MarkFlagFilename(name, "yaml", "yml")
+	}
 	_ = c.MarkFlagFilename("release-info", "json")
+	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
+}
+
+// completeYAML completes the name of an install-config.
+func completeYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeFrom completes a flag, also one that takes a list, with names of the cluster
+// that the command line names; with the usual ones while that cannot be read.
+func (a *app) completeFrom(c *cobra.Command, flag string, f *inputFlags, names func(*render.Cluster) []string, usual ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		known := usual
+		if cluster, _, err := a.cluster(installConfigArg(args), f); err == nil {
+			known = names(cluster)
+		}
+		before := begun[:strings.LastIndexByte(begun, ',')+1]
+		var out []string
+		for _, name := range known {
+			if name = before + name; strings.HasPrefix(name, begun) {
+				out = append(out, name)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// rolesOf are the pools of a cluster.
+func rolesOf(c *render.Cluster) []string { return c.Roles }
+
+// nodesOf are the nodes that the input of a cluster names.
+func nodesOf(c *render.Cluster) (names []string) {
+	for _, p := range c.Config.Spec.Peers {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // Bounds of a file that is read, before anything is built of it: a tree takes many
@@ -52,7 +93,7 @@ const (
 func (a *app) readFile(name string) ([]byte, error) {
 	if name == "-" {
 		if a.inRead {
-			return nil, unreadable(name, errors.New("standard input, which is another file already"))
+			return nil, unreadable(name, errors.New("standard input a second time"))
 		}
 		a.inRead = true
 		return readBounded(name, a.in)
@@ -73,7 +114,10 @@ func openFile(name string) (*os.File, error) {
 		return nil, err
 	}
 	descriptor := strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/")
-	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() && !descriptor {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return nil, errors.New("a directory")
+	case !mode.IsRegular() && !descriptor:
 		return nil, errors.New("not a regular file; for a pipe, give - and its output as standard input")
 	}
 	return os.Open(name)
@@ -146,7 +190,7 @@ func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, erro
 		s.Companions = a.companions.of(installConfig, data)
 		if f.agentConfig != "" {
 			note(problem.List{{File: f.agentConfig, Severity: problem.Error, Code: problem.ConflictingFields,
-				Found: "an agent-config", Expected: "none, the nodes of " + installConfig + " stand there"}})
+				Found: "an agent-config", Expected: "none: " + installConfig + " has the nodes"}})
 		}
 	} else {
 		s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)

@@ -87,7 +87,7 @@ func (s *site) render(install string) []byte {
 	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  images:\n    agent: " + s.agent + "\n"
 	s.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	out := filepath.Join(dir, "out")
-	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition", "--output", out).CombinedOutput(); err != nil {
+	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition", "--dir", out).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, message)
 	}
 	ignition, err := os.ReadFile(filepath.Join(out, "ignition/master.ign"))
