@@ -56,7 +56,7 @@ the host, or write the level to /run/vipgen/log-level there.`,
 			}
 			err := set()
 			if errors.Is(err, unix.EROFS) {
-				err = fmt.Errorf("%w: a container changes the level of its own job alone, with --job", err)
+				err = fmt.Errorf("%w: a container can change the level of its job only, with --job", err)
 			}
 			return err
 		},

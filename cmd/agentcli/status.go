@@ -99,7 +99,7 @@ func (a *app) printStatus(s nodeStatus) error {
 		if k.Scheduling != "" {
 			line("  scheduling", string(k.Scheduling))
 		}
-		electing(line, k)
+		settings(line, k)
 		guard(line, &k.Guard, k.Wanted)
 		for _, i := range k.Instances {
 			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
@@ -138,22 +138,22 @@ func (a *app) printStatus(s nodeStatus) error {
 	return w.Flush()
 }
 
-// electing says which way the node elects, and how far a move to another is.
-func electing(line func(...string), k *keepalived.State) {
+// settings are the node's VRRP settings, and the progress of a switch to others.
+func settings(line func(...string), k *keepalived.State) {
 	if k.VRRP == nil {
 		return
 	}
-	line("  electing", k.VRRP.String())
+	line("  VRRP settings", k.VRRP.String())
 	m := k.Migration
 	if m == nil {
 		return
 	}
-	words := []string{"  moves to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
+	words := []string{"  switches to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
 	switch {
 	case m.Moving:
 		line(append(words, "now")...)
 	case m.Agreed:
-		line(append(words, "all move at "+m.At.UTC().Format(time.RFC3339))...)
+		line(append(words, "all switch at "+m.At.UTC().Format(time.RFC3339))...)
 	default:
 		line(words...)
 		line("  waits for", m.WaitsFor)

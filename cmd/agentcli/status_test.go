@@ -85,14 +85,14 @@ func TestStatusOfMigration(t *testing.T) {
 	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	for want, m := range map[string]*keepalived.Migration{
-		"electing|classic/unicast/v2/1s":                                                nil,
-		"moves to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
-		"moves to|fast/unicast/v3/40ms|ready|all move at 2026-05-02T03:00:00Z":          {Target: fast, Ready: true, Agreed: true, At: at},
-		"moves to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
-		"moves to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
+		"VRRP settings|classic/unicast/v2/1s":                                              nil,
+		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
+		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
+		"switches to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
+		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
 	} {
 		var words []string
-		electing(func(w ...string) {
+		settings(func(w ...string) {
 			for _, x := range w {
 				words = append(words, strings.TrimSpace(x))
 			}

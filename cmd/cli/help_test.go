@@ -54,7 +54,7 @@ var oldWords = map[string]string{
 	`\ba move\b|\bmoves from\b`:                         "a switch of VRRP settings",
 	`\bsomebody\b|\bnobody\b|\beverybody\b`:             "no node; all clients",
 	`\bdocs/[a-z]`:                                      "a link: a binary comes without docs",
-	`strconv|\(default \[\]\)|\d ms\b`:                  "words; no default; 40ms",
+	`strconv|\(default (\[\])?\)|\d ms\b`:               "words; no default; 40ms",
 }
 
 // allowedWords are places in which an old word is a flag, or part of a link.

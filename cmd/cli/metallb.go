@@ -51,7 +51,7 @@ one by one.`,
   vipgen metallb install-config.yaml --address 192.168.99.17 \
     --namespace openshift-kube-apiserver --selector apiserver=true
 
-  # Announced to routers; one of each address family
+  # Announced to a router by BGP
   vipgen metallb install-config.yaml --address 203.0.113.17 \
     --asn 64500 --bgp-peer 192.168.99.1=64512
 

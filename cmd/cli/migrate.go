@@ -98,6 +98,7 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		},
 	}
 	f.add(c)
+	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
 	o.Add(c, "text", "json")
 	return c
 }
@@ -149,6 +150,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		},
 	}
 	f.add(c)
+	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")
 	return c
 }

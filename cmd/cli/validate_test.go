@@ -76,6 +76,7 @@ hosts:
 		"render --role|worker,i":                "worker,infra\n",
 		"ports install-config.yaml --role|inf":  "infra\n",
 		"preview install-config.yaml --role|ma": "master\n",
+		"migrate plan --without|cp-":            "cp-a\n",
 		"preview --node|":                       "bootstrap\ncp-a\n",
 		"ports no-such.yaml --role|":            "master\nworker\narbiter\n",
 	} {

@@ -31,7 +31,7 @@ func TestVerify(t *testing.T) {
 		"api 192.0.2.2, during the installation: bootstrap, master-0, master-1, master-2\n",
 		"api 192.0.2.2, in the running cluster: master-0, master-1, master-2\n",
 		"ingress 192.0.2.3, in the running cluster: worker-0, worker-1, worker-2\n",
-		"  every API server, through HAProxy, with a machine config server  68        such a node  ",
+		"  every API server, through HAProxy, with a machine config server  68        any node at that level  ",
 		"proved: bootstrap-keeps, one-holder, no-oscillation, serves, no-needless-move\n",
 		"No counterexample.",
 	} {

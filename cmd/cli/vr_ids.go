@@ -206,7 +206,7 @@ func (a *app) writeOverrides(members []member, clusters []routerids.Cluster, r r
 		file := overrideFile(members[o.Cluster])
 		if owners[file] > 1 {
 			return problem.List{{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Found: "the vipgen.yaml of several clusters",
-				Expected: "one for each", Hint: "give every cluster a folder of its own"}}
+				Expected: "one for each", Hint: "give every cluster its own folder"}}
 		}
 		text, known := texts[file]
 		if !known {

@@ -105,10 +105,10 @@ func printFlags(w io.Writer, title string, all *pflag.FlagSet) {
 // people write it.
 func shown(f *pflag.Flag) *pflag.Flag {
 	copied := *f
-	switch {
-	case f.DefValue == "[]":
-		copied.DefValue = ""
-	case strings.HasPrefix(f.Value.Type(), "duration"):
+	switch kind := f.Value.Type(); {
+	case f.DefValue == "[]" && (kind == "durationSlice" || kind == "stringToInt"):
+		copied.DefValue = "" // of other lists pflag knows it
+	case kind == "duration":
 		copied.DefValue = shortDuration(f.DefValue)
 	}
 	return &copied
