@@ -197,7 +197,7 @@ func (a *app) externalRender(c *cobra.Command, installConfig string, f *external
 		return err
 	}
 	if f.dir != "" {
-		_, err := writeTree(a.out, tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check)
+		_, err := a.writeTree(a.out, tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check)
 		return err
 	}
 	if f.host != "" {

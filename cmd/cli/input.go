@@ -56,8 +56,10 @@ func completeYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 func (a *app) completeFrom(c *cobra.Command, flag string, f *inputFlags, names func(*render.Cluster) []string, usual ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		known := usual
-		if cluster, _, err := a.cluster(installConfigArg(args), f); err == nil {
-			known = names(cluster)
+		if file := installConfigArg(args); file != "-" {
+			if cluster, _, err := a.cluster(file, f); err == nil {
+				known = names(cluster)
+			}
 		}
 		before := begun[:strings.LastIndexByte(begun, ',')+1]
 		var out []string
@@ -239,19 +241,20 @@ func (a *app) options(f *inputFlags) (render.Options, error) {
 	return o, nil
 }
 
+// given reads the files of a cluster, and what the flags say about it.
+func (a *app) given(installConfig string, f *inputFlags) (render.Sources, render.Options, error) {
+	o, err := a.options(f)
+	if err != nil {
+		return render.Sources{}, o, err
+	}
+	sources, err := a.sources(installConfig, f)
+	return sources, o, err
+}
+
 // cluster reads and resolves a cluster. Warnings are part of the list, which is
 // also the error when it holds one.
 func (a *app) cluster(installConfig string, f *inputFlags) (*render.Cluster, problem.List, error) {
-	o, err := a.options(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.load(installConfig, f, o)
-}
-
-// load is cluster with what the flags say already read.
-func (a *app) load(installConfig string, f *inputFlags, o render.Options) (*render.Cluster, problem.List, error) {
-	sources, err := a.sources(installConfig, f)
+	sources, o, err := a.given(installConfig, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,11 +275,7 @@ func (a *app) quietCluster(installConfig string, f *inputFlags) (*render.Cluster
 // of options of its own.
 func quietPlan[Options, Plan any](a *app, installConfig string, f *inputFlags, x Options,
 	load func(render.Sources, render.Options, Options) (*Plan, problem.List)) (*Plan, error) {
-	o, err := a.options(f)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := a.sources(installConfig, f)
+	sources, o, err := a.given(installConfig, f)
 	if err != nil {
 		return nil, err
 	}

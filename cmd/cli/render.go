@@ -306,7 +306,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 
 // write writes or checks a tree and says so.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
-	written, err := writeTree(a.out, dir, files, check)
+	written, err := a.writeTree(a.out, dir, files, check)
 	if err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 }
 
 // writeTree writes a tree, or prints how it differs: command.ErrFinding if it does.
-func writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
+func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
 	list := make([]tree.File, len(files))
 	for i, f := range files {
 		list[i] = tree.File{Path: f.Path, Data: f.Data}
@@ -331,7 +331,7 @@ func writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check boo
 	if err != nil || len(changes) == 0 {
 		return tree.Result{}, err
 	}
-	if err := printChanges(out, command.Colours(out), dir.Path, changes); err != nil {
+	if err := printChanges(out, command.Colours(a.out), dir.Path, changes); err != nil {
 		return tree.Result{}, err
 	}
 	return tree.Result{}, command.ErrFinding

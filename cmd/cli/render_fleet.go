@@ -165,7 +165,7 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 		return out
 	}
 	var b bytes.Buffer
-	out.result, out.err = writeTree(&b, r.flags.tree(dir), files, r.flags.check)
+	out.result, out.err = r.writeTree(&b, r.flags.tree(dir), files, r.flags.check)
 	out.text = b.Bytes()
 	if out.err == nil && len(out.problems) == 0 {
 		r.memory.keep(dir, input, files)
@@ -230,7 +230,7 @@ func (r *fleetRun) prune() error {
 	}
 	for _, dir := range gone {
 		var b bytes.Buffer
-		result, err := writeTree(&b, tree.Dir{Path: dir, Gone: true}, nil, r.flags.check)
+		result, err := r.writeTree(&b, tree.Dir{Path: dir, Gone: true}, nil, r.flags.check)
 		if err == nil && !r.flags.check {
 			_ = os.Remove(dir) // unless it holds something of somebody else
 		}

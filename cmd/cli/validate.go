@@ -93,11 +93,7 @@ func (a *app) validate(installConfig string, f *inputFlags, o command.Format) er
 // validated reads and resolves a cluster, and notes what was read. What is wrong is in the
 // error, warnings of a cluster without errors in v.
 func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*render.Cluster, error) {
-	o, err := a.options(f)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := a.sources(installConfig, f)
+	sources, o, err := a.given(installConfig, f)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (d Dir) replace(changes []Change) (err error) {
 	}
 	defer root.Close()
 	if err := removeStages(d.Path, root); err != nil {
-		return err
+		return d.failure(".", err)
 	}
 	stage, err := os.MkdirTemp(d.Path, stagePrefix)
 	if err != nil {
@@ -224,7 +224,7 @@ func WriteFile(name string, data []byte) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
 	if err != nil {
-		return err
+		return named(name, err)
 	}
 	temporary := f.Name()
 	f.Close()
@@ -234,7 +234,7 @@ func WriteFile(name string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(temporary)
-		return err
+		return named(name, err)
 	}
 	return syncDir(filepath.Dir(name))
 }

@@ -94,7 +94,11 @@ func (d Dir) read(root *os.Root, p string) ([]byte, error) {
 }
 
 // failure names the file of an error as the user knows it.
-func (d Dir) failure(p string, err error) error {
+func (d Dir) failure(p string, err error) error { return named(d.abs(p), err) }
+
+// named is an error with the name of the file that the user knows, in place of the one of
+// the system call, which may be of a file that takes its place.
+func named(name string, err error) error {
 	var inner *fs.PathError
 	var link *os.LinkError
 	switch {
@@ -104,7 +108,7 @@ func (d Dir) failure(p string, err error) error {
 		err = link.Err
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.abs(p), err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -309,8 +309,9 @@ func TestWriteFile(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want that of the file before", info.Mode())
 	}
-	if err := WriteFile(filepath.Join(dir, "none", "a"), nil); err == nil {
-		t.Error("no error without a directory")
+	missing := filepath.Join(dir, "none", "a")
+	if err := WriteFile(missing, nil); err == nil || err.Error() != missing+": no such file or directory" {
+		t.Errorf("without a directory: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"a.ign": "new"}, snapshot(t, dir)); diff != "" {
 		t.Error(diff)
