@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 // What is too large to be worth a tree of it is refused before there is one.
 func TestInputIsBounded(t *testing.T) {
 	good(t)
 	for name, text := range map[string]string{
-		"small objects": `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/a"},`, maxValues/2) + `{}]}}`,
-		"lines":         "a:\n" + strings.Repeat("- a: b\n", maxValues/3+1),
-		"one line":      "a: [" + strings.Repeat("{},", maxValues/2) + "{}]\n",
-		"nesting":       strings.Repeat("- - - - - - - - a\n", maxValues/9+1),
-		"documents":     strings.Repeat("---\na: b\n", maxValues/3+1),
-		"bytes":         strings.Repeat("x", maxInput+1),
+		"small objects": `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/a"},`, input.MaxValues/2) + `{}]}}`,
+		"lines":         "a:\n" + strings.Repeat("- a: b\n", input.MaxValues/3+1),
+		"one line":      "a: [" + strings.Repeat("{},", input.MaxValues/2) + "{}]\n",
+		"nesting":       strings.Repeat("- - - - - - - - a\n", input.MaxValues/9+1),
+		"documents":     strings.Repeat("---\na: b\n", input.MaxValues/3+1),
+		"bytes":         strings.Repeat("x", input.MaxFile+1),
 	} {
 		if err := os.WriteFile("large", []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -119,7 +119,7 @@ func (a *app) endpointTarget(host string, f *endpointFlags) (endpoint.Target, er
 	if f.ca == "" {
 		return t, nil
 	}
-	data, err := a.readFile(f.ca)
+	data, err := a.File(f.ca)
 	if err != nil {
 		return t, err
 	}

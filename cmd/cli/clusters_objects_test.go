@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -78,20 +79,20 @@ func TestFindObjects(t *testing.T) {
 		{"clusters/site/two.yaml", "c d", true},
 		{"clusters/b", "b", true},
 	} {
-		r, err := findMembers(strings.Fields(tt.args))
+		r, err := input.Find(strings.Fields(tt.args))
 		if err != nil {
 			t.Fatal(err)
 		}
 		names := map[string]bool{}
 		var list []string
-		for _, m := range r.members {
-			if !names[m.name] {
-				list = append(list, m.name)
+		for _, m := range r.Clusters {
+			if !names[m.Name] {
+				list = append(list, m.Name)
 			}
-			names[m.name] = true
+			names[m.Name] = true
 		}
-		if got := strings.Join(list, " "); got != tt.want || r.fleet != tt.fleet {
-			t.Errorf("%s: %q, fleet %t; want %q, %t", tt.args, got, r.fleet, tt.want, tt.fleet)
+		if got := strings.Join(list, " "); got != tt.want || r.Several != tt.fleet {
+			t.Errorf("%s: %q, fleet %t; want %q, %t", tt.args, got, r.Several, tt.want, tt.fleet)
 		}
 	}
 }

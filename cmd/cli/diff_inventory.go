@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 // side is one of the two that are compared: files by their paths, with slashes.
@@ -36,7 +37,7 @@ func (a *app) openSide(arg string) (side, error) {
 	if _, _, ok := strings.Cut(arg, ":"); ok && errors.Is(err, fs.ErrNotExist) {
 		return openRevision(arg)
 	}
-	return nil, unreadable(arg, err)
+	return nil, input.Unreadable(arg, err)
 }
 
 // fileSide is a single file.
@@ -52,7 +53,7 @@ func (f fileSide) list() ([]string, error) {
 	return []string{path.Base(filepath.ToSlash(f.name))}, nil
 }
 
-func (f fileSide) read(string) ([]byte, error) { return f.readFile(f.name) }
+func (f fileSide) read(string) ([]byte, error) { return f.File(f.name) }
 func (f fileSide) close() error                { return nil }
 
 // dirSide is a folder with all that is below it but hidden files.
@@ -74,19 +75,13 @@ func (d dirSide) list() ([]string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, unreadable(d.root, err)
+		return nil, input.Unreadable(d.root, err)
 	}
 	return out, nil
 }
 
 func (d dirSide) read(name string) ([]byte, error) {
-	file := filepath.Join(d.root, filepath.FromSlash(name))
-	f, err := openFile(file)
-	if err != nil {
-		return nil, unreadable(file, err)
-	}
-	defer f.Close()
-	return readBounded(file, f)
+	return input.ReadFile(filepath.Join(d.root, filepath.FromSlash(name)))
 }
 
 func (d dirSide) close() error { return nil }

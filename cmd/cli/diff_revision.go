@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 // revision is a path in a revision of the Git repository around the working
@@ -126,8 +127,8 @@ func (r *revision) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git cat-file: %s: %w", name, err)
 	}
-	if size > maxInput {
-		return nil, unreadable(r.arg+"/"+name, fmt.Errorf("larger than %d MiB", maxInput>>20))
+	if size > input.MaxFile {
+		return nil, input.Unreadable(r.arg+"/"+name, fmt.Errorf("larger than %d MiB", input.MaxFile>>20))
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(r.out, data); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 // schemaNode is what `vipgen explain FIELD` says of a field, out of the JSON Schema.
@@ -51,7 +52,7 @@ func (n *schemaNode) kind() string {
 var fieldPath = regexp.MustCompile(`^(?:spec|metadata|apiVersion|kind)(?:$|[.\[])`)
 
 // isField says whether an argument is a field of vipgen.yaml rather than a file.
-func isField(arg string) bool { return fieldPath.MatchString(arg) && !isFile(arg) }
+func isField(arg string) bool { return fieldPath.MatchString(arg) && !input.IsFile(arg) }
 
 var index = regexp.MustCompile(`\[[^\]]*\]`)
 

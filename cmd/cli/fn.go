@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -63,7 +64,7 @@ type resourceList struct {
 }
 
 func (a *app) fn() error {
-	data, err := a.readFile("-")
+	data, err := a.File("-")
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 func readBelow(name string) ([]byte, error) {
 	root, err := os.OpenRoot(".")
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	defer root.Close()
 	info, err := root.Stat(name)
@@ -185,14 +186,14 @@ func readBelow(name string) ([]byte, error) {
 		err = errors.New("not a regular file")
 	}
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	defer f.Close()
-	return readBounded(name, f)
+	return input.Bounded(name, f)
 }
 
 // reference takes a file out of the spec: field itself, the name of a file, or a

@@ -16,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
@@ -138,7 +139,7 @@ func newDirectory(name string) error {
 		return nil
 	}
 	if err != nil {
-		return unreadable(name, err)
+		return input.Unreadable(name, err)
 	}
 	defer dir.Close()
 	if _, err := dir.Readdirnames(1); err == io.EOF {
@@ -153,7 +154,7 @@ func (a *app) importFiles(names []string) ([]render.File, error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if name == "-" || err == nil && !info.IsDir() {
-			data, err := a.readFile(name)
+			data, err := a.File(name)
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +162,7 @@ func (a *app) importFiles(names []string) ([]render.File, error) {
 			continue
 		}
 		if err != nil {
-			return nil, unreadable(name, err)
+			return nil, input.Unreadable(name, err)
 		}
 		dir := dirSide{name}
 		list, err := dir.list()

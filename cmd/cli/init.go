@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
@@ -93,7 +94,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	var in *render.Input
 	if f.from != "" {
 		var err error
-		if sources, err = a.sources(f.from, &inputFlags{}); err != nil {
+		if sources, err = a.Sources(f.from, input.Files{}); err != nil {
 			return err
 		}
 		sources.VIPConfig = nil
@@ -102,13 +103,13 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 			return in.Report(list)
 		}
 	}
-	if command.Terminal(a.in) && c.Flags().NFlag() == 0 {
+	if command.Terminal(a.In) && c.Flags().NFlag() == 0 {
 		a.ask(f)
 	}
 	if known := ignition.SupportedOpenShift(); f.version != "" && !slices.Contains(known, f.version) {
 		return command.Usagef(c, "--openshift-version %s: expected %s to %s, without a patch level", f.version, known[0], known[len(known)-1])
 	}
-	file := render.File{Name: filepath.Join(f.dir, vipConfigName), Data: f.vipConfig(in)}
+	file := render.File{Name: filepath.Join(f.dir, input.VIPConfigName), Data: f.vipConfig(in)}
 	if in == nil {
 		if err := checkValues(file); err != nil {
 			return err
@@ -156,7 +157,7 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 
 // ask asks a person for what a vipgen.yaml says most often.
 func (a *app) ask(f *initFlags) {
-	in := bufio.NewScanner(a.in)
+	in := bufio.NewScanner(a.In)
 	one := func(what string) string {
 		fmt.Fprintf(a.err, "%s: ", what)
 		if !in.Scan() {
@@ -288,7 +289,7 @@ platform:
     loadBalancer:
       type: UserManaged # the nodes' VIPs are vipgen's from the start
 `, network, inner, at(5), at(7))
-	file := render.File{Name: filepath.Join(f.dir, installConfigName), Data: []byte(text)}
+	file := render.File{Name: filepath.Join(f.dir, input.InstallConfigName), Data: []byte(text)}
 	if _, _, err := render.Load(render.Sources{InstallConfig: file}, render.Options{}); err != nil {
 		return err
 	}

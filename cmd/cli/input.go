@@ -2,11 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,15 +9,14 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/gitops"
 )
 
 // inputFlags name the files of a cluster.
 type inputFlags struct {
-	config, agentConfig   string
-	clusterIngress, fleet string
-	version, release      string
+	input.Files
+	version, release string
 	// os is set by the commands that write for one.
 	os string
 }
@@ -32,10 +26,10 @@ const inputTitle = "Input flags"
 
 func (f *inputFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")
-	flags.StringVar(&f.agentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml next to the install-config)")
-	flags.StringVar(&f.clusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml next to the install-config)")
-	flags.StringVar(&f.fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: the nearest fleet.yaml, next to the install-config or above)")
+	flags.StringVarP(&f.Config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")
+	flags.StringVar(&f.AgentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml next to the install-config)")
+	flags.StringVar(&f.ClusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml next to the install-config)")
+	flags.StringVar(&f.Fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: the nearest fleet.yaml, next to the install-config or above)")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to render for, "+versions()+" (default: that of vipgen.yaml; without one, output that all of them can read)")
 	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
 	command.GroupFlags(flags, inputTitle, "config", "agent-config", "cluster-ingress", "fleet", "openshift-version", "release-info")
@@ -83,145 +77,22 @@ func nodesOf(c *render.Cluster) (names []string) {
 	return names
 }
 
-// Bounds of a file that is read, before anything is built of it: a tree takes many
-// times its size, about 600 bytes for each value. A bootstrap.ign has some MiB and
-// thousands of values, the Nodes of a cluster some hundred each.
-const (
-	maxInput  = 64 << 20
-	maxValues = 450_000
-)
-
-// readFile reads a file, or standard input for "-".
-func (a *app) readFile(name string) ([]byte, error) {
-	if name == "-" {
-		if a.inRead {
-			return nil, unreadable(name, errors.New("standard input a second time"))
-		}
-		a.inRead = true
-		return readBounded(name, a.in)
-	}
-	f, err := openFile(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer f.Close()
-	return readBounded(name, f)
-}
-
-// openFile refuses what may never be there to be read, such as a FIFO that nobody
-// writes to. A shell's <(command) is a pipe too, under the name of a descriptor.
-func openFile(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	descriptor := strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/")
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return nil, errors.New("a directory")
-	case !mode.IsRegular() && !descriptor:
-		return nil, errors.New("not a regular file; for a pipe, give - and its output as standard input")
-	}
-	return os.Open(name)
-}
-
-func readBounded(name string, r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	switch {
-	case err != nil:
-		return nil, unreadable(name, err)
-	case len(data) > maxInput:
-		return nil, unreadable(name, fmt.Errorf("larger than %d MiB", maxInput>>20))
-	case values(data) > maxValues:
-		return nil, unreadable(name, fmt.Errorf("more than %d values", maxValues))
-	}
-	return data, nil
-}
-
-// values is how many values there are in YAML or JSON, or more: each has a line of its
-// own, or comes after a comma, a bracket, a dash or a colon.
-func values(data []byte) (n int) {
-	for i, c := range data {
-		switch c {
-		case '\n', ',', '[', '{':
-			n++
-		case '-', ':', '?':
-			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func unreadable(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
-}
-
 // installConfigArg is the file that a command works on.
 func installConfigArg(args []string) string {
 	if len(args) == 0 {
-		return installConfigName
+		return input.InstallConfigName
 	}
 	return args[0]
 }
 
-// sources reads the files of a cluster.
-func (a *app) sources(installConfig string, f *inputFlags) (render.Sources, error) {
-	installConfig, object := splitObject(installConfig)
-	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
-		installConfig = inputIn(installConfig)
+// clusters finds the clusters that arguments name.
+func clusters(c *cobra.Command, args []string) (input.Fleet, error) {
+	r, err := input.Find(args)
+	var list problem.List
+	if err == nil || errors.As(err, &list) {
+		return r, err
 	}
-	var problems problem.List
-	note := func(err error) {
-		var list problem.List
-		if errors.As(err, &list) {
-			problems = append(problems, list...)
-		}
-	}
-	data, err := a.readFile(installConfig)
-	note(err)
-	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}, Object: object}
-	s.VIPConfig, err = a.beside(installConfig, f.config, vipConfigName)
-	note(err)
-	if gitops.HasCluster(data) {
-		s.Companions = a.companions.of(installConfig, data)
-		if f.agentConfig != "" {
-			note(problem.List{{File: f.agentConfig, Severity: problem.Error, Code: problem.ConflictingFields,
-				Found: "an agent-config", Expected: "none: " + installConfig + " has the nodes"}})
-		}
-	} else {
-		s.AgentConfig, err = a.beside(installConfig, f.agentConfig, agentConfigName)
-		note(err)
-	}
-	s.ClusterIngress, err = a.beside(installConfig, f.clusterIngress, clusterIngressName)
-	note(err)
-	s.Defaults, err = a.defaults.find(installConfig, f.fleet)
-	note(err)
-	return s, problems.Err()
-}
-
-// beside reads the named file, or the usual one beside the install-config.
-func (a *app) beside(installConfig, named, usual string) (*render.File, error) {
-	name := named
-	if name == "" {
-		if installConfig == "-" {
-			return nil, nil
-		}
-		name = filepath.Join(filepath.Dir(installConfig), usual)
-		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-	}
-	data, err := a.readFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return &render.File{Name: name, Data: data}, nil
+	return r, command.Usage(c, err)
 }
 
 // options reads what the flags say about a cluster.
@@ -230,7 +101,7 @@ func (a *app) options(f *inputFlags) (render.Options, error) {
 	if f.release == "" {
 		return o, nil
 	}
-	data, err := a.readFile(f.release)
+	data, err := a.File(f.release)
 	if err != nil {
 		return o, err
 	}
@@ -247,7 +118,7 @@ func (a *app) given(installConfig string, f *inputFlags) (render.Sources, render
 	if err != nil {
 		return render.Sources{}, o, err
 	}
-	sources, err := a.sources(installConfig, f)
+	sources, err := a.Sources(installConfig, f.Files)
 	return sources, o, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
@@ -55,10 +56,10 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	for _, name := range names {
 		files, err := expand(name)
 		if err != nil {
-			return nil, unreadable(name, err)
+			return nil, input.Unreadable(name, err)
 		}
 		for _, file := range files {
-			data, err := a.readFile(file)
+			data, err := a.File(file)
 			if err != nil {
 				return nil, err
 			}

@@ -69,7 +69,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 	defer errOut.Close()
 	cmd := exec.Command(self, a.args...)
 	if installConfig == "-" {
-		cmd.Stdin = a.in
+		cmd.Stdin = a.In
 	}
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirErr, theirErr, []*os.File{theirs}
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyVar, readyFD))

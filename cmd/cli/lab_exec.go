@@ -80,7 +80,7 @@ func (a *app) runInside(args []string) error {
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	cmd := exec.Command("nsenter", args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.out, a.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.out, a.err
 	err := cmd.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {

@@ -129,7 +129,7 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
 	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone, HAProxy: assets.DaemonsOf(c.Version).HAProxy}
 	if f.facts != "" {
-		data, err := a.readFile(f.facts)
+		data, err := a.File(f.facts)
 		if err != nil {
 			return nil, err
 		}

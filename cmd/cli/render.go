@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -92,14 +93,14 @@ written, unless --all-or-nothing.`,
 			if err := f.validate(c.Flags().Changed("output")); err != nil {
 				return command.Usage(c, err)
 			}
-			r, err := members(c, args)
+			r, err := clusters(c, args)
 			if err != nil {
 				return err
 			}
-			if r.fleet {
+			if r.Several {
 				return a.renderFleet(c, r, &f)
 			}
-			return a.render(c, r.members[0].config, &f)
+			return a.render(c, r.Clusters[0].Config, &f)
 		},
 	}
 	f.inputFlags.add(c)
@@ -193,11 +194,11 @@ func installers(dir string) error {
 
 // unresolved warns of domains in an asset directory that the nodes do not resolve.
 func (a *app) unresolved(c *render.Cluster, f *renderFlags) error {
-	name := filepath.Join(f.installDir, "manifests", clusterIngressName)
-	if !isFile(name) {
+	name := filepath.Join(f.installDir, "manifests", input.ClusterIngressName)
+	if !input.IsFile(name) {
 		return nil
 	}
-	data, err := a.readFile(name)
+	data, err := a.File(name)
 	if err != nil {
 		return err
 	}

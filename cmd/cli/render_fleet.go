@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -20,7 +21,7 @@ import (
 // fleetRun renders the clusters of a fleet.
 type fleetRun struct {
 	*app
-	roster
+	input.Fleet
 	flags    *renderFlags
 	options  render.Options
 	renderer render.Renderer
@@ -49,15 +50,15 @@ type outcome struct {
 
 // renderFleet renders all clusters, each for itself, and then says what went
 // wrong with any of them.
-func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) error {
+func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) error {
 	if f.merge != "" || f.installDir != "" {
-		return command.Usagef(c, "--merge and --install-dir are for one cluster, not for %d", len(members.members))
+		return command.Usagef(c, "--merge and --install-dir are for one cluster, not for %d", len(fleet.Clusters))
 	}
-	if f.config != "" || f.agentConfig != "" || f.clusterIngress != "" {
+	if f.Config != "" || f.AgentConfig != "" || f.ClusterIngress != "" {
 		return command.Usagef(c, "--config, --agent-config and --cluster-ingress are for one cluster: a fleet has such files next to each install-config, and --fleet")
 	}
 	if f.beside != "" {
-		if err := apart(members.members); err != nil {
+		if err := apart(fleet.Clusters); err != nil {
 			return command.Usage(c, err)
 		}
 	}
@@ -69,12 +70,12 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 	// let it not grow with the number of clusters.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
-	run := &fleetRun{app: a, roster: members, flags: f, options: o}
+	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
 	if f.dir != "" || f.beside != "" {
 		run.memory = openMemory(f)
 	}
 	if command.Terminal(a.err) {
-		total := len(members.members)
+		total := len(fleet.Clusters)
 		if f.allOrNothing {
 			total *= 2
 		}
@@ -89,15 +90,15 @@ func (a *app) renderFleet(c *cobra.Command, members roster, f *renderFlags) erro
 }
 
 // apart refuses clusters in one folder, whose trees would be one.
-func apart(members []member) error {
+func apart(members []input.Cluster) error {
 	seen := map[string]string{}
 	for _, m := range members {
-		file, _ := splitObject(m.config)
+		file, _ := input.SplitObject(m.Config)
 		dir := filepath.Dir(file)
 		if first, ok := seen[dir]; ok {
-			return fmt.Errorf("--beside: %s and %s are in one folder: give --dir DIR, or every cluster its own folder", first, m.config)
+			return fmt.Errorf("--beside: %s and %s are in one folder: give --dir DIR, or every cluster its own folder", first, m.Config)
 		}
-		seen[dir] = m.config
+		seen[dir] = m.Config
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func apart(members []member) error {
 // all renders every cluster; the error is one of the output as a whole.
 func (r *fleetRun) all() error {
 	if r.flags.allOrNothing {
-		err := ordered(len(r.members), func(i int) outcome { return r.one(r.members[i], true) }, func(_ int, o outcome) error {
+		err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], true) }, func(_ int, o outcome) error {
 			r.progress.step()
 			r.add(o)
 			return nil
@@ -115,7 +116,7 @@ func (r *fleetRun) all() error {
 		}
 		r.problems = nil
 	}
-	if err := ordered(len(r.members), func(i int) outcome { return r.one(r.members[i], false) }, func(_ int, o outcome) error {
+	if err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], false) }, func(_ int, o outcome) error {
 		r.progress.step()
 		r.add(o)
 		_, err := r.out.Write(o.text)
@@ -127,15 +128,15 @@ func (r *fleetRun) all() error {
 }
 
 // one renders a cluster; dry leaves out what is seen of it.
-func (r *fleetRun) one(m member, dry bool) (out outcome) {
-	sources, err := r.sources(m.config, &r.flags.inputFlags)
+func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
+	sources, err := r.Sources(m.Config, r.flags.Files)
 	if err != nil {
 		out.err = err
 		return out
 	}
 	dir := r.place(m)
-	input := r.memory.sum(sources)
-	if n := r.memory.unchanged(dir, input); n > 0 {
+	sum := r.memory.sum(sources)
+	if n := r.memory.unchanged(dir, sum); n > 0 {
 		out.result.Unchanged = n
 		return out
 	}
@@ -146,7 +147,7 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 		return out
 	}
 	if err := checkRoles(cluster, r.flags.roles); err != nil {
-		out.err = fmt.Errorf("%s: %w", m.config, err)
+		out.err = fmt.Errorf("%s: %w", m.Config, err)
 		return out
 	}
 	out.problems = append(out.problems, cluster.Unreferenced(r.flags.want())...)
@@ -168,18 +169,18 @@ func (r *fleetRun) one(m member, dry bool) (out outcome) {
 	out.result, out.err = r.writeTree(&b, r.flags.tree(dir), files, r.flags.check)
 	out.text = b.Bytes()
 	if out.err == nil && len(out.problems) == 0 {
-		r.memory.keep(dir, input, files)
+		r.memory.keep(dir, sum, files)
 	}
 	return out
 }
 
 // place is where the tree of a cluster goes, "" for standard output.
-func (r *fleetRun) place(m member) string {
+func (r *fleetRun) place(m input.Cluster) string {
 	switch {
 	case r.flags.beside != "":
-		return filepath.Join(filepath.Dir(m.config), r.flags.beside)
+		return filepath.Join(filepath.Dir(m.Config), r.flags.beside)
 	case r.flags.dir != "":
-		return filepath.Join(r.flags.dir, filepath.FromSlash(m.name))
+		return filepath.Join(r.flags.dir, filepath.FromSlash(m.Name))
 	}
 	return ""
 }
@@ -211,11 +212,11 @@ func (r *fleetRun) add(o outcome) {
 // prune removes, or reports, the trees of clusters that are gone from a fleet
 // of which all is known.
 func (r *fleetRun) prune() error {
-	if r.whole == "" || r.flags.dir == "" || len(r.flags.roles) > 0 {
+	if r.Whole == "" || r.flags.dir == "" || len(r.flags.roles) > 0 {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, m := range r.members {
+	for _, m := range r.Clusters {
 		known[r.place(m)] = true
 	}
 	var gone []string
@@ -249,7 +250,7 @@ func (r *fleetRun) end() error {
 	for _, err := range r.broken {
 		r.complain(err)
 	}
-	total := len(r.members)
+	total := len(r.Clusters)
 	if bad := r.failed + len(r.broken); bad > 0 {
 		r.complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
 	} else if command.Terminal(r.err) {

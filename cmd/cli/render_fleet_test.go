@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 const fleetHead = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
@@ -77,7 +78,7 @@ func TestFindMembers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			r, err := findMembers(strings.Fields(tt.args))
+			r, err := input.Find(strings.Fields(tt.args))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -85,11 +86,11 @@ func TestFindMembers(t *testing.T) {
 				return
 			}
 			var names []string
-			for _, m := range r.members {
-				names = append(names, m.name)
+			for _, m := range r.Clusters {
+				names = append(names, m.Name)
 			}
-			if got := strings.Join(names, " "); err != nil || got != tt.want || r.fleet != tt.fleet {
-				t.Errorf("%q, fleet %t, %v; want %q, %t", got, r.fleet, err, tt.want, tt.fleet)
+			if got := strings.Join(names, " "); err != nil || got != tt.want || r.Several != tt.fleet {
+				t.Errorf("%q, fleet %t, %v; want %q, %t", got, r.Several, err, tt.want, tt.fleet)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err != nil {
 		return command.Usage(c, err)
 	}
-	base, err := a.readFile(f.merge)
+	base, err := a.File(f.merge)
 	if err != nil {
 		return err
 	}

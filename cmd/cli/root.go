@@ -13,12 +13,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{in: in, out: out, err: errOut, args: args}
+	a := &app{Reader: input.Reader{In: in}, out: out, err: errOut, args: args}
 	return a.exit(command.Execute(context.Background(), a.root(), args))
 }
 
@@ -26,16 +27,11 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 type app struct {
 	// writes says that the command would have written something.
 	writes   bool
-	in       io.Reader
 	out, err io.Writer
-	// inRead says that standard input has been read.
-	inRead bool
 	// args are the command line.
 	args []string
-	// defaults are those of the fleets that clusters belong to.
-	defaults defaultsFinder
-	// companions are the other files of clusters that several objects describe.
-	companions companions
+	// What is read, standard input among it.
+	input.Reader
 }
 
 // pages is where the documentation is, for help: a program comes without it.
@@ -93,7 +89,7 @@ Documentation: ` + pages + `commands.md`,
 		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
-	root.SetIn(a.in)
+	root.SetIn(a.In)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	command.AddHelp(root)

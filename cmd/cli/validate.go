@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -115,7 +116,7 @@ func unread(installConfig string) string {
 		return ""
 	}
 	var names []string
-	for _, name := range []string{vipConfigName, agentConfigName, clusterIngressName, fleetName} {
+	for _, name := range []string{input.VIPConfigName, input.AgentConfigName, input.ClusterIngressName, input.FleetName} {
 		if _, err := os.Stat(name); err == nil {
 			names = append(names, name)
 		}

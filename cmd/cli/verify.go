@@ -93,7 +93,7 @@ func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
 	if v.template == "" {
 		return verify.Cluster(c, o)
 	}
-	text, err := a.readFile(v.template)
+	text, err := a.File(v.template)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/routerids"
@@ -68,11 +69,11 @@ Exit code 1: there are collisions, after --fix ones that it could not remove.`,
 				}
 				return a.namedIDs(args, f.output)
 			}
-			r, err := members(c, args)
+			r, err := clusters(c, args)
 			if err != nil {
 				return err
 			}
-			return a.fleetIDs(r.members, &f)
+			return a.fleetIDs(r.Clusters, &f)
 		},
 	}
 	flags := c.Flags()
@@ -96,7 +97,7 @@ func isPath(arg string) bool {
 }
 
 // fleetIDs finds collisions, and with --fix removes them.
-func (a *app) fleetIDs(members []member, f *vrIDFlags) error {
+func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 	foreign, err := a.scans(f.scans)
 	if err != nil {
 		return err
@@ -137,16 +138,15 @@ func (a *app) fleetIDs(members []member, f *vrIDFlags) error {
 // routerUses reads the IDs of all clusters. The list has the errors of files
 // that cannot be read or say nothing; what else is wrong with a cluster, render
 // and validate report.
-func (a *app) routerUses(members []member, f *vrIDFlags) ([]routerids.Cluster, problem.List) {
+func (a *app) routerUses(members []input.Cluster, f *vrIDFlags) ([]routerids.Cluster, problem.List) {
 	var list problem.List
 	clusters := make([]routerids.Cluster, len(members))
 	type found struct {
 		routerids.Cluster
 		problems problem.List
 	}
-	input := inputFlags{fleet: f.fleet}
 	_ = ordered(len(members), func(i int) (out found) {
-		sources, err := a.sources(members[i].config, &input)
+		sources, err := a.Sources(members[i].Config, input.Files{Fleet: f.fleet})
 		if err != nil {
 			errors.As(err, &out.problems)
 			return out
@@ -172,7 +172,7 @@ func (a *app) routerUses(members []member, f *vrIDFlags) ([]routerids.Cluster, p
 func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 	var out []routerids.Foreign
 	for _, name := range names {
-		data, err := a.readFile(name)
+		data, err := a.File(name)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +195,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 
 // writeOverrides writes overrides into the clusters' vipgen.yaml: all of a file
 // at once.
-func (a *app) writeOverrides(members []member, clusters []routerids.Cluster, r routerids.Report) error {
+func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Cluster, r routerids.Report) error {
 	owners := map[string]int{}
 	for _, m := range members {
 		owners[overrideFile(m)]++
@@ -212,7 +212,7 @@ func (a *app) writeOverrides(members []member, clusters []routerids.Cluster, r r
 		if !known {
 			text = []byte("apiVersion: " + v1alpha1.APIVersion + "\nkind: " + v1alpha1.KindVIPConfig + "\n")
 			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-				if text, err = a.readFile(file); err != nil {
+				if text, err = a.File(file); err != nil {
 					return err
 				}
 			}
@@ -235,7 +235,9 @@ func (a *app) writeOverrides(members []member, clusters []routerids.Cluster, r r
 }
 
 // overrideFile is the vipgen.yaml of a cluster.
-func overrideFile(m member) string { return filepath.Join(filepath.Dir(m.config), vipConfigName) }
+func overrideFile(m input.Cluster) string {
+	return filepath.Join(filepath.Dir(m.Config), input.VIPConfigName)
+}
 
 // idsResult is what was found, for printing.
 type idsResult struct {
@@ -273,7 +275,7 @@ type idUnsolved struct {
 	Why  string `json:"why"`
 }
 
-func idResult(members []member, clusters []routerids.Cluster, r routerids.Report) *idsResult {
+func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids.Report) *idsResult {
 	out := &idsResult{Clusters: []clusterIDs{}, Collisions: []idCollision{}, Overrides: []idOverride{}, Unsolved: []idUnsolved{}}
 	user := func(m routerids.Member) string {
 		return fmt.Sprintf("%s's %s", clusters[m.Cluster].Name, clusters[m.Cluster].Uses[m.Use].Group)
@@ -283,7 +285,7 @@ func idResult(members []member, clusters []routerids.Cluster, r routerids.Report
 		for _, u := range c.Uses {
 			ids[u.Group] = u.ID
 		}
-		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].config, ids})
+		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].Config, ids})
 	}
 	for _, c := range r.Collisions {
 		var users []string
@@ -296,7 +298,7 @@ func idResult(members []member, clusters []routerids.Cluster, r routerids.Report
 		out.Overrides = append(out.Overrides, idOverride{clusters[o.Cluster].Name, overrideFile(members[o.Cluster]), clusters[o.Cluster].Uses[o.Use].Field, o.From, o.To})
 	}
 	for _, u := range r.Unsolved {
-		out.Unsolved = append(out.Unsolved, idUnsolved{user(u.Member), members[u.Cluster].config, clusters[u.Cluster].Uses[u.Use].ID, u.Why})
+		out.Unsolved = append(out.Unsolved, idUnsolved{user(u.Member), members[u.Cluster].Config, clusters[u.Cluster].Uses[u.Use].ID, u.Why})
 	}
 	return out
 }

@@ -1,5 +1,5 @@
-// Package endpoint looks at a way to a Kubernetes API as a client does: name,
-// address, certificate, readiness. It says which of them is wrong, and what to do.
+// Package endpoint diagnoses the endpoint of a Kubernetes API as clients see it: DNS,
+// TCP, TLS, readiness. It reports what is wrong, and what to do.
 package endpoint
 
 import (

@@ -1,4 +1,4 @@
-package cli
+package input
 
 import (
 	"cmp"
@@ -39,16 +39,16 @@ func peek(name string) []byte {
 
 // objects are the clusters whose objects a file holds. A file that cannot be read
 // counts as one, so that reading it complains.
-func objects(name, base string, data []byte) []member {
+func objects(name, base string, data []byte) []Cluster {
 	names, problems := gitops.Names(name, data)
 	if len(problems) > 0 {
-		return []member{named(name, base)}
+		return []Cluster{named(name, base)}
 	}
-	var out []member
+	var out []Cluster
 	for _, cluster := range names {
-		m := member{config: name, name: objectName(name, base, cluster)}
+		m := Cluster{Config: name, Name: objectName(name, base, cluster)}
 		if len(names) > 1 {
-			m.config += "#" + cluster
+			m.Config += "#" + cluster
 		}
 		out = append(out, m)
 	}
@@ -59,7 +59,7 @@ func objects(name, base string, data []byte) []member {
 // once where both are the same.
 func objectName(file, base, cluster string) string {
 	if !v1alpha1.ValidName(cluster) {
-		return named(file, base).name
+		return named(file, base).Name
 	}
 	dir := filepath.Dir(file)
 	rel, err := filepath.Rel(base, dir)
@@ -72,10 +72,10 @@ func objectName(file, base, cluster string) string {
 	return path.Join(filepath.ToSlash(rel), cluster)
 }
 
-// splitObject takes the name of a cluster from "FILE#NAME", unless that is a file.
-func splitObject(arg string) (file, object string) {
+// SplitObject takes the name of a cluster from "FILE#NAME", unless that is a file.
+func SplitObject(arg string) (file, object string) {
 	at := strings.LastIndexByte(arg, '#')
-	if at < 0 || isFile(arg) {
+	if at < 0 || IsFile(arg) {
 		return arg, ""
 	}
 	return arg[:at], arg[at+1:]
@@ -84,8 +84,8 @@ func splitObject(arg string) (file, object string) {
 // input is the file in a folder that describes its cluster: the install-config, or
 // the only file with objects that do.
 func inputIn(dir string) string {
-	name := filepath.Join(dir, installConfigName)
-	if isFile(name) {
+	name := filepath.Join(dir, InstallConfigName)
+	if IsFile(name) {
 		return name
 	}
 	found := ""

@@ -1,4 +1,4 @@
-package cli
+package input
 
 import (
 	"os"
@@ -45,12 +45,7 @@ func (d *defaultsFinder) find(installConfig, named string) (*render.Defaults, er
 }
 
 func readDefaults(name string) *foundDefaults {
-	f, err := os.Open(name)
-	if err != nil {
-		return &foundDefaults{err: unreadable(name, err)}
-	}
-	defer f.Close()
-	data, err := readBounded(name, f)
+	data, err := ReadFile(name)
 	if err != nil {
 		return &foundDefaults{err: err}
 	}
@@ -63,8 +58,8 @@ func (d *defaultsFinder) above(dir string) string {
 	if found, ok := d.nearby[dir]; ok {
 		return found
 	}
-	name := filepath.Join(dir, fleetName)
-	if !isFile(name) {
+	name := filepath.Join(dir, FleetName)
+	if !IsFile(name) {
 		name = ""
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 			if up := parent(dir); up != dir {
