@@ -232,17 +232,8 @@ func addTerm(list []pointsFor, group string, t keepalived.Term) []pointsFor {
 	return append(list, pointsFor{points, t.Meaning, []string{group}})
 }
 
-// age is a span of time as people say it.
-func age(d time.Duration) string {
-	switch d = max(d, 0).Round(time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%dh %02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-}
+// age is how long something lasts, in whole seconds.
+func age(d time.Duration) string { return command.Duration(max(d, 0).Round(time.Second)) }
 
 // table lays rows of the same length out in columns.
 func (v labView) table(rows [][]cell) (lines []string) {

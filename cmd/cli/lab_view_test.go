@@ -45,11 +45,11 @@ func TestLabView(t *testing.T) {
 	now := time.Now()
 	s := labStatus(now)
 	v := labView{now: now}
-	want := `lab demo  demo.example.com  up 2h 05m  /labs/demo
+	want := `lab demo  demo.example.com  up 2h5m  /labs/demo
 
-VIP        GROUP    HOLDER    SINCE   LAST FAILOVER
-192.0.2.5  api      master-0  1m 01s  0.35s after master-1, 1m 01s ago
-192.0.2.6  ingress  none      0s      -
+VIP        GROUP    HOLDER    SINCE  LAST FAILOVER
+192.0.2.5  api      master-0  1m1s   350ms after master-1, 1m1s ago
+192.0.2.6  ingress  none      0s     -
 
 NODE      ROLE    STATE    HOLDS  API         INGRESS  BACKENDS  RESTARTS  STOPPED
 master-0  master  on       api    60 = 40+20  -        1 of 2    2         -

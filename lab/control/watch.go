@@ -167,15 +167,20 @@ func (s *state) settle(holder string, now time.Time, tell func(string, ...any)) 
 	s.sole, s.lost = holder, time.Time{}
 }
 
-// String says what went before: "0.30 s after master-0".
+// gap is Gap as it is printed.
+func (f *Failover) gap() time.Duration {
+	return time.Duration(f.Gap * float64(time.Second)).Round(10 * time.Millisecond)
+}
+
+// String says what went before: "300ms after master-0".
 func (f *Failover) String() string {
 	switch {
 	case f.Gap == 0:
 		return "taken over from " + f.From
 	case f.From == f.To:
-		return fmt.Sprintf("back after %.2fs", f.Gap)
+		return fmt.Sprintf("back after %v", f.gap())
 	}
-	return fmt.Sprintf("%.2fs after %s", f.Gap, f.From)
+	return fmt.Sprintf("%v after %s", f.gap(), f.From)
 }
 
 // vips returns what is known now, in the order of the cluster's groups.

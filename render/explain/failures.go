@@ -176,5 +176,3 @@ func readLoadBalancer(connect, interval, fast, fall string) (lb loadBalancer, er
 	lb.out = first + time.Duration(n-1)*next
 	return lb, err
 }
-
-func ms(d time.Duration) int { return int(d / time.Millisecond) }
