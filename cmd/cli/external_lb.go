@@ -78,19 +78,17 @@ nothing for.`,
 
   # For a program that configures another product
   vipgen external-lb plan install-config.yaml -o json`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			plan, err := a.externalPlan(c, installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			if o == "json" {
-				return a.printJSON(plan)
-			}
-			return a.printPlan(plan)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		plan, err := a.externalPlan(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(plan)
+		}
+		return a.printPlan(plan)
+	})
 	f.add(c)
 	o.Add(c, "text", "json")
 	return c
@@ -127,16 +125,14 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
     --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 \
     --format butane --dir lb
   vipgen external-lb render install-config.yaml --proxy nginx --file nginx.conf`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			a.writes = true
-			if err := f.validate(); err != nil {
-				return command.Usage(c, err)
-			}
-			return a.externalRender(c, installConfigArg(args), &f)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.writes = true
+		if err := f.validate(); err != nil {
+			return command.Usage(c, err)
+		}
+		return a.externalRender(c, installConfig, &f)
+	})
 	f.externalFlags.add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.Proxy, "proxy", externallb.HAProxy, "`program` that balances the load: haproxy or nginx")

@@ -23,23 +23,21 @@ those of vipgen's table for the OpenShift version.`,
   # Those of a release, pinned by digest
   oc adm release info -o json > release.json
   vipgen images install-config.yaml --release-info release.json`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			cluster, err := a.quietCluster(installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			if o == "json" {
-				return a.printJSON(cluster.Images)
-			}
-			w := command.Table(a.out)
-			for _, i := range render.ImageList(cluster.Images) {
-				fmt.Fprintf(w, "%s\t%s\n", i[0], i[1])
-			}
-			return w.Flush()
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		cluster, err := a.quietCluster(installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(cluster.Images)
+		}
+		w := command.Table(a.out)
+		for _, i := range render.ImageList(cluster.Images) {
+			fmt.Fprintf(w, "%s\t%s\n", i[0], i[1])
+		}
+		return w.Flush()
+	})
 	f.add(c)
 	o.Add(c, "text", "json")
 	return c

@@ -45,6 +45,13 @@ func completeYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
+// onCluster makes c a command that works on a cluster: its only argument is the
+// install-config.
+func onCluster(c *cobra.Command, run func(c *cobra.Command, installConfig string) error) {
+	c.Args, c.ValidArgsFunction = command.Args(0, 1), completeYAML
+	c.RunE = func(c *cobra.Command, args []string) error { return run(c, installConfigArg(args)) }
+}
+
 // completeFrom completes a flag, also one that takes a list, with names of the cluster
 // that the command line names; with the usual ones while that cannot be read.
 func (a *app) completeFrom(c *cobra.Command, flag string, f *inputFlags, names func(*render.Cluster) []string, usual ...string) {

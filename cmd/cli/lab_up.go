@@ -45,12 +45,10 @@ vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in t
 		Example: `  sudo vipgen lab up install-config.yaml
   sudo vipgen lab up install-config.yaml --nodes master=3,worker=1 --bootstrap
   sudo vipgen lab up install-config.yaml --detach`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.labUp(c, installConfigArg(args), up)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.labUp(c, installConfig, up)
+	})
 	up.input.add(c)
 	flags := c.Flags()
 	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: those of the install-config, at most %d workers for each ingress controller)", lab.MaxWorkers))

@@ -63,19 +63,17 @@ one by one.`,
   # Into a directory, and the check that it is up to date
   vipgen metallb install-config.yaml --address 192.168.99.17 --dir api-vip
   vipgen metallb install-config.yaml --address 192.168.99.17 --dir api-vip --check`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			a.writes = true
-			switch printed := c.Flags().Changed("output"); {
-			case f.check && f.dir == "":
-				return command.Usagef(c, "--check needs something to check: --dir DIR")
-			case printed && (f.dir != "" || f.certificate):
-				return command.Usagef(c, "-o is the format of manifests that are printed, without --dir and --certificate")
-			}
-			return a.metallb(installConfigArg(args), &f)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.writes = true
+		switch printed := c.Flags().Changed("output"); {
+		case f.check && f.dir == "":
+			return command.Usagef(c, "--check needs something to check: --dir DIR")
+		case printed && (f.dir != "" || f.certificate):
+			return command.Usagef(c, "-o is the format of manifests that are printed, without --dir and --certificate")
+		}
+		return a.metallb(installConfig, &f)
+	})
 	f.inputFlags.add(c)
 	f.add(c)
 	return c

@@ -83,20 +83,18 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		Example: `  vipgen migrate plan install-config.yaml --mode multicast
   vipgen migrate plan install-config.yaml --profile fast --at 2026-05-02T03:00:00Z
   vipgen migrate plan install-config.yaml --profile fast --without worker-3`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			m, err := a.migration(c, installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			if o == "json" {
-				return a.printJSON(m)
-			}
-			_, err = fmt.Fprint(a.out, steps(m, installConfigArg(args), "DIR", f.os))
-			return err
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		m, err := a.migration(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(m)
+		}
+		_, err = fmt.Fprint(a.out, steps(m, installConfig, "DIR", f.os))
+		return err
+	})
 	f.add(c)
 	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
 	o.Add(c, "text", "json")
@@ -120,35 +118,33 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
   oc get machineconfig -o yaml > live.yaml
   vipgen diff live.yaml move/machineconfigs
   oc apply -f move/machineconfigs`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			a.writes = true
-			if dir == "" {
-				return command.Usagef(c, "missing: --dir DIR")
-			}
-			m, err := a.migration(c, installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			if m.From == m.To {
-				return command.Usagef(c, "nothing to do: the input has %s already", settings(m.To))
-			}
-			files, err := m.Files()
-			if err != nil {
-				return err
-			}
-			var list []tree.File
-			for _, x := range files {
-				list = append(list, tree.File{Path: x.Path, Data: x.Data})
-			}
-			if _, err := (tree.Dir{Path: dir}).Write(list); err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(a.out, steps(m, installConfigArg(args), dir, f.os))
-			return err
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.writes = true
+		if dir == "" {
+			return command.Usagef(c, "missing: --dir DIR")
+		}
+		m, err := a.migration(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if m.From == m.To {
+			return command.Usagef(c, "nothing to do: the input has %s already", settings(m.To))
+		}
+		files, err := m.Files()
+		if err != nil {
+			return err
+		}
+		var list []tree.File
+		for _, x := range files {
+			list = append(list, tree.File{Path: x.Path, Data: x.Data})
+		}
+		if _, err := (tree.Dir{Path: dir}).Write(list); err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(a.out, steps(m, installConfig, dir, f.os))
+		return err
+	})
 	f.add(c)
 	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")

@@ -43,28 +43,26 @@ Documentation: ` + pages + `openstack.md`,
   # With ports for the VIPs, as Terraform
   vipgen openstack-hints install-config.yaml --network machines -o terraform \
     --port master=demo-master-0 --port worker=demo-worker-0 > vips.tf`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			plan, err := a.openstackPlan(c, installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			if o == "json" {
-				return a.printJSON(plan)
-			}
-			print := plan.Script
-			if o == "terraform" {
-				print = plan.Terraform
-			}
-			text, err := print()
-			if err != nil {
-				return err
-			}
-			_, err = a.out.Write(text)
-			return err
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		plan, err := a.openstackPlan(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(plan)
+		}
+		print := plan.Script
+		if o == "terraform" {
+			print = plan.Terraform
+		}
+		text, err := print()
+		if err != nil {
+			return err
+		}
+		_, err = a.out.Write(text)
+		return err
+	})
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringArrayVar(&f.ports, "port", nil, "port of a node, as `pool=name`; repeatable")

@@ -27,35 +27,33 @@ of Kubernetes, are not included.`,
 
   # Rules for the workers
   vipgen ports install-config.yaml --role worker -o nft`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			cluster, err := a.quietCluster(installConfigArg(args), &f)
-			if err != nil {
-				return err
-			}
-			roles := cluster.Roles
-			if role != "" {
-				if !slices.Contains(roles, role) {
-					return command.Usagef(c, "--role %s: this cluster has %s", role, strings.Join(roles, ", "))
-				}
-				roles = []string{role}
-			}
-			var rules []ports.Rule
-			for _, r := range roles {
-				rules = append(rules, ports.Rules(cluster, r)...)
-			}
-			switch o {
-			case "json":
-				return a.printJSON(rules)
-			case "nft":
-				return ports.NFT(a.out, rules)
-			case "firewalld":
-				return ports.Firewalld(a.out, rules)
-			}
-			return ports.Text(a.out, rules)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		cluster, err := a.quietCluster(installConfig, &f)
+		if err != nil {
+			return err
+		}
+		roles := cluster.Roles
+		if role != "" {
+			if !slices.Contains(roles, role) {
+				return command.Usagef(c, "--role %s: this cluster has %s", role, strings.Join(roles, ", "))
+			}
+			roles = []string{role}
+		}
+		var rules []ports.Rule
+		for _, r := range roles {
+			rules = append(rules, ports.Rules(cluster, r)...)
+		}
+		switch o {
+		case "json":
+			return a.printJSON(rules)
+		case "nft":
+			return ports.NFT(a.out, rules)
+		case "firewalld":
+			return ports.Firewalld(a.out, rules)
+		}
+		return ports.Text(a.out, rules)
+	})
 	f.add(c)
 	o.Add(c, "text", "json", "nft", "firewalld")
 	c.Flags().StringVar(&role, "role", "", "only nodes of this `pool`")

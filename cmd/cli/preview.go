@@ -46,12 +46,10 @@ Documentation: ` + pages + `preview.md`,
   # One file only; addresses and peers from agent-config.yaml
   vipgen preview install-config.yaml --node master-0 --interface ens192 \
     --file keepalived.conf > keepalived.conf`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.preview(c, installConfigArg(args), &f)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.preview(c, installConfig, &f)
+	})
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.node, "node", "", "`name` of the node")

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/cmd/command"
 )
@@ -75,4 +78,44 @@ func TestUsage(t *testing.T) {
 	if after := snapshot(t, "."); len(after) != len(before) {
 		t.Errorf("written: %v", after)
 	}
+}
+
+// Errors have colours at a terminal, unless NO_COLOR is set, and nowhere else.
+func TestColoursAtTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	for noColour, want := range map[string]string{"": "\x1b[31mvipgen:\x1b[0m unknown command", "1": "vipgen: unknown command"} {
+		t.Setenv("NO_COLOR", noColour)
+		master, terminal := openTerminal(t)
+		if code := Run([]string{"rendr"}, strings.NewReader(""), terminal, terminal); code != command.Input {
+			t.Errorf("exit code %d", code)
+		}
+		shown := make([]byte, 1000)
+		n, err := master.Read(shown)
+		if err != nil || !strings.HasPrefix(string(shown[:n]), want) {
+			t.Errorf("NO_COLOR=%s: %v, %q", noColour, err, shown[:n])
+		}
+	}
+}
+
+// openTerminal gives both ends of a pseudo-terminal, see pts(4).
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return master, terminal
 }

@@ -33,12 +33,10 @@ Exit code 0: valid; warnings do not change it. 2: there are problems. 3: a file
 cannot be read.`,
 		Example: `  vipgen validate install-config.yaml
   vipgen validate -o json install-config.yaml | jq '.problems[].code'`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.validate(installConfigArg(args), &f, o)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.validate(installConfig, &f, o)
+	})
 	f.add(c)
 	o.Add(c, "text", "json")
 	return c

@@ -46,15 +46,13 @@ Documentation: ` + pages + `verify.md`,
 
   # With your own node template
   vipgen verify install-config.yaml --template keepalived.conf.tmpl`,
-		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
-				return command.Usagef(c, "--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes)
-			}
-			return a.verify(installConfigArg(args), &f, &v, o)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
+			return command.Usagef(c, "--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes)
+		}
+		return a.verify(installConfig, &f, &v, o)
+	})
 	f.add(c)
 	c.Flags().IntVar(&v.nodes, "nodes", verify.MaxNodes, "`number` of nodes of each group to check at most, without the bootstrap host")
 	c.Flags().StringVar(&v.template, "template", "", "`file` with a node template, instead of vipgen's keepalived.conf.tmpl")
