@@ -204,3 +204,49 @@ func writeFile(t *testing.T, name string, data []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestDocumentedFlags: every command line of vipgen in a shell block, also behind sudo and
+// in a pipe, is of a command that exists, with flags that it has.
+func TestDocumentedFlags(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/agent/*.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(?:\$repo/bin/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
+	checked := 0
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := []string{string(data)}
+		if filepath.Ext(page) == ".md" {
+			texts = nil
+			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+				texts = append(texts, block[1])
+			}
+		}
+		text := regexp.MustCompile(`(?m)^\s*(#|go build ).*$`).ReplaceAllString(strings.Join(texts, "\n"), "")
+		for _, m := range invocation.FindAllStringSubmatch(text, -1) {
+			words := strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "'", "").Replace(m[1]))
+			c, rest, err := (&app{}).root().Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err == nil && c.HasSubCommands() && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+				err = c.ValidateArgs(c.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: vipgen %s: %v", page, strings.Join(words, " "), err)
+			}
+			checked++
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d command lines found", checked)
+	}
+}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
@@ -85,7 +85,7 @@ func (a *app) validate(installConfig string, f *inputFlags, o command.Format) er
 		}
 	}
 	_, err = fmt.Fprintf(a.out, "%s: valid%s\nRead: %s\n%s\n%sRenders: %s\n",
-		command.SafeLine(v.Files[0]), warnings, command.SafeLine(strings.Join(v.Files, ", ")), unread(installConfig), describe(cluster), made)
+		command.SafeLine(v.Files[0]), warnings, command.SafeLine(strings.Join(v.Files, ", ")), unread(installConfig, v.Files), describe(cluster), made)
 	return err
 }
 
@@ -108,14 +108,14 @@ func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*re
 }
 
 // unread says which files of the working directory would be read next to an install-config
-// there, but not next to standard input.
-func unread(installConfig string) string {
+// there, but not next to standard input; those that were named were read.
+func unread(installConfig string, read []string) string {
 	if installConfig != "-" {
 		return ""
 	}
 	var names []string
 	for _, name := range []string{input.VIPConfigName, input.AgentConfigName, input.ClusterIngressName, input.FleetName} {
-		if _, err := os.Stat(name); err == nil {
+		if _, err := os.Stat(name); err == nil && !slices.Contains(read, name) {
 			names = append(names, name)
 		}
 	}
@@ -127,11 +127,7 @@ func unread(installConfig string) string {
 
 // produces says what render would write for a cluster.
 func produces(c *render.Cluster) (string, error) {
-	want := render.Want{Formats: []render.Format{render.FormatIgnition}}
-	if c.OS == ignition.OpenShift {
-		want.Formats = append(want.Formats, render.FormatMachineConfig)
-	}
-	files, err := (&render.Renderer{}).Tree(c, want)
+	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig, render.FormatIgnition}})
 	names := map[string][]string{}
 	for _, f := range files {
 		folder, name := path.Split(f.Path)

@@ -34,6 +34,9 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 			t.Errorf("exit code %d, %q: %d times %q in\n%s", code, stderr, strings.Count(out, want), want, out)
 		}
 	}
+	if _, out, _ := run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml"); !strings.Contains(out, "\nRead: standard input, vipgen.yaml\nNot read, as standard input has no folder: cluster-ingress-02-config.yml.") {
+		t.Errorf("with a file that is named:\n%s", out)
+	}
 	code, out, _ = run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml", "-o", "json")
 	var got validation
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || strings.Join(got.Files, " ") != "- vipgen.yaml" {
