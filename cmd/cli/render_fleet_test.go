@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/input"
 )
 
 const fleetHead = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
@@ -45,55 +44,6 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-func TestFindMembers(t *testing.T) {
-	layFleet(t)
-	lay(t, map[string]string{"flat/one.yaml": clusterNamed("one"), "flat/two.yaml": clusterNamed("two"), "flat/vipgen.yaml": fleetHead, "empty/x": ""})
-	tests := []struct {
-		args  string
-		fleet bool
-		want  string // names
-		err   string
-	}{
-		{args: "clusters", fleet: true, want: "a eu/b eu/c"},
-		{args: "clusters/", fleet: true, want: "a eu/b eu/c"},
-		{args: "clusters/a", want: "a"},
-		{args: "clusters/a/install-config.yaml", want: "a"},
-		{args: "clusters/eu", fleet: true, want: "b c"},
-		{args: "clusters/*/install-config.yaml", fleet: true, want: "a"},
-		{args: "clusters/e*/?/install-config.yaml", fleet: true, want: "eu/b eu/c"},
-		{args: "clusters/*", fleet: true, want: "a eu/b eu/c"},
-		{args: "clusters/a clusters/eu/b/install-config.yaml", fleet: true, want: "a b"},
-		{args: "clusters/a clusters/a/install-config.yaml", fleet: true, want: "a"},
-		{args: "flat/*.yaml", fleet: true, want: "one two"},
-		{args: "flat/one.yaml flat/two.yaml flat/vipgen.yaml", fleet: true, want: "one two"},
-		{args: "no-such.yaml", want: "no-such"},
-		{args: "-", want: ""},
-		{args: "- clusters/a", err: "standard input holds one cluster"},
-		{args: "empty", err: "no install-config.yaml there or below"},
-		{args: "none/*", err: "no install-config there"},
-		{args: "clusters/[", err: "not a pattern"},
-		{args: "clusters/a x/../clusters/eu/../a/install-config.yaml x/a/install-config.yaml", err: "would both be called"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.args, func(t *testing.T) {
-			r, err := input.Find(strings.Fields(tt.args))
-			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
-				return
-			}
-			var names []string
-			for _, m := range r.Clusters {
-				names = append(names, m.Name)
-			}
-			if got := strings.Join(names, " "); err != nil || got != tt.want || r.Several != tt.fleet {
-				t.Errorf("%q, fleet %t, %v; want %q, %t", got, r.Several, err, tt.want, tt.fleet)
-			}
-		})
-	}
 }
 
 // A cluster of a fleet renders to the same bytes alone and with the others,
