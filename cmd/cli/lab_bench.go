@@ -47,6 +47,27 @@ func addPrograms(c *cobra.Command, p *lab.Programs) {
 	_, _ = c.MarkFlagFilename("agent"), c.MarkFlagFilename("coredns")
 }
 
+// findPrograms finds all that labs run.
+func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
+	p, err := lab.FindPrograms(named, realAPI)
+	if err == nil {
+		err = p.Check()
+	}
+	if err == nil {
+		err = needCoreDNS(p)
+	}
+	return p, err
+}
+
+// needCoreDNS refuses a lab whose nodes would not resolve the cluster's names: compute
+// nodes reach the API by them alone.
+func needCoreDNS(p lab.Programs) error {
+	if p.CoreDNS == "" {
+		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make tools' in a checkout of vipgen, or name it with --coredns")
+	}
+	return nil
+}
+
 func (a *app) labBenchCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
@@ -133,24 +154,12 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 	if cfg.Cluster, err = a.demoOr(args, &f.input); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Programs, err = lab.FindPrograms(f.programs, false); err != nil {
-		return cfg, nil, err
-	}
-	if err := needCoreDNS(cfg.Programs); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
 		return cfg, nil, err
 	}
 	cfg.Progress = func(line string) { fmt.Fprintln(a.err, command.SafeLine(line)) }
 	cfg.Dir, err = os.MkdirTemp("", "vipgen-bench-")
 	return cfg, func() { os.RemoveAll(cfg.Dir) }, err
-}
-
-// needCoreDNS refuses a lab whose nodes would not resolve the cluster's names: compute
-// nodes reach the API by them alone.
-func needCoreDNS(p lab.Programs) error {
-	if p.CoreDNS == "" {
-		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make tools' in a checkout of vipgen, or name it by --coredns")
-	}
-	return nil
 }
 
 // interruptible ends with the first signal that asks the program to; the next one

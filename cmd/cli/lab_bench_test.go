@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab"
 )
 
 func TestLabBenchUsage(t *testing.T) {
@@ -24,5 +25,15 @@ func TestLabBenchUsage(t *testing.T) {
 		if code != command.Input || stdout != "" || !strings.HasPrefix(stderr, "vipgen: "+tt.want) {
 			t.Errorf("lab %s: exit code %d, %q, %q", tt.args, code, stdout, stderr)
 		}
+	}
+}
+
+// Every lab needs CoreDNS, and says how to get it.
+func TestLabsNeedCoreDNS(t *testing.T) {
+	if err := needCoreDNS(lab.Programs{Agent: "a"}); err == nil || !strings.Contains(err.Error(), "name it with --coredns") {
+		t.Error(err)
+	}
+	if err := needCoreDNS(lab.Programs{Agent: "a", CoreDNS: "b"}); err != nil {
+		t.Error(err)
 	}
 }

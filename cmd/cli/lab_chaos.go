@@ -126,7 +126,7 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
-	if cfg.Programs, err = lab.FindPrograms(f.programs, false); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
 		return err
 	}
 	return a.runChaos(cfg, p, f)

@@ -122,14 +122,8 @@ func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o 
 	if err != nil {
 		return o, command.Usage(c, err)
 	}
-	programs, err := lab.FindPrograms(up.programs, up.realAPI)
-	if err == nil {
-		err = programs.Check()
-	}
+	programs, err := findPrograms(up.programs, up.realAPI)
 	if err != nil {
-		return o, err
-	}
-	if err := needCoreDNS(programs); err != nil {
 		return o, err
 	}
 	return control.Options{Place: place, Config: lab.Config{Cluster: cluster, Plan: plan, Programs: programs, RealAPI: up.realAPI}}, nil
