@@ -66,7 +66,7 @@ func TestKustomizeFunction(t *testing.T) {
 	if configs != 2 {
 		t.Errorf("%d MachineConfigs", configs)
 	}
-	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml -o tree --kustomization`)
+	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml --dir tree --kustomization`)
 	fromTree := r.output(testkit.Tool(t, "kustomize"), "build", "tree")
 	sorted := strings.Replace(string(mustRead(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
 	r.write("kustomization.yaml", []byte(sorted))

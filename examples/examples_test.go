@@ -37,8 +37,8 @@ func TestExamplesRender(t *testing.T) {
 		// says stands in what `vipgen validate` prints.
 		says []string
 	}{
-		{"baremetal", []string{"master", "worker"}, []string{"demo.example.com", "192.0.2.5", "fast (VRRPv3, 40 ms, unicast) from the first packet"}},
-		{"vsphere-interoperable", []string{"master", "worker"}, []string{"starts as classic (VRRPv2, 1000 ms, unicast), then switches to virtual"}},
+		{"baremetal", []string{"master", "worker"}, []string{"demo.example.com", "192.0.2.5", "fast (VRRPv3, 40ms, unicast) from the first packet"}},
+		{"vsphere-interoperable", []string{"master", "worker"}, []string{"starts as classic (VRRPv2, 1s, unicast), then switches to virtual"}},
 		{"none", []string{"master", "worker"}, []string{"198.51.100.5, virtual router ID 77"}},
 		{"dual-stack", []string{"infra", "master", "worker"}, []string{"192.0.2.5, 2001:db8:0:1::5", "ingress-internal 192.0.2.7"}},
 	}

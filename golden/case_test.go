@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/cli"
-	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/internal/tree"
 )
 
 // encoded are the cases whose encoded forms are kept: one of the oldest and one
@@ -57,11 +57,11 @@ func (c clusterCase) run(t testing.TB) result {
 		previews: map[string]files{},
 	}
 	dir := t.TempDir()
-	vipgen(t, c.args(t, "render", "--format=machineconfig,ignition,butane,files", "--output="+dir)...)
+	vipgen(t, c.args(t, "render", "--format=machineconfig,ignition,butane,files", "--dir="+dir)...)
 	r.rendered = readTree(t, dir)
 	for node, flags := range c.nodes(t) {
 		dir := t.TempDir()
-		vipgen(t, c.args(t, "preview", append(flags, "--output="+dir)...)...)
+		vipgen(t, c.args(t, "preview", append(flags, "--dir="+dir)...)...)
 		r.previews[node] = readTree(t, dir)
 	}
 	return r

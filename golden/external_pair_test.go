@@ -136,7 +136,7 @@ func pairConfigs(t *testing.T, proxy string, more ...string) [][]byte {
 	dir := t.TempDir()
 	args := append([]string{"external-lb", "render", "external/pair-dual-stack/install-config.yaml"}, readFlags(t, "external/pair-dual-stack/flags")...)
 	args = append(append(args, more...), "--interface", netns.DefaultLink, "--proxy", proxy,
-		"--nginx-image", "registry.example.com/nginx:1.28", "--format", "ignition", "-o", dir)
+		"--nginx-image", "registry.example.com/nginx:1.28", "--format", "ignition", "--dir", dir)
 	vipgen(t, args...)
 	all := readTree(t, dir)
 	return [][]byte{all["ignition/lb-0.ign"], all["ignition/lb-1.ign"]}

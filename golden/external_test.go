@@ -54,7 +54,7 @@ func runExternal(t *testing.T, dir string) external {
 	}
 	written := func(more ...string) files {
 		to := t.TempDir()
-		vipgen(t, args("render", append(more, "-o", to)...)...)
+		vipgen(t, args("render", append(more, "--dir", to)...)...)
 		return readTree(t, to)
 	}
 	plan, report := vipgen(t, args("plan")...)

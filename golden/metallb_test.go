@@ -113,12 +113,12 @@ func checkForwards(t *testing.T, stream []byte) {
 	}
 }
 
-// checkMetalLBTree: the files of -o are the same objects.
+// checkMetalLBTree: the files of --dir are the same objects.
 func checkMetalLBTree(t *testing.T, args []string, stream []byte) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	vipgen(t, append(args, "-o", dir)...)
-	vipgen(t, append(args, "-o", dir, "--check")...)
+	vipgen(t, append(args, "--dir", dir)...)
+	vipgen(t, append(args, "--dir", dir, "--check")...)
 	documents := strings.Split(string(stream), "---\n")[1:]
 	written := readTree(t, dir)
 	delete(written, "certificate/apiserver.yaml")

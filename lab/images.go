@@ -86,7 +86,7 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 			return
 		}
 		if *path = look(name); *path == "" && needed {
-			err = errors.Join(err, fmt.Errorf("%s is not found beside vipgen or in PATH: build it with `make build tools`, or name it with --%s", name, strings.TrimPrefix(name, "vipgen-")))
+			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make build tools' in a checkout of vipgen, or name it with --%s", name, strings.TrimPrefix(name, "vipgen-")))
 		}
 	}
 	find(&named.Agent, "vipgen-agent", true)

@@ -40,6 +40,23 @@ type Sources struct {
 	Defaults *Defaults
 }
 
+// Names are those of the files, the install-config first.
+func (s Sources) Names() []string {
+	names := []string{s.InstallConfig.Name}
+	for _, f := range []*File{s.VIPConfig, s.AgentConfig, s.ClusterIngress} {
+		if f != nil {
+			names = append(names, f.Name)
+		}
+	}
+	for _, f := range s.Companions {
+		names = append(names, f.Name)
+	}
+	if s.Defaults != nil && s.Defaults.doc != nil {
+		names = append(names, s.Defaults.doc.File)
+	}
+	return names
+}
+
 // Options are what a command line says about a cluster besides its files.
 type Options struct {
 	// OpenShiftVersion wins over the VIPConfig's.

@@ -47,7 +47,9 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 	if self := slices.IndexFunc(c.Spec.Peers, func(p v1alpha1.Peer) bool { return p.Name == n.Name }); self >= 0 {
 		p := c.Spec.Peers[self]
-		n.Role = cmp.Or(n.Role, p.Role)
+		if n.Role = cmp.Or(n.Role, p.Role); contradicts(n.Role, p.Role) {
+			return fmt.Errorf("--role %s: the input says that %s is a %s", n.Role, n.Name, p.Role)
+		}
 		if len(n.Interfaces) == 0 {
 			n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: c.Spec.WithNetworks(p.Addresses)}}
 		}
@@ -73,6 +75,13 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 		}
 	}
 	return nil
+}
+
+// contradicts says whether a role of a node is another one than that of the input. The
+// rendezvous host is the bootstrap host at first; nodes of custom pools are workers there.
+func contradicts(role, input string) bool {
+	custom := !slices.Contains([]string{v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter}, role)
+	return role != input && role != v1alpha1.RoleBootstrap && !(custom && input == v1alpha1.RoleWorker)
 }
 
 // sameNode says whether two peers have an address in common, as a node and the

@@ -21,8 +21,8 @@ func (in *Input) profileWhy() string {
 	case in.givenProfile:
 		return "spec.vrrp.profile says so"
 	case v1alpha1.DefaultProfile(platform) == v1alpha1.ProfileVirtual:
-		return fmt.Sprintf("nodes of platform %s are virtual machines, and a holder that its hypervisor stops for %d ms keeps its VIPs; spec.vrrp.profile: fast replaces a dead one sooner",
-			platform, v1alpha1.VirtualStallMS)
+		return fmt.Sprintf("nodes of platform %s are virtual machines, and a holder that its hypervisor pauses for %v keeps its VIPs; spec.vrrp.profile: fast replaces a dead one sooner",
+			platform, v1alpha1.Millis(v1alpha1.VirtualStallMS))
 	}
-	return fmt.Sprintf("nodes of platform %s are taken for metal; choose spec.vrrp.profile: virtual where they are virtual machines, which a hypervisor may stop for a while", platform)
+	return fmt.Sprintf("nodes of platform %s are taken for metal; choose spec.vrrp.profile: virtual where they are virtual machines, which a hypervisor may pause for a while", platform)
 }

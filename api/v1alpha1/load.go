@@ -62,7 +62,7 @@ func (c *ClusterConfig) Validate() problem.List {
 		k.group(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i], s.LoadBalancer)
 	}
 	if why := s.VRRP.Target.IPv6Interval(s.Groups); why != "" {
-		k.add(problem.BadTiming, "spec.vrrp.target.advertIntervalMS", fmt.Sprintf("%d ms", s.VRRP.Target.AdvertIntervalMS), why)
+		k.add(problem.BadTiming, "spec.vrrp.target.advertIntervalMS", Millis(s.VRRP.Target.AdvertIntervalMS).String(), why)
 	}
 	k.groups(s.Groups)
 	k.peers("spec.peers", s.Peers)
@@ -90,8 +90,8 @@ func (k *checker) settings(field string, v VRRPSettings) {
 	if v.Version != 2 && v.Version != 3 {
 		k.add(problem.BadValue, field+".version", fmt.Sprint(v.Version), "2 or 3")
 	}
-	if why := AdvertInterval(v.Version, millis(v.AdvertIntervalMS)); why != "" {
-		k.add(problem.BadTiming, field+".advertIntervalMS", fmt.Sprintf("%d ms", v.AdvertIntervalMS), why)
+	if why := AdvertInterval(v.Version, Millis(v.AdvertIntervalMS)); why != "" {
+		k.add(problem.BadTiming, field+".advertIntervalMS", Millis(v.AdvertIntervalMS).String(), why)
 	}
 }
 

@@ -107,5 +107,5 @@ func (m *ModeFileContent) Marshal() ([]byte, error) { return yaml.Marshal(m) }
 // String is such as "fast/unicast/v3/40ms": the same for the same settings, and
 // another for others.
 func (v VRRPSettings) String() string {
-	return fmt.Sprintf("%s/%s/v%d/%v", v.Profile, v.Mode, v.Version, millis(v.AdvertIntervalMS))
+	return fmt.Sprintf("%s/%s/v%d/%v", v.Profile, v.Mode, v.Version, Millis(v.AdvertIntervalMS))
 }

@@ -160,7 +160,7 @@ func (v VRRPSettings) IPv6Interval(groups []Group) string {
 	if v.Version != 2 || !slices.ContainsFunc(groups, v6) {
 		return ""
 	}
-	if d := millis(v.AdvertIntervalMS); AdvertInterval(2, d) == "" && AdvertInterval(3, d) != "" {
+	if d := Millis(v.AdvertIntervalMS); AdvertInterval(2, d) == "" && AdvertInterval(3, d) != "" {
 		return "at most 40s, as IPv6 VIPs are elected by VRRPv3"
 	}
 	return ""

@@ -286,8 +286,8 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // String writes "100ms".
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// millis gives n milliseconds.
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+// Millis gives n milliseconds, which are written as all durations: 40ms, 3.33s.
+func Millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // Milliseconds gives the whole milliseconds.
 func (d Duration) Milliseconds() int { return int(time.Duration(d).Milliseconds()) }

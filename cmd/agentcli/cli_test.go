@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // run executes a command line inside the test's own process.
@@ -50,32 +51,35 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want string // in the complaint
 	}{
-		{"help", []string{"--help"}, exitOK, ""},
-		{"version", []string{"version"}, exitOK, ""},
-		{"version as JSON", []string{"version", "-o", "json"}, exitOK, ""},
-		{"unknown command", []string{"frobnicate"}, exitInput, `unknown command "frobnicate"`},
-		{"unknown flag", []string{"version", "--x"}, exitInput, "unknown flag: --x"},
-		{"unknown format", []string{"version", "-o", "xml"}, exitInput, "expected text or json"},
-		{"unknown level", []string{"version", "--log-level", "loud"}, exitInput, "unknown name"},
-		{"command missing", []string{"node-ip"}, exitInput, "expected a command"},
-		{"unknown command of a group", []string{"node-ip", "x"}, exitInput, "unknown command"},
-		{"too many arguments", []string{"node-ip", "set", "192.0.2.1"}, exitInput, "unknown command"},
-		{"install without a destination", []string{"install"}, exitInput, "accepts 1 arg"},
-		{"install onto a directory", []string{"install", t.TempDir()}, exitFailed, "is a directory"},
-		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, exitFailed, "no such file"},
-		{"keepalived without a role", []string{"keepalived"}, exitInput, "--role"},
-		{"keepalived without a name", []string{"keepalived", "--role", "master"}, exitInput, "NODE_NAME"},
-		{"mdns without a role", []string{"mdns"}, exitInput, "--role"},
-		{"mdns without a name", []string{"mdns", "--role", "master"}, exitInput, "NODE_NAME"},
-		{"probe of mdns without the job", []string{"probe", "mdns", "--root", t.TempDir()}, exitFinding, "does not run"},
-		{"render without facts", []string{"render", "hosts"}, exitInput, "--facts or --role"},
-		{"render of nothing known", []string{"render", "x"}, exitInput, "invalid argument"},
-		{"probe of nothing", []string{"probe"}, exitInput, "expected a command"},
-		{"probe without the job", []string{"probe", "keepalived", "--root", t.TempDir()}, exitFinding, "does not run"},
-		{"no cluster.yaml", []string{"node-ip", "show", "--root", t.TempDir()}, exitFailed, "cluster.yaml: no such file"},
-		{"cluster.yaml that is none", []string{"node-ip", "set", "--root", rootWith(t, "a: [")}, exitInput, "yaml"},
-		{"cluster.yaml with a mistake", []string{"node-ip", "set", "--root", bad}, exitInput, "spec.controlPlane.replicas"},
-		{"cluster.yaml elsewhere", []string{"resolv-conf", "--root", bad, "--cluster-config", "/elsewhere"}, exitFailed, "elsewhere"},
+		{"help", []string{"--help"}, command.OK, ""},
+		{"version", []string{"version"}, command.OK, ""},
+		{"version as JSON", []string{"version", "-o", "json"}, command.OK, ""},
+		{"unknown command", []string{"frobnicate"}, command.Input, `unknown command "frobnicate"`},
+		{"unknown flag", []string{"version", "--x"}, command.Input, "unknown flag: --x"},
+		{"unknown format", []string{"version", "-o", "xml"}, command.Input, "expected text or json"},
+		{"unknown level", []string{"version", "--log-level", "loud"}, command.Input, "unknown name"},
+		{"command missing", []string{"node-ip"}, command.Input, "missing: one of the commands set, show"},
+		{"unknown command of a group", []string{"node-ip", "x"}, command.Input, "unknown command"},
+		{"too many arguments", []string{"node-ip", "set", "192.0.2.1"}, command.Input, "unexpected argument"},
+		{"install without a destination", []string{"install"}, command.Input, "missing: DEST"},
+		{"install onto a directory", []string{"install", t.TempDir()}, command.Failed, "is a directory"},
+		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, command.Failed, "no such file"},
+		{"keepalived without a role", []string{"keepalived"}, command.Input, "--role"},
+		{"keepalived without a name", []string{"keepalived", "--role", "master"}, command.Input, "NODE_NAME"},
+		{"mdns without a role", []string{"mdns"}, command.Input, "--role"},
+		{"mdns without a name", []string{"mdns", "--role", "master"}, command.Input, "NODE_NAME"},
+		{"probe of mdns without the job", []string{"probe", "mdns", "--root", t.TempDir()}, command.Finding, "does not run"},
+		{"render without facts", []string{"render", "hosts"}, command.Input, "--facts or --role"},
+		{"render of nothing known", []string{"render", "x"}, command.Input, `"x": expected keepalived.conf, haproxy.cfg, Corefile or hosts`},
+		{"probe of nothing", []string{"probe"}, command.Input, "missing: one of the commands"},
+		{"unknown command with a suggestion", []string{"probe", "keepalive"}, command.Input, "did you mean keepalived?"},
+		{"help of nonsense", []string{"help", "nosuch"}, command.Input, "unknown command"},
+		{"empty format", []string{"status", "-o", ""}, command.Input, "expected text or json"},
+		{"probe without the job", []string{"probe", "keepalived", "--root", t.TempDir()}, command.Finding, "does not run"},
+		{"no cluster.yaml", []string{"node-ip", "show", "--root", t.TempDir()}, command.Failed, "cluster.yaml: no such file"},
+		{"cluster.yaml that is none", []string{"node-ip", "set", "--root", rootWith(t, "a: [")}, command.Input, "yaml"},
+		{"cluster.yaml with a mistake", []string{"node-ip", "set", "--root", bad}, command.Input, "spec.controlPlane.replicas"},
+		{"cluster.yaml elsewhere", []string{"resolv-conf", "--root", bad, "--cluster-config", "/elsewhere"}, command.Failed, "elsewhere"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 			if code != tt.code || !strings.Contains(errOut, tt.want) {
 				t.Errorf("exit code %d with %q, want %d with %q", code, errOut, tt.code, tt.want)
 			}
-			if (code == exitOK) != (out != "") {
+			if (code == command.OK) != (out != "") {
 				t.Errorf("exit code %d with the answer %q", code, out)
 			}
 		})
@@ -116,7 +120,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Name != "help" && !strings.Contains(page, "`--"+f.Name+" ") && !strings.Contains(page, "`, `--"+f.Name+" ") {
+			if f.Name != "help" && !strings.Contains(page, "`--"+f.Name+" ") && !strings.Contains(page, "`--"+f.Name+"`") && !strings.Contains(page, "`, `--"+f.Name+" ") {
 				t.Errorf("%s: flag --%s is not documented", c.CommandPath(), f.Name)
 			}
 		})
@@ -144,7 +148,7 @@ func TestDependencies(t *testing.T) {
 	for _, p := range packages {
 		inside, ours := strings.CutPrefix(p, "github.com/vipgen/vipgen/")
 		top, _, _ := strings.Cut(inside, "/")
-		allowed := []string{"cmd/agentcli", "cmd/version", "cmd/vipgen-agent", "internal/netdump"}
+		allowed := []string{"cmd/agentcli", "cmd/command", "cmd/version", "cmd/vipgen-agent", "internal/netdump"}
 		if ours && !slices.Contains([]string{"agent", "api", "templates"}, top) && !slices.Contains(allowed, inside) {
 			t.Errorf("depends on %s", p)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -121,7 +122,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	r.answers("192.0.2.10", "api.dual.example.com", dns.TypeA, "192.0.2.5")
 	r.answers("192.0.2.10", "master-1.dual.example.com", dns.TypeA, "192.0.2.11")
-	if errOut, code := r.probe(); code != exitOK {
+	if errOut, code := r.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	before := r.awaitState("CoreDNS to serve", serving)
@@ -157,7 +158,7 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.10")
 		r.answers("192.0.2.10", name, dns.TypeAAAA, "2001:db8:0:1::10")
 	}
-	if errOut, code := r.probe(); code != exitOK {
+	if errOut, code := r.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	before := r.awaitState("CoreDNS to serve", serving)
@@ -243,13 +244,13 @@ func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
 	r.kill()
 	r.start()
 	r.awaitState("CoreDNS to serve", serving)
-	if code := r.stop(); code != exitOK {
+	if code := r.stop(); code != command.OK {
 		t.Errorf("exit code %d at SIGTERM", code)
 	}
 	if left := r.pids("coredns"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, code := r.probe(); code != exitFinding {
+	if _, code := r.probe(); code != command.Finding {
 		t.Errorf("liveness probe of what does not run: %d", code)
 	}
 }

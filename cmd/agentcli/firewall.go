@@ -7,18 +7,19 @@ import (
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) firewallCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "firewall",
 		Short: "Redirect the API VIPs to HAProxy while it serves",
-		Long: `Keep the nftables rules in place that send connections to an API VIP on to this
-node's HAProxy, for as long as the haproxy job says that it serves. They are put back
-when something removes them, and removed at the end. The environment variable
-NODE_NAME holds the name of this node.`,
+		Long: `Maintain the nftables rules that redirect connections to an API VIP to this node's
+HAProxy, while the haproxy job reports that it serves. They are restored when
+something removes them, and removed at the end. The environment variable NODE_NAME
+holds the name of this node.`,
 		Example: "  NODE_NAME=master-0 vipgen-agent firewall",
-		Args:    args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			name, err := nodeName()
 			if err != nil {

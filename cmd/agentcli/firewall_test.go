@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -43,15 +44,15 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	}
 	publish(true)
 	inPlace(true)
-	if errOut, code := s.probe(); code != exitOK {
+	if errOut, code := s.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	s.tell(syscall.SIGSTOP)
-	if errOut, code := s.probe(); code != exitFinding || !strings.Contains(errOut, "the firewall job does not answer") {
+	if errOut, code := s.probe(); code != command.Finding || !strings.Contains(errOut, "the firewall job does not answer") {
 		t.Errorf("liveness probe of a job that stands still: %d: %s", code, errOut)
 	}
 	s.tell(syscall.SIGCONT)
-	s.await("the liveness probe", func() bool { _, code := s.probe(); return code == exitOK })
+	s.await("the liveness probe", func() bool { _, code := s.probe(); return code == command.OK })
 	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
@@ -66,7 +67,7 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	inPlace(false)
 	publish(true)
 	inPlace(true)
-	if code := s.stop(); code != exitOK {
+	if code := s.stop(); code != command.OK {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Contains(rules(), "vipgen") {

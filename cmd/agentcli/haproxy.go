@@ -18,11 +18,10 @@ func (a *app) haproxyCommand() *cobra.Command {
 	return a.serviceCommand(&cobra.Command{
 		Use:   "haproxy --role ROLE",
 		Short: "Run HAProxy on this node, in front of every API server",
-		Long: `Run HAProxy as a child, with every control-plane node that is known as a backend.
-A change is checked by HAProxy's own parser, and reloaded without a connection that
-is refused or reset. The environment variable NODE_NAME holds the name of this
-node. At SIGTERM HAProxy takes no more connections, waits 20 seconds at most for
-those that there are, and ends.`,
+		Long: `Run HAProxy as a child process, with every known control-plane node as a backend. A
+change is checked by HAProxy's parser, and reloaded without refusing or resetting a
+connection. The environment variable NODE_NAME holds the name of this node. At SIGTERM
+HAProxy accepts no more connections, drains existing ones for 20s at most, and ends.`,
 		Example: "  NODE_NAME=master-0 vipgen-agent haproxy --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
 	}, daemonJob{conf: v1alpha1.HAProxyConf, job: func(s *facts.Source, dir *state.Dir, checks *health.Metrics) job {
 		return &haproxy.Job{Source: s, State: dir, Checks: checks, Log: a.log}
@@ -33,9 +32,9 @@ func (a *app) corednsCommand() *cobra.Command {
 	return a.serviceCommand(&cobra.Command{
 		Use:   "coredns --role ROLE",
 		Short: "Run CoreDNS on this node, with the cluster's names",
-		Long: `Run CoreDNS as a child. It knows the API's names, the ingress domains and the nodes,
-and asks the network's name servers for everything else. The environment variable
-NODE_NAME holds the name of this node.`,
+		Long: `Run CoreDNS as a child process. It answers for the API's names, the ingress domains
+and the nodes, and forwards everything else to the network's name servers. The
+environment variable NODE_NAME holds the name of this node.`,
 		Example: "  NODE_NAME=worker-0 vipgen-agent coredns --role=worker --kubeconfig=/var/lib/kubelet/kubeconfig",
 	}, daemonJob{conf: v1alpha1.Corefile, job: func(s *facts.Source, dir *state.Dir, checks *health.Metrics) job {
 		return &coredns.Job{Source: s, State: dir, Program: corednsProgram(), Checks: checks, Log: a.log}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -119,7 +120,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	first := b.up(m0, m1)
-	if errOut, code := b.probe(); code != exitOK {
+	if errOut, code := b.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	var open []net.Conn
@@ -264,7 +265,7 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 		t.Errorf("cut while it is being stopped: %v", err)
 	}
 	c.Close()
-	if code := b.awaitEnd(); code != exitOK {
+	if code := b.awaitEnd(); code != command.OK {
 		t.Errorf("exit code %d", code)
 	}
 	if left := b.pids("haproxy"); len(left) > 0 {

@@ -14,11 +14,11 @@ import (
 func (a *app) keepalivedCommand() *cobra.Command {
 	return a.serviceCommand(&cobra.Command{
 		Use:   "keepalived --role ROLE",
-		Short: "Run keepalived on this node, where it is to hold VIPs",
-		Long: `Run keepalived as a child, with a configuration made from the cluster's facts, this
-node's addresses and the other nodes, for as long as this node is to take part in
-electing who holds the VIPs. The environment variable NODE_NAME holds the name of
-this node. At SIGTERM keepalived gives its VIPs away and ends.`,
+		Short: "Run keepalived on this node, if it can hold VIPs",
+		Long: `Run keepalived as a child process while this node takes part in the election of VIPs,
+with a configuration rendered from the cluster's facts, this node's addresses and the
+other nodes. The environment variable NODE_NAME holds the name of this node. At SIGTERM
+keepalived releases its VIPs and ends.`,
 		Example: "  NODE_NAME=master-0 vipgen-agent keepalived --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
 	}, daemonJob{
 		conf: v1alpha1.KeepalivedConf,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/loglevel"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // jobs are the long-running commands, sorted.
@@ -20,48 +21,48 @@ var jobs = []string{"coredns", "firewall", "haproxy", "keepalived", "mdns"}
 const noLevel = "default"
 
 func (a *app) logLevelCommand() *cobra.Command {
-	var o formatFlag
+	var o command.Format
 	var job string
 	c := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Print or change how much the jobs of this node log, while they run",
-		Long: `Make every job on this node log from LEVEL on: DEBUG, INFO, WARN or ERROR. They
-follow at once. What was set for one job with --job counts more than what was set for
-all. The level "default" takes back what was set, so that --log-level of the job's
-command line counts. Nothing of it outlives a reboot. Without LEVEL, print what is set.
+		Long: `Set the lowest level that the jobs on this node log: DEBUG, INFO, WARN or ERROR. It
+applies at once. The level of one job (--job) overrides that of all jobs. The level
+"default" resets to --log-level of the job's command line. A reboot resets it, too.
+Without LEVEL, print the levels.
 
-A container can change the level of its own job alone, with --job. For all jobs, run it
-on the host, or put the word into /run/vipgen/log-level there.`,
+A container can change the level of its job only, with --job. For all jobs, run it on
+the host, or write the level to /run/vipgen/log-level there.`,
 		Example: `  vipgen-agent log-level DEBUG
   vipgen-agent log-level INFO --job haproxy
   vipgen-agent log-level default
   vipgen-agent log-level -o json`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			if job != "" && !slices.Contains(jobs, job) {
-				return usage(c, fmt.Errorf("--job: %q is no job, expected one of %s", job, strings.Join(jobs, ", ")))
+				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(jobs, ", "))
 			}
 			if len(words) == 0 {
-				return a.printLevels(job, o.value == "json")
+				return a.printLevels(job, o == "json")
 			}
 			dir := a.below(v1alpha1.RunDir)
 			set := func() error { return loglevel.Reset(dir, job) }
 			if words[0] != noLevel {
 				level, err := loglevel.Parse(words[0])
 				if err != nil {
-					return usage(c, err)
+					return command.Usage(c, err)
 				}
 				set = func() error { return loglevel.Set(dir, job, level) }
 			}
 			err := set()
 			if errors.Is(err, unix.EROFS) {
-				err = fmt.Errorf("%w: a container changes the level of its own job alone, with --job", err)
+				err = fmt.Errorf("%w: a container can change the level of its job only, with --job", err)
 			}
 			return err
 		},
 	}
-	c.Flags().StringVar(&job, "job", "", "one `job` alone: "+strings.Join(jobs, ", "))
-	o.add(c)
+	c.Flags().StringVar(&job, "job", "", "only this `job`: "+strings.Join(jobs, ", "))
+	o.Add(c, "text", "json")
 	return c
 }
 
@@ -105,7 +106,7 @@ func (a *app) printLevels(job string, asJSON bool) error {
 	}
 	if err := errors.Join(wrong...); err != nil {
 		a.log.Error("a log level is ignored", "error", err)
-		return errFinding
+		return command.ErrFinding
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func TestLogLevelCommand(t *testing.T) {
@@ -14,21 +16,21 @@ func TestLogLevelCommand(t *testing.T) {
 		code int
 		out  string
 	}{
-		{"", exitOK, "default\n"},
-		{"debug", exitOK, ""},
-		{"", exitOK, "DEBUG\n"},
-		{"WARN --job haproxy", exitOK, ""},
-		{"", exitOK, "DEBUG\nhaproxy WARN\n"},
-		{"-o json", exitOK, "{\n  \"level\": \"DEBUG\",\n  \"jobs\": {\n    \"haproxy\": \"WARN\"\n  }\n}\n"},
-		{"--job haproxy", exitOK, "WARN\n"},
-		{"--job mdns", exitOK, "DEBUG\n"},
-		{"loud", exitInput, ""},
-		{"DEBUG --job nginx", exitInput, ""},
-		{"DEBUG INFO", exitInput, ""},
-		{"default --job haproxy", exitOK, ""},
-		{"", exitOK, "DEBUG\n"},
-		{"default", exitOK, ""},
-		{"", exitOK, "default\n"},
+		{"", command.OK, "default\n"},
+		{"debug", command.OK, ""},
+		{"", command.OK, "DEBUG\n"},
+		{"WARN --job haproxy", command.OK, ""},
+		{"", command.OK, "DEBUG\nhaproxy WARN\n"},
+		{"-o json", command.OK, "{\n  \"level\": \"DEBUG\",\n  \"jobs\": {\n    \"haproxy\": \"WARN\"\n  }\n}\n"},
+		{"--job haproxy", command.OK, "WARN\n"},
+		{"--job mdns", command.OK, "DEBUG\n"},
+		{"loud", command.Input, ""},
+		{"DEBUG --job nginx", command.Input, ""},
+		{"DEBUG INFO", command.Input, ""},
+		{"default --job haproxy", command.OK, ""},
+		{"", command.OK, "DEBUG\n"},
+		{"default", command.OK, ""},
+		{"", command.OK, "default\n"},
 	}
 	for _, s := range steps {
 		code, out, errOut := run(t, append([]string{"log-level", "--root", root}, strings.Fields(s.args)...)...)
@@ -39,7 +41,7 @@ func TestLogLevelCommand(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "run/vipgen/log-level"), []byte("loud"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := run(t, "log-level", "--root", root); code != exitFinding || out != "default\n" || !strings.Contains(errOut, "loud") {
+	if code, out, errOut := run(t, "log-level", "--root", root); code != command.Finding || out != "default\n" || !strings.Contains(errOut, "loud") {
 		t.Errorf("with a wrong word: %d, %q, %q", code, out, errOut)
 	}
 }

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,23 +9,23 @@ import (
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) mdnsCommand() *cobra.Command {
 	var role string
 	c := &cobra.Command{
 		Use:   "mdns --role ROLE",
-		Short: "Publish this node's name on its link, and find those of others",
-		Long: `Publish <host>.local and a workstation service for this node's addresses over
-Multicast DNS, and collect the hosts that others publish, for CoreDNS on this node
-while no API server knows the nodes. The environment variable NODE_NAME holds the
-name of this node, whose first label is the host. At SIGTERM it takes back what it
-published, and ends.`,
+		Short: "Publish this node's name by mDNS, and discover other nodes",
+		Long: `Publish <host>.local and a workstation service for this node's addresses by multicast
+DNS, and collect the published hosts of other nodes, for CoreDNS on this node until an
+API server has the nodes. The environment variable NODE_NAME holds the name of this
+node; its first label is the host. At SIGTERM it withdraws its records and ends.`,
 		Example: "  NODE_NAME=master-0 vipgen-agent mdns --role=master",
-		Args:    args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if role == "" {
-				return usage(c, errors.New("--role is missing"))
+				return command.Usagef(c, "missing: --role ROLE")
 			}
 			name, err := nodeName()
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -80,7 +81,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	}
 	resolves("-4", "192.0.2.10")
 	resolves("-6", "2001:db8:0:1::10")
-	if errOut, code := p.probe(); code != exitOK || errOut != "" {
+	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	p.awaitState("avahi's host", finds("peer", "192.0.2.11", "2001:db8:0:1::11"))
@@ -95,17 +96,17 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	p.ip("address", "add", "192.0.2.78/24", "dev", "br-ex")
 	resolves("-4", "192.0.2.78")
 	p.awaitState("the bridge", func(s mdns.Published) bool { return s.Announced && s.Interface == "br-ex" })
-	if errOut, code := p.probe(); code != exitOK || errOut != "" {
+	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	p.awaitState("avahi's host", finds("peer", "192.0.2.11", "2001:db8:0:1::11"))
 
-	if code := p.stop(); code != exitOK {
+	if code := p.stop(); code != command.OK {
 		t.Errorf("exit code %d at SIGTERM", code)
 	}
 	p.await("goodbye", func() bool { return !strings.Contains(peer.Browses(), ";master-0;") })
 	resolves("-4", "")
-	if errOut, code := p.probe(); code != exitFinding || !strings.Contains(errOut, "does not run") {
+	if errOut, code := p.probe(); code != command.Finding || !strings.Contains(errOut, "does not run") {
 		t.Errorf("liveness probe of what does not run: %d: %s", code, errOut)
 	}
 }
@@ -126,18 +127,18 @@ func TestMDNSConflict(t *testing.T) {
 	if s.Announced || !s.Conflict.From.IsValid() || !strings.HasSuffix(s.Conflict.Theirs, " A 192.0.2.10") || len(s.Hosts) != 0 {
 		t.Errorf("state %+v, conflict %+v", s, s.Conflict)
 	}
-	if errOut, code := second.probe(); code != exitOK || !strings.Contains(errOut, "is taken on this link") {
+	if errOut, code := second.probe(); code != command.OK || !strings.Contains(errOut, "is taken on this link") {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	code, out, errOut := run(t, "status", "--root", second.Path("/"))
-	if code != exitOK || !strings.Contains(out, "not announced") || !strings.Contains(out, " A 192.0.2.10") {
+	if code != command.OK || !strings.Contains(out, "not announced") || !strings.Contains(out, " A 192.0.2.10") {
 		t.Errorf("status: %d: %s%s", code, out, errOut)
 	}
 	second.await("the log of it", func() bool { return strings.Contains(second.output(), "is taken on this link") })
 	if n := strings.Count(second.output(), "is taken on this link"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, second.output())
 	}
-	if code := first.stop(); code != exitOK {
+	if code := first.stop(); code != command.OK {
 		t.Errorf("exit code %d at SIGTERM", code)
 	}
 	second.awaitState("the name to be free", func(s mdns.Published) bool { return s.Announced && s.Conflict == nil })
@@ -154,7 +155,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 	p.put(v1alpha1.ClusterConfigPath, "nonsense: [")
 	p.start()
 	p.awaitState("the problem", func(s mdns.Published) bool { return s.Problem != "" && !s.Announced })
-	if errOut, code := p.probe(); code != exitOK || !strings.Contains(errOut, "not published") {
+	if errOut, code := p.probe(); code != command.OK || !strings.Contains(errOut, "not published") {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	p.put(v1alpha1.ClusterConfigPath, cluster)
@@ -226,7 +227,7 @@ func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 		s.start()
 	}
 	r.answers("192.0.2.10", "master-1", dns.TypeA, "192.0.2.11")
-	if code := r.stop(); code != exitOK {
+	if code := r.stop(); code != command.OK {
 		t.Errorf("exit code %d", code)
 	}
 	r.put(filepath.Join(filepath.Dir(v1alpha1.Corefile), ".vipgen-nodes.json"),
@@ -248,7 +249,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 	if addresses(s.Addresses) != "192.0.2.10" {
 		t.Errorf("state %+v", s)
 	}
-	if errOut, code := p.probe(); code != exitOK || errOut != "" {
+	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 }
@@ -260,16 +261,16 @@ func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
 	p.start()
 	p.awaitState("the name", announced)
-	if errOut, code := p.probe(); code != exitOK || errOut != "" {
+	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe over IPv6: %d: %s", code, errOut)
 	}
 	p.tell(syscall.SIGSTOP)
 	p.await("a probe that gets no answer", func() bool {
 		errOut, code := p.probe()
-		return code == exitFinding && strings.Contains(errOut, "the mdns job does not answer")
+		return code == command.Finding && strings.Contains(errOut, "the mdns job does not answer")
 	})
 	p.tell(syscall.SIGCONT)
-	if errOut, code := p.probe(); code != exitOK {
+	if errOut, code := p.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 }

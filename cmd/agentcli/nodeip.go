@@ -9,30 +9,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) nodeIPCommand() *cobra.Command {
-	return group(&cobra.Command{
+	return command.Group(&cobra.Command{
 		Use:   "node-ip",
-		Short: "Choose the address by which kubelet and the other nodes know this node",
+		Short: "Choose this node's address for kubelet and the other nodes",
 		Example: `  vipgen-agent node-ip show
   vipgen-agent node-ip set`,
 	}, a.nodeIPShowCommand(), a.nodeIPSetCommand())
 }
 
 func (a *app) nodeIPShowCommand() *cobra.Command {
-	var o formatFlag
+	var o command.Format
 	c := &cobra.Command{
 		Use:   "show",
-		Short: "Print what would be chosen now, without writing anything",
+		Short: "Print the address that would be chosen, without writing it",
 		Long: `Print the addresses that would be chosen now, the primary family's first, and on
-standard error what is missing. As JSON, also why each was chosen, whether this is
-a remote worker, and which other addresses the node has and why they do not count.
+standard error missing ones. As JSON, also why each was chosen, whether this is a
+remote worker, and why other addresses of the node were not chosen.
 
 Exit code 1: an address is missing.`,
 		Example: `  vipgen-agent node-ip show
   vipgen-agent node-ip show -o json`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			spec, err := a.cluster()
 			if err != nil {
@@ -49,12 +50,12 @@ Exit code 1: an address is missing.`,
 			return a.showNodeIP(nodeip.Choose(s, spec, prefer), o)
 		},
 	}
-	o.add(c)
+	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) showNodeIP(c nodeip.Choice, o formatFlag) error {
-	if o.value == "json" {
+func (a *app) showNodeIP(c nodeip.Choice, o command.Format) error {
+	if o == "json" {
 		if err := a.printJSON(c); err != nil {
 			return err
 		}
@@ -63,12 +64,12 @@ func (a *app) showNodeIP(c nodeip.Choice, o formatFlag) error {
 		switch {
 		case !chosen.Found():
 			a.log.Warn("no address", "family", chosen.Family, "missing", chosen.Why)
-		case o.value != "json":
+		case o != "json":
 			fmt.Fprintln(a.out, chosen.Address.Addr())
 		}
 	}
 	if len(c.Missing()) > 0 {
-		return errFinding
+		return command.ErrFinding
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (a *app) showNodeIP(c nodeip.Choice, o formatFlag) error {
 type timeoutFlag struct{ time.Duration }
 
 func (f *timeoutFlag) add(c *cobra.Command) {
-	c.Flags().DurationVar(&f.Duration, "timeout", 0, "how long to wait at most; 0 is for ever")
+	c.Flags().DurationVar(&f.Duration, "timeout", 0, "maximum `duration` of the wait; 0 is unlimited")
 }
 
 // context ends when the time is over.
@@ -122,18 +123,17 @@ func (a *app) nodeIPSetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set",
 		Short: "Write the address of this node for kubelet, CRI-O and the pods",
-		Long: `Wait until this node has an address of its own, in every family that the cluster
-uses, and write it to /run/nodeip-configuration and to the drop-ins
-20-nodenet.conf of kubelet.service and crio.service. Files that are right already
-are not touched; systemd needs a daemon-reload to see the others. Then switch on
-forwarding on the interface of the address.
+		Long: `Wait until this node has an address in every family that the cluster uses, and write
+it to /run/nodeip-configuration and to the drop-ins 20-nodenet.conf of kubelet.service
+and crio.service. Correct files are not touched; systemd needs a daemon-reload for the
+others. Then enable forwarding on the interface of the address.
 
-An address in the network of $NODEIP_HINT, or $KUBELET_NODEIP_HINT, is chosen if there
-is one; else the address that was chosen before stays as long as the node has it.`,
+An address in the network of $NODEIP_HINT, or $KUBELET_NODEIP_HINT, is preferred; else
+the address that was chosen before stays as long as the node has it.`,
 		Example: `  vipgen-agent node-ip set
   vipgen-agent node-ip set --timeout 5m --grace 10s
   NODEIP_HINT=192.0.2.1 vipgen-agent node-ip set`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			spec, err := a.cluster()
 			if err != nil {
@@ -163,6 +163,6 @@ is one; else the address that was chosen before stays as long as the node has it
 		},
 	}
 	timeout.add(c)
-	c.Flags().DurationVar(&grace, "grace", 30*time.Second, "how long to wait for the other address family once the primary's address is there")
+	c.Flags().DurationVar(&grace, "grace", 30*time.Second, "`duration` of the wait for the other address family after the primary one")
 	return c
 }

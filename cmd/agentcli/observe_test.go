@@ -19,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -165,7 +166,7 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	b.up(m0)
 	set := func(args ...string) {
 		t.Helper()
-		if _, errOut, code := b.run(append([]string{"/vipgen/vipgen-agent", "log-level"}, args...)...); code != exitOK {
+		if _, errOut, code := b.run(append([]string{"/vipgen/vipgen-agent", "log-level"}, args...)...); code != command.OK {
 			t.Fatalf("log-level %v: %d: %s", args, code, errOut)
 		}
 	}
@@ -173,7 +174,7 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 		t.Helper()
 		b.await(words, func() bool { return strings.Contains(b.output(), words) })
 	}
-	if _, errOut, code := b.run("/vipgen/vipgen-agent", "log-level", "ERROR"); code != exitFailed || !strings.Contains(errOut, "--job") {
+	if _, errOut, code := b.run("/vipgen/vipgen-agent", "log-level", "ERROR"); code != command.Failed || !strings.Contains(errOut, "--job") {
 		t.Errorf("a container changes the level of all jobs: %d: %s", code, errOut)
 	}
 	b.put(v1alpha1.RunDir+"/log-level", "ERROR\n")

@@ -11,18 +11,19 @@ import (
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) probeCommand() *cobra.Command {
-	return group(&cobra.Command{
+	return command.Group(&cobra.Command{
 		Use:     "probe",
-		Short:   "Find out whether a job of this container and its daemon work, for a liveness probe",
+		Short:   "Liveness probe: check whether a job of this container and its daemon work",
 		Example: "  vipgen-agent probe keepalived",
-	}, a.probe("coredns", "Find out whether CoreDNS answers for the API's name", probeCoreDNS),
-		a.probe("firewall", "Find out whether the firewall job goes on", nil),
-		a.probe("haproxy", "Find out whether HAProxy answers", probeHAProxy),
-		a.probe("keepalived", "Find out whether keepalived answers, or is not to run", keepalived.Probe),
-		a.probe("mdns", "Find out whether the mdns job answers for this node's name", a.probeMDNS))
+	}, a.probe("coredns", "Check whether CoreDNS answers for the API's name", probeCoreDNS),
+		a.probe("firewall", "Check whether the firewall job is alive", nil),
+		a.probe("haproxy", "Check whether HAProxy answers", probeHAProxy),
+		a.probe("keepalived", "Check whether keepalived answers, or need not run", keepalived.Probe),
+		a.probe("mdns", "Check whether the mdns job answers for this node's name", a.probeMDNS))
 }
 
 // probeTime is less than what kubelet gives a probe of the pods, so that it is
@@ -36,7 +37,7 @@ func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, st
 		Short:   short,
 		Long:    short + ". It runs in the container of the job.\n\nExit code 1: it does not work.",
 		Example: "  vipgen-agent probe " + name,
-		Args:    args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := state.Open(a.below(v1alpha1.RunDir))
 			if err != nil {
@@ -50,7 +51,7 @@ func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, st
 			}
 			if err != nil {
 				a.log.Error("not alive", "daemon", name, "error", err)
-				return errFinding
+				return command.ErrFinding
 			}
 			return nil
 		},

@@ -1,8 +1,8 @@
 package agentcli
 
 import (
-	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -36,17 +37,17 @@ func (a *app) renderCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "render " + strings.Join(names, "|"),
-		Short: "Print one file as it would be on this node",
-		Long: `Print one file from the template and the cluster's facts on this node. The facts of
-the node are those of a file, or what it finds out itself without asking the API:
-its addresses, and the peers that the cluster's facts name.`,
+		Short: "Print a configuration file as this node would render it",
+		Long: `Render one file from the template and the cluster's facts on this node, and print it.
+The node's facts come from a file, or are discovered without the API: its addresses,
+and the peers in the cluster's facts.`,
 		Example: `  vipgen-agent render keepalived.conf --facts node.yaml
   NODE_NAME=master-0 vipgen-agent render haproxy.cfg --role master`,
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args:      oneOf(names),
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
 			if (role == "") == (facts == "") {
-				return usage(c, errors.New("expected --facts or --role"))
+				return command.Usagef(c, "missing: --facts or --role, one of them")
 			}
 			cluster, err := a.clusterFile()
 			if err != nil {
@@ -67,6 +68,19 @@ its addresses, and the peers that the cluster's facts name.`,
 	c.Flags().StringVar(&role, "role", "", "`pool` of this node, without --facts")
 	c.Flags().StringVar(&facts, "facts", "", "`file` with all facts of the node as YAML")
 	return c
+}
+
+// oneOf takes one of some words.
+func oneOf(words []string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := command.Args(1, 1)(c, args); err != nil {
+			return err
+		}
+		if !slices.Contains(words, args[0]) {
+			return command.Usagef(c, "%q: expected %s", args[0], command.Or(words))
+		}
+		return nil
+	}
 }
 
 func (a *app) render(r rendering, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) error {

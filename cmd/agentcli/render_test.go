@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -39,7 +40,7 @@ func TestRender(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, out, complaint := run(t, "render", name, "--root", root, "--facts", golden+"nodes/master-0.yaml")
-			if code != exitOK || out != string(want) {
+			if code != command.OK || out != string(want) {
 				t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, complaint, out, want)
 			}
 		})
@@ -47,7 +48,7 @@ func TestRender(t *testing.T) {
 	t.Run("surveyed", func(t *testing.T) {
 		t.Setenv("NODE_NAME", "master-0")
 		code, out, complaint := run(t, "render", "keepalived.conf", "--root", root, "--role", "master")
-		if code != exitOK || !strings.Contains(out, "node master-0") {
+		if code != command.OK || !strings.Contains(out, "node master-0") {
 			t.Errorf("exit code %d, %s\n%s", code, complaint, out)
 		}
 	})

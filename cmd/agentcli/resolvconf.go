@@ -5,23 +5,23 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/agent/resolvconf"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) resolvConfCommand() *cobra.Command {
 	var timeout timeoutFlag
 	c := &cobra.Command{
 		Use:   "resolv-conf",
-		Short: "Put this node's own DNS server first in resolv.conf",
-		Long: `Write /etc/resolv.conf from NetworkManager's, with this node's own address as the
-first nameserver and the cluster's domain as the first to search, before those
-of the network and of DHCP, and have NetworkManager look up the host's name
-again. Where systemd-resolved is in use, write a drop-in for it instead and have it reloaded.
-Wait while the node has no address or the network has brought no nameserver yet.`,
+		Short: "Put this node's DNS server first in resolv.conf",
+		Long: `Write /etc/resolv.conf from NetworkManager's, with this node's address as the first
+nameserver and the cluster's domain first in search, and make NetworkManager look up
+the host name again. With systemd-resolved, write a drop-in for it instead and reload
+it. Wait while the node has no address or the network no nameserver.`,
 		Example: `  vipgen-agent resolv-conf
 
   # From a container that has the host's /etc and /run below /host
   vipgen-agent resolv-conf --root=/host`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			spec, err := a.cluster()
 			if err != nil {

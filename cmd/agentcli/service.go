@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // What a job keeps beside its configuration file, in a directory that outlives
@@ -41,7 +42,7 @@ type serviceFlags struct{ role, kubeconfig, nodes string }
 func (f *serviceFlags) add(c *cobra.Command) {
 	addRole(c, &f.role)
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "/var/lib/kubelet/kubeconfig", "`file` with the credentials for the API, below --root")
-	c.Flags().StringVar(&f.nodes, "nodes", "", "`file` with the list of nodes, in place of the API's")
+	c.Flags().StringVar(&f.nodes, "nodes", "", "`file` with the list of nodes, instead of the API's")
 }
 
 func addRole(c *cobra.Command, role *string) {
@@ -59,10 +60,10 @@ func nodeName() (string, error) {
 // serviceCommand makes c run a job.
 func (a *app) serviceCommand(c *cobra.Command, s daemonJob) *cobra.Command {
 	var f serviceFlags
-	c.Args = args(cobra.NoArgs)
+	c.Args = command.Args(0, 0)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.role == "" {
-			return usage(c, errors.New("--role is missing"))
+			return command.Usagef(c, "missing: --role ROLE")
 		}
 		name, err := nodeName()
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // nodeStatus is what the jobs of this node say; nil for one that does not run.
@@ -29,28 +29,28 @@ type nodeStatus struct {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	var o formatFlag
+	var o command.Format
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Print what the agent's jobs on this node say",
+		Short: "Print the state of the agent's jobs on this node",
 		Long: `Print which VIPs this node holds and why (its priority, term by term), the peers, the
-backends, the redirect, the names published and found over mDNS, and the last reloads
-and refusals. A job that does not run says nothing.`,
+backends, the redirect, the mDNS names published and discovered, and the last reloads
+and refused configurations. Jobs that do not run are left out.`,
 		Example: `  vipgen-agent status
   vipgen-agent status -o json`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.readStatus()
 			if err != nil {
 				return err
 			}
-			if o.value == "json" {
+			if o == "json" {
 				return a.printJSON(s)
 			}
 			return a.printStatus(s)
 		},
 	}
-	o.add(c)
+	o.Add(c, "text", "json")
 	return c
 }
 
@@ -87,7 +87,7 @@ func stateOf[T any](dir *state.Dir, name string) (*T, error) {
 
 // printStatus prints a line for every fact, a job after the other.
 func (a *app) printStatus(s nodeStatus) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := command.Table(a.out)
 	line := func(words ...string) { fmt.Fprintln(w, strings.Join(words, "\t")) }
 	if k := s.Keepalived; k == nil {
 		line("keepalived", "does not run")
@@ -99,7 +99,7 @@ func (a *app) printStatus(s nodeStatus) error {
 		if k.Scheduling != "" {
 			line("  scheduling", string(k.Scheduling))
 		}
-		electing(line, k)
+		settings(line, k)
 		guard(line, &k.Guard, k.Wanted)
 		for _, i := range k.Instances {
 			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
@@ -138,22 +138,22 @@ func (a *app) printStatus(s nodeStatus) error {
 	return w.Flush()
 }
 
-// electing says which way the node elects, and how far a move to another is.
-func electing(line func(...string), k *keepalived.State) {
+// settings are the node's VRRP settings, and the progress of a switch to others.
+func settings(line func(...string), k *keepalived.State) {
 	if k.VRRP == nil {
 		return
 	}
-	line("  electing", k.VRRP.String())
+	line("  VRRP settings", k.VRRP.String())
 	m := k.Migration
 	if m == nil {
 		return
 	}
-	words := []string{"  moves to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
+	words := []string{"  switches to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
 	switch {
 	case m.Moving:
 		line(append(words, "now")...)
 	case m.Agreed:
-		line(append(words, "all move at "+m.At.UTC().Format(time.RFC3339))...)
+		line(append(words, "all switch at "+m.At.UTC().Format(time.RFC3339))...)
 	default:
 		line(words...)
 		line("  waits for", m.WaitsFor)

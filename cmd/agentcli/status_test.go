@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func addressList(texts ...string) (out []netip.Addr) {
@@ -63,7 +64,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "status", "--root", root)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
 	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "192.0.2.5 192.0.2.17", "restored 2",
@@ -75,7 +76,7 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(out, "and more") {
 		t.Errorf("more than a line of a problem:\n%s", out)
 	}
-	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != exitOK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
+	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
@@ -84,14 +85,14 @@ func TestStatusOfMigration(t *testing.T) {
 	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	for want, m := range map[string]*keepalived.Migration{
-		"electing|classic/unicast/v2/1s":                                                nil,
-		"moves to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
-		"moves to|fast/unicast/v3/40ms|ready|all move at 2026-05-02T03:00:00Z":          {Target: fast, Ready: true, Agreed: true, At: at},
-		"moves to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
-		"moves to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
+		"VRRP settings|classic/unicast/v2/1s":                                              nil,
+		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
+		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
+		"switches to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
+		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
 	} {
 		var words []string
-		electing(func(w ...string) {
+		settings(func(w ...string) {
 			for _, x := range w {
 				words = append(words, strings.TrimSpace(x))
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
@@ -112,12 +113,12 @@ func TestNodeIPHint(t *testing.T) {
 		{"NODEIP_HINT=", "198.51.100.10"}, // chosen before
 		{"KUBELET_NODEIP_HINT=192.0.2.1", "192.0.2.10"},
 	} {
-		if said, code := set(step.env); code != exitOK {
+		if said, code := set(step.env); code != command.OK {
 			t.Fatalf("%s: exit code %d: %s", step.env, code, said)
 		}
 		u.expect(v1alpha1.NodeIPDir+"/primary-ip", step.want)
 	}
-	if said, code := set("NODEIP_HINT=worker-0"); code != exitInput || !strings.Contains(said, "worker-0") {
+	if said, code := set("NODEIP_HINT=worker-0"); code != command.Input || !strings.Contains(said, "worker-0") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
@@ -129,17 +130,17 @@ func TestNodeIPShow(t *testing.T) {
 		return u.run(append([]string{"/usr/bin/vipgen-agent", "node-ip", "show", "--root=/host"}, args...)...)
 	}
 	out, errOut, code := show()
-	if out != "192.0.2.10\n" || code != exitFinding || !strings.Contains(errOut, "family=IPv6") {
-		t.Errorf("printed %q, said %q, exit code %d; want the IPv4 address, a warning and %d", out, errOut, code, exitFinding)
+	if out != "192.0.2.10\n" || code != command.Finding || !strings.Contains(errOut, "family=IPv6") {
+		t.Errorf("printed %q, said %q, exit code %d; want the IPv4 address, a warning and %d", out, errOut, code, command.Finding)
 	}
 	u.address("2001:db8:0:1::10/64")
 	out, errOut, code = show()
-	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != exitOK || errOut != "" {
+	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != command.OK || errOut != "" {
 		t.Errorf("printed %q, said %q, exit code %d", out, errOut, code)
 	}
 	out, _, code = show("-o", "json")
 	var c nodeip.Choice
-	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != command.OK {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
 	}
 	if len(c.IPs()) != 2 || c.RemoteWorker || c.Addresses[0].Why != "in the network of VIP 192.0.2.5" || len(c.Interfaces) != 1 {
@@ -157,8 +158,8 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 	if line, _, _ := strings.Cut(u.output(), "\n"); !strings.Contains(line, "waiting for an address") {
 		t.Errorf("said %q", line)
 	}
-	if code := u.stop(); code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
+	if code := u.stop(); code != command.Failed {
+		t.Errorf("exit code %d, want %d", code, command.Failed)
 	}
 	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
 		t.Errorf("left %v", left)
@@ -169,7 +170,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t), "nodeip-configuration.service")
 	_, errOut, code := u.run(append(u.cfg.Args, "--timeout", "10ms")...)
-	if code != exitFailed || !strings.Contains(errOut, "waited for 10ms") {
+	if code != command.Failed || !strings.Contains(errOut, "waited for 10ms") {
 		t.Errorf("exit code %d, said %q", code, errOut)
 	}
 }
@@ -185,7 +186,7 @@ func TestInstall(t *testing.T) {
 	if _, errOut, code := n.run(container.Config{
 		ID: "install", Image: images(t)[agentImage], Args: []string{"/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"},
 		Mounts: []container.Mount{{Source: n.Path("/vipgen"), Destination: "/vipgen"}},
-	}); code != exitOK {
+	}); code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
 	path := n.Path("/vipgen/vipgen-agent")
@@ -200,7 +201,7 @@ func TestInstall(t *testing.T) {
 	}
 	alone := container.Image{Programs: map[string]string{"/vipgen-agent": path}}
 	out, errOut, code := n.run(container.Config{ID: "copy", Image: alone, Args: []string{"/vipgen-agent", "version"}})
-	if code != exitOK || !strings.HasPrefix(out, "vipgen-agent ") {
+	if code != command.OK || !strings.HasPrefix(out, "vipgen-agent ") {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errOut)
 	}
 }

@@ -4,49 +4,49 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func (a *app) vrrpCommand() *cobra.Command {
-	return group(&cobra.Command{
+	return command.Group(&cobra.Command{
 		Use:     "vrrp",
-		Short:   "Look at VRRP on the wire",
+		Short:   "Observe VRRP on the network",
 		Example: "  vipgen-agent vrrp scan",
 	}, a.vrrpScanCommand())
 }
 
 func (a *app) vrrpScanCommand() *cobra.Command {
-	var o formatFlag
+	var o command.Format
 	var interfaces []string
 	var duration time.Duration
 	c := &cobra.Command{
 		Use:   "scan",
-		Short: "Listen for VRRP adverts and print the virtual router IDs in use",
-		Long: `Listen for VRRP adverts, version 2 and 3, over IPv4 and IPv6, and print who sends
-them: all that are multicast on the links of this host, and those that are sent to it
-by its address. It sends nothing but the joining of the multicast groups.
+		Short: "Listen for VRRP advertisements and print the virtual router IDs in use",
+		Long: `Listen for VRRP advertisements, version 2 and 3, over IPv4 and IPv6, and print the
+routers that send them: by multicast on the links of this host, or by unicast to this
+host. It sends only the joins of the multicast groups.
 
 'vipgen vr-ids --scan' reads the output of -o json, so that no cluster gets an ID that
-a router or another cluster has. Adverts come as often as once in 255 seconds with
-VRRPv2; the default time sees all of those who keep to the usual second.`,
+a router or another cluster has. VRRPv2 allows intervals of up to 255s; the default
+duration sees all routers with the usual interval of 1s.`,
 		Example: `  vipgen-agent vrrp scan
   vipgen-agent vrrp scan --interface ens192 --duration 30s -o json > scan.json`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if duration <= 0 {
-				return usage(c, fmt.Errorf("--duration %v: expected a time, such as 10s", duration))
+				return command.Usagef(c, "--duration %v: expected a duration, such as 10s", duration)
 			}
 			return a.scanVRRP(c.Context(), interfaces, duration, o)
 		},
 	}
-	o.add(c)
-	c.Flags().StringSliceVar(&interfaces, "interface", nil, "interfaces to listen on (default: all that are up)")
-	c.Flags().DurationVar(&duration, "duration", 10*time.Second, "for how long to listen")
+	o.Add(c, "text", "json")
+	c.Flags().StringSliceVar(&interfaces, "interface", nil, "`interfaces` to listen on (default: all that are up)")
+	c.Flags().DurationVar(&duration, "duration", 10*time.Second, "`duration` of the scan")
 	return c
 }
 
@@ -57,7 +57,7 @@ type vrrpScan struct {
 	Routers    []vrrp.Router `json:"routers"`
 }
 
-func (a *app) scanVRRP(ctx context.Context, interfaces []string, duration time.Duration, o formatFlag) error {
+func (a *app) scanVRRP(ctx context.Context, interfaces []string, duration time.Duration, o command.Format) error {
 	s, err := vrrp.Open(interfaces...)
 	if err != nil {
 		return err
@@ -69,10 +69,10 @@ func (a *app) scanVRRP(ctx context.Context, interfaces []string, duration time.D
 		return err
 	}
 	scan := vrrpScan{s.Interfaces, duration.String(), s.Routers()}
-	if o.value == "json" {
+	if o == "json" {
 		return a.printJSON(scan)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := command.Table(a.out)
 	fmt.Fprintln(w, "ID\tFAMILY\tVRRP\tPRIORITY\tEVERY\tSOURCE\tINTERFACE\tSENT BY\tADDRESSES")
 	for _, r := range scan.Routers {
 		var held []string

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func TestVRRPScan(t *testing.T) {
@@ -27,16 +29,16 @@ func TestVRRPScan(t *testing.T) {
 		Interfaces []string
 		Routers    []any
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Interfaces) != 1 || got.Routers == nil {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || len(got.Interfaces) != 1 || got.Routers == nil {
 		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errOut)
 	}
-	if code, out, errOut := scan("--duration 100ms --interface eth0"); code != exitOK || !strings.HasPrefix(out, "ID  FAMILY") {
+	if code, out, errOut := scan("--duration 100ms --interface eth0"); code != command.OK || !strings.HasPrefix(out, "ID  FAMILY") {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
-	if code, _, errOut := scan("--duration 0s"); code != exitInput {
+	if code, _, errOut := scan("--duration 0s"); code != command.Input {
 		t.Errorf("no time: exit code %d\n%s", code, errOut)
 	}
-	if code, _, errOut := scan("--interface no-such --duration 1s"); code != exitFailed || !strings.Contains(errOut, "this host has") {
+	if code, _, errOut := scan("--interface no-such --duration 1s"); code != command.Failed || !strings.Contains(errOut, "this host has") {
 		t.Errorf("no interface: exit code %d\n%s", code, errOut)
 	}
 }

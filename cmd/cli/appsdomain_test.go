@@ -3,6 +3,9 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
@@ -17,23 +20,23 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	}{
 		"nobody knows of it":           {nil, true},
 		"vipgen.yaml has it":           {map[string]string{"vipgen.yaml": fleetHead + "spec: {appsDomain: apps.example.net}\n"}, false},
-		"a copy beside":                {map[string]string{clusterIngressName: clusterIngress}, false},
+		"a copy beside":                {map[string]string{input.ClusterIngressName: clusterIngress}, false},
 		"an ingress controller has it": {map[string]string{"vipgen.yaml": fleetHead + "spec: {ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]}\n"}, false},
 		"its names lead elsewhere":     {map[string]string{"vipgen.yaml": fleetHead + "spec: {dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}}\n"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			good(t)
-			lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: clusterIngress})
+			lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: clusterIngress})
 			lay(t, tt.files)
 			code, _, report := run("", "render", "--install-dir", "ocp")
-			if code != exitOK || strings.Contains(report, warning) != tt.warns {
+			if code != command.OK || strings.Contains(report, warning) != tt.warns {
 				t.Errorf("exit code %d\n%s", code, report)
 			}
 		})
 	}
 	good(t)
-	lay(t, map[string]string{"ocp/manifests/" + clusterIngressName: "kind: Other\n"})
-	if code, _, report := run("", "render", "--install-dir", "ocp"); code != exitInput || !strings.Contains(report, `found "Other", expected "Ingress"`) {
+	lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: "kind: Other\n"})
+	if code, _, report := run("", "render", "--install-dir", "ocp"); code != command.Input || !strings.Contains(report, `found "Other", expected "Ingress"`) {
 		t.Errorf("exit code %d\n%s", code, report)
 	}
 }
@@ -41,14 +44,14 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 // A function of kustomize takes the same object.
 func TestFunctionWithClusterIngress(t *testing.T) {
 	good(t)
-	lay(t, map[string]string{clusterIngressName: clusterIngress})
+	lay(t, map[string]string{input.ClusterIngressName: clusterIngress})
 	want := must(t, "render")
 	for name, spec := range map[string]string{
 		"inline": "    installConfigFile: install-config.yaml\n    clusterIngress:\n" + indented(clusterIngress, "      "),
-		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + clusterIngressName + "\n",
+		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + input.ClusterIngressName + "\n",
 	} {
 		code, out, errOut := run(functionInput(" []", spec), "fn")
-		if code != exitOK {
+		if code != command.OK {
 			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
 		}
 		got, _ := items(t, out)
@@ -69,7 +72,7 @@ func TestWhoServesAppsDomain(t *testing.T) {
 		"dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}, openshiftVersion: '4.18', vrrp: {mode: unicast}": "198.51.100.1",
 	} {
 		good(t)
-		lay(t, map[string]string{"vipgen.yaml": fleetHead + "spec: {" + spec + "}\n", clusterIngressName: clusterIngress})
+		lay(t, map[string]string{"vipgen.yaml": fleetHead + "spec: {" + spec + "}\n", input.ClusterIngressName: clusterIngress})
 		out := must(t, "preview", "--node", "worker-0", "--role", "worker", "--interface", "ens3", "--address", "192.0.2.20/24", "--file", "Corefile")
 		_, zone, _ := strings.Cut(out, "template IN A apps.example.net {")
 		if _, answer, _ := strings.Cut(zone, "IN A "); !strings.HasPrefix(answer, want+`"`) {

@@ -12,6 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 var update = flag.Bool("update", false, "rewrite the reports in testdata/bad")
@@ -49,11 +52,11 @@ func readBadCase(t *testing.T, name string) *badCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, command, ok := strings.Cut(string(archive.Comment), "$ vipgen ")
+	_, line, ok := strings.Cut(string(archive.Comment), "$ vipgen ")
 	if !ok {
 		t.Fatal("no line with the command")
 	}
-	c := &badCase{archive: archive, args: strings.Fields(command), files: map[string]string{"install-config.yaml": goodInstallConfig}}
+	c := &badCase{archive: archive, args: strings.Fields(line), files: map[string]string{"install-config.yaml": goodInstallConfig}}
 	for _, f := range archive.Files {
 		if f.Name == reportFile {
 			c.report = string(f.Data)
@@ -112,7 +115,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 // unprintable is what no report may hold.
 var unprintable = regexp.MustCompile(`[^\P{C}\n\t]`)
 
-// Every wrong input gets exactly its report, exit code 2, nothing on standard
+// Every wrong input gets exactly its report, exit code 2, or 3 where a file cannot be read, nothing on standard
 // output and nothing written, also where there is something to write to.
 func TestBadInput(t *testing.T) {
 	names, err := filepath.Glob("testdata/bad/*.txtar")
@@ -131,8 +134,12 @@ func TestBadInput(t *testing.T) {
 			lay(t, map[string]string{"rendered/.vipgen-files": "old\n", "rendered/old": "rendered before\n"})
 			before := snapshot(t, ".")
 			code, stdout, report := run("", c.args...)
-			if code != exitInput || stdout != "" {
-				t.Errorf("exit code %d, standard output %q", code, stdout)
+			want := command.Input
+			if strings.Contains(report, "["+string(problem.Unreadable)+"]\n") {
+				want = command.Failed
+			}
+			if code != want || stdout != "" {
+				t.Errorf("exit code %d, want %d, standard output %q", code, want, stdout)
 			}
 			if unprintable.MatchString(report) {
 				t.Errorf("the report does not print: %q", report)
@@ -145,8 +152,8 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("report (- wanted, + got):\n%s", diff)
 			}
 			if !strings.Contains(strings.Join(c.args, " "), " -") {
-				if code, _, again := run("", append(c.args, "-o", "rendered")...); code != exitInput || again != report {
-					t.Errorf("with -o: exit code %d, report\n%s", code, again)
+				if code, _, again := run("", append(c.args, "--dir", "rendered")...); code != want || again != report {
+					t.Errorf("with --dir: exit code %d, report\n%s", code, again)
 				}
 			}
 			if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {

@@ -6,30 +6,33 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 )
 
 // What is too large to be worth a tree of it is refused before there is one.
 func TestInputIsBounded(t *testing.T) {
 	good(t)
 	for name, text := range map[string]string{
-		"small objects": `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/a"},`, maxValues/2) + `{}]}}`,
-		"lines":         "a:\n" + strings.Repeat("- a: b\n", maxValues/3+1),
-		"one line":      "a: [" + strings.Repeat("{},", maxValues/2) + "{}]\n",
-		"nesting":       strings.Repeat("- - - - - - - - a\n", maxValues/9+1),
-		"documents":     strings.Repeat("---\na: b\n", maxValues/3+1),
-		"bytes":         strings.Repeat("x", maxInput+1),
+		"small objects": `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/a"},`, input.MaxValues/2) + `{}]}}`,
+		"lines":         "a:\n" + strings.Repeat("- a: b\n", input.MaxValues/3+1),
+		"one line":      "a: [" + strings.Repeat("{},", input.MaxValues/2) + "{}]\n",
+		"nesting":       strings.Repeat("- - - - - - - - a\n", input.MaxValues/9+1),
+		"documents":     strings.Repeat("---\na: b\n", input.MaxValues/3+1),
+		"bytes":         strings.Repeat("x", input.MaxFile+1),
 	} {
 		if err := os.WriteFile("large", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range [][]string{{"inspect", "large"}, {"import", "large"}, {"render", "--merge", "large", "--role", "master"}, {"fn"}} {
+		for _, words := range [][]string{{"inspect", "large"}, {"import", "large"}, {"render", "--merge", "large", "--role", "master"}, {"fn"}} {
 			stdin := ""
-			if command[0] == "fn" {
+			if words[0] == "fn" {
 				stdin = text
 			}
-			code, _, errOut := run(stdin, command...)
-			if code != exitInput || !strings.Contains(errOut, "[unreadable]") || !strings.Contains(errOut, "more than") && !strings.Contains(errOut, "larger than") {
-				t.Errorf("%s: %v: exit code %d\n%.300s", name, command, code, errOut)
+			code, _, errOut := run(stdin, words...)
+			if code != command.Failed || !strings.Contains(errOut, "[unreadable]") || !strings.Contains(errOut, "more than") && !strings.Contains(errOut, "larger than") {
+				t.Errorf("%s: %v: exit code %d\n%.300s", name, words, code, errOut)
 			}
 		}
 	}
@@ -38,7 +41,7 @@ func TestInputIsBounded(t *testing.T) {
 	if err := os.WriteFile("large.ign", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errOut := run("", "inspect", "large.ign"); code != exitOK {
+	if code, _, errOut := run("", "inspect", "large.ign"); code != command.OK {
 		t.Errorf("8 MiB of contents: exit code %d\n%.300s", code, errOut)
 	}
 }
@@ -50,7 +53,7 @@ func TestInputIsNoFIFO(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errOut := run("", "inspect", "fifo")
-	if code != exitInput || !strings.Contains(errOut, "not a regular file") {
+	if code != command.Failed || !strings.Contains(errOut, "not a regular file") {
 		t.Errorf("exit code %d\n%s", code, errOut)
 	}
 }
@@ -71,7 +74,7 @@ func TestFunctionReadsNothingElse(t *testing.T) {
 	}
 	for _, name := range []string{outside, "../" + filepath.Base(filepath.Dir(outside)) + "/secret.yaml", "link.yaml", "fifo.yaml", "/dev/zero", "."} {
 		code, out, errOut := run(functionInput(" []", "    installConfigFile: "+name+"\n"), "fn")
-		if code != exitInput || !strings.Contains(errOut, name+": error: found") || strings.Contains(out+errOut, "hidden") {
+		if code != command.Failed || !strings.Contains(errOut, name+": error: found") || strings.Contains(out+errOut, "hidden") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errOut)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // good makes a directory with a good install-config the current one.
@@ -21,7 +23,7 @@ func good(t *testing.T) {
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := run("", args...)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
 	}
 	return stdout
@@ -55,45 +57,55 @@ func TestExitCodes(t *testing.T) {
 		args string
 		want int
 	}{
-		{"", exitOK},
-		{"render", exitOK},
-		{"render .", exitOK},
-		{"render install-config.yaml -o out", exitOK},
-		{"render install-config.yaml -o out --check", exitOK},
-		{"render install-config.yaml -o elsewhere --check", exitFinding},
-		{"render install-config.yaml --install-dir out --check", exitFinding},
-		{"render install-config.yaml --merge a.ign --role worker --check", exitFinding},
-		{"render install-config.yaml --merge a.ign --role worker", exitOK},
-		{"render install-config.yaml --merge a.ign --role worker --check", exitOK},
-		{"render install-config.yaml --os flatcar --format ignition --role master", exitOK},
-		{"render install-config.yaml -o a.ign", exitFailed},
-		{"render install-config.yaml -o a.ign/b", exitFailed},
-		{"render install-config.yaml --install-dir a.ign", exitFailed},
-		{"validate", exitOK},
-		{"validate no-such.yaml", exitInput},
-		{"images", exitOK},
-		{"images -o yaml", exitInput},
-		{"inspect out", exitOK},
-		{"inspect out -o files", exitOK},
-		{"inspect install-config.yaml", exitInput},
-		{"inspect no-such", exitInput},
-		{"inspect", exitInput},
-		{"inspect out -o a.ign", exitFailed},
-		{"vr-ids one", exitOK},
-		{"vr-ids cnf10 cnf11", exitFinding},
-		{"vr-ids Upper", exitInput},
-		{"vr-ids", exitInput},
-		{"schema", exitOK},
-		{"schema x", exitInput},
-		{"version", exitOK},
-		{"completion bash", exitOK},
-		{"nonsense", exitInput},
-		{"preview --node a", exitInput},
-		{"preview", exitInput},
-		{"preview --facts no-such.yaml", exitInput},
+		{"", command.OK},
+		{"render", command.OK},
+		{"render .", command.OK},
+		{"render install-config.yaml --dir out", command.OK},
+		{"render install-config.yaml --dir out --check", command.OK},
+		{"render install-config.yaml --dir elsewhere --check", command.Finding},
+		{"render install-config.yaml --install-dir ocp --check", command.Finding},
+		{"render install-config.yaml --install-dir empty", command.Input},
+		{"render install-config.yaml --install-dir elsewhere", command.Input},
+		{"render install-config.yaml --merge a.ign --role worker --check", command.Finding},
+		{"render install-config.yaml --merge a.ign --role worker", command.OK},
+		{"render install-config.yaml --merge a.ign --role worker --check", command.OK},
+		{"render install-config.yaml --os flatcar --format ignition --role master", command.OK},
+		{"render install-config.yaml --dir a.ign", command.Failed},
+		{"render install-config.yaml --dir a.ign/b", command.Failed},
+		{"render install-config.yaml --install-dir a.ign", command.Input},
+		{"validate", command.OK},
+		{"validate no-such.yaml", command.Failed},
+		{"validate -c .", command.Failed},
+		{"validate -c ocp/manifests/x.yaml --openshift-version 3.11", command.Failed},
+		{"images", command.OK},
+		{"images -o yaml", command.Input},
+		{"inspect out", command.OK},
+		{"inspect out --dir files", command.OK},
+		{"inspect install-config.yaml", command.Input},
+		{"inspect no-such", command.Failed},
+		{"inspect", command.Input},
+		{"inspect out --dir a.ign", command.Failed},
+		{"vr-ids one", command.OK},
+		{"vr-ids cnf10 cnf11", command.Finding},
+		{"vr-ids Upper", command.Input},
+		{"vr-ids", command.Input},
+		{"schema", command.OK},
+		{"schema x", command.Input},
+		{"version", command.OK},
+		{"completion bash", command.OK},
+		{"nonsense", command.Input},
+		{"preview --node a", command.Input},
+		{"preview", command.Input},
+		{"preview --facts no-such.yaml", command.Failed},
+		{"--version", command.OK},
+		{"-v", command.OK},
+		{"migrate", command.Input},
+		{"help nosuch", command.Input},
+		{"help lab kill", command.OK},
+		{"completion", command.Input},
 	}
 	good(t)
-	lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`})
+	lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`, "ocp/manifests/x.yml": "", "empty/x": ""})
 	for _, tt := range tests {
 		if code, _, stderr := run("", strings.Fields(tt.args)...); code != tt.want {
 			t.Errorf("vipgen %s: exit code %d, want %d\n%s", tt.args, code, tt.want, stderr)
@@ -112,7 +124,7 @@ func TestExitCodeOfBrokenPipe(t *testing.T) {
 	for _, args := range [][]string{{"render"}, {"schema"}, {"vr-ids", "a"}, {"images"}, {"validate"}, {"inspect", "a.ign"}} {
 		lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`})
 		var errOut strings.Builder
-		if code := Run(args, strings.NewReader(""), full, &errOut); code != exitFailed || !strings.Contains(errOut.String(), "no space left") {
+		if code := Run(args, strings.NewReader(""), full, &errOut); code != command.Failed || !strings.Contains(errOut.String(), "no space left") {
 			t.Errorf("%q: exit code %d, %q", args, code, errOut.String())
 		}
 	}
@@ -126,7 +138,7 @@ cnf10    147  2
 cnf11    228  147
 cnf10's API and cnf11's ingress collide at 147; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them
 `
-	if diff := cmp.Diff(want, stdout); diff != "" || code != exitFinding || stderr != "" {
+	if diff := cmp.Diff(want, stdout); diff != "" || code != command.Finding || stderr != "" {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, diff)
 	}
 }
@@ -137,21 +149,21 @@ func TestJSONOutputs(t *testing.T) {
 		code int
 		want any
 	}{
-		{"vr-ids cnf10 cnf11 -o json", exitFinding, map[string]any{
+		{"vr-ids cnf10 cnf11 -o json", command.Finding, map[string]any{
 			"clusters": []any{
 				map[string]any{"cluster": "cnf10", "api": 147., "ingress": 2.},
 				map[string]any{"cluster": "cnf11", "api": 228., "ingress": 147.},
 			},
 			"collisions": []any{map[string]any{"id": 147., "users": []any{"cnf10's API", "cnf11's ingress"}}},
 		}},
-		{"vr-ids vmware -o json", exitOK, map[string]any{
+		{"vr-ids vmware -o json", command.OK, map[string]any{
 			"clusters":   []any{map[string]any{"cluster": "vmware", "api": 109., "ingress": 124.}},
 			"collisions": []any{},
 		}},
-		{"validate -o json", exitOK, map[string]any{"valid": true, "problems": []any{}}},
-		{"validate no-such.yaml -o json", exitInput, map[string]any{"valid": false, "problems": []any{map[string]any{
+		{"validate -o json", command.OK, map[string]any{"valid": true, "problems": []any{}, "files": []any{"install-config.yaml"}}},
+		{"validate no-such.yaml -o json", command.Failed, map[string]any{"valid": false, "files": []any{}, "problems": []any{map[string]any{
 			"file": "no-such.yaml", "severity": "error", "code": "unreadable", "found": "no such file or directory", "expected": "a file that can be read"}}}},
-		{"images -o json --openshift-version 4.18", exitOK, map[string]any{
+		{"images -o json --openshift-version 4.18", command.OK, map[string]any{
 			"agent":      "quay.io/vipgen/vipgen-agent:v1alpha1",
 			"keepalived": "quay.io/openshift/origin-keepalived-ipfailover:4.18",
 			"haproxy":    "quay.io/openshift/origin-haproxy-router:4.18",
@@ -179,10 +191,10 @@ func TestJSONOutputs(t *testing.T) {
 // What is piped is plain, and nothing but what was asked for.
 func TestPlainOutput(t *testing.T) {
 	good(t)
-	for _, args := range []string{"render", "validate", "images", "schema", "version", "vr-ids vmware", "render -o out",
+	for _, args := range []string{"render", "validate", "images", "schema", "version", "vr-ids vmware", "render --dir out",
 		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
 		code, stdout, stderr := run("", strings.Fields(args)...)
-		if code != exitOK || stderr != "" || strings.Contains(stdout, "\x1b") {
+		if code != command.OK || stderr != "" || strings.Contains(stdout, "\x1b") {
 			t.Errorf("%s: exit code %d, %q", args, code, stderr)
 		}
 	}
@@ -203,7 +215,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n4.23\n"},
 		{[]string{"__complete", "render", "x"}, "yaml\nyml\n:8\n"},
 		{[]string{"__complete", "preview", "--profile", ""}, "start\ntarget\n"},
-		{[]string{"__complete", "external-lb", ""}, "plan\tShow what a load balancer outside of a cluster has to do\n"},
+		{[]string{"__complete", "external-lb", ""}, "plan\tShow what an external load balancer has to do\n"},
 		{[]string{"__complete", "external-lb", "plan", "x"}, "yaml\nyml\n:8\n"},
 		{[]string{"__complete", "external-lb", "plan", "--serve", ""}, "api\nmachine-config\ningress\n"},
 		{[]string{"__complete", "external-lb", "render", "--proxy", ""}, "haproxy\nnginx\n"},
@@ -224,15 +236,15 @@ func TestCompletion(t *testing.T) {
 // Drift shows as what is different on nodes, not as changed base64.
 func TestCheck(t *testing.T) {
 	good(t)
-	must(t, "render", "-o", "out", "--format", "machineconfig,ignition")
-	must(t, "render", "-o", "out", "--format", "machineconfig,ignition", "--check")
+	must(t, "render", "--dir", "out", "--format", "machineconfig,ignition")
+	must(t, "render", "--dir", "out", "--format", "machineconfig,ignition", "--check")
 	lay(t, map[string]string{
 		"install-config.yaml": strings.Replace(goodInstallConfig, "ingressVIPs: [192.0.2.3]", "ingressVIPs: [192.0.2.4]", 1),
 		"vipgen.yaml":         vipConfigHead + "spec: {pools: [{name: infra}]}\n",
 	})
 	before := snapshot(t, ".")
-	code, stdout, stderr := run("", "render", "-o", "out", "--format", "machineconfig", "--check")
-	if code != exitFinding || stderr != "" {
+	code, stdout, stderr := run("", "render", "--dir", "out", "--format", "machineconfig", "--check")
+	if code != command.Finding || stderr != "" {
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
 	for _, want := range []string{
@@ -258,7 +270,7 @@ func TestStandardInput(t *testing.T) {
 	good(t)
 	want := must(t, "render")
 	code, got, stderr := run(goodInstallConfig, "render", "-")
-	if code != exitOK || got != want {
+	if code != command.OK || got != want {
 		t.Errorf("exit code %d, %q, the same output: %t", code, stderr, got == want)
 	}
 }
@@ -278,7 +290,7 @@ func TestMerge(t *testing.T) {
 		t.Errorf("merged twice:\n%s", cmp.Diff(once, twice))
 	}
 	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "[192.0.2.3]", "[192.0.2.4]", 1)})
-	if code, _, report := run("", "render", "--merge", "master.ign"); code != exitInput || snapshot(t, ".")["master.ign"] != once {
+	if code, _, report := run("", "render", "--merge", "master.ign"); code != command.Input || snapshot(t, ".")["master.ign"] != once {
 		t.Errorf("a conflict: exit code %d, %s", code, report)
 	}
 	must(t, "render", "--merge", "master.ign", "--overwrite")
@@ -303,9 +315,9 @@ func TestPreview(t *testing.T) {
 	if one := must(t, append(args, "--file", "haproxy.cfg")...); !strings.Contains(all, one) || strings.Contains(one, "#####") {
 		t.Errorf("--file haproxy.cfg:\n%s", one)
 	}
-	must(t, append(args, "-o", "out")...)
+	must(t, append(args, "--dir", "out")...)
 	if snapshot(t, "out")["out/etc/haproxy/haproxy.cfg"] == "" {
-		t.Error("-o wrote no haproxy.cfg")
+		t.Error("--dir wrote no haproxy.cfg")
 	}
 	for flags, want := range map[string]string{
 		"--file nope":                  "this node has keepalived.conf, haproxy.cfg, Corefile, hosts",
@@ -315,16 +327,16 @@ func TestPreview(t *testing.T) {
 		"--address 192.0.2.10":         "expected an address with its prefix length",
 		"--upstream dns":               "expected an address",
 		"--peer m2":                    "expected name[:role]=address[,address]",
-		"--facts facts.yaml":           "if any flags in the group [facts node]",
+		"--facts facts.yaml":           "--facts and --node cannot be used together",
 		"--interface toolongname12345": "at most 15",
 	} {
-		if code, _, stderr := run("", append(args, strings.Fields(flags)...)...); code != exitInput || !strings.Contains(stderr, want) {
+		if code, _, stderr := run("", append(args, strings.Fields(flags)...)...); code != command.Input || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, no %q in %q", flags, code, want, stderr)
 		}
 	}
 	lay(t, map[string]string{"facts.yaml": "name: m0\nrole: master\ninterfaces: []\nupstreems: []\npeers: [{name: a b, role: master, addresses: []}]\n"})
 	code, _, stderr := run("", "preview", "--facts", "facts.yaml")
-	if want := "facts.yaml:4:1: error: upstreems: found \"upstreems\" (did you mean \"upstreams\"?) [unknown-field]\n"; code != exitInput || !strings.HasPrefix(stderr, want) {
+	if want := "facts.yaml:4:1: error: upstreems: found \"upstreems\" (did you mean \"upstreams\"?) [unknown-field]\n"; code != command.Input || !strings.HasPrefix(stderr, want) {
 		t.Errorf("facts: exit code %d\n%s", code, stderr)
 	}
 }

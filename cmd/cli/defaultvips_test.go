@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 const openStackWithoutVIPs = `apiVersion: v1
@@ -17,19 +19,19 @@ platform: {openstack: {apiVIPs: [192.0.2.9]}}
 func TestInstallersVIPs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs})
-	for _, command := range []string{"validate", "explain"} {
-		code, out, errOut := run("", command, "install-config.yaml")
-		if code != exitOK || errOut != "" {
-			t.Fatalf("%s: exit code %d, %s", command, code, errOut)
+	for _, name := range []string{"validate", "explain"} {
+		code, out, errOut := run("", name, "install-config.yaml")
+		if code != command.OK || errOut != "" {
+			t.Fatalf("%s: exit code %d, %s", name, code, errOut)
 		}
 		for line := range strings.Lines(out) {
 			chosen := strings.Contains(line, "the installer's default")
 			if strings.Contains(line, ", virtual router ID") && chosen != strings.Contains(line, "192.0.2.7 (the installer's default)") {
-				t.Errorf("%s: %s", command, line)
+				t.Errorf("%s: %s", name, line)
 			}
 		}
 		if strings.Count(out, "the installer's default") != 1 {
-			t.Errorf("%s:\n%s", command, out)
+			t.Errorf("%s:\n%s", name, out)
 		}
 	}
 	type vips struct {
@@ -39,7 +41,7 @@ func TestInstallersVIPs(t *testing.T) {
 	for _, args := range [][]string{{"explain", "-o", "json"}, {"openstack-hints", "--port", "master=a", "-o", "json"}} {
 		code, out, errOut := run("", append(args, "install-config.yaml")...)
 		var got struct{ Groups, VIPs []vips }
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK {
 			t.Fatalf("%v: exit code %d, %v, %s", args, code, err, errOut)
 		}
 		all := append(got.Groups, got.VIPs...)
@@ -72,15 +74,15 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 		code int
 		want string // the ends of lines of the report: codes
 	}{
-		{"render install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
-		{"validate install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
-		{"explain install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
-		{"ports install-config.yaml", exitOK, "install-config.yaml unpinned-image"},
-		{"render two", exitOK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},
-		{"validate two/a --openshift-version 4.12", exitInput, "two/a/install-config.yaml needs-version"},
-		{"external-lb render install-config.yaml --api-vip 192.0.2.250", exitInput, " missing-field,  missing-field"},
-		{"metallb install-config.yaml --address 192.0.2.2 --selector app=api --namespace apis", exitInput, " vip-taken"},
-		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", exitOK, " vip-outside-network, install-config.yaml unpinned-image"},
+		{"render install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"validate install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"explain install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"ports install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"render two", command.OK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},
+		{"validate two/a --openshift-version 4.12", command.Input, "two/a/install-config.yaml needs-version"},
+		{"external-lb render install-config.yaml --api-vip 192.0.2.250", command.Input, " missing-field,  missing-field"},
+		{"metallb install-config.yaml --address 192.0.2.2 --selector app=api --namespace apis", command.Input, " vip-taken"},
+		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", command.OK, " vip-outside-network, install-config.yaml unpinned-image"},
 	} {
 		code, _, report := run("", strings.Fields(tt.args)...)
 		var got []string

@@ -13,40 +13,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition/diff"
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var o outputFlag
+	var o command.Format
 	var allowed []string
 	c := &cobra.Command{
-		Use:   "diff A B",
-		Short: "Say what changes on which nodes, and what the operator will do about it",
+		Use:        "diff A B",
+		SuggestFor: []string{"compare", "drift"},
+		Short:      "Show what changes on which nodes, and which of them reboot",
 		Long: `Compare two sets of MachineConfigs, Ignition configs and manifests: files, folders
 (also of a whole fleet), REV:PATH in a Git repository, or what 'oc get machineconfig
 -o yaml' exported; - is standard input. Node files and units are decoded, YAML is
 compared by field, keepalived.conf, haproxy.cfg and Corefile by block.
 
-For each pool it says what OpenShift's machine config operator will do about it: no
-more than writing files, a reload by the agent alone, restarting services, draining,
-rebooting; and for which reason.
+For each pool it says what OpenShift's machine config operator will do, and why: write
+files only, reload by the agent, restart services, drain or reboot.
 
 Where one side was exported from a cluster and the other is vipgen's output, what is
 not vipgen's stays, and the report says which files vipgen replaces. A MachineConfig
-whose name sorts after vipgen's and that has one of its files is an error: what
-vipgen renders would never reach the node.
+whose name sorts after vipgen's and that has one of its files is an error: that file
+of vipgen's would never reach the node.
 
-Exit code 0: no difference. 1: there is one. 2: a file of vipgen's is shadowed.`,
+Exit code 0: no difference. 1: there is one. 2: bad input. 4: a file of vipgen's is
+shadowed by another MachineConfig.`,
 		Example: `  vipgen diff main:clusters clusters
   vipgen diff HEAD~1:clusters/demo/rendered HEAD:clusters/demo/rendered -o markdown
   oc get machineconfig -o yaml | vipgen diff - rendered`,
-		Args: args(cobra.ExactArgs(2)),
+		Args: command.Args(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.diff(args[0], args[1], o, allowed)
 		},
 	}
-	o.add(c, "text", "json", "markdown")
-	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may take the place of vipgen's")
+	o.Add(c, "text", "json", "markdown")
+	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may replace vipgen's")
 	return c
 }
 
@@ -67,7 +69,7 @@ type diffGroup struct {
 	diff.Result
 }
 
-func (a *app) diff(from, to string, o outputFlag, allowed []string) error {
+func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 	left, err := a.takeInventory(from)
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (a *app) diff(from, to string, o outputFlag, allowed []string) error {
 	case "markdown":
 		report.markdown(&b)
 	default:
-		report.text(&b)
+		report.text(&b, command.Colours(a.out))
 	}
 	if err == nil {
 		_, err = a.out.Write(b.Bytes())
@@ -96,10 +98,11 @@ func (a *app) diff(from, to string, o outputFlag, allowed []string) error {
 		return err
 	}
 	if shadowed := report.shadowed(allowed); len(shadowed) > 0 {
-		return shadowed
+		a.report(shadowed)
+		return command.Code(command.Shadowed)
 	}
 	if slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }) {
-		return errFinding
+		return command.ErrFinding
 	}
 	return nil
 }

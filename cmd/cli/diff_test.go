@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // diffJSON is what programs read of a diff.
@@ -40,14 +42,14 @@ func diffOf(t *testing.T, want int, args ...string) (d diffJSON) {
 
 func TestDiff(t *testing.T) {
 	good(t)
-	must(t, "render", "-o", "a")
-	must(t, "render", "-o", "b")
+	must(t, "render", "--dir", "a")
+	must(t, "render", "--dir", "b")
 	if out := must(t, "diff", "a", "b"); out != "no difference\n" {
 		t.Errorf("the same: %q", out)
 	}
 	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "192.0.2.3", "192.0.2.4", 1)})
-	must(t, "render", "-o", "b")
-	d := diffOf(t, exitFinding, "a", "b")
+	must(t, "render", "--dir", "b")
+	d := diffOf(t, command.Finding, "a", "b")
 	if len(d.Clusters) != 1 || d.Clusters[0].Cluster != "demo" || len(d.Clusters[0].Pools) != 2 || d.Effects["reboot"] != 2 {
 		t.Fatalf("%+v", d)
 	}
@@ -62,10 +64,10 @@ func TestDiff(t *testing.T) {
 		"cluster demo\n  pool master: reboot\n    because of file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml: no node disruption policy names it\n",
 		"      spec.groups[ingress].vips[0]: 192.0.2.3 -> 192.0.2.4\n",
 		"changed, as in pool master\n",
-		"  Ignition config bootstrap: read when a host is installed, nothing happens to hosts that run\n",
+		"  Ignition config bootstrap: read when a host is installed; running hosts do not change\n",
 		"the cluster differs; pools by what happens to them: reboot: 2\n",
 	} {
-		if code != exitFinding || !strings.Contains(out, want) {
+		if code != command.Finding || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
@@ -74,34 +76,37 @@ func TestDiff(t *testing.T) {
 		"### vipgen diff: The cluster differs", "| `cluster demo` | `master` | **reboot** | `file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml` |",
 		"<details><summary>cluster demo</summary>\n\n```text\n",
 	} {
-		if code != exitFinding || !strings.Contains(out, want) {
+		if code != command.Finding || !strings.Contains(out, want) {
 			t.Errorf("markdown: exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
 	// Written for another release, and else the same.
 	lay(t, map[string]string{"v.yaml": fleetHead + "spec: {openshiftVersion: \"4.18\", images: {keepalived: a, haproxy: a, coredns: a}}\n", "w.yaml": fleetHead + "spec: {openshiftVersion: \"4.19\", images: {keepalived: a, haproxy: a, coredns: a}}\n"})
-	must(t, "render", "-o", "v", "-c", "v.yaml")
-	must(t, "render", "-o", "w", "-c", "w.yaml")
-	if d := diffOf(t, exitFinding, "v", "w"); len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects["nothing"] != 2 {
+	must(t, "render", "--dir", "v", "-c", "v.yaml")
+	must(t, "render", "--dir", "w", "-c", "w.yaml")
+	if d := diffOf(t, command.Finding, "v", "w"); len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects["nothing"] != 2 {
 		t.Errorf("another version of Ignition: %+v", d)
 	}
 	// An Ignition config that does not go with its MachineConfig.
-	must(t, "render", "-o", "c")
+	must(t, "render", "--dir", "c")
 	lay(t, map[string]string{"c/ignition/master.ign": strings.Replace(read(t, "c/ignition/master.ign"), `"enabled": true`, `"enabled": false`, 1)})
-	if code, out, _ := run("", "diff", "b", "c"); code != exitFinding || !strings.Contains(out, "Ignition config master: read when") || strings.Contains(out, "pool master") {
+	if code, out, _ := run("", "diff", "b", "c"); code != command.Finding || !strings.Contains(out, "Ignition config master: read when") || strings.Contains(out, "pool master") {
 		t.Errorf("by hand: exit code %d\n%s", code, out)
 	}
 	// One file against another, standard input against a folder.
 	stream := must(t, "render")
 	lay(t, map[string]string{"stream.yaml": stream})
-	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != exitOK {
+	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != command.OK {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
-	if code, out, _ := run("", "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml"); code != exitFinding || !strings.Contains(out, "pool worker: reboot") {
+	if code, out, _ := run("", "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml"); code != command.Finding || !strings.Contains(out, "pool worker: reboot") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	for _, args := range []string{"diff install-config.yaml a", "diff a install-config.yaml", "diff a", "diff a no-such", "diff a b -o html", "diff no-such:x a", "diff -- --output=x:y a"} {
-		if code, _, errOut := run("", strings.Fields(args)...); code != exitInput || errOut == "" {
+	for args, want := range map[string]int{
+		"diff install-config.yaml a": command.Input, "diff a install-config.yaml": command.Input, "diff a": command.Input, "diff a b -o html": command.Input,
+		"diff a no-such": command.Failed, "diff no-such:x a": command.Failed, "diff -- --output=x:y a": command.Failed,
+	} {
+		if code, _, errOut := run("", strings.Fields(args)...); code != want || errOut == "" {
 			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
 		}
 	}
@@ -119,10 +124,10 @@ func TestDiffOfMoreVIPs(t *testing.T) {
 		for policy, effect := range map[string]string{"": "reboot", "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, ": "reload by the agent"} {
 			good(t)
 			lay(t, map[string]string{"a.yaml": fleetHead + "spec: {" + strings.TrimSuffix(policy, ", ") + "}\n", "b.yaml": fleetHead + "spec: {" + policy + spec + "}\n"})
-			must(t, "render", "-o", "a", "-c", "a.yaml")
-			must(t, "render", "-o", "b", "-c", "b.yaml")
+			must(t, "render", "--dir", "a", "-c", "a.yaml")
+			must(t, "render", "--dir", "b", "-c", "b.yaml")
 			for _, sides := range [][]string{{"a", "b"}, {"b", "a"}} { // comes and goes
-				d := diffOf(t, exitFinding, sides...)
+				d := diffOf(t, command.Finding, sides...)
 				if len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects[effect] != 2 {
 					t.Fatalf("%s: %+v", spec, d)
 				}
@@ -173,12 +178,12 @@ func TestDiffOfRevisions(t *testing.T) {
 		{"HEAD:clusters", "clusters"}, {"HEAD:./clusters/a/rendered", "clusters/a/rendered"},
 		{"HEAD:clusters/a/rendered/machineconfigs/99-master-vipgen.yaml", "clusters/a/rendered/machineconfigs/99-master-vipgen.yaml"},
 	} {
-		d := diffOf(t, exitFinding, args...)
+		d := diffOf(t, command.Finding, args...)
 		if len(d.Clusters) != 1 || !strings.HasPrefix(d.Clusters[0].Cluster, "a") || d.Clusters[0].Pools[0].Effect != "reboot" {
 			t.Errorf("%v: %+v", args, d)
 		}
 	}
-	if code, _, errOut := run("", "diff", "HEAD:nothing", "clusters"); code != exitInput || !strings.Contains(errOut, "no such file, and no such revision") {
+	if code, _, errOut := run("", "diff", "HEAD:nothing", "clusters"); code != command.Failed || !strings.Contains(errOut, "no such file, and no such revision") {
 		t.Errorf("exit code %d\n%s", code, errOut)
 	}
 }
@@ -187,7 +192,7 @@ func TestDiffOfRevisions(t *testing.T) {
 // user's that hides a file of vipgen's.
 func TestDiffWithWhatRuns(t *testing.T) {
 	good(t)
-	must(t, "render", "-o", "rendered")
+	must(t, "render", "--dir", "rendered")
 	live := must(t, "render", "--role", "worker")
 	config := func(name, path, annotation string) string {
 		return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: " + name + "\n  annotations: {" + annotation + "}\n  labels: {machineconfiguration.openshift.io/role: worker}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - {path: " + path + ", contents: {source: \"data:,other\"}}\n"
@@ -197,22 +202,22 @@ func TestDiffWithWhatRuns(t *testing.T) {
 		"live.yaml":   live + config("00-worker", keepalived, "machineconfiguration.openshift.io/generated-by-controller-version: abc"),
 		"hidden.yaml": live + config("99-worker-zz", keepalived, ""),
 	})
-	d := diffOf(t, exitFinding, "live.yaml", "rendered")
+	d := diffOf(t, command.Finding, "live.yaml", "rendered")
 	c := d.Clusters[0]
 	if len(c.Pools) != 1 || c.Pools[0].Name != "master" || len(c.Replaces) != 1 || c.Replaces[0].Owner != "the operator" || len(c.Shadowed) > 0 {
 		t.Errorf("%+v", c)
 	}
 	code, out, errOut := run("", "diff", "hidden.yaml", "rendered")
-	if code != exitInput || !strings.Contains(errOut, "[shadowed]") || !strings.Contains(out, "shadowed: vipgen's never reach the node") {
+	if code != command.Shadowed || !strings.Contains(errOut, "[shadowed]") || !strings.Contains(out, "shadowed: vipgen's files never reach the node") {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 	for _, allowed := range []string{keepalived, "99-worker-zz"} {
-		if code, _, errOut := run("", "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed); code != exitFinding {
+		if code, _, errOut := run("", "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed); code != command.Finding {
 			t.Errorf("allowed: exit code %d\n%s", code, errOut)
 		}
 	}
 	// The same on both sides is looked at, too.
-	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != exitInput {
+	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != command.Shadowed {
 		t.Errorf("shadowed on both sides: exit code %d", code)
 	}
 }

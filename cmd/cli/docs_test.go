@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // eachCommand visits the commands that do something.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
-	if c.Runnable() && !c.Hidden {
+	if c.Runnable() && c.HasParent() && !c.Hidden {
 		visit(c)
 	}
 	for _, sub := range c.Commands() {
@@ -51,7 +53,8 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("%s: help without summary or example", c.CommandPath())
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if value, _ := pflag.UnquoteUsage(f); f.Usage == "" || value == "string" || value == "strings" {
+			value, _ := pflag.UnquoteUsage(f)
+			if f.Usage == "" || f.Value.Type() != "bool" && (value == "" || !strings.Contains(f.Usage, "`")) {
 				t.Errorf("%s --%s: help without a name for its value", c.CommandPath(), f.Name)
 			}
 		})
@@ -97,25 +100,26 @@ func TestDocumentedCommandsRun(t *testing.T) {
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{
-	"vipgen vr-ids vmware cnf10 cnf11":       true,
-	"vipgen vr-ids clusters":                 true,
-	"vipgen vr-ids clusters --reserve 51,52": true,
-	"vipgen diff live.yaml rendered":         true,
+	"vipgen vr-ids vmware cnf10 cnf11":          true,
+	"vipgen vr-ids clusters":                    true,
+	"vipgen vr-ids clusters --reserve 51,52":    true,
+	"vipgen diff live.yaml rendered":            true,
+	"vipgen diff live.yaml move/machineconfigs": true,
 }
 
 func runDocumented(t *testing.T, line string) {
 	t.Helper()
-	command, file, _ := strings.Cut(line, " > ")
-	want := exitOK
-	if findings[command] {
-		want = exitFinding
+	invocation, file, _ := strings.Cut(line, " > ")
+	want := command.OK
+	if findings[invocation] {
+		want = command.Finding
 	}
 	var in bytes.Buffer
-	if from, to, piped := strings.Cut(command, " | "); piped {
+	if from, to, piped := strings.Cut(invocation, " | "); piped {
 		t.Fatalf("a pipe from %s to %s: start the line with another command", from, to)
 	}
 	var out, errOut bytes.Buffer
-	if code := Run(strings.Fields(command)[1:], &in, &out, &errOut); code != want {
+	if code := Run(strings.Fields(invocation)[1:], &in, &out, &errOut); code != want {
 		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
 	}
 	if file != "" {
@@ -142,6 +146,7 @@ func documentedDir(t *testing.T) {
 		"scan.json":                          []byte(`{"routers": []}`),
 		"live.yaml":                          []byte(`{"kind": "MachineConfig", "metadata": {"name": "00-worker", "labels": {"machineconfiguration.openshift.io/role": "worker"}}}`),
 		"cluster-ingress.yaml":               []byte(clusterIngress),
+		"ocp/manifests/cluster-config.yaml":  nil,
 		"ocp/bootstrap.ign":                  []byte(`{"ignition": {"version": "3.2.0"}}`),
 		"ocp/master.ign":                     []byte(`{"ignition": {"version": "3.2.0"}}`),
 	}
@@ -197,5 +202,51 @@ func writeFile(t *testing.T, name string, data []byte) {
 	}
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDocumentedFlags: every command line of vipgen in a shell block, also behind sudo and
+// in a pipe, is of a command that exists, with flags that it has.
+func TestDocumentedFlags(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/agent/*.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(?:\$repo/bin/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
+	checked := 0
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := []string{string(data)}
+		if filepath.Ext(page) == ".md" {
+			texts = nil
+			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+				texts = append(texts, block[1])
+			}
+		}
+		text := regexp.MustCompile(`(?m)^\s*(#|go build ).*$`).ReplaceAllString(strings.Join(texts, "\n"), "")
+		for _, m := range invocation.FindAllStringSubmatch(text, -1) {
+			words := strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "'", "").Replace(m[1]))
+			c, rest, err := (&app{}).root().Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err == nil && c.HasSubCommands() && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+				err = c.ValidateArgs(c.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: vipgen %s: %v", page, strings.Join(words, " "), err)
+			}
+			checked++
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d command lines found", checked)
 	}
 }

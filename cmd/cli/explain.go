@@ -3,32 +3,32 @@ package cli
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/render/explain"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	var f inputFlags
-	var o outputFlag
+	var o command.Format
 	c := &cobra.Command{
 		Use:   "explain [install-config.yaml|FIELD]",
-		Short: "Say who can hold each VIP, why, and what clients see in each failure",
-		Long: `Say of each VIP who can hold it, what each check adds to a node's priority, how
-many adverts travel, and what clients see, for how long at most, when something
-fails. 'vipgen verify' proves what follows from that.
+		Short: "Explain which nodes can hold each VIP, and what clients see in each failure",
+		Long: `Explain each VIP: which nodes can hold it, what each check adds to a node's priority,
+the rate of advertisements, and what clients see in each failure, and for how long at
+most. 'vipgen verify' checks every combination of failures.
 
-With a field of vipgen.yaml, such as spec.vrrp.profile, say instead what the field is
-for and which values and fields it has.`,
+With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the field
+is for, and which values and fields it has.`,
 		Example: `  vipgen explain install-config.yaml
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
   # Fields of vipgen.yaml
   vipgen explain spec
   vipgen explain spec.vrrp.profile`,
-		Args:              args(cobra.MaximumNArgs(1)),
+		Args:              command.Args(0, 1),
 		ValidArgsFunction: completeField,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && isField(args[0]) {
@@ -38,11 +38,11 @@ for and which values and fields it has.`,
 		},
 	}
 	f.add(c)
-	o.add(c, "text", "json")
+	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
+func (a *app) explain(installConfig string, f *inputFlags, o command.Format) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) explain(installConfig string, f *inputFlags, o outputFlag) error {
 		return a.printJSON(report)
 	}
 	if len(report.Groups) == 0 {
-		fmt.Fprintln(a.out, outsideWords)
+		fmt.Fprintln(a.out, outsideText)
 		return a.printCertificates(report.NamedCertificates)
 	}
 	if why := profileWhy(cluster); why != "" {
@@ -92,7 +92,7 @@ func (a *app) printGroup(g *explain.Group) error {
 	if g.Together {
 		together = ", which move together"
 	}
-	fmt.Fprintf(a.out, "%s %s%s%s, virtual router ID %d\n", g.Name, addresses(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
+	fmt.Fprintf(a.out, "%s %s%s%s, virtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
 	if g.Clients != nil {
 		fmt.Fprintln(a.out, "\n  Clients:")
 		for _, text := range g.Clients.Words {
@@ -113,7 +113,7 @@ func (a *app) printGroup(g *explain.Group) error {
 		for _, f := range s.Failures {
 			moved := ""
 			if f.MovedMS > 0 {
-				moved = fmt.Sprintf(" The VIP moves within %s ms.", grouped(f.MovedMS))
+				moved = fmt.Sprintf(" The VIP moves within %s.", millis(f.MovedMS))
 			}
 			fmt.Fprintf(a.out, "\n  %s\n", f.What)
 			for _, line := range wrap(f.Seen+moved, lineWidth) {
@@ -124,14 +124,11 @@ func (a *app) printGroup(g *explain.Group) error {
 	return nil
 }
 
-// lineWidth is that of paragraphs, in bytes.
-const lineWidth = 84
-
 // mostNames is how many names of nodes are printed.
 const mostNames = 5
 
 func (a *app) printHolders(list []explain.Holder) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := command.Table(a.out)
 	for _, h := range list {
 		who := fmt.Sprintf("%s (%s)", h.Role, grouped(h.Count))
 		if len(h.Nodes) > 0 {
@@ -164,33 +161,17 @@ func (a *app) printTiming(t *explain.Timing) {
 	case 1:
 		to = "to one peer"
 	}
-	fmt.Fprintf(a.out, "  adverts: every %s ms %s; the holder sends %s a second, another node gets %s\n",
-		grouped(t.AdvertMS), to, rate(t.Sent), rate(t.Received))
-	fmt.Fprintf(a.out, "  taken over within: %s ms from a holder that is silent, %s ms from one that says goodbye,\n  %s ms from one that has less to offer; not from one that stands still for up to %s ms\n",
-		grouped(t.DeadMS), grouped(t.GoodbyeMS), grouped(t.BetterMS), grouped(t.StallMS))
+	fmt.Fprintf(a.out, "  advertisements: every %s %s; the holder sends %s a second, each other node receives %s\n",
+		millis(t.AdvertMS), to, rate(t.Sent), rate(t.Received))
+	fmt.Fprintf(a.out, "  failover: within %s if the holder is silent, %s if it stops properly, %s if its\n  priority falls below another's; none if the holder stalls for up to %s\n",
+		millis(t.DeadMS), millis(t.GoodbyeMS), millis(t.BetterMS), millis(t.StallMS))
 }
 
-// rate writes a number of adverts a second, without a fraction where there is
+// rate writes a number of advertisements a second, without a fraction where there is
 // none to speak of.
 func rate(r float64) string {
 	if r == float64(int(r)) {
 		return grouped(int(r))
 	}
 	return fmt.Sprintf("%.1f", r)
-}
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// wrap breaks a text into lines of at most so many bytes, between words.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }

@@ -12,6 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -41,12 +43,12 @@ and the agent-config, if there is one, in spec.agentConfig, spec.agentConfigFile
 spec.agentConfigRef, and the cluster's Ingress object in spec.clusterIngress,
 spec.clusterIngressFile or spec.clusterIngressRef. Items of an earlier run are replaced.
 
-Exit code 2: there are problems, which are results of the list, too.`,
+Exit code 2: there are problems; the results of the list have them, too.`,
 		Example: `  vipgen fn < resource-list.yaml
 
   # In kustomize, from a kustomization.yaml with 'generators: [demo.yaml]'
   kustomize build --enable-alpha-plugins --enable-exec .`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return a.fn()
 		},
@@ -62,7 +64,7 @@ type resourceList struct {
 }
 
 func (a *app) fn() error {
-	data, err := a.readFile("-")
+	data, err := a.File("-")
 	if err != nil {
 		return err
 	}
@@ -100,6 +102,9 @@ func readResourceList(data []byte) (*resourceList, error) {
 	var list resourceList
 	if err := yaml.Unmarshal(data, &list); err != nil {
 		return nil, bad(err.Error(), "a ResourceList")
+	}
+	if list.Kind == "" && list.APIVersion == "" {
+		return nil, bad("neither apiVersion nor kind", resourceListVersion+" "+resourceListKind)
 	}
 	if list.Kind != resourceListKind || !strings.HasPrefix(list.APIVersion, "config.kubernetes.io/") {
 		return nil, bad(fmt.Sprintf("%s %s", problem.Quote(list.APIVersion), problem.Quote(list.Kind)), resourceListVersion+" "+resourceListKind)
@@ -173,7 +178,7 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 func readBelow(name string) ([]byte, error) {
 	root, err := os.OpenRoot(".")
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	defer root.Close()
 	info, err := root.Stat(name)
@@ -181,14 +186,14 @@ func readBelow(name string) ([]byte, error) {
 		err = errors.New("not a regular file")
 	}
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, input.Unreadable(name, err)
 	}
 	defer f.Close()
-	return readBounded(name, f)
+	return input.Bounded(name, f)
 }
 
 // reference takes a file out of the spec: field itself, the name of a file, or a
@@ -329,7 +334,7 @@ func writeItem(b *bytes.Buffer, text []byte) {
 func results(list problem.List) []map[string]any {
 	var out []map[string]any
 	for _, p := range list {
-		r := map[string]any{"message": safeLine(p.String()), "severity": string(p.Severity), "tags": map[string]string{"code": string(p.Code)}}
+		r := map[string]any{"message": command.SafeLine(p.String()), "severity": string(p.Severity), "tags": map[string]string{"code": string(p.Code)}}
 		if p.Field != "" {
 			r["field"] = map[string]string{"path": p.Field}
 		}

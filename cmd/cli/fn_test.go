@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // functionInput makes a ResourceList with items and a spec.
@@ -51,7 +53,7 @@ spec:
   nodes: [{hostName: m0, role: master}, {hostName: m1, role: master}, {hostName: m2, role: master}]
 `})
 	code, out, errOut := run(functionInput(" []", "    installConfigFile: cluster.yaml\n"), "fn")
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
 	got, _ := items(t, out)
@@ -78,7 +80,7 @@ func TestFunction(t *testing.T) {
 		"reference": functionInput(configMap, "    installConfigRef: {name: input, key: ic.yaml}\n"),
 	} {
 		code, out, errOut := run(in, "fn")
-		if code != exitOK || errOut != "" {
+		if code != command.OK || errOut != "" {
 			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
 		}
 		got, _ := items(t, out)
@@ -101,7 +103,7 @@ func TestFunction(t *testing.T) {
 		if name == "file" {
 			again = strings.Replace(again, " []\nfunctionConfig", "\nfunctionConfig", 1)
 			code, out, errOut := run(strings.Replace(again, "\n\n", "\n", 1), "fn")
-			if second, _ := items(t, out); code != exitOK || len(second) != len(stream) {
+			if second, _ := items(t, out); code != command.OK || len(second) != len(stream) {
 				t.Errorf("again: exit code %d, %d items\n%s", code, len(second), errOut)
 			}
 		}
@@ -114,6 +116,7 @@ func TestFunctionProblems(t *testing.T) {
 		"no config":         {"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n", "no functionConfig"},
 		"another kind":      {"kind: List\n", `found "" "List"`},
 		"nothing":           {"", "a ResourceList"},
+		"an empty object":   {"{}\n", "found neither apiVersion nor kind, expected config.kubernetes.io/v1 ResourceList"},
 		"not YAML":          {"a: [", "[syntax]"},
 		"no install-config": {functionInput(" []", "    openshiftVersion: \"4.18\"\n"), "functionConfig: error: spec.installConfig: found nothing"},
 		"a field":           {functionInput(" []", "    vrpp: {}\n    installConfigFile: install-config.yaml\n"), `functionConfig: error: spec.vrpp: found "vrpp"`},
@@ -122,7 +125,11 @@ func TestFunctionProblems(t *testing.T) {
 		"no ConfigMap":      {functionInput(" []", "    installConfigRef: {name: x, key: y}\n"), "the name of a ConfigMap among the items"},
 	} {
 		code, out, errOut := run(tt.in, "fn")
-		if code != exitInput || !strings.Contains(errOut, tt.says) {
+		want := command.Input
+		if name == "no file" {
+			want = command.Failed
+		}
+		if code != want || !strings.Contains(errOut, tt.says) {
 			t.Errorf("%s: exit code %d, want %q\n%s", name, code, tt.says, errOut)
 		}
 		if out != "" {
@@ -140,7 +147,7 @@ func FuzzFunction(f *testing.F) {
 		if strings.Contains(in, "File") {
 			return // no files of this machine
 		}
-		if code, out, _ := run(in, "fn"); code == exitFailed || code == exitOK && out == "" {
+		if code, out, _ := run(in, "fn"); code == command.Failed || code == command.OK && out == "" {
 			t.Errorf("exit code %d\n%s", code, out)
 		}
 	})

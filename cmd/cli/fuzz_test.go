@@ -3,6 +3,8 @@ package cli
 import (
 	"os"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // FuzzInspect: any file is refused or listed as text that prints, and is
@@ -14,7 +16,7 @@ func FuzzInspect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--contents", "-"}} {
 			code, stdout, stderr := run(string(data), args...)
-			if code != exitOK && (code != exitInput || stdout != "" || stderr == "") {
+			if code != command.OK && (code != command.Input || stdout != "" || stderr == "") {
 				t.Errorf("exit code %d, output %q, report %q", code, stdout, stderr)
 			}
 			if unprintable.MatchString(stdout) || unprintable.MatchString(stderr) {
@@ -22,8 +24,8 @@ func FuzzInspect(f *testing.F) {
 			}
 		}
 		top := t.TempDir()
-		code, stdout, stderr := run(string(data), "inspect", "-", "-o", top+"/out")
-		if code == exitFailed && stderr == "" || stdout != "" {
+		code, stdout, stderr := run(string(data), "inspect", "-", "--dir", top+"/out")
+		if code == command.Failed && stderr == "" || stdout != "" {
 			t.Errorf("exit code %d, output %q", code, stdout)
 		}
 		entries, err := os.ReadDir(top)
@@ -31,7 +33,7 @@ func FuzzInspect(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.Name() != "out" || code != exitOK {
+			if e.Name() != "out" || code != command.OK {
 				t.Errorf("exit code %d, and %s is there", code, e.Name())
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // layImport lays the files of a case of the importer into the working directory.
@@ -27,11 +29,11 @@ func layImport(t *testing.T, name string) {
 // What is written renders, and the report is the only output.
 func TestImport(t *testing.T) {
 	layImport(t, "baremetal")
-	report := must(t, "import", "baremetal", "--output", "new/demo")
+	report := must(t, "import", "baremetal", "--dir", "new/demo")
 	for _, want := range []string{
 		"Cluster demo.example.com\n",
 		"\n  API VIPs                 192.0.2.5\n                             baremetal/cluster/controllerconfig.yaml:31\n",
-		"\nNot carried over, and nodes that differ in it do not hear each other: both sides hold the VIP\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: a password of its own\n",
+		"\nNot carried over, and a cause of split brain: nodes that differ in it do not hear each other\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: a password of its own\n",
 		"\nWritten: new/demo/install-config.yaml, new/demo/vipgen.yaml\n",
 	} {
 		if !strings.Contains(report, want) {
@@ -54,7 +56,7 @@ func TestImport(t *testing.T) {
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "import", "baremetal", "--output", "empty")
+	must(t, "import", "baremetal", "--dir", "empty")
 	if diff := cmp.Diff(files["new/demo/vipgen.yaml"], snapshot(t, "empty")["empty/vipgen.yaml"]); diff != "" || len(snapshot(t, "empty")) != 2 {
 		t.Error(diff)
 	}
@@ -86,7 +88,7 @@ func TestImportStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := run(string(data), "import", "-", "--mode", "unicast")
-	if code != exitOK || !strings.Contains(stdout, "name: vs\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
+	if code != command.OK || !strings.Contains(stdout, "name: vs\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -111,17 +113,17 @@ func TestImportRefuses(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"import baremetal --output new", exitInput, []string{"keepalived.conf:102:1: error: found a block that does not end", "Corefile:34:1: error: found a block that does not end", "vipgen: 2 problems; nothing was written\n"}},
-		{"import baremetal/cluster --output full", exitInput, []string{"full: error: found something that is there already"}},
-		{"import no-such", exitInput, []string{"no-such: error: found no such file or directory"}},
-		{"import", exitInput, []string{"requires at least 1 arg"}},
-		{"import baremetal -o out", exitInput, []string{"-o: expected text or json; --output names the directory"}},
-		{"import baremetal --mode anycast", exitInput, []string{"--mode: expected unicast or multicast"}},
-		{"import baremetal --machine-network 192.0.2.1/24", exitInput, []string{"expected a network"}},
-		{"import baremetal --cluster-name A_B", exitInput, []string{"--cluster-name: expected"}},
-		{"import baremetal --base-domain A_B", exitInput, []string{"--base-domain: expected"}},
-		{"import baremetal/cluster/state.yaml", exitInput, []string{"found nothing of a cluster", "[missing-field]"}},
-		{"import baremetal/worker-0", exitInput, []string{"baseDomain: found no domain", "[no-vips]"}},
+		{"import baremetal --dir new", command.Input, []string{"keepalived.conf:102:1: error: found a block that does not end", "Corefile:34:1: error: found a block that does not end", "vipgen: 2 problems; nothing was written\n"}},
+		{"import baremetal/cluster --dir full", command.Input, []string{"full: error: found files in it"}},
+		{"import no-such", command.Failed, []string{"no-such: error: found no such file or directory"}},
+		{"import", command.Input, []string{"missing: FILE|DIR..."}},
+		{"import baremetal -o out", command.Input, []string{`--output "out": expected text or json; files go to --dir DIR`}},
+		{"import baremetal --mode anycast", command.Input, []string{"--mode: expected unicast or multicast"}},
+		{"import baremetal --machine-network 192.0.2.1/24", command.Input, []string{"expected a network"}},
+		{"import baremetal --cluster-name A_B", command.Input, []string{"--cluster-name: expected"}},
+		{"import baremetal --base-domain A_B", command.Input, []string{"--base-domain: expected"}},
+		{"import baremetal/cluster/state.yaml", command.Input, []string{"found nothing of a cluster", "[missing-field]"}},
+		{"import baremetal/worker-0", command.Input, []string{"baseDomain: found no domain", "[no-vips]"}},
 	}
 	for _, tt := range tests {
 		code, stdout, stderr := run("", strings.Fields(tt.args)...)
@@ -150,7 +152,7 @@ func TestImportCompletion(t *testing.T) {
 		{[]string{"__complete", "import", "--mode", ""}, "unicast\nmulticast\n"},
 		{[]string{"__complete", "import", "-o", ""}, "text\njson\n"},
 		{[]string{"__complete", "impo"}, "import\t"},
-		{[]string{"__complete", "import", "--output", ""}, ":16\n"}, // directories
+		{[]string{"__complete", "import", "--dir", ""}, ":16\n"}, // directories
 	} {
 		if out := must(t, tt.args...); !strings.Contains(out, tt.want) {
 			t.Errorf("%q: no %q in\n%s", tt.args, tt.want, out)

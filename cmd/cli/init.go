@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,15 +16,18 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
 )
 
 // initFlags are what a new file is to say.
 type initFlags struct {
-	from, output, lab    string
+	from, dir, lab       string
+	output               command.Format
 	version, profile     string
 	loadBalancer         string
 	apiVIPs, ingressVIPs []string
@@ -35,14 +39,15 @@ func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first vipgen.yaml, or an install-config for the lab",
-		Long: `Write a commented vipgen.yaml. Values come from flags; at a terminal and without
-flags, init asks for them. With --from it reads an install-config, or another file
-that describes a cluster, proposes what goes with it, and writes nothing that does
-not.
+		Long: `Write a commented vipgen.yaml into the working directory, or that of --dir. Values
+come from flags; at a terminal and without flags, init asks for them. With --from it
+reads an install-config, or another file that describes a cluster, proposes what goes
+with it, and writes nothing that does not.
 
-With --lab NETWORK it writes a small install-config for 'vipgen lab up' instead.
+With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instead.
 
-A file that is there is kept unless --overwrite is given.`,
+-o yaml prints the file and writes nothing. An existing file is kept unless
+--overwrite is given.`,
 		Example: `  # Ask, then write vipgen.yaml
   vipgen init
 
@@ -50,11 +55,11 @@ A file that is there is kept unless --overwrite is given.`,
   vipgen init --from install-config.yaml --openshift-version 4.18
 
   # For nodes on platform none
-  vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o -
+  vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o yaml
 
   # A cluster for the lab
-  vipgen init --lab 192.0.2.0/24 -o lab.yaml`,
-		Args: args(cobra.NoArgs),
+  vipgen init --lab 192.0.2.0/24 --dir lab`,
+		Args: command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.writes = true
 			if f.lab != "" {
@@ -65,20 +70,21 @@ A file that is there is kept unless --overwrite is given.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.from, "from", "", "`file` that describes the cluster: an install-config, a ClusterInstance or an AgentClusterInstall")
-	flags.StringVarP(&f.output, "output", "o", "", "`file` to write, - for standard output (default: vipgen.yaml; with --lab, install-config.yaml)")
+	command.Dir(c, &f.dir, "`directory` to write to (default: the working directory)")
+	f.output.AddOptional(c, "yaml")
 	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
-	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, 4.12 to 4.22")
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, "+versions())
 	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast, virtual or classic (default: by platform)")
 	flags.StringVar(&f.loadBalancer, "load-balancer", "", "`type` of spec.loadBalancer: InCluster, External or None")
 	flags.StringSliceVar(&f.apiVIPs, "api-vip", nil, "API `VIP`, one per address family; for platforms that have no field for it")
 	flags.StringSliceVar(&f.ingressVIPs, "ingress-vip", nil, "ingress `VIP`, one per address family")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file")
-	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
-	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
-	complete(c, "load-balancer", string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal), string(v1alpha1.LoadBalancerNone))
+	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
+	command.Complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
+	command.Complete(c, "load-balancer", string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal), string(v1alpha1.LoadBalancerNone))
 	_ = c.MarkFlagFilename("from", "yaml", "yml")
-	_ = c.MarkFlagFilename("output", "yaml", "yml")
 	c.MarkFlagsMutuallyExclusive("from", "lab")
+	c.MarkFlagsMutuallyExclusive("dir", "output")
 	return c
 }
 
@@ -88,7 +94,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	var in *render.Input
 	if f.from != "" {
 		var err error
-		if sources, err = a.sources(f.from, &inputFlags{}); err != nil {
+		if sources, err = a.Sources(f.from, input.Files{}); err != nil {
 			return err
 		}
 		sources.VIPConfig = nil
@@ -97,13 +103,13 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 			return in.Report(list)
 		}
 	}
-	if terminal(a.in) && c.Flags().NFlag() == 0 {
+	if command.Terminal(a.In) && c.Flags().NFlag() == 0 {
 		a.ask(f)
 	}
 	if known := ignition.SupportedOpenShift(); f.version != "" && !slices.Contains(known, f.version) {
-		return usage(c, fmt.Errorf("--openshift-version %s: expected %s to %s, without a patch level", f.version, known[0], known[len(known)-1]))
+		return command.Usagef(c, "--openshift-version %s: expected %s to %s, without a patch level", f.version, known[0], known[len(known)-1])
 	}
-	file := render.File{Name: a.initName(f, vipConfigName), Data: f.vipConfig(in)}
+	file := render.File{Name: filepath.Join(f.dir, input.VIPConfigName), Data: f.vipConfig(in)}
 	if in == nil {
 		if err := checkValues(file); err != nil {
 			return err
@@ -119,13 +125,6 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	return a.initWrite(f, file)
 }
 
-func (a *app) initName(f *initFlags, usual string) string {
-	if f.output == "" {
-		return usual
-	}
-	return f.output
-}
-
 // checkValues checks a VIPConfig for itself.
 func checkValues(file render.File) error {
 	doc, list := source.Parse(file.Name, file.Data)
@@ -138,22 +137,27 @@ func checkValues(file render.File) error {
 	return list.Err()
 }
 
-// initWrite writes a file that is not there.
+// initWrite writes a file that does not exist, or prints it.
 func (a *app) initWrite(f *initFlags, file render.File) error {
-	if file.Name == "-" {
+	if f.output == "yaml" {
 		_, err := a.out.Write(file.Data)
 		return err
 	}
 	if _, err := os.Lstat(file.Name); !errors.Is(err, fs.ErrNotExist) && !f.overwrite {
 		return problem.List{{File: file.Name, Severity: problem.Error, Code: problem.ConflictingFields, Found: "a file of that name",
-			Expected: "none", Hint: "--overwrite replaces it, -o FILE writes another"}}
+			Expected: "none", Hint: "--overwrite replaces it, --dir DIR writes another"}}
+	}
+	if f.dir != "" {
+		if err := os.MkdirAll(f.dir, 0o755); err != nil {
+			return err
+		}
 	}
 	return tree.WriteFile(file.Name, file.Data)
 }
 
 // ask asks a person for what a vipgen.yaml says most often.
 func (a *app) ask(f *initFlags) {
-	in := bufio.NewScanner(a.in)
+	in := bufio.NewScanner(a.In)
 	one := func(what string) string {
 		fmt.Fprintf(a.err, "%s: ", what)
 		if !in.Scan() {
@@ -249,7 +253,7 @@ func mapping(key, value string) string {
 func (a *app) initLab(c *cobra.Command, f *initFlags) error {
 	network, err := netip.ParsePrefix(f.lab)
 	if err != nil || network != network.Masked() || network.Bits() > network.Addr().BitLen()-5 {
-		return usage(c, fmt.Errorf("--lab %s: expected a network of at least 32 addresses, such as 192.0.2.0/24", f.lab))
+		return command.Usagef(c, "--lab %s: expected a network of at least 32 addresses, such as 192.0.2.0/24", f.lab)
 	}
 	at := func(n int) netip.Addr {
 		addr := network.Addr()
@@ -285,7 +289,7 @@ platform:
     loadBalancer:
       type: UserManaged # the nodes' VIPs are vipgen's from the start
 `, network, inner, at(5), at(7))
-	file := render.File{Name: a.initName(f, installConfigName), Data: []byte(text)}
+	file := render.File{Name: filepath.Join(f.dir, input.InstallConfigName), Data: []byte(text)}
 	if _, _, err := render.Load(render.Sources{InstallConfig: file}, render.Options{}); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 // hostile is text that would be syntax somewhere: in a daemon's configuration,
@@ -163,9 +164,9 @@ func TestInjection(t *testing.T) {
 					files[sink.file] = strings.Replace(replaced[sink.file], sink.from, to, 1)
 				}
 				lay(t, files)
-				args := []string{"render", "--format", "files", "-o", "out"}
+				args := []string{"render", "--format", "files", "--dir", "out"}
 				if sink.file == "facts.yaml" {
-					args = []string{"preview", "--facts", "facts.yaml", "-o", "out"}
+					args = []string{"preview", "--facts", "facts.yaml", "--dir", "out"}
 				}
 				code, stdout, stderr := run("", args...)
 				checkHarmless(t, name, text, code, stdout, stderr)
@@ -180,11 +181,11 @@ func checkHarmless(t *testing.T, name, text string, code int, stdout, stderr str
 		t.Errorf("%s: the report is not fit to print: %.4000q", name, stderr)
 	}
 	switch code {
-	case exitInput:
+	case command.Input:
 		if stdout != "" || !strings.Contains(stderr, "[") {
 			t.Errorf("%s: refused without a report: %q %q", name, stdout, stderr)
 		}
-	case exitOK:
+	case command.OK:
 		for path, data := range snapshot(t, "out") {
 			if strings.Contains(data, text) && !inertWord.MatchString(strings.TrimPrefix(text, zoned)) {
 				t.Errorf("%s: comes out in %s:\n%s", name, path, data)
@@ -229,19 +230,19 @@ func TestInjectionArguments(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
-	if code, _, stderr := run("", append(pair, "--balancer", "b=192.0.2.252/24")...); code != exitOK {
+	if code, _, stderr := run("", append(pair, "--balancer", "b=192.0.2.252/24")...); code != command.OK {
 		t.Fatal(stderr) // the commands without anything hostile work
 	}
-	for where, command := range commands {
+	for where, line := range commands {
 		for name, text := range hostile {
-			code, stdout, stderr := run("", command(text)...)
+			code, stdout, stderr := run("", line(text)...)
 			if unprintable.MatchString(stderr) || unprintable.MatchString(stdout) {
 				t.Errorf("%s: %s does not print: %.300q %.300q", where, name, stderr, stdout)
 			}
-			if code == exitOK && !inertWord.MatchString(text) && strings.Contains(stdout, text) {
+			if code == command.OK && !inertWord.MatchString(text) && strings.Contains(stdout, text) {
 				t.Errorf("%s: %s comes out", where, name)
 			}
-			if code == exitFailed {
+			if code == command.Failed && !strings.Contains(stderr, "[unreadable]\n") {
 				t.Errorf("%s: %s: exit code %d, %.300q", where, name, code, stderr)
 			}
 		}
@@ -254,7 +255,7 @@ func TestInjectionClusterConfig(t *testing.T) {
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig,
 		"vipgen.yaml":       vipConfigHead + "spec: {ingress: [{name: default, nodeSelector: {a-key: a-value}}], dns: {records: [{name: r.example.com, addresses: [192.0.2.9]}]}}\n",
 		"agent-config.yaml": replaced["agent-config.yaml"] + "hosts:\n- hostname: master-0\n  role: master\n  networkConfig: {interfaces: [{name: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]}\n"})
-	if code, _, stderr := run("", "render", "--format", "files", "-o", "out"); code != exitOK {
+	if code, _, stderr := run("", "render", "--format", "files", "--dir", "out"); code != command.OK {
 		t.Fatal(stderr)
 	}
 	good := snapshot(t, "out")["out/files/master"+v1alpha1.ClusterConfigPath]
@@ -293,12 +294,12 @@ func TestInjectionInspect(t *testing.T) {
 		config := fmt.Sprintf(`{"ignition":{"version":"3.2.0"},"kernelArguments":{"shouldExist":[%[1]s]},"passwd":{"users":[{"name":%[1]s}]},"storage":{"files":[{"path":%[1]s,"contents":{"source":%[2]s}}]},"systemd":{"units":[{"name":%[3]s,"contents":%[1]s}]}}`,
 			path, yamlText("data:,%1b%5b2J"+strings.ReplaceAll(text, "%", "%25")), yamlText(text+".service"))
 		lay(t, map[string]string{"x.ign": config})
-		for _, args := range [][]string{{"inspect", "x.ign"}, {"inspect", "--contents", "x.ign"}, {"inspect", "x.ign", "-o", "out", "--overwrite"}} {
+		for _, args := range [][]string{{"inspect", "x.ign"}, {"inspect", "--contents", "x.ign"}, {"inspect", "x.ign", "--dir", "out", "--overwrite"}} {
 			code, stdout, stderr := run("", args...)
 			if unprintable.MatchString(stdout) || unprintable.MatchString(stderr) {
 				t.Errorf("%s: does not print: %.300q %.300q", name, stdout, stderr)
 			}
-			if code != exitOK && code != exitInput && len(args) < 5 {
+			if code != command.OK && code != command.Input && len(args) < 5 {
 				t.Errorf("%s: exit code %d: %.300q", name, code, stderr)
 			}
 		}
@@ -325,16 +326,16 @@ func TestInjectionOpenStack(t *testing.T) {
 	// place of openstack that prints its arguments, a line each.
 	const read = `set -e; bash "$1" 2>/dev/null | while IFS= read -r line; do openstack() { printf '%s\n' "$@"; }; eval "$line"; done`
 	accepted := 0
-	for where, command := range commands {
+	for where, line := range commands {
 		for name, text := range hostile {
-			code, script, stderr := run("", append([]string{"openstack-hints"}, command(text)...)...)
+			code, script, stderr := run("", append([]string{"openstack-hints"}, line(text)...)...)
 			if unprintable.MatchString(script) || unprintable.MatchString(stderr) {
 				t.Errorf("%s: %s does not print: %.300q %.300q", where, name, stderr, script)
 			}
 			switch code {
-			case exitInput:
+			case command.Input:
 				continue
-			case exitOK:
+			case command.OK:
 				accepted++
 			default:
 				t.Errorf("%s: %s: exit code %d, %.300q", where, name, code, stderr)

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/tree"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -24,13 +26,13 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect FILE|DIR...",
 		Short: "Decode any MachineConfig or Ignition file into a readable tree",
 		Long: `Decode MachineConfigs and Ignition configs, vipgen's or anyone's: YAML streams,
-lists, JSON, Ignition 2 and 3, data URLs, gzip. Prints what nodes get; nothing is
+lists, JSON, Ignition 2 and 3, data URLs, gzip. Print what nodes get. Nothing is
 fetched, and keys and password hashes are not shown.`,
 		Example: `  vipgen inspect rendered/machineconfigs
   oc get machineconfig -o yaml | vipgen inspect -
   vipgen inspect --contents rendered/ignition/master.ign
-  vipgen inspect bootstrap.ign -o bootstrap-files`,
-		Args: args(cobra.MinimumNArgs(1)),
+  vipgen inspect bootstrap.ign --dir bootstrap-files`,
+		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
 			docs, err := a.decodeAll(args)
 			if err != nil {
@@ -42,10 +44,9 @@ fetched, and keys and password hashes are not shown.`,
 			return a.list(docs, contents)
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "`directory` to write the files of the nodes to, a folder for each document")
-	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units too")
-	c.Flags().BoolVar(&overwrite, "overwrite", false, "with -o, replace files that vipgen did not write")
-	_ = c.MarkFlagDirname("output")
+	command.Dir(c, &out, "`directory` to write the files of the nodes to, in a folder for each document")
+	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units, too")
+	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
 	return c
 }
 
@@ -55,10 +56,10 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	for _, name := range names {
 		files, err := expand(name)
 		if err != nil {
-			return nil, unreadable(name, err)
+			return nil, input.Unreadable(name, err)
 		}
 		for _, file := range files {
-			data, err := a.readFile(file)
+			data, err := a.File(file)
 			if err != nil {
 				return nil, err
 			}
@@ -98,7 +99,7 @@ func expand(name string) ([]string, error) {
 func (a *app) list(docs []ignition.Document, contents bool) error {
 	var b bytes.Buffer
 	line := func(format string, args ...any) {
-		b.WriteString(safeLine(fmt.Sprintf(format, args...)) + "\n")
+		b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n")
 	}
 	for _, d := range docs {
 		about := d.Source
@@ -148,7 +149,7 @@ func state(u ignition.Unit) string {
 
 func indent(b *bytes.Buffer, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "      | %s\n", safe(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(b, "      | %s\n", command.Safe(strings.TrimRight(line, "\n")))
 	}
 }
 
@@ -181,7 +182,7 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 
 // folderName says whether the name of a document can be that of a folder.
 func folderName(s string) bool {
-	return filepath.IsLocal(s) && !strings.HasPrefix(s, ".") && !strings.ContainsAny(s, `/\`) && safeLine(s) == s
+	return filepath.IsLocal(s) && !strings.HasPrefix(s, ".") && !strings.ContainsAny(s, `/\`) && command.SafeLine(s) == s
 }
 
 // origin says where contents come from that are not in the document, or why

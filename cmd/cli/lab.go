@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -19,48 +19,41 @@ type labFlags struct{ dir, name string }
 
 func (a *app) labCommand() *cobra.Command {
 	var f labFlags
-	c := &cobra.Command{
+	c := command.Group(&cobra.Command{
 		Use:   "lab",
 		Short: "Run a cluster on this machine and break it",
-		Long: `Build the cluster of an install-config out of network namespaces on this Linux
-machine, run on its nodes what 'vipgen render' makes, from the same files and pod
-manifests, and see who holds the virtual IPs while nodes, links and services go.
+		Long: `Build the cluster of an install-config from network namespaces on this Linux machine,
+run on its nodes the output of 'vipgen render', with the same files and pod manifests,
+and see which nodes hold the VIPs while nodes, links and services fail.
 
 It needs root, and Debian's haproxy, iproute2, keepalived, nftables, runc and
-util-linux. Nothing of this machine's own network, and no file outside of the lab's
-directory, is touched.`,
+util-linux. It touches neither this machine's network nor files outside of the lab's
+directory.`,
 		Example: `  sudo vipgen lab up install-config.yaml --detach
   sudo vipgen lab status
   sudo vipgen lab kill master-0
   sudo vipgen lab heal
   sudo vipgen lab down`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage(c, fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath()))
-			}
-			return c.Help()
-		},
-	}
+	},
+		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
+		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
+		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(), a.labStallCommand(),
+	)
 	flags := c.PersistentFlags()
-	flags.StringVar(&f.dir, "dir", control.DefaultBase, "`directory` with labs, each in a folder of its name")
-	flags.StringVar(&f.name, "name", "", "`name` of the lab (default: the cluster's, for up; else the only one that there is)")
+	flags.StringVar(&f.dir, "dir", control.DefaultBase, "`directory` of labs, each in a folder of its name")
+	flags.StringVar(&f.name, "name", "", "`name` of the lab (default: for up the cluster's name, else the only lab)")
 	_ = c.MarkPersistentFlagDirname("dir")
 	_ = c.RegisterFlagCompletionFunc("name", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		names, _ := control.All(f.dir)
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
-	c.AddCommand(
-		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
-		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
-		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(), a.labStallCommand(),
-	)
 	return c
 }
 
 // asRoot refuses to run a command of the lab for anybody else.
 func asRoot() error {
 	if os.Geteuid() != 0 {
-		return errors.New("a lab is made of network namespaces, which needs root: run it with sudo")
+		return errors.New("a lab is made of network namespaces, which need root: run it with sudo")
 	}
 	return nil
 }
@@ -98,17 +91,17 @@ const downFor = 3 * time.Minute
 func (a *app) labDownCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Remove a lab, also one whose process was killed",
-		Long: `End the lab, and remove its namespaces, control groups and files. What was made is
-recorded in the lab's directory, so this also works after a crash; what is not
-recorded there is not touched. It is no error if there is no lab.`,
+		Short: "Remove a lab, also after a crash",
+		Long: `Stop the lab, and remove its namespaces, control groups and files. The lab's directory
+has a record of all of them, so this also works after a crash; nothing else is
+touched. It is no error if there is no lab.`,
 		Example: "  sudo vipgen lab down",
-		Args:    args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			place, err := f.find()
 			var none *control.NoLabError
 			if errors.As(err, &none) {
-				return a.println("there is no lab: nothing to remove")
+				return a.println("no lab: nothing to remove")
 			}
 			if err != nil {
 				return err
@@ -120,7 +113,7 @@ recorded there is not touched. It is no error if there is no lab.`,
 				return err
 			}
 			if !ran {
-				return a.println("removed what the lab " + place.Name + " had left: its process had not cleaned up")
+				return a.println("removed the rest of the lab " + place.Name + ", whose process had crashed")
 			}
 			return a.println("removed the lab " + place.Name)
 		},
@@ -128,7 +121,7 @@ recorded there is not touched. It is no error if there is no lab.`,
 }
 
 func (a *app) println(line string) error {
-	_, err := a.out.Write([]byte(safeLine(line) + "\n"))
+	_, err := a.out.Write([]byte(command.SafeLine(line) + "\n"))
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/chaos"
 	"github.com/vipgen/vipgen/render"
@@ -35,36 +36,36 @@ type chaosFlags struct {
 	slack    time.Duration
 	logs     string
 	dryRun   bool
-	output   outputFlag
+	output   command.Format
 }
 
 func (a *app) labChaosCommand() *cobra.Command {
 	var f chaosFlags
 	c := &cobra.Command{
 		Use:   "chaos [install-config.yaml]",
-		Short: "Break a lab at random, several things at once, and watch what must always hold",
-		Long: `Build a lab of its own and break it at random, as a seed says that is printed and
-that replays it. All along it is watched that there are never two holders of a VIP
-that reach each other for longer than an advert takes to cross, that a node that can
-serve holds it whenever there is one, that every file on disk can be used at any
-moment, and that nothing is left behind.
+		Short: "Inject random faults into a lab and check invariants",
+		Long: `Build a lab and inject random faults, several at once. The seed is printed, and replays
+a run. Invariants that are checked all the time: no split brain between nodes that
+reach each other for longer than an advertisement takes; a node that can serve holds
+each VIP whenever there is one; every file on disk is valid at any moment; nothing is
+left behind.
 
-Faults come in rounds; after each the cluster has to come to rest. Without an
-install-config there is a cluster for the purpose: three control-plane nodes and two
+Faults come in rounds; after each the cluster has to converge. Without an
+install-config the lab is a built-in cluster: three control-plane nodes and two
 workers, IPv4 and IPv6.
 
-At the first violation it stops and prints the seed, what happened around it, and
-where every node's log is. Exit code 1: something that must hold did not.`,
+At the first violation it stops, and prints the seed, the events around it, and where
+the nodes' logs are. Exit code 1: an invariant was violated.`,
 		Example: `  sudo vipgen lab chaos --duration 10m
   sudo vipgen lab chaos --seed 7 --duration 1h -o json > chaos.json
 
-  # What would happen, without a lab; what happened in one round, again
+  # The schedule without a lab; a replay from one round on
   vipgen lab chaos --seed 7 --duration 5m --dry-run
   sudo vipgen lab chaos --seed 7 --duration 5m --from-round 3
 
-  # Some faults alone
+  # Some kinds of faults only
   sudo vipgen lab chaos --faults power,partition --max-at-once 2`,
-		Args:              args(cobra.MaximumNArgs(1)),
+		Args:              command.Args(0, 1),
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
@@ -73,27 +74,26 @@ where every node's log is. Exit code 1: something that must hold did not.`,
 			return a.labChaos(c, args, &f)
 		},
 	}
-	f.input.add(c)
-	flags := c.Flags()
-	flags.Uint64Var(&f.seed, "seed", 0, "`number` that decides what happens (default: any, which is printed)")
-	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Minute, "for how `long` faults go on")
-	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast, virtual or classic (default: the cluster's own)")
-	flags.StringSliceVar(&f.faults, "faults", nil, "only these `kinds` of faults (default: all)")
-	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at one time, at most")
-	flags.IntVar(&f.round, "from-round", 0, "`number` of the round to begin with")
-	flags.DurationVar(&f.slack, "slack", chaos.DefaultSlack, "`time` that is added to every bound, for a machine that has other things to do")
-	flags.StringVar(&f.logs, "logs", "", "`directory` for the logs of nodes after a violation (default: a new one, which is printed)")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would happen, and build nothing")
-	flags.StringVar(&f.programs.Agent, "agent", "", "`file` of vipgen-agent")
-	flags.StringVar(&f.programs.CoreDNS, "coredns", "", "`file` of coredns")
-	f.output.add(c, "table", "json")
-	_ = c.MarkFlagDirname("logs")
 	var kinds []string
 	for _, k := range chaos.Kinds() {
 		kinds = append(kinds, string(k))
 	}
-	complete(c, "faults", kinds...)
-	complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
+	f.input.add(c)
+	flags := c.Flags()
+	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the faults follow from (default: random, and printed)")
+	flags.DurationVar(&f.duration, "duration", 5*time.Minute, "`duration` of the faults")
+	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast, virtual or classic (default: the cluster's)")
+	flags.StringSliceVar(&f.faults, "faults", nil, "inject only faults of these kinds: `list` of "+strings.Join(kinds, ", ")+" (default: all)")
+	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at a time, at most")
+	flags.IntVar(&f.round, "from-round", 0, "`number` of the first round")
+	flags.DurationVar(&f.slack, "slack", chaos.DefaultSlack, "`duration` that is added to every bound, for a busy machine")
+	flags.StringVar(&f.logs, "logs", "", "`directory` for the nodes' logs after a violation (default: a new one, which is printed)")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the schedule of faults, and build nothing")
+	addPrograms(c, &f.programs)
+	f.output.Add(c, "text", "json")
+	_ = c.MarkFlagDirname("logs")
+	command.Complete(c, "faults", kinds...)
+	command.Complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	return c
 }
 
@@ -103,10 +103,10 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 		return err
 	}
 	if cluster, err = withProfile(cluster, f.profile); err != nil {
-		return usage(c, err)
+		return command.Usage(c, err)
 	}
 	if f.duration <= 0 || f.slack < 0 || f.round < 0 {
-		return usage(c, errors.New("--duration must be longer than nothing; --slack and --from-round must not be negative"))
+		return command.Usagef(c, "--duration must be positive; --slack and --from-round must not be negative")
 	}
 	cfg := &chaos.Config{
 		Cluster: cluster, Seed: f.seed, Duration: f.duration, Slack: f.slack, FromRound: f.round,
@@ -117,7 +117,7 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	}
 	p, err := chaos.Prepare(cfg)
 	if err != nil {
-		return usage(c, err)
+		return command.Usage(c, err)
 	}
 	if f.dryRun {
 		_, err := io.WriteString(a.out, fmt.Sprintf("seed %d\n", f.seed)+chaos.Text(p.Schedule, p.Names))
@@ -126,7 +126,7 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
-	if cfg.Programs, err = lab.FindPrograms(f.programs, false); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
 		return err
 	}
 	return a.runChaos(cfg, p, f)
@@ -141,7 +141,7 @@ func (a *app) demoOr(args []string, f *inputFlags) (*render.Cluster, error) {
 	return a.quietCluster(args[0], f)
 }
 
-// withProfile is the cluster with another way of electing, from the first packet on.
+// withProfile is the cluster with the VRRP settings of a profile, from the first packet on.
 func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
 	mode := c.Config.Spec.VRRP.Target.Mode
 	switch p := v1alpha1.Profile(name); p {
@@ -179,9 +179,9 @@ func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err
 // chaosProgress tells what happens, a line each; at a terminal the line is drawn
 // anew.
 func (a *app) chaosProgress() func(time.Duration, string) {
-	drawn := terminal(a.err)
+	drawn := command.Terminal(a.err)
 	return func(at time.Duration, what string) {
-		line := fmt.Sprintf("%8.1fs  %s", at.Seconds(), what)
+		line := fmt.Sprintf("%8s  %s", command.Duration(at), what)
 		if drawn {
 			fmt.Fprintf(a.err, "\r\x1b[K%.100s", line)
 			if strings.HasPrefix(what, "round") {
@@ -211,15 +211,15 @@ func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, event
 	if err != nil {
 		return err
 	}
-	again := fmt.Sprintf("--seed %d --duration %v --max-at-once %d --from-round %d", cfg.Seed, cfg.Duration, cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
+	again := fmt.Sprintf("--seed %d --duration %s --max-at-once %d --from-round %d", cfg.Seed, command.Duration(cfg.Duration), cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
 	if f.profile != "" {
 		again += " --profile " + f.profile
 	}
 	if len(f.faults) > 0 {
 		again += " --faults " + strings.Join(f.faults, ",")
 	}
-	fmt.Fprintf(a.err, "every node's log, and what happened to pods: %s\nagain, with the same cluster: vipgen lab chaos %s\n", dir, again)
-	return errFinding
+	fmt.Fprintf(a.err, "logs of the nodes, and events of their pods: %s\nreplay, with the same cluster: vipgen lab chaos %s\n", dir, again)
+	return command.ErrFinding
 }
 
 // keepLogs writes the logs of nodes to a directory, and returns which.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
 )
@@ -77,7 +78,7 @@ func newLabRunner(t *testing.T) *labRunner {
 	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: testkit.Tool(t, "coredns")}
 	t.Cleanup(func() { // of what a test that failed left
 		r.ctx = context.Background()
-		if out, code := r.run("down"); code != exitOK {
+		if out, code := r.run("down"); code != command.OK {
 			t.Errorf("lab down: exit code %d\n%s", code, out)
 		}
 	})
@@ -110,7 +111,7 @@ func (r *labRunner) output(cmd *exec.Cmd) (string, int) {
 func (r *labRunner) must(name string, args ...string) string {
 	r.t.Helper()
 	out, code := r.run(name, args...)
-	if code != exitOK {
+	if code != command.OK {
 		r.t.Fatalf("lab %s %q: exit code %d\n%s", name, args, code, out)
 	}
 	return out
@@ -121,7 +122,7 @@ func (r *labRunner) await(what string, ok func(*control.Status) bool) *control.S
 	r.t.Helper()
 	last, code := "", 0
 	for r.ctx.Err() == nil {
-		if last, code = r.run("status", "-o", "json"); code == exitOK {
+		if last, code = r.run("status", "-o", "json"); code == command.OK {
 			s := new(control.Status)
 			if err := json.Unmarshal([]byte(last), s); err != nil {
 				r.t.Fatalf("status: %v\n%s", err, last)
@@ -256,7 +257,7 @@ func TestLab(t *testing.T) {
 	})
 	s := r.await("a holder of every VIP", allHeld)
 	left := r.remainsOf(s)
-	if out, code := r.run("up", config, "--coredns", r.coredns); code != exitFailed || !strings.Contains(out, "runs already") {
+	if out, code := r.run("up", config, "--coredns", r.coredns); code != command.Failed || !strings.Contains(out, "runs already") {
 		t.Errorf("a second lab of that name: exit code %d\n%s", code, out)
 	}
 	t.Run("Exec", func(t *testing.T) { testLabExec(t, r, s) })
@@ -283,7 +284,7 @@ func TestLab(t *testing.T) {
 		}
 	}
 	r.gone(left)
-	if out := r.must("down"); out != "there is no lab: nothing to remove\n" {
+	if out := r.must("down"); out != "no lab: nothing to remove\n" {
 		t.Errorf("lab down, again: %q", out)
 	}
 }
@@ -313,13 +314,13 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	}
 	cat := r.command("exec", node, "--", "cat")
 	cat.Stdin = strings.NewReader("through")
-	if out, code := r.output(cat); code != exitOK || out != "through" {
+	if out, code := r.output(cat); code != command.OK || out != "through" {
 		t.Errorf("standard input: exit code %d, %q", code, out)
 	}
 	if out, code := r.run("exec", node, "--", "sh", "-c", "exit 7"); code != 7 || out != "" {
 		t.Errorf("exit code %d, %q", code, out)
 	}
-	if out, code := r.run("exec", "nobody", "--", "true"); code != exitInput || !strings.Contains(out, "there is master-0, ") {
+	if out, code := r.run("exec", "nobody", "--", "true"); code != command.Input || !strings.Contains(out, "it has master-0, ") {
 		t.Errorf("an unknown node: exit code %d, %q", code, out)
 	}
 }
@@ -335,7 +336,7 @@ func testLabKill(t *testing.T, r *labRunner) {
 		t.Errorf("a node without power: %+v", n)
 	}
 	for _, args := range [][]string{{"kill", first}, {"exec", first, "true"}, {"stop-service", first, "haproxy"}} {
-		if out, code := r.run(args[0], args[1:]...); code != exitInput || !strings.Contains(out, first+" is off") {
+		if out, code := r.run(args[0], args[1:]...); code != command.Input || !strings.Contains(out, first+" is off") {
 			t.Errorf("%q of a node without power: exit code %d\n%s", args, code, out)
 		}
 	}
@@ -366,7 +367,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 	if stopped := nodeOf(s, first).Stopped; !slices.Equal(stopped, []string{"haproxy"}) {
 		t.Errorf("stopped: %v", stopped)
 	}
-	if out, code := r.run("stop-service", first, "haproxy"); code != exitInput || !strings.Contains(out, "already") {
+	if out, code := r.run("stop-service", first, "haproxy"); code != command.Input || !strings.Contains(out, "already") {
 		t.Errorf("stopped twice: exit code %d\n%s", code, out)
 	}
 	complete := exec.CommandContext(r.ctx, r.program, "__complete", "lab", "start-service", "--dir", r.base, first, "")
@@ -386,7 +387,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 	r.await("everything to be back", func(s *control.Status) bool {
 		return allHeld(s) && !slices.ContainsFunc(s.Nodes, func(n control.Node) bool { return len(n.Stopped) > 0 })
 	})
-	if out, code := r.run("start-service", first, "rooter"); code != exitInput || !strings.Contains(out, "it has coredns, haproxy, keepalived, mdns-publisher, api-server, machine-config-server") {
+	if out, code := r.run("start-service", first, "rooter"); code != command.Input || !strings.Contains(out, "it has coredns, haproxy, keepalived, mdns-publisher, api-server, machine-config-server") {
 		t.Errorf("an unknown service: exit code %d\n%s", code, out)
 	}
 }
@@ -412,7 +413,7 @@ func TestLabCrash(t *testing.T) {
 		// Its last thread may take a moment to end.
 		for out := ""; !strings.Contains(out, "'vipgen lab down' does"); time.Sleep(10 * time.Millisecond) {
 			var code int
-			if out, code = r.run("status"); code != exitFailed || r.ctx.Err() != nil {
+			if out, code = r.run("status"); code != command.Failed || r.ctx.Err() != nil {
 				t.Fatalf("status: exit code %d\n%s", code, out)
 			}
 		}
@@ -420,7 +421,7 @@ func TestLabCrash(t *testing.T) {
 	}
 	first := crash()
 	second := crash() // whose lab comes where the first one was
-	if out := r.must("down"); !strings.Contains(out, "had not cleaned up") {
+	if out := r.must("down"); !strings.Contains(out, "had crashed") {
 		t.Errorf("lab down: %q", out)
 	}
 	r.gone(first)
@@ -433,7 +434,7 @@ func TestLabNeedsRoot(t *testing.T) {
 		cmd := exec.CommandContext(r.ctx, r.program, append([]string{"lab"}, args...)...)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		if out, code := r.output(cmd); code != exitFailed || out != "vipgen: a lab is made of network namespaces, which needs root: run it with sudo\n" {
+		if out, code := r.output(cmd); code != command.Failed || out != "vipgen: a lab is made of network namespaces, which need root: run it with sudo\n" {
 			t.Errorf("%q: exit code %d, %q", args, code, out)
 		}
 	}
@@ -446,32 +447,33 @@ func TestLabBadArguments(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"nonsense"}, exitInput, `unknown command "nonsense" for "vipgen lab"`},
-		{[]string{"up", "a", "b"}, exitInput, "at most 1"},
-		{[]string{"up", "no-such.yaml"}, exitInput, "no such file"},
-		{[]string{"up", "--nodes", "master"}, exitInput, "must be formatted as key=value"},
-		{[]string{"up", "--nodes", "master=many"}, exitInput, "invalid syntax"},
-		{[]string{"up", "--nodes", "nope=1"}, exitInput, `no pool "nope"`},
-		{[]string{"up", "--nodes", "worker=-1"}, exitInput, "-1 nodes"},
-		{[]string{"up", "--nodes", "worker=1000"}, exitInput, "0 to 32 nodes"},
-		{[]string{"up", "--name", "Upper"}, exitInput, "expected the name of a lab"},
-		{[]string{"up", "--name", strings.Repeat("a", 60) + "." + strings.Repeat("b", 60)}, exitInput, "choose a shorter"},
-		{[]string{"up", "--agent", "/dev/null"}, exitFailed, "is no program"},
-		{[]string{"up", "--agent", "no-such"}, exitFailed, "no such file"},
-		{[]string{"kill"}, exitInput, "accepts 1 arg"},
-		{[]string{"heal", "a", "b"}, exitInput, "at most 1"},
-		{[]string{"stop-service", "a"}, exitInput, "accepts 2 arg"},
-		{[]string{"exec", "a"}, exitInput, "expected a node and a command"},
-		{[]string{"exec", "a", "--"}, exitInput, "expected a node and a command"},
-		{[]string{"partition"}, exitInput, "at least 1"},
-		{[]string{"partition", ","}, exitInput, "expected the nodes of a side"},
-		{[]string{"partition", "a |"}, exitInput, "expected the nodes of a side"},
-		{[]string{"partition", "a|b|c"}, exitInput, "two sides, and this has 3"},
-		{[]string{"partition", "a,b | c,a"}, exitInput, "a is on both sides"},
-		{[]string{"status", "-o", "yaml"}, exitInput, "expected text or json"},
-		{[]string{"status"}, exitFailed, "there is no lab in "},
-		{[]string{"kill", "a", "--name", "demo"}, exitFailed, "there is no lab demo in "},
-		{[]string{"status", "--name", "../x"}, exitFailed, "expected the name of a lab"},
+		{[]string{"nonsense"}, command.Input, `unknown command "nonsense" for "vipgen lab"`},
+		{[]string{"up", "a", "b"}, command.Input, `unexpected argument "b"`},
+		{[]string{"up", "no-such.yaml"}, command.Failed, "no such file"},
+		{[]string{"up", "--nodes", "master"}, command.Input, "expected POOL=NUMBER, such as master=3,worker=1"},
+		{[]string{"up", "--nodes", "master=many"}, command.Input, "expected POOL=NUMBER"},
+		{[]string{"up", "--nodes", "nope=1"}, command.Input, `no pool "nope"`},
+		{[]string{"up", "--nodes", "worker=-1"}, command.Input, "-1 nodes"},
+		{[]string{"up", "--nodes", "worker=1000"}, command.Input, "0 to 32 nodes"},
+		{[]string{"up", "--name", "Upper"}, command.Input, "expected the name of a lab"},
+		{[]string{"up", "--name", strings.Repeat("a", 60) + "." + strings.Repeat("b", 60)}, command.Input, "choose a shorter"},
+		{[]string{"up", "--agent", "/dev/null"}, command.Failed, "is no program"},
+		{[]string{"up", "--agent", "no-such"}, command.Failed, "no such file"},
+		{[]string{"kill"}, command.Input, "missing: NODE"},
+		{[]string{"kil", "a"}, command.Input, "did you mean kill?"},
+		{[]string{"heal", "a", "b"}, command.Input, `unexpected argument "b"`},
+		{[]string{"stop-service", "a"}, command.Input, "missing: SERVICE"},
+		{[]string{"exec", "a"}, command.Input, "missing: a node and a command"},
+		{[]string{"exec", "a", "--"}, command.Input, "missing: a node and a command"},
+		{[]string{"partition"}, command.Input, "missing: NODE[,NODE...]"},
+		{[]string{"partition", ","}, command.Input, "expected the nodes of a side"},
+		{[]string{"partition", "a |"}, command.Input, "expected the nodes of a side"},
+		{[]string{"partition", "a|b|c"}, command.Input, "two sides, not 3"},
+		{[]string{"partition", "a,b | c,a"}, command.Input, "a is on both sides"},
+		{[]string{"status", "-o", "yaml"}, command.Input, "expected text or json"},
+		{[]string{"status"}, command.Failed, "there is no lab in "},
+		{[]string{"kill", "a", "--name", "demo"}, command.Failed, "there is no lab demo in "},
+		{[]string{"status", "--name", "../x"}, command.Failed, "expected the name of a lab"},
 	}
 	good(t)
 	for _, tt := range tests {

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 const threeNodes = "--node a=192.0.2.10 --node b=192.0.2.11 --node c=192.0.2.12"
@@ -11,9 +13,9 @@ const threeNodes = "--node a=192.0.2.10 --node b=192.0.2.11 --node c=192.0.2.12"
 func TestMetalLBDirectory(t *testing.T) {
 	good(t)
 	args := func(more string) []string {
-		return strings.Fields("metallb --address 192.0.2.17 " + threeNodes + " -o out " + more)
+		return strings.Fields("metallb --address 192.0.2.17 " + threeNodes + " --dir out " + more)
 	}
-	if code, out, _ := run("", args("--check")...); code != exitFinding || !strings.Contains(out, "out/service.yaml: missing") {
+	if code, out, _ := run("", args("--check")...); code != command.Finding || !strings.Contains(out, "out/service.yaml: missing") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	must(t, args("--hostname api.corp.example")...)
@@ -47,7 +49,7 @@ func TestMetalLBPorts(t *testing.T) {
 func TestMetalLBStandardInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, report := run(goodInstallConfig, strings.Fields("metallb - --address 192.0.2.17 --node 192.0.2.10")...)
-	if code != exitOK || !strings.Contains(out, "\nkind: EndpointSlice\n") || !strings.Contains(report, "found IPv4 addresses of 1 control-plane nodes, expected 3") {
+	if code != command.OK || !strings.Contains(out, "\nkind: EndpointSlice\n") || !strings.Contains(report, "found IPv4 addresses of 1 control-plane nodes, expected 3") {
 		t.Errorf("exit code %d, %q\n%s", code, report, out)
 	}
 }

@@ -8,27 +8,28 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 )
 
 func TestMigratePlan(t *testing.T) {
 	good(t)
 	out := must(t, "migrate", "plan", "--mode", "multicast")
 	for _, want := range []string{
-		"from  fast (VRRPv3, 40 ms, unicast)", "to    fast (VRRPv3, 40 ms, multicast)", "no answer for 160ms at most",
+		"from  fast (VRRPv3, 40ms, unicast)", "to    fast (VRRPv3, 40ms, multicast)", "do not answer for 160ms at most", "vipgen diff live.yaml DIR/machineconfigs",
 		"mode: multicast", "99-master-vipgen.mode, 99-worker-vipgen.mode", "vipgen-agent status",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if out := must(t, "migrate", "plan", "--profile", "fast"); !strings.Contains(out, "The input says that already") {
+	if out := must(t, "migrate", "plan", "--profile", "fast"); !strings.Contains(out, "nothing to do, the input has fast (VRRPv3, 40ms, unicast) already") || strings.Contains(out, "Steps") {
 		t.Error(out)
 	}
 	if out := must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00"); !strings.Contains(out, "at    2026-05-02T03:00:00Z, if every node is ready") {
 		t.Error(out)
 	}
 	out = must(t, "migrate", "plan", "--mode", "multicast", "--without", "worker-3,worker-4")
-	for _, want := range []string{"  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "power it off"} {
+	for _, want := range []string{"  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "Power off a node"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -40,7 +41,7 @@ func TestMigratePlan(t *testing.T) {
 
 func TestMigrateWrite(t *testing.T) {
 	good(t)
-	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "-o", "move")
+	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "--dir", "move")
 	text, err := os.ReadFile("move/files/etc/keepalived/monitor-user.conf")
 	if err != nil {
 		t.Fatal(err)
@@ -76,17 +77,18 @@ func TestMigrateWrite(t *testing.T) {
 func TestMigrateRefuses(t *testing.T) {
 	good(t)
 	for args, want := range map[string]string{
-		"migrate plan": "--mode or --profile is missing",
+		"migrate plan": "missing: --mode or --profile",
 		"migrate plan --mode unicast --without Worker_3":      "without: found",
 		"migrate plan --mode broadcast":                       "mode: found",
 		"migrate plan --profile custom":                       "advertInterval is missing",
 		"migrate plan --profile custom --advert-interval x":   "--advert-interval",
 		"migrate plan --profile custom --advert-interval 1ms": "10ms to 40.95s",
 		"migrate plan --mode unicast --at tomorrow":           "--at \"tomorrow\"",
-		"migrate write --mode multicast":                      "-o DIR is missing",
+		"migrate write --mode multicast":                      "missing: --dir DIR",
+		"migrate write --profile fast --dir move":             "nothing to do",
 	} {
 		code, _, stderr := run("", strings.Fields(args)...)
-		if code != exitInput || !strings.Contains(stderr, want) {
+		if code != command.Input || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr)
 		}
 	}

@@ -12,16 +12,17 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
-	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// previewFlags say what only a node knows.
+// previewFlags are facts of a node.
 type previewFlags struct {
 	inputFlags
 	node, role, iface, profile string
-	facts, file, output        string
+	facts, file, dir           string
 	addresses, peers           []string
 	upstreams                  []string
 	bootstrapGone              bool
@@ -30,44 +31,44 @@ type previewFlags struct {
 func (a *app) previewCommand() *cobra.Command {
 	var f previewFlags
 	c := &cobra.Command{
-		Use:   "preview [install-config.yaml]",
-		Short: "Print what keepalived, HAProxy and CoreDNS of one node will run",
-		Long: `Print the final keepalived.conf, haproxy.cfg and Corefile of one node. It is the
-code that runs on the node, with what only the node knows given by flags, or as a
-file (--facts, see docs/preview.md). Addresses and peers that stand in the
-install-config or agent-config are known already.`,
+		Use:        "preview [install-config.yaml]",
+		SuggestFor: []string{"show", "dump"},
+		Short:      "Print exactly what keepalived, HAProxy and CoreDNS of one node will run",
+		Long: `Print the final keepalived.conf, haproxy.cfg and Corefile of one node, as the agent
+renders them there. Flags or a file (--facts) give what only the node knows. Addresses
+and peers of the install-config or agent-config need no flags.
+
+Documentation: ` + pages + `preview.md`,
 		Example: `  vipgen preview install-config.yaml --node master-0 --role master \
     --interface ens192 --address 192.168.1.10/24 \
     --peer master-1=192.168.1.11 --peer master-2=192.168.1.12
 
-  # One file only, to start by hand; addresses and peers from agent-config.yaml
+  # One file only; addresses and peers from agent-config.yaml
   vipgen preview install-config.yaml --node master-0 --interface ens192 \
     --file keepalived.conf > keepalived.conf`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.preview(c, installConfigArg(args), &f)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.preview(c, installConfig, &f)
+	})
 	f.inputFlags.add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.node, "node", "", "`name` of the node")
 	flags.StringVar(&f.role, "role", "", "`pool` of the node: bootstrap, master, worker, arbiter or a custom one")
 	flags.StringVar(&f.iface, "interface", "", "`name` of the interface with the node's addresses")
-	flags.StringArrayVar(&f.addresses, "address", nil, "an address of the node with its prefix length, such as `192.168.1.10/24`; again for IPv6")
-	flags.StringArrayVar(&f.peers, "peer", nil, "another node, as `name[:role]=address[,address]`; the role is the node's own unless given")
-	flags.StringArrayVar(&f.upstreams, "upstream", nil, "`address` of a DNS server that the node's network brings")
-	flags.StringVar(&f.profile, "profile", "", "`way` of electing: start or target (default: what a new node runs)")
-	flags.BoolVar(&f.bootstrapGone, "bootstrap-gone", false, "the bootstrap host is no longer there")
-	flags.StringVar(&f.facts, "facts", "", "`file` with all facts of the node as YAML, instead of the flags above")
-	flags.StringVar(&f.file, "file", "", "print only this `one`: keepalived.conf, haproxy.cfg, Corefile or hosts")
-	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write the files to, under their paths on the node")
-	complete(c, "file", "keepalived.conf", "haproxy.cfg", "Corefile", "hosts")
-	complete(c, "role", v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
-	complete(c, "profile", "start", "target")
-	c.MarkFlagsMutuallyExclusive("file", "output")
+	flags.StringArrayVar(&f.addresses, "address", nil, "an `address/length` of the node, such as 192.168.1.10/24; repeat it for IPv6")
+	flags.StringArrayVar(&f.peers, "peer", nil, "another node, as `name[:role]=address[,address]`, by default of the same role; repeatable")
+	flags.StringArrayVar(&f.upstreams, "upstream", nil, "`address` of a DNS server of the node's network; repeatable")
+	flags.StringVar(&f.profile, "profile", "", "VRRP `settings`: start or target (default: those of a new node)")
+	flags.BoolVar(&f.bootstrapGone, "bootstrap-gone", false, "the bootstrap host is gone")
+	flags.StringVar(&f.facts, "facts", "", "`file` with all facts of the node as YAML, instead of flags")
+	flags.StringVar(&f.file, "file", "", "print only the file of this `name`: keepalived.conf, haproxy.cfg, Corefile or hosts")
+	command.Dir(c, &f.dir, "`directory` to write the files to, under their paths on the node")
+	command.Complete(c, "file", "keepalived.conf", "haproxy.cfg", "Corefile", "hosts")
+	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
+	a.completeFrom(c, "node", &f.inputFlags, nodesOf)
+	command.Complete(c, "profile", "start", "target")
+	c.MarkFlagsMutuallyExclusive("file", "dir")
 	c.MarkFlagsMutuallyExclusive("facts", "node")
-	_ = c.MarkFlagDirname("output")
 	return c
 }
 
@@ -82,18 +83,18 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 	case errors.As(err, &bad):
 		return bad
 	case err != nil:
-		return usage(c, err)
+		return command.Usage(c, err)
 	}
 	files, err := render.Preview(cluster.Config, node)
 	if err != nil {
 		return err
 	}
-	if f.output != "" {
+	if f.dir != "" {
 		list := make([]tree.File, len(files))
 		for i, p := range files {
 			list[i] = tree.File{Path: strings.TrimPrefix(p.Path, "/"), Data: p.Data}
 		}
-		_, err := tree.Dir{Path: f.output}.Write(list)
+		_, err := tree.Dir{Path: f.dir}.Write(list)
 		return err
 	}
 	return a.printPreview(c, files, f.file)
@@ -117,7 +118,7 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 		}
 	}
 	if only != "" {
-		return usage(c, fmt.Errorf("--file %s: this node has %s", only, strings.Join(names, ", ")))
+		return command.Usagef(c, "--file %s: this node has %s", only, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
 	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone, HAProxy: assets.DaemonsOf(c.Version).HAProxy}
 	if f.facts != "" {
-		data, err := a.readFile(f.facts)
+		data, err := a.File(f.facts)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +173,7 @@ func readFacts(name string, data []byte) (*v1alpha1.Node, error) {
 // fill parses the flags with addresses.
 func (f *previewFlags) fill(n *v1alpha1.Node) error {
 	if n.Name == "" {
-		return fmt.Errorf("which node? give --node NAME, or --facts FILE")
+		return fmt.Errorf("missing: --node NAME, or --facts FILE")
 	}
 	for _, s := range f.addresses {
 		p, err := netip.ParsePrefix(s)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,114 +11,124 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/cmd/tree"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
 
 // renderFlags are those of `vipgen render`.
 type renderFlags struct {
 	inputFlags
-	output, beside, installDir, merge string
-	formats, roles                    []string
-	check, overwrite, allOrNothing    bool
-	kustomization                     bool
+	dir, beside, installDir, merge string
+	formats, roles                 []string
+	output                         command.Format
+	check, overwrite, allOrNothing bool
+	kustomization                  bool
 }
 
 func (a *app) renderCommand() *cobra.Command {
 	var f renderFlags
 	c := &cobra.Command{
-		Use:   "render [install-config.yaml|DIR|PATTERN]...",
-		Short: "Render MachineConfigs, Ignition and manifests of clusters",
+		Use:        "render [install-config.yaml|DIR|PATTERN]...",
+		SuggestFor: []string{"template", "generate", "gen", "build", "create"},
+		Short:      "Render MachineConfigs, Ignition and manifests of clusters",
 		Long: `Render what the nodes of a cluster get, from its install-config.yaml and, where
-they are there, vipgen.yaml and agent-config.yaml beside it, and fleet.yaml beside
-it or above.
+they exist, vipgen.yaml and agent-config.yaml next to it, and fleet.yaml next to it
+or above.
+
+Without --dir or --beside, print the MachineConfigs and the cluster manifests as one
+stream, in YAML or (-o json) in JSON. With --dir, write them as a tree, as a whole or
+not at all: files that an earlier run wrote and this one does not are removed, other
+files are never touched.
+
+` + reboots + `
 
 Several files, a folder that holds folders of clusters, or a quoted pattern make a
 fleet. Its clusters are rendered in parallel; one that has problems fails alone, and
-its problems are reported at the end. With -o DIR each gets a folder of its own there,
-with --beside NAME a folder of that name beside its install-config.
+its problems are reported at the end. With --dir DIR each gets its own folder there,
+with --beside NAME a folder of that name next to its install-config.
 
-Without -o or --beside the MachineConfigs and the cluster manifests are printed as one YAML
-stream. With -o they are written as a tree, as a whole or not at all; files that
-an earlier run wrote and this one does not are removed, others never touched.
+Formats of a tree: machineconfig (a MachineConfig for each pool), ignition (a whole
+Ignition config for each pool, and for the bootstrap host where it is vipgen's),
+butane (the same as Butane), files (plain files, as they are on the node), configmap
+(a ConfigMap of MachineConfigs and manifests, which a ClusterInstance or an
+AgentClusterInstall references as extra manifests).
 
-Formats: machineconfig (a MachineConfig for each pool), ignition (a whole Ignition
-config for each pool, and for the bootstrap host where it is vipgen's), butane (the
-same as Butane), files (plain files, as they lie on the node), configmap (a ConfigMap
-of MachineConfigs and manifests, which a ClusterInstance or an AgentClusterInstall
-references as extra manifests).
+Instead of an install-config.yaml a file may hold a ClusterInstance, or an
+AgentClusterInstall whose ClusterDeployment and NMStateConfigs are in the same file
+or folder; of several clusters in a file, FILE#NAME is one.
 
-In place of an install-config.yaml a file may hold a ClusterInstance, or an
-AgentClusterInstall whose ClusterDeployment and NMStateConfigs are in the same file or
-folder; of several clusters in a file, FILE#NAME is one.
-
-Exit code 1: --check found a difference. Exit code 2: clusters had problems; the
-others were written, unless --all-or-nothing.`,
-		Example: `  # Read it, apply it
+Exit code 1: --check found a difference. 2: clusters had problems; the others were
+written, unless --all-or-nothing.`,
+		Example: `  # Read it; see what it would change on a running cluster; apply it
   vipgen render install-config.yaml
-  vipgen render install-config.yaml | oc apply -f -
+  vipgen render install-config.yaml --dir rendered
+  oc get machineconfig -o yaml | vipgen diff - rendered
+  oc apply -f rendered/machineconfigs -f rendered/manifests
 
   # A tree to commit, and the check that it is up to date (exit code 1: drift)
-  vipgen render install-config.yaml -o rendered
-  vipgen render install-config.yaml -o rendered --check
+  vipgen render install-config.yaml --dir rendered
+  vipgen render install-config.yaml --dir rendered --check
 
-  # All clusters of a repository, each beside its input; in CI, the check
+  # All clusters of a repository, each next to its input; in CI, the check
   vipgen render clusters --beside rendered
-  vipgen render 'clusters/*/install-config.yaml' -o rendered
+  vipgen render 'clusters/*/install-config.yaml' --dir rendered
   vipgen render clusters --beside rendered --check
 
   # ClusterInstances: for each the ConfigMap that it references
   vipgen render clusterinstance.yaml --format configmap
-  vipgen render 'clusters/*.yaml' --format configmap -o rendered
+  vipgen render 'clusters/*.yaml' --format configmap --dir rendered
 
   # Into an installer's asset directory, before and after 'create ignition-configs'
   vipgen render install-config.yaml --install-dir ocp
   vipgen render install-config.yaml --merge ocp/bootstrap.ign
 
   # Ignition for plain Kubernetes on Flatcar
-  vipgen render install-config.yaml --os flatcar --format ignition -o rendered`,
+  vipgen render install-config.yaml --os flatcar --format ignition --dir rendered`,
 		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			a.writes = true
-			if err := f.validate(); err != nil {
-				return usage(c, err)
+			if err := f.validate(c.Flags().Changed("output")); err != nil {
+				return command.Usage(c, err)
 			}
-			r, err := members(c, args)
+			r, err := clusters(c, args)
 			if err != nil {
 				return err
 			}
-			if r.fleet {
+			if r.Several {
 				return a.renderFleet(c, r, &f)
 			}
-			return a.render(c, r.members[0].config, &f)
+			return a.render(c, r.Clusters[0].Config, &f)
 		},
 	}
 	f.inputFlags.add(c)
 	flags := c.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "`directory` to write a tree to")
-	flags.StringVar(&f.beside, "beside", "", "`name` of the folder beside each install-config to write a tree to")
+	f.output.Add(c, "yaml", "json")
+	command.Dir(c, &f.dir, "`directory` to write a tree to")
+	flags.StringVar(&f.beside, "beside", "", "`name` of the folder next to each install-config to write a tree to")
 	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
 	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
-	flags.StringSliceVar(&f.formats, "format", nil, "`formats` to write: machineconfig, ignition, butane, files, configmap (default machineconfig,ignition; without machineconfig for other systems than openshift)")
-	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; leaves cluster manifests out, and with -o the files of other pools alone")
+	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of machineconfig, ignition, butane, files, configmap (default: machineconfig,ignition; ignition for other systems than openshift)")
+	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; omits cluster manifests, and does not touch other pools' files")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
-	flags.BoolVar(&f.check, "check", false, "write nothing; show how the output differs and exit with 1 if it does")
+	flags.BoolVar(&f.check, "check", false, "write nothing; print how the files differ, and exit with 1 if they do")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
-	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with -o, files that vipgen did not write")
-	complete(c, "format", "machineconfig", "ignition", "butane", "files", "configmap")
-	complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
-	complete(c, "openshift-version", ignition.SupportedOpenShift()...)
-	_ = c.MarkFlagDirname("output")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with --dir, files that vipgen did not write")
+	command.Complete(c, "format", "machineconfig", "ignition", "butane", "files", "configmap")
+	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
+	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
 	_ = c.MarkFlagDirname("install-dir")
 	_ = c.MarkFlagFilename("merge", "ign")
-	c.MarkFlagsMutuallyExclusive("output", "beside", "install-dir", "merge")
+	c.MarkFlagsMutuallyExclusive("dir", "beside", "install-dir", "merge")
 	return c
 }
 
 // validate checks what flags alone can be wrong about.
-func (f *renderFlags) validate() error {
+func (f *renderFlags) validate(formatGiven bool) error {
+	prints := f.dir == "" && f.beside == "" && f.installDir == "" && f.merge == ""
 	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.os) {
 		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.os)
 	}
@@ -127,18 +138,27 @@ func (f *renderFlags) validate() error {
 		}
 	}
 	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
-		return fmt.Errorf("--format goes with -o DIR or standard output: --install-dir takes MachineConfigs, --merge an Ignition config")
+		return fmt.Errorf("--format goes with --dir or standard output: --install-dir takes MachineConfigs, --merge an Ignition config")
+	}
+	if formatGiven && !(prints && f.streams()) {
+		return fmt.Errorf("-o is the format of MachineConfigs and manifests that are printed; --format says what a tree holds")
 	}
 	if f.beside != "" && (f.beside != filepath.Base(f.beside) || f.beside == "." || f.beside == "..") {
-		return fmt.Errorf("--beside %s: expected the name of a folder; for another place, -o DIR", f.beside)
+		return fmt.Errorf("--beside %s: expected the name of a folder; for another place, --dir DIR", f.beside)
 	}
-	if f.kustomization && (f.output == "" && f.beside == "" || len(f.roles) > 0 || f.os != ignition.OpenShift) {
-		return fmt.Errorf("--kustomization goes with whole trees for OpenShift: -o DIR or --beside NAME, without --role")
+	if f.kustomization && (f.dir == "" && f.beside == "" || len(f.roles) > 0 || f.os != ignition.OpenShift) {
+		return fmt.Errorf("--kustomization goes with whole trees for OpenShift: --dir DIR or --beside NAME, without --role")
 	}
-	if f.check && f.output == "" && f.beside == "" && f.installDir == "" && f.merge == "" {
-		return fmt.Errorf("--check needs something to check: -o DIR, --beside NAME, --install-dir DIR or --merge FILE")
+	if f.check && prints {
+		return fmt.Errorf("--check needs something to check: --dir DIR, --beside NAME, --install-dir DIR or --merge FILE")
 	}
 	return nil
+}
+
+// streams says whether objects are rendered, which can be printed one after the other.
+func (f *renderFlags) streams() bool {
+	return len(f.formats) == 0 && f.os == ignition.OpenShift ||
+		len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || f.formats[0] == string(render.FormatConfigMap))
 }
 
 // want turns flags into what to make; fallback are the formats where the user
@@ -156,13 +176,29 @@ func (f *renderFlags) want(fallback ...render.Format) render.Want {
 	return w
 }
 
+// installers refuses what is no asset directory of an installer, or is one at the wrong
+// time: files that it does not read would leave a cluster without VIPs.
+func installers(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return fmt.Errorf("--install-dir %s: no such directory", dir)
+	}
+	for _, name := range []string{"manifests", "openshift", "cluster-manifests"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return fmt.Errorf("--install-dir %s: not an installer's asset directory with manifests: run 'openshift-install create manifests --dir %s' "+
+		"(agent-based: 'openshift-install agent create cluster-manifests') first", dir, dir)
+}
+
 // unresolved warns of domains in an asset directory that the nodes do not resolve.
 func (a *app) unresolved(c *render.Cluster, f *renderFlags) error {
-	name := filepath.Join(f.installDir, "manifests", clusterIngressName)
-	if !isFile(name) {
+	name := filepath.Join(f.installDir, "manifests", input.ClusterIngressName)
+	if !input.IsFile(name) {
 		return nil
 	}
-	data, err := a.readFile(name)
+	data, err := a.File(name)
 	if err != nil {
 		return err
 	}
@@ -180,7 +216,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		return err
 	}
 	if err := checkRoles(cluster, f.roles); err != nil {
-		return usage(c, err)
+		return command.Usage(c, err)
 	}
 	a.report(cluster.Unreferenced(f.want()))
 	r := &render.Renderer{}
@@ -188,27 +224,30 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	case f.merge != "":
 		return a.merge(c, r, cluster, f)
 	case f.installDir != "":
+		if err := installers(f.installDir); err != nil {
+			return command.Usage(c, err)
+		}
 		files, err := r.InstallDir(cluster, f.want())
 		if err != nil {
-			return usage(c, err)
+			return command.Usage(c, err)
 		}
 		if err := a.unresolved(cluster, f); err != nil {
 			return err
 		}
 		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
-	case f.output != "", f.beside != "":
+	case f.dir != "", f.beside != "":
 		files, err := r.Tree(cluster, f.treeWant())
 		if err != nil {
-			return usage(c, err)
+			return command.Usage(c, err)
 		}
-		dir := f.output
+		dir := f.dir
 		if f.beside != "" {
 			if installConfig == "-" {
-				return usage(c, fmt.Errorf("--beside: standard input stands beside nothing; give -o DIR"))
+				return command.Usagef(c, "--beside cannot be used with standard input; give --dir DIR")
 			}
 			dir = filepath.Join(filepath.Dir(installConfig), f.beside)
 		}
-		return a.write(cluster, f.dir(dir), files, f.check)
+		return a.write(cluster, f.tree(dir), files, f.check)
 	default:
 		return a.stream(c, r, cluster, f)
 	}
@@ -224,8 +263,8 @@ func (f *renderFlags) treeWant() render.Want {
 	return w
 }
 
-// dir is a tree at a path.
-func (f *renderFlags) dir(path string) tree.Dir {
+// tree is a tree at a path.
+func (f *renderFlags) tree(path string) tree.Dir {
 	return tree.Dir{Path: path, Overwrite: f.overwrite, Part: len(f.roles) > 0}
 }
 
@@ -243,12 +282,12 @@ func checkRoles(cluster *render.Cluster, roles []string) error {
 
 // stream prints to standard output.
 func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
-	if len(f.formats) == 0 && f.os == ignition.OpenShift || len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || f.formats[0] == string(render.FormatConfigMap)) {
+	if f.streams() {
 		data, err := r.Stream(cluster, f.want())
 		if err != nil {
-			return usage(c, err)
+			return command.Usage(c, err)
 		}
-		if _, err := a.out.Write(data); err != nil {
+		if err := printObjects(a.out, data, f.output); err != nil {
 			return err
 		}
 		a.summary(cluster, "")
@@ -256,11 +295,11 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 	}
 	files, err := r.Tree(cluster, f.want(render.FormatIgnition))
 	if err != nil {
-		return usage(c, err)
+		return command.Usage(c, err)
 	}
 	files = slices.DeleteFunc(files, func(o render.OutputFile) bool { return strings.HasPrefix(o.Path, "manifests/") })
 	if len(files) != 1 {
-		return usage(c, fmt.Errorf("%d files: give -o DIR, or one --format and one --role", len(files)))
+		return command.Usagef(c, "%d files: give --dir DIR, or one --format and one --role", len(files))
 	}
 	_, err = a.out.Write(files[0].Data)
 	return err
@@ -268,7 +307,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 
 // write writes or checks a tree and says so.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
-	written, err := writeTree(a.out, dir, files, check)
+	written, err := a.writeTree(a.out, dir, files, check)
 	if err != nil {
 		return err
 	}
@@ -280,8 +319,8 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 	return nil
 }
 
-// writeTree writes a tree, or prints how it differs: errFinding if it does.
-func writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
+// writeTree writes a tree, or prints how it differs: command.ErrFinding if it does.
+func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
 	list := make([]tree.File, len(files))
 	for i, f := range files {
 		list[i] = tree.File{Path: f.Path, Data: f.Data}
@@ -293,10 +332,10 @@ func writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check boo
 	if err != nil || len(changes) == 0 {
 		return tree.Result{}, err
 	}
-	if err := printChanges(out, dir.Path, changes); err != nil {
+	if err := printChanges(out, command.Colours(a.out), dir.Path, changes); err != nil {
 		return tree.Result{}, err
 	}
-	return tree.Result{}, errFinding
+	return tree.Result{}, command.ErrFinding
 }
 
 // roleOf guesses the pool of an Ignition file from its name.

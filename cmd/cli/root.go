@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,40 +12,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/lab/control"
-)
-
-// Exit codes.
-const (
-	exitOK      = 0
-	exitFinding = 1 // drift, or another finding that the user asked for
-	exitInput   = 2 // bad input or usage
-	exitFailed  = 3 // could not read, write or run
 )
 
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{in: in, out: out, err: errOut, args: args}
-	root := a.root()
-	root.SetArgs(args)
-	return a.exit(root.Execute())
+	a := &app{Reader: input.Reader{In: in}, out: out, err: errOut, args: args}
+	return a.exit(command.Execute(context.Background(), a.root(), args))
 }
 
 // app carries the streams and what the commands share.
 type app struct {
 	// writes says that the command would have written something.
 	writes   bool
-	in       io.Reader
 	out, err io.Writer
-	// inRead says that standard input has been read.
-	inRead bool
 	// args are the command line.
 	args []string
-	// defaults are those of the fleets that clusters belong to.
-	defaults defaultsFinder
-	// companions are the other files of clusters that several objects describe.
-	companions companions
+	// What is read, standard input among it.
+	input.Reader
 }
+
+// pages is where the documentation is, for help: a program comes without it.
+const pages = "https://github.com/vipgen/vipgen/blob/main/docs/"
+
+// reboots stands in help next to each `oc apply` of MachineConfigs.
+const reboots = `Applying MachineConfigs drains and reboots the nodes of a pool one by one, unless a
+node disruption policy covers the change. Run 'vipgen diff' first: it names the
+pools that reboot, and why.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -53,128 +49,119 @@ func (a *app) root() *cobra.Command {
 		Long: `vipgen renders what the nodes of an on-premises Kubernetes or OpenShift cluster
 need to carry their own virtual IPs, API load balancer and DNS: MachineConfigs,
 Ignition configs and static pods with keepalived, HAProxy, CoreDNS and mDNS. It
-reads the cluster's install-config.yaml, works offline, and gives the same bytes
-for the same input.
+reads the cluster's install-config.yaml, works offline, and renders the same bytes
+from the same input.
+
+` + reboots + `
 
 Exit codes: 0 done; 1 drift or another finding; 2 bad input or usage, with every
-problem reported; 3 could not read, write or run.`,
-		Example: `  # MachineConfigs and manifests of a cluster, to read or to apply
-  vipgen render install-config.yaml
-  vipgen render install-config.yaml | oc apply -f -
+problem reported; 3 could not read, write or run; 4 'vipgen diff' found files of
+vipgen that another MachineConfig replaces.
 
-  # What keepalived on one node will run
+Documentation: ` + pages + `commands.md`,
+		Example: `  # Check the input and print the MachineConfigs and manifests of a cluster
+  vipgen validate install-config.yaml
+  vipgen render install-config.yaml
+
+  # What changes on which nodes of a running cluster, then apply it
+  vipgen render install-config.yaml --dir rendered
+  oc get machineconfig -o yaml | vipgen diff - rendered
+  oc apply -f rendered/machineconfigs -f rendered/manifests
+
+  # Preview exactly what keepalived on one node will run
   vipgen preview install-config.yaml --node master-0 --role master \
     --interface ens192 --address 192.168.1.10/24 --peer master-1=192.168.1.11`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(c, err)
-	})
-	add := func(id, title string, commands ...*cobra.Command) {
+	add := func(id, title string, commands ...*cobra.Command) []*cobra.Command {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
 		for _, c := range commands {
 			c.GroupID = id
 		}
-		root.AddCommand(commands...)
+		return commands
 	}
-	add("render", "Render clusters:",
-		a.initCommand(), a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())
-	add("look", "See what nodes will do:",
-		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())
-	add("running", "Look after running clusters:",
-		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())
-	root.AddCommand(a.versionCommand())
+	command.Setup(root)
+	command.Group(root)
+	root.AddCommand(add("render", "Render clusters:",
+		a.initCommand(), a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())...)
+	root.AddCommand(add("look", "See what nodes will do:",
+		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
+	root.AddCommand(add("running", "Look after running clusters:",
+		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
+	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
-	root.SetIn(a.in)
+	root.SetIn(a.In)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
+	command.AddHelp(root)
+	command.AddCompletion(root)
 	return root
 }
-
-// usageError is a mistake on the command line.
-type usageError struct {
-	command string
-	err     error
-}
-
-func usage(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
-
-func (e *usageError) Error() string {
-	return fmt.Sprintf("%v\nSee '%s --help'.", e.err, e.command)
-}
-
-// finding ends a command that did its work and found something.
-var errFinding = errors.New("")
-
-// errReported ends a command whose report is already printed.
-var errReported = errors.New("")
-
-// exitCode ends a command with the exit code of a program that it ran.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // exit prints what is left to print and turns an error into an exit code.
 func (a *app) exit(err error) int {
 	var list problem.List
-	var use *usageError
+	var use *command.UsageError
 	var mistake *control.InputError
-	var code exitCode
+	var code command.Code
 	switch {
 	case err == nil:
-		return exitOK
+		return command.OK
 	case errors.As(err, &code):
 		return int(code)
-	case errors.Is(err, errFinding):
-		return exitFinding
-	case errors.Is(err, errReported):
-		return exitInput
 	case errors.As(err, &list):
 		a.report(list)
-		return exitInput
-	case errors.As(err, &use), errors.As(err, &mistake), isCobraUsage(err):
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
-		return exitInput
+		return exitOf(list)
+	case errors.As(err, &use), errors.As(err, &mistake):
+		a.complain(err)
+		return command.Input
 	default:
-		fmt.Fprintf(a.err, "vipgen: %s\n", safe(strings.TrimSpace(err.Error())))
-		return exitFailed
+		a.complain(err)
+		return command.Failed
 	}
 }
 
-// args wraps a check of arguments so that its complaint is one about usage.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, a []string) error {
-		if err := check(c, a); err != nil {
-			return usage(c, err)
+// exitOf is the exit code of problems: that of what could not be read, where there is
+// such a file, as its contents may be all right.
+func exitOf(list problem.List) int {
+	for _, p := range list.Errors() {
+		if p.Code == problem.Unreadable {
+			return command.Failed
 		}
-		return nil
 	}
+	return command.Input
 }
 
-// isCobraUsage: unknown commands and flags that exclude each other are the
-// mistakes that cobra reports without a hook.
-func isCobraUsage(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "if any flags in the group")
+// complain prints an error that is no list of problems.
+func (a *app) complain(err error) {
+	text := strings.TrimSpace(command.Safe(err.Error()))
+	fmt.Fprintf(a.err, "%s %s\n", command.Colours(a.err).Paint(command.Red, "vipgen:"), text)
 }
 
 // report prints problems, errors first in the order of the files, and what
 // comes of them.
 func (a *app) report(list problem.List) {
-	for _, p := range list {
-		fmt.Fprintln(a.err, safeLine(p.String()))
-	}
+	a.printProblems(list)
 	if n := len(list.Errors()); n > 0 {
-		word := "problems"
-		if n == 1 {
-			word = "problem"
-		}
 		outcome := ""
 		if a.writes {
 			outcome = "; nothing was written"
 		}
-		fmt.Fprintf(a.err, "vipgen: %d %s%s\n", n, word, outcome)
+		a.complain(errors.New(plural(n, "problem") + outcome))
 	}
 }
+
+// printProblems prints each problem on a line.
+func (a *app) printProblems(list problem.List) {
+	colours := command.Colours(a.err)
+	for _, p := range list {
+		line, colour := command.SafeLine(p.String()), command.Red
+		if p.Severity == problem.Warning {
+			colour = command.Yellow
+		}
+		before, after, _ := strings.Cut(line, string(p.Severity)+": ")
+		fmt.Fprintln(a.err, before+colours.Paint(colour, string(p.Severity)+":")+" "+after)
+	}
+}
+
+// printJSON prints a value to standard output.
+func (a *app) printJSON(v any) error { return command.JSON(a.out, v) }

@@ -1,93 +1,143 @@
 package cli
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/render"
 )
-
-// outputFlag is -o of commands that print.
-type outputFlag string
-
-func (o *outputFlag) add(c *cobra.Command, formats ...string) {
-	c.Flags().StringVarP((*string)(o), "output", "o", formats[0], "`form` to print in: "+strings.Join(formats, ", "))
-	complete(c, "output", formats...)
-	run := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if !slices.Contains(formats, string(*o)) {
-			return usage(c, fmt.Errorf("-o %s: expected %s", *o, strings.Join(formats, " or ")))
-		}
-		return run(c, args)
-	}
-}
-
-// printJSON prints a value as indented JSON.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
 
 func (a *app) validateCommand() *cobra.Command {
 	var f inputFlags
-	var o outputFlag
+	var o command.Format
 	c := &cobra.Command{
-		Use:   "validate [install-config.yaml]",
-		Short: "Check the input of a cluster and report every problem",
-		Long: `Check install-config.yaml and, where they are there, vipgen.yaml and
-agent-config.yaml beside it. Every problem is reported at once, each with file,
-line, column, field and a code that does not change between releases.
+		Use:        "validate [install-config.yaml]",
+		SuggestFor: []string{"check", "lint", "test"},
+		Short:      "Check the input of a cluster and report every problem",
+		Long: `Check install-config.yaml and, where they exist, vipgen.yaml and
+agent-config.yaml next to it. Every problem is reported at once, each with file,
+line, column, field and a code that does not change between releases. If there is
+none, print which files were read, what the cluster will run and what
+'vipgen render' would write.
 
-Exit code 0: fine, warnings aside. 2: there are problems.`,
+Exit code 0: valid; warnings do not change it. 2: there are problems. 3: a file
+cannot be read.`,
 		Example: `  vipgen validate install-config.yaml
   vipgen validate -o json install-config.yaml | jq '.problems[].code'`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.validate(installConfigArg(args), &f, o)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.validate(installConfig, &f, o)
+	})
 	f.add(c)
-	o.add(c, "text", "json")
+	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) validate(installConfig string, f *inputFlags, o outputFlag) error {
-	cluster, list, err := a.cluster(installConfig, f)
+// validation is what validate found.
+type validation struct {
+	Valid    bool         `json:"valid"`
+	Problems problem.List `json:"problems"`
+	// Files are those that were read.
+	Files []string `json:"files"`
+}
+
+func (a *app) validate(installConfig string, f *inputFlags, o command.Format) error {
+	v := validation{Problems: problem.List{}, Files: []string{}}
+	cluster, err := a.validated(installConfig, f, &v)
 	var found problem.List
 	switch {
-	case err == nil:
-		found = list
-	case asList(err, &found):
-		if list != nil {
-			found = list
-		}
-	default:
+	case errors.As(err, &found):
+		v.Problems = append(v.Problems, found...)
+	case err != nil:
 		return err
 	}
-	if o == "json" {
-		result := struct {
-			Valid    bool         `json:"valid"`
-			Problems problem.List `json:"problems"`
-		}{err == nil, append(problem.List{}, found...)}
-		if err := a.printJSON(result); err != nil {
+	v.Valid = err == nil
+	switch {
+	case o == "json":
+		if err := a.printJSON(v); err != nil || v.Valid {
 			return err
 		}
-		if !result.Valid {
-			return errReported
-		}
-		return nil
+		return command.Code(exitOf(v.Problems))
+	case !v.Valid:
+		return v.Problems
 	}
+	a.report(v.Problems)
+	made, err := produces(cluster)
 	if err != nil {
-		return found
+		return err
 	}
-	a.report(found)
-	_, err = fmt.Fprint(a.out, describe(cluster))
+	warnings := ""
+	if n := len(v.Problems); n > 0 {
+		warnings = ", " + plural(n, "warning")
+	}
+	for i, name := range v.Files {
+		if name == "-" {
+			v.Files[i] = "standard input"
+		}
+	}
+	_, err = fmt.Fprintf(a.out, "%s: valid%s\nRead: %s\n%s\n%sRenders: %s\n",
+		command.SafeLine(v.Files[0]), warnings, command.SafeLine(strings.Join(v.Files, ", ")), unread(installConfig, v.Files), describe(cluster), made)
 	return err
+}
+
+// validated reads and resolves a cluster, and notes what was read. What is wrong is in the
+// error, warnings of a cluster without errors in v.
+func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*render.Cluster, error) {
+	sources, o, err := a.given(installConfig, f)
+	if err != nil {
+		return nil, err
+	}
+	v.Files = sources.Names()
+	if f.release != "" {
+		v.Files = append(v.Files, f.release)
+	}
+	cluster, list, err := render.Load(sources, o)
+	if err == nil {
+		v.Problems = append(v.Problems, list...)
+	}
+	return cluster, err
+}
+
+// unread says which files of the working directory would be read next to an install-config
+// there, but not next to standard input; those that were named were read.
+func unread(installConfig string, read []string) string {
+	if installConfig != "-" {
+		return ""
+	}
+	var names []string
+	for _, name := range []string{input.VIPConfigName, input.AgentConfigName, input.ClusterIngressName, input.FleetName} {
+		if _, err := os.Stat(name); err == nil && !slices.Contains(read, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("Not read, as standard input has no folder: %s. Name them by flags.\n", strings.Join(names, ", "))
+}
+
+// produces says what render would write for a cluster.
+func produces(c *render.Cluster) (string, error) {
+	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig, render.FormatIgnition}})
+	names := map[string][]string{}
+	for _, f := range files {
+		folder, name := path.Split(f.Path)
+		names[folder] = append(names[folder], strings.TrimSuffix(name, path.Ext(name)))
+	}
+	var out []string
+	for _, kind := range [][2]string{{"machineconfigs/", "MachineConfigs"}, {"ignition/", "Ignition configs"}, {"manifests/", "manifests"}} {
+		if list := names[kind[0]]; list != nil {
+			out = append(out, kind[1]+" "+strings.Join(list, ", "))
+		}
+	}
+	return strings.Join(out, "; "), err
 }

@@ -3,15 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 )
@@ -28,44 +26,43 @@ type verifyFlags struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var f inputFlags
-	var o outputFlag
+	var o command.Format
 	var v verifyFlags
 	c := &cobra.Command{
 		Use:   "verify [install-config.yaml]",
-		Short: "Prove who holds the VIPs when, or show how that goes wrong",
-		Long: `Prove by exhaustion that the VIPs are where they should be. From the
-keepalived.conf of each node, every combination of parts that work and failed is
-tried, and every order of two changes after it, as keepalived elects. Nothing is
-started. It prints who holds each VIP when, or the counterexample; docs/verify.md
-says what is checked.
+		Short: "Check exhaustively which node holds each VIP in every failure",
+		Long: `Check that each VIP is where it should be: with the keepalived.conf of each node, in
+every combination of working and failed parts, and after every order of two further
+changes, by keepalived's rules of election. Nothing is started. Print which node holds
+each VIP in which state, or a counterexample.
 
-Exit code 1: there is a counterexample.`,
+Exit code 1: there is a counterexample.
+
+Documentation: ` + pages + `verify.md`,
 		Example: `  vipgen verify install-config.yaml
 
-  # Two nodes of each group, for a program to read
+  # Two nodes of each group, as JSON
   vipgen verify install-config.yaml --nodes 2 -o json
 
-  # With a node template of your own
+  # With your own node template
   vipgen verify install-config.yaml --template keepalived.conf.tmpl`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeYAML,
-		RunE: func(c *cobra.Command, args []string) error {
-			if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
-				return usage(c, fmt.Errorf("--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes))
-			}
-			return a.verify(installConfigArg(args), &f, &v, o)
-		},
 	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
+			return command.Usagef(c, "--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes)
+		}
+		return a.verify(installConfig, &f, &v, o)
+	})
 	f.add(c)
-	c.Flags().IntVar(&v.nodes, "nodes", verify.MaxNodes, "`how many` nodes of each group to look at, at most, besides the bootstrap")
-	c.Flags().StringVar(&v.template, "template", "", "`file` that nodes make their keepalived.conf from, in place of vipgen's own keepalived.conf.tmpl")
+	c.Flags().IntVar(&v.nodes, "nodes", verify.MaxNodes, "`number` of nodes of each group to check at most, without the bootstrap host")
+	c.Flags().StringVar(&v.template, "template", "", "`file` with a node template, instead of vipgen's keepalived.conf.tmpl")
 	_ = c.MarkFlagFilename("template", "tmpl")
-	complete(c, "nodes", "2", "3", "4", "5")
-	o.add(c, "text", "json")
+	command.Complete(c, "nodes", "2", "3", "4", "5")
+	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o outputFlag) error {
+func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o command.Format) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
@@ -83,19 +80,18 @@ func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o outp
 		err = a.printReport(report)
 	}
 	if err == nil && !report.Holds() {
-		return errFinding
+		return command.ErrFinding
 	}
 	return err
 }
 
-// prove makes the proof. What cannot be read of a template is a mistake of who
-// wrote it.
+// prove makes the proof. A template that cannot be read back is bad input.
 func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
 	o := verify.Options{Nodes: v.nodes, Told: a.progress()}
 	if v.template == "" {
 		return verify.Cluster(c, o)
 	}
-	text, err := a.readFile(v.template)
+	text, err := a.File(v.template)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +99,7 @@ func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
 	report, err := verify.Cluster(c, o)
 	if err != nil {
 		err = problem.List{{File: v.template, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(),
-			Expected: "a keepalived.conf.tmpl with the words of vipgen's own, see 'vipgen render --format files'"}}
+			Expected: "a keepalived.conf.tmpl with the keywords of vipgen's, see 'vipgen render --format files'"}}
 	}
 	return report, err
 }
@@ -113,7 +109,7 @@ const sayAfter = 2 * time.Second
 
 // progress tells a person at a terminal how far a long proof is.
 func (a *app) progress() func(group string, done, total int) {
-	if !terminal(a.err) {
+	if !command.Terminal(a.err) {
 		return nil
 	}
 	said := time.Now()
@@ -128,12 +124,12 @@ func (a *app) progress() func(group string, done, total int) {
 // printReport prints the tables of who holds what when, or counterexamples.
 func (a *app) printReport(r *verify.Report) error {
 	if len(r.Proofs) == 0 {
-		_, err := fmt.Fprintln(a.out, outsideWords)
+		_, err := fmt.Fprintln(a.out, outsideText)
 		return err
 	}
 	var all []error
 	for _, p := range r.Proofs {
-		fmt.Fprintf(a.out, "%s %s, %s: %s\n", p.Group, addresses(p.VIPs), stageWords[p.Stage], strings.Join(p.Nodes, ", "))
+		fmt.Fprintf(a.out, "%s %s, %s: %s\n", p.Group, list(p.VIPs), stageWords[p.Stage], strings.Join(p.Nodes, ", "))
 		fmt.Fprintf(a.out, "  %s\n", settings(p.VRRP))
 		for _, n := range p.Notes {
 			fmt.Fprintf(a.out, "  note: %s\n", n)
@@ -147,13 +143,11 @@ func (a *app) printReport(r *verify.Report) error {
 		fmt.Fprintln(a.out)
 	}
 	if r.Holds() {
-		fmt.Fprintln(a.out, "No counterexample. Among equals the VIP stays where it is; one that nobody holds goes to")
-		fmt.Fprintln(a.out, "whoever claims it first, the higher address if two do.")
+		fmt.Fprintln(a.out, "No counterexample. There is no failback between equal priorities. A VIP without a holder goes")
+		fmt.Fprintln(a.out, "to the first node that claims it, of two at once to the one with the higher address.")
 	}
 	return errors.Join(all...)
 }
-
-const outsideWords = "No node of the cluster holds a VIP: something outside of it does, or there is none."
 
 var stageWords = map[string]string{
 	verify.StageInstallation: "during the installation",
@@ -161,8 +155,8 @@ var stageWords = map[string]string{
 }
 
 func (a *app) printTable(p verify.Proof) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  THE BEST THAT A NODE OFFERS\tPRIORITY\tHOLDER\tCOMBINATIONS")
+	w := command.Table(a.out)
+	fmt.Fprintln(w, "  SERVICE LEVEL\tPRIORITY\tHOLDER\tCOMBINATIONS")
 	for _, r := range p.Table {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Best, numbers(r.Priorities), r.Holder, grouped(r.Combinations))
 	}
@@ -182,18 +176,18 @@ func (a *app) printCounterexample(c *verify.Counterexample) error {
 	fmt.Fprintf(a.out, "  COUNTEREXAMPLE to %s: %s\n\n  At first:\n", c.Check.Name, c.Check.Rule)
 	err := a.printStates(c.Start)
 	for i, ch := range c.Changes {
-		fmt.Fprintf(a.out, "  %d. The VIP is held by %s. %s.\n", i+1, people(ch.Held), ch.What)
+		fmt.Fprintf(a.out, "  %d. The VIP is held by %s. %s.\n", i+1, holderNames(ch.Held), ch.What)
 	}
 	if len(c.Changes) > 0 {
 		fmt.Fprintln(a.out, "  In the end:")
 		err = errors.Join(err, a.printStates(c.End))
 	}
-	_, last := fmt.Fprintf(a.out, "  It is held by %s.\n  It should be held by %s: %s.\n", people(c.Holders), c.Should, c.Why)
+	_, last := fmt.Fprintf(a.out, "  It is held by %s.\n  It should be held by %s: %s.\n", holderNames(c.Holders), c.Should, c.Why)
 	return errors.Join(err, last)
 }
 
 func (a *app) printStates(list []verify.NodeState) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := command.Table(a.out)
 	for _, n := range list {
 		state := "everything works"
 		if len(n.Failed) > 0 {
@@ -208,39 +202,10 @@ func (a *app) printStates(list []verify.NodeState) error {
 	return w.Flush()
 }
 
-// people lists nodes.
-func people(list []string) string {
+// holderNames lists nodes.
+func holderNames(list []string) string {
 	if len(list) == 0 {
-		return "nobody"
+		return "no node"
 	}
 	return strings.Join(list, " and ")
-}
-
-func addresses(list []netip.Addr) string {
-	var out []string
-	for _, a := range list {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
-}
-
-// numbers lists numbers, "-" for none.
-func numbers(list []int) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	var out []string
-	for _, n := range list {
-		out = append(out, strconv.Itoa(n))
-	}
-	return strings.Join(out, ", ")
-}
-
-// grouped writes a number with a comma between thousands.
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

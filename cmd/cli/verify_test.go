@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/render/explain"
 	"github.com/vipgen/vipgen/render/verify"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -30,7 +31,7 @@ func TestVerify(t *testing.T) {
 		"api 192.0.2.2, during the installation: bootstrap, master-0, master-1, master-2\n",
 		"api 192.0.2.2, in the running cluster: master-0, master-1, master-2\n",
 		"ingress 192.0.2.3, in the running cluster: worker-0, worker-1, worker-2\n",
-		"  every API server, through HAProxy, with a machine config server  68        such a node  ",
+		"  every API server, through HAProxy, with a machine config server  68        any node at that level  ",
 		"proved: bootstrap-keeps, one-holder, no-oscillation, serves, no-needless-move\n",
 		"No counterexample.",
 	} {
@@ -42,8 +43,8 @@ func TestVerify(t *testing.T) {
 		t.Errorf("--nodes 2:\n%s", two)
 	}
 	code, out, _ := run("", "verify", "--template", "-")
-	if code != exitFinding || !strings.Contains(out, "note: master-0 has no VRRP instance for this VIP, and takes no part\n") ||
-		!strings.Contains(out, "It is held by nobody.\n  It should be held by some node: no node has a VRRP instance for it.\n") {
+	if code != command.Finding || !strings.Contains(out, "note: master-0 has no VRRP instance for this VIP, and takes no part\n") ||
+		!strings.Contains(out, "It is held by no node.\n  It should be held by some node: no node has a VRRP instance for it.\n") {
 		t.Errorf("an empty template: exit code %d\n%s", code, out)
 	}
 }
@@ -65,7 +66,7 @@ func TestVerifyJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if code != exitFinding || got.Holds || got.Proofs[0].Counterexample == nil || got.Proofs[0].Counterexample.Check != verify.BootstrapKeeps {
+	if code != command.Finding || got.Holds || got.Proofs[0].Counterexample == nil || got.Proofs[0].Counterexample.Check != verify.BootstrapKeeps {
 		t.Errorf("exit code %d, %s", code, out)
 	}
 }
@@ -75,13 +76,13 @@ func TestCounterexample(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"own.tmpl": broken(t, "state BACKUP", "state MASTER")})
 	code, out, stderr := run("", "verify", "--template", "own.tmpl", "--nodes", "2")
-	if code != exitFinding || stderr != "" {
+	if code != command.Finding || stderr != "" {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	_, out, _ = strings.Cut(out, "in the running cluster: master-0, master-1\n")
 	out, _, _ = strings.Cut(out, "\n\n\n")
 	out, _, _ = strings.Cut(out, "ingress 192")
-	want := `  fast (VRRPv3, 40 ms, unicast)
+	want := `  fast (VRRPv3, 40ms, unicast)
   note: 2 of 3 nodes
   note: names and addresses that the input does not have are made up
 
@@ -116,7 +117,7 @@ func TestVerifyBadTemplate(t *testing.T) {
 	} {
 		lay(t, map[string]string{"own.tmpl": text})
 		code, out, stderr := run("", "verify", "--template", "own.tmpl")
-		if code != exitInput || out != "" || !strings.Contains(stderr, want) || !strings.Contains(stderr, "own.tmpl") {
+		if code != command.Input || out != "" || !strings.Contains(stderr, want) || !strings.Contains(stderr, "own.tmpl") {
 			t.Errorf("%q: exit code %d, %q\n%s", text, code, out, stderr)
 		}
 	}
@@ -124,11 +125,12 @@ func TestVerifyBadTemplate(t *testing.T) {
 
 func TestVerifyUsage(t *testing.T) {
 	good(t)
-	for _, args := range []string{
-		"verify --nodes 1", "verify --nodes 6", "verify --nodes many", "verify -o yaml", "verify a b",
-		"verify --template no-such", "verify no-such", "explain no-such", "explain -o yaml", "explain a b",
+	for args, want := range map[string]int{
+		"verify --nodes 1": command.Input, "verify --nodes 6": command.Input, "verify --nodes many": command.Input, "verify -o yaml": command.Input,
+		"verify a b": command.Input, "explain -o yaml": command.Input, "explain a b": command.Input,
+		"verify --template no-such": command.Failed, "verify no-such": command.Failed, "explain no-such": command.Failed,
 	} {
-		if code, out, stderr := run("", strings.Fields(args)...); code != exitInput || out != "" || stderr == "" {
+		if code, out, stderr := run("", strings.Fields(args)...); code != want || out != "" || stderr == "" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, out, stderr)
 		}
 	}
@@ -138,12 +140,12 @@ func TestVerifyUsage(t *testing.T) {
 func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
-	for _, command := range []string{"verify", "explain"} {
-		if out := must(t, command); out != outsideWords+"\n" {
-			t.Errorf("%s: %s", command, out)
+	for _, name := range []string{"verify", "explain"} {
+		if out := must(t, name); out != outsideText+"\n" {
+			t.Errorf("%s: %s", name, out)
 		}
-		if out := must(t, command, "-o", "json"); strings.Contains(out, "null") {
-			t.Errorf("%s: %s", command, out)
+		if out := must(t, name, "-o", "json"); strings.Contains(out, "null") {
+			t.Errorf("%s: %s", name, out)
 		}
 	}
 }
@@ -167,15 +169,15 @@ func TestProfileIsExplained(t *testing.T) {
 		"{vrrp: {profile: virtual}}": "rofile virtual: spec.vrrp.profile says so",
 	} {
 		lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + spec + "\n"})
-		for _, command := range []string{"validate", "explain"} {
-			if out := must(t, command); !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
-				t.Errorf("%s with %s does not say %q:\n%s", command, spec, want, out)
+		for _, name := range []string{"validate", "explain"} {
+			if out := must(t, name); !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
+				t.Errorf("%s with %s does not say %q:\n%s", name, spec, want, out)
 			}
 		}
 	}
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: virtual}}\n"})
 	out := strings.Join(strings.Fields(must(t, "explain")), " ")
-	for _, want := range []string{"not from one that stands still for up to", "For up to 546 ms the VIP stays"} {
+	for _, want := range []string{"none if the holder stalls for up to 546ms", "For up to 546ms the VIP stays"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)
 		}

@@ -114,7 +114,7 @@ func (c *cluster) render(vip netip.Addr) string {
 	c.must(err)
 	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
 	c.must(os.WriteFile(input, []byte(installConfig(vip, c.balancer)), 0o600))
-	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--output", out).CombinedOutput()
+	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)
 	}

@@ -101,7 +101,7 @@ func (s *site) renderAll(install, images string) string {
 	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  images: {" + images + "}\n"
 	s.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	out := filepath.Join(dir, "out")
-	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition,machineconfig", "--output", out).CombinedOutput(); err != nil {
+	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition,machineconfig", "--dir", out).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, message)
 	}
 	return out

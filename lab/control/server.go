@@ -150,15 +150,15 @@ func (l *Lab) cutOff(names []string) error {
 	return nil
 }
 
-// heal makes a node, or everything, whole.
+// heal undoes the faults of a node, or all.
 func (l *Lab) heal(ctx context.Context, names []string) (string, error) {
-	nodes, said, cut := l.cluster.Nodes(), "all nodes are whole, and the network", []string{}
+	nodes, said, cut := l.cluster.Nodes(), "all faults are undone", []string{}
 	if len(names) > 0 {
 		n, err := l.one(names)
 		if err != nil {
 			return "", err
 		}
-		nodes, said = []*lab.Node{n}, n.Name+" is whole"
+		nodes, said = []*lab.Node{n}, "all faults of "+n.Name+" are undone"
 		cut = slices.DeleteFunc(slices.Clone(l.cut), func(name string) bool { return name == n.Name })
 	}
 	var errs []error

@@ -183,10 +183,10 @@ func (l *Lab) priorities(instances []keepalived.Instance) []Priority {
 func (v VIP) Holder() string {
 	switch len(v.Holders) {
 	case 0:
-		return "nobody"
+		return "none"
 	case 1:
 		return v.Holders[0]
 	default:
-		return "TWO HOLDERS: " + strings.Join(v.Holders, ", ")
+		return "SPLIT BRAIN: " + strings.Join(v.Holders, ", ")
 	}
 }

@@ -140,12 +140,12 @@ func (s *state) set(holders []string, now time.Time, tell func(string, ...any)) 
 	switch len(holders) {
 	case 0:
 		s.lost = now
-		tell("%v: nobody has it, %s had it before", s.Address, before)
+		tell("%v: no node has it, %s had it before", s.Address, before)
 	case 1:
 		s.settle(holders[0], now, tell)
 	default:
 		s.lost = time.Time{}
-		tell("%v: TWO HOLDERS, %s", s.Address, strings.Join(holders, " and "))
+		tell("%v: SPLIT BRAIN, %s", s.Address, strings.Join(holders, " and "))
 	}
 }
 
@@ -167,15 +167,20 @@ func (s *state) settle(holder string, now time.Time, tell func(string, ...any)) 
 	s.sole, s.lost = holder, time.Time{}
 }
 
-// String says what went before: "0.30 s after master-0".
+// gap is Gap as it is printed.
+func (f *Failover) gap() time.Duration {
+	return time.Duration(f.Gap * float64(time.Second)).Round(10 * time.Millisecond)
+}
+
+// String says what went before: "300ms after master-0".
 func (f *Failover) String() string {
 	switch {
 	case f.Gap == 0:
 		return "taken over from " + f.From
 	case f.From == f.To:
-		return fmt.Sprintf("back after %.2f s", f.Gap)
+		return fmt.Sprintf("back after %v", f.gap())
 	}
-	return fmt.Sprintf("%.2f s after %s", f.Gap, f.From)
+	return fmt.Sprintf("%v after %s", f.gap(), f.From)
 }
 
 // vips returns what is known now, in the order of the cluster's groups.

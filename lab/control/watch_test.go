@@ -19,12 +19,12 @@ func TestHolders(t *testing.T) {
 		failover    *Failover
 	}{
 		{"first", "- a a", []string{"a has it"}, nil},
-		{"failover", "a - - - b", []string{"a has it", "nobody has it, a had it before", "b has it, 0.30 s after a"}, &Failover{From: "a", To: "b", Gap: 0.3}},
-		{"lost and back", "a - a", []string{"a has it", "nobody has it, a had it before", "a has it, back after 0.10 s"}, &Failover{From: "a", To: "a", Gap: 0.1}},
+		{"failover", "a - - - b", []string{"a has it", "no node has it, a had it before", "b has it, 300ms after a"}, &Failover{From: "a", To: "b", Gap: 0.3}},
+		{"lost and back", "a - a", []string{"a has it", "no node has it, a had it before", "a has it, back after 100ms"}, &Failover{From: "a", To: "a", Gap: 0.1}},
 		{"handover", "a b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both for a moment", "a a+b b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
-		{"both", "a a+b a+b b", []string{"a has it", "TWO HOLDERS, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
-		{"both, and back", "a a+b a+b a", []string{"a has it", "TWO HOLDERS, a and b", "a has it alone again"}, nil},
+		{"both", "a a+b a+b b", []string{"a has it", "SPLIT BRAIN, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
+		{"both, and back", "a a+b a+b a", []string{"a has it", "SPLIT BRAIN, a and b", "a has it alone again"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestHolders(t *testing.T) {
 }
 
 func TestHolderInWords(t *testing.T) {
-	for want, holders := range map[string][]string{"nobody": nil, "a": {"a"}, "TWO HOLDERS: a, b": {"a", "b"}} {
+	for want, holders := range map[string][]string{"none": nil, "a": {"a"}, "SPLIT BRAIN: a, b": {"a", "b"}} {
 		if got := (VIP{Holders: slices.Clone(holders)}).Holder(); got != want {
 			t.Errorf("%v: %q, want %q", holders, got, want)
 		}

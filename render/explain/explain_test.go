@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 		want               int
 	}{
 		{fast, "api", "running", "loses power", 150},
-		{fast, "api", "running", "good order", 30},
+		{fast, "api", "running", "shuts down properly", 30},
 		{fast, "api", "running", "HAProxy crashes", 150 + 150},
 		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 150},
 		{fast, "api", "running", "API server restarts", 0},

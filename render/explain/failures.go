@@ -78,9 +78,9 @@ func (f *failures) anywhere() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
 		{"keepalived, or the agent that runs it, is killed on the holder", "The address stays where it is and goes on serving until another node has taken the VIP; connections through the old holder break then.", f.DeadMS},
-		{"The holder stands still, as a virtual machine that its hypervisor stops", fmt.Sprintf("Connections through it wait. For up to %d ms the VIP stays; after more another node takes it, connections through the holder break, and it gives the VIP up when it goes on.", f.StallMS), 0},
-		{"The holder is shut down in good order", "New connections go to the next holder, to which this one has said goodbye. Those through it are lost when it ends.", f.GoodbyeMS},
-		{"Every node that can hold the VIP is away", "Nobody holds the VIP: connections time out.", 0},
+		{"The holder stalls, as a virtual machine that its hypervisor pauses", fmt.Sprintf("Connections through it wait. For up to %v the VIP stays; after that another node takes it, connections through the holder break, and it gives up the VIP when it resumes.", v1alpha1.Millis(f.StallMS)), 0},
+		{"The holder shuts down properly", "New connections go to the next holder, which this one has notified. Those through it are lost when it ends.", f.GoodbyeMS},
+		{"Every node that can hold the VIP is away", "No node holds the VIP: connections time out.", 0},
 	}
 }
 
@@ -93,7 +93,7 @@ func (f *failures) api() ([]Failure, error) {
 		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(keepalived.Brisk.Refused(), f.BetterMS)},
 		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(keepalived.Brisk.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
-		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy tries a new one elsewhere after %d ms at most, and leaves the server out after %d ms; the VIP stays.", ms(lb.connect), ms(lb.out)), 0},
+		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0},
 	}
 	if f.setup.Group.AdditionalAPI() {
 		return append(out, Failure{"Every API server is away", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0}), nil
@@ -109,7 +109,7 @@ func (f *failures) ingress() []Failure {
 		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(keepalived.Quick.Refused(), f.GoodbyeMS)},
 		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(keepalived.Quick.Hung(), f.GoodbyeMS)},
 		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(keepalived.Quick.Refused(), f.BetterMS)},
-		{"No router answers on any node", "Nobody holds the VIP: connections time out.", 0},
+		{"No router answers on any node", "No node holds the VIP: connections time out.", 0},
 		{"The API is away", "Nothing. What it said last about whose routers run where stands.", 0},
 	}
 	if f.setup.Several {
@@ -176,5 +176,3 @@ func readLoadBalancer(connect, interval, fast, fall string) (lb loadBalancer, er
 	lb.out = first + time.Duration(n-1)*next
 	return lb, err
 }
-
-func ms(d time.Duration) int { return int(d / time.Millisecond) }

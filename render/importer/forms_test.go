@@ -261,7 +261,7 @@ func TestApart(t *testing.T) {
 		{"auth_type PASS", "auth_type AH", "API VIP: authentication of another type than PASS"},
 		{"    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n", "", "API VIP: no authentication"},
 		{"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n", "the API VIPs: 192.0.2.17 besides, which the cluster does not know"},
-		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advert every 3000 ms"},
+		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advertisement every 3s"},
 	}
 	for _, tt := range tests {
 		r, list := importer.Read(changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})

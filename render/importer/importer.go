@@ -76,7 +76,7 @@ func Read(files []render.File, given Given) (*Result, problem.List) {
 	i.collect(files)
 	if i.list.Err() == nil && !i.found {
 		i.add(problem.Problem{Code: problem.MissingField, Found: "nothing of a cluster",
-			Expected: "node files, a must-gather, or exported MachineConfigs with the ControllerConfig or the Infrastructure", Hint: "docs/import.md says how to export them"})
+			Expected: "node files, a must-gather, or exported MachineConfigs with the ControllerConfig or the Infrastructure", Hint: "'vipgen import --help' says how to export them"})
 	}
 	var result *Result
 	if i.found {

@@ -127,11 +127,11 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	}
 	for _, other := range all.sorted() {
 		if other.value != t.value {
-			i.apart(other.at, fmt.Sprintf("VRRPv%d with an advert every %d ms", other.value.version, other.value.ms),
-				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %d ms, as at %s", t.value.version, t.value.ms, t.at.String()))
+			i.apart(other.at, fmt.Sprintf("VRRPv%d with an advertisement every %v", other.value.version, v1alpha1.Millis(other.value.ms)),
+				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %v, as at %s", t.value.version, v1alpha1.Millis(t.value.ms), t.at.String()))
 		}
 	}
-	text := fmt.Sprintf("VRRPv%d, an advert every %d ms", t.value.version, t.value.ms)
+	text := fmt.Sprintf("VRRPv%d, an advertisement every %v", t.value.version, v1alpha1.Millis(t.value.ms))
 	v := &vc.Spec.VRRP
 	switch {
 	case t.value == timing{2, 1000}:

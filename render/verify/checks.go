@@ -186,7 +186,7 @@ func difference(a *Instance, node *player, i int) string {
 	case a.Password != b.Password:
 		return "their passwords differ"
 	case a.Version == 2 && a.AdvertMS != b.AdvertMS:
-		return fmt.Sprintf("adverts every %d ms and every %d ms", a.AdvertMS, b.AdvertMS)
+		return fmt.Sprintf("advertisements every %v and every %v", v1alpha1.Millis(a.AdvertMS), v1alpha1.Millis(b.AdvertMS))
 	case len(a.Peers) == 0 || len(b.Peers) == 0:
 		return "one sends to peers, the other to everybody"
 	case !b.sendsTo(a.Source):

@@ -31,8 +31,8 @@ type tally struct {
 
 // What there is when no node is fit to hold the VIP.
 const (
-	nobody      = "nobody"
-	suchANode   = "such a node"
+	nobody      = "no node"
+	suchANode   = "any node at that level"
 	nothingRuns = "no node runs keepalived"
 	othersAlone = "routers of other ingress controllers alone"
 )

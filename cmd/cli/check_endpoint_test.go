@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/lab/authority"
+)
+
+// startAPIServer runs a TLS server that says of itself what readyz is, and returns
+// the certificate of its CA.
+func startAPIServer(t *testing.T, readyz int, names ...string) (port string, caPEM []byte) {
+	t.Helper()
+	ca, err := authority.New("kube-apiserver-lb-signer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := ca.Serving(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := pair.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" && readyz != http.StatusOK {
+			w.WriteHeader(readyz)
+			io.WriteString(w, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n")
+		}
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return fmt.Sprint(s.Listener.Addr().(*net.TCPAddr).Port), ca.CertPEM
+}
+
+// apiServer is that, with its CA in a directory that becomes the current one.
+func apiServer(t *testing.T, readyz int, names ...string) (port string) {
+	t.Helper()
+	port, ca := startAPIServer(t, readyz, names...)
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"ca.crt": string(ca)})
+	return port
+}
+
+// nameServer answers that every name is at 127.0.0.1, and returns where it is.
+func nameServer(t *testing.T) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		reply := new(dns.Msg).SetReply(q)
+		if q.Question[0].Qtype == dns.TypeA {
+			reply.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
+		}
+		w.WriteMsg(reply)
+	})}
+	go s.ActivateAndServe()
+	t.Cleanup(func() { conn.Close() })
+	return conn.LocalAddr().String()
+}
+
+// onLoopback makes a documented check one of a server on loopback, which is as the
+// pages have it.
+func onLoopback(t *testing.T, line string) string {
+	t.Helper()
+	port, ca := startAPIServer(t, http.StatusOK, "api.demo.example.com")
+	writeFile(t, "ca.crt", ca)
+	words := strings.Fields(line)
+	host, _, err := endpoint.ParseHost(words[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	words[2] = host + ":" + port
+	if _, err := netip.ParseAddr(host); err == nil {
+		words[2] = "127.0.0.1:" + port
+	}
+	line = strings.ReplaceAll(strings.Join(words, " "), ":6443:192.0.2.17", ":"+port+":127.0.0.1")
+	line = strings.ReplaceAll(line, "--nameserver 192.0.2.53", "--nameserver "+nameServer(t))
+	if !strings.Contains(line, "--resolve") && !strings.Contains(line, "--nameserver") {
+		line += " --resolve *:" + port + ":127.0.0.1"
+	}
+	return line + " --timeout 1m" // of two, the last one counts
+}
+
+// steady takes out of a report what differs from run to run.
+func steady(text, port string) string {
+	text = strings.ReplaceAll(text, port, "PORT")
+	text = regexp.MustCompile(`in [\d.]+m?s\n`).ReplaceAllString(text, "in TIME\n")
+	text = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`).ReplaceAllString(text, "TIME")
+	return regexp.MustCompile(`\(\d+ days left\)`).ReplaceAllString(text, "(N days left)")
+}
+
+const rightEndpoint = `api.demo.example.com, port PORT
+  resolves to   127.0.0.1 (by --resolve)
+
+127.0.0.1:PORT
+  connected     in TIME
+  TLS           1.3
+  certificate   CN=api.demo.example.com
+    for         api.demo.example.com
+    name        api.demo.example.com: ok
+    valid       TIME to TIME (N days left): ok
+    from        CN=kube-apiserver-lb-signer: ok
+  /readyz       HTTP 200
+
+No problem found.
+`
+
+const wrongEndpoint = `api.corp.example, port PORT
+  resolves to   127.0.0.1 (by --resolve)
+
+127.0.0.1:PORT
+  connected     in TIME
+  TLS           1.3
+  certificate   CN=api.demo.example.com
+    for         api.demo.example.com
+    name        api.corp.example: wrong
+    valid       TIME to TIME (N days left): ok
+    from        CN=kube-apiserver-lb-signer: ok
+  /readyz       HTTP 500
+
+Wrong 1: the certificate of 127.0.0.1:PORT is not for api.corp.example but for api.demo.example.com [wrong-name]
+  Next: have clients use api.demo.example.com, which has to resolve to this address
+  for them, or give the API server a certificate for api.corp.example: a Secret in
+  openshift-config, by spec.servingCerts.namedCertificates of the APIServer object
+  cluster.
+
+Wrong 2: 127.0.0.1:PORT says that it is not ready (HTTP 500): etcd [not-ready]
+  Next: it is live, so it starts, or lacks what the failed checks name. Wait; if it
+  stays, look at the log of kube-apiserver on the control-plane nodes.
+`
+
+func TestCheckEndpoint(t *testing.T) {
+	t.Run("right", func(t *testing.T) {
+		port := apiServer(t, http.StatusOK, "api.demo.example.com")
+		resolve := "api.demo.example.com:" + port + ":127.0.0.1"
+		code, out, report := run("", "check-endpoint", "api.demo.example.com:"+port, "--resolve", resolve, "--ca", "ca.crt", "--timeout", "1m")
+		if diff := cmp.Diff(rightEndpoint, steady(out, port)); code != command.OK || report != "" || diff != "" {
+			t.Errorf("exit code %d, %q\n%s", code, report, diff)
+		}
+		if code, out, _ := run("", "check-endpoint", "127.0.0.1:"+port, "--server-name", "api.demo.example.com", "--ca", "ca.crt", "--expires-within", "9999h", "--timeout", "1m"); code != command.Finding || !strings.Contains(out, "[expires-soon]") {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
+	t.Run("wrong", func(t *testing.T) {
+		port := apiServer(t, http.StatusInternalServerError, "api.demo.example.com")
+		args := []string{"check-endpoint", "https://api.corp.example:" + port, "--resolve", "*:" + port + ":127.0.0.1", "--ca", "ca.crt", "--timeout", "1m"}
+		code, out, report := run("", args...)
+		if diff := cmp.Diff(wrongEndpoint, steady(out, port)); code != command.Finding || report != "" || diff != "" {
+			t.Errorf("exit code %d, %q\n%s", code, report, diff)
+		}
+		code, out, _ = run("", append(args, "-o", "json")...)
+		var got endpoint.Report
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.Finding {
+			t.Fatalf("exit code %d, %v\n%s", code, err, out)
+		}
+		e := got.Endpoints[0]
+		if got.OK || len(got.Findings) != 2 || got.Findings[0].Code != endpoint.WrongName || e.Ready.Live != http.StatusOK || !cmp.Equal(e.Ready.Failed, []string{"etcd"}) || e.NameOK || !e.TrustOK || !e.TimeOK {
+			t.Errorf("%+v", got)
+		}
+	})
+	// Of a name that resolves to nothing there is a report, too, without null.
+	t.Run("nothing", func(t *testing.T) {
+		code, out, _ := run("", "check-endpoint", "127.0.0.1", "-6", "-o", "json")
+		if code != command.Finding || strings.Contains(out, "null") || !strings.Contains(out, `"endpoints": []`) {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
+}
+
+// A certificate cannot write to the terminal.
+func TestEndpointTextIsPlain(t *testing.T) {
+	hostile := pkix.Name{CommonName: "a\x1b[31m\nNo problem found."}.String()
+	text := endpointText(&endpoint.Report{Host: "a", Endpoints: []endpoint.Endpoint{{Address: netip.MustParseAddrPort("192.0.2.1:1"), Connected: true, TLS: "TLS 1.3",
+		Chain: []endpoint.Certificate{{Subject: hostile, Issuer: hostile, Names: []string{hostile}}}}},
+		Findings: []endpoint.Finding{{What: hostile, Next: hostile}}}, time.Unix(0, 0))
+	if unprintable.MatchString(text) || strings.Contains(text, "\nNo problem found") {
+		t.Errorf("%q", text)
+	}
+}

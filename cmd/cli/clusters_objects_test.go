@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/render"
+)
+
+// instanceNamed is a ClusterInstance.
+func instanceNamed(name string) string {
+	return strings.ReplaceAll(`apiVersion: siteconfig.open-cluster-management.io/v1alpha1
+kind: ClusterInstance
+metadata:
+  name: NAME
+  namespace: NAME
+spec:
+  clusterName: NAME
+  baseDomain: example.com
+  apiVIPs: [192.0.2.2]
+  ingressVIPs: [192.0.2.3]
+  machineNetwork:
+  - cidr: 192.0.2.0/24
+  extraManifestsRefs:
+  - name: vipgen-extra-manifests
+  nodes:
+  - hostName: a
+  - hostName: b
+  - hostName: c
+`, "NAME", name)
+}
+
+const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\nstringData: {key: hunter2}\n"
+
+// layObjects makes a fleet of objects of all kinds, alone, several in a file, and
+// among install-configs.
+func layObjects(t *testing.T) {
+	t.Helper()
+	t.Setenv("VIPGEN_CACHE", t.TempDir())
+	golden, err := filepath.Abs("../../golden/cases/agent-cluster-install")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"clusters/a.yaml":                   pullSecret + "---\n" + instanceNamed("a"),
+		"clusters/pull-secret.yaml":         pullSecret,
+		"clusters/kustomization.yaml":       "kind: Kustomization\nresources: [a.yaml]\n",
+		"clusters/broken.yaml":              "{{ helm }}",
+		"clusters/b/clusterinstance.yaml":   instanceNamed("b"),
+		"clusters/site/two.yaml":            instanceNamed("c") + "---\n" + instanceNamed("d"),
+		"clusters/e/install-config.yaml":    clusterNamed("e"),
+		"clusters/.hidden/clusters/no.yaml": instanceNamed("no"),
+	})
+	if err := os.CopyFS("clusters/edge-2", os.DirFS(golden)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFindObjects(t *testing.T) {
+	layObjects(t)
+	for _, tt := range []struct {
+		args, want string
+		fleet      bool
+	}{
+		{"clusters", "a b e edge-2 site/c site/d", true},
+		{"clusters/*.yaml", "a broken", true}, // it cannot be known what that one is
+		{"clusters/*/clusterinstance.yaml", "b", true},
+		{"clusters/a.yaml", "a", false},
+		{"clusters/a.yaml clusters/pull-secret.yaml clusters/kustomization.yaml", "a", true},
+		{"clusters/site/two.yaml", "c d", true},
+		{"clusters/b", "b", true},
+	} {
+		r, err := input.Find(strings.Fields(tt.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		var list []string
+		for _, m := range r.Clusters {
+			if !names[m.Name] {
+				list = append(list, m.Name)
+			}
+			names[m.Name] = true
+		}
+		if got := strings.Join(list, " "); got != tt.want || r.Several != tt.fleet {
+			t.Errorf("%s: %q, fleet %t; want %q, %t", tt.args, got, r.Several, tt.want, tt.fleet)
+		}
+	}
+}
+
+// A cluster renders to the same bytes alone and in the fleet, from its file, from its
+// folder, and by its name among others of a file; secrets reach nothing.
+func TestObjectsRender(t *testing.T) {
+	layObjects(t)
+	must(t, "render", "clusters", "--dir", "out")
+	for name, input := range map[string]string{"a": "clusters/a.yaml", "b": "clusters/b/clusterinstance.yaml", "site/d": "clusters/site/two.yaml#d",
+		"edge-2": "clusters/edge-2/agentclusterinstall.yaml"} {
+		must(t, "render", input, "--dir", "alone")
+		in := map[string]string{}
+		for file, text := range snapshot(t, "out/"+name) {
+			in["alone"+strings.TrimPrefix(file, "out/"+name)] = text
+			if strings.Contains(text, "hunter2") {
+				t.Errorf("%s holds a secret", file)
+			}
+		}
+		if diff := cmp.Diff(snapshot(t, "alone"), in); diff != "" {
+			t.Errorf("%s: alone and in the fleet:\n%s", name, diff)
+		}
+	}
+	if again := must(t, "render", "clusters", "--dir", "out", "--check"); again != "" {
+		t.Errorf("a second run differs:\n%s", again)
+	}
+	// What an AgentClusterInstall is made of besides is input, too.
+	hosts := read(t, "clusters/edge-2/hosts.yaml")
+	lay(t, map[string]string{"clusters/edge-2/hosts.yaml": strings.Replace(hosts, "198.51.100.21", "198.51.100.31", 1)})
+	if code, out, _ := run("", "render", "clusters", "--dir", "out", "--check"); code != command.Finding || !strings.Contains(out, "198.51.100.31") {
+		t.Errorf("a change of an NMStateConfig: exit code %d\n%s", code, out)
+	}
+}
+
+func TestBesideNeedsFolders(t *testing.T) {
+	layObjects(t)
+	if code, _, report := run("", "render", "clusters", "--beside", "rendered"); code != command.Input || !strings.Contains(report, "site/two.yaml#c and clusters/site/two.yaml#d are in one folder") {
+		t.Errorf("exit code %d, %s", code, report)
+	}
+}
+
+// The ConfigMap holds what goes into an installer's asset directory, under the same
+// names.
+func TestConfigMap(t *testing.T) {
+	layObjects(t)
+	var got struct {
+		Metadata struct{ Name, Namespace string }
+		Data     map[string]string
+	}
+	out := must(t, "render", "clusters/a.yaml", "--format", "configmap")
+	if err := yaml.UnmarshalStrict([]byte(out), &struct {
+		APIVersion, Kind string
+		Metadata         any
+		Data             map[string]string
+	}{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Metadata.Name != render.ConfigMapName || got.Metadata.Namespace != "a" {
+		t.Errorf("ConfigMap %+v", got.Metadata)
+	}
+	lay(t, map[string]string{"ocp/manifests/.keep": ""})
+	must(t, "render", "clusters/a.yaml", "--install-dir", "ocp")
+	want := map[string]string{}
+	for name, text := range snapshot(t, "ocp/openshift") {
+		want[filepath.Base(name)] = text
+	}
+	if diff := cmp.Diff(want, got.Data); diff != "" || len(want) < 6 {
+		t.Errorf("-openshift/ +ConfigMap\n%s", diff)
+	}
+	must(t, "render", "clusters/a.yaml", "--format", "configmap", "--dir", "tree", "--kustomization")
+	if text := read(t, "tree/kustomization.yaml"); !strings.HasSuffix(text, "resources:\n- configmaps/vipgen-extra-manifests.yaml\n") {
+		t.Errorf("kustomization.yaml:\n%s", text)
+	}
+	if n := len(snapshot(t, "tree")); n != 3 { // and the record
+		t.Errorf("%d files", n)
+	}
+}
+
+func TestConfigMapNotReferenced(t *testing.T) {
+	layObjects(t)
+	lay(t, map[string]string{"clusters/a.yaml": strings.Replace(instanceNamed("a"), "  - name: vipgen-extra-manifests", "  - name: other", 1)})
+	const want = "clusters/a.yaml:13:3: warning: spec.extraManifestsRefs: found no vipgen-extra-manifests, expected - name: vipgen-extra-manifests"
+	for _, input := range []string{"clusters/a.yaml", "clusters/[a]*"} {
+		code, _, report := run("", "render", input, "--format", "configmap")
+		if code != 0 || !strings.HasPrefix(report, want) {
+			t.Errorf("%s: exit code %d\n%s", input, code, report)
+		}
+		if _, _, report := run("", "render", input); strings.Contains(report, render.ConfigMapName) {
+			t.Errorf("%s: warned of what was not asked for:\n%s", input, report)
+		}
+	}
+}
+
+// A ConfigMap that the API would refuse is refused here.
+func TestConfigMapTooLarge(t *testing.T) {
+	layObjects(t)
+	var records strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&records, "    - {name: record-number-%d.other.example.com, addresses: [192.0.2.99]}\n", i)
+	}
+	lay(t, map[string]string{"clusters/b/vipgen.yaml": fleetHead + "spec:\n  dns:\n    records:\n" + records.String()})
+	code, out, report := run("", "render", "clusters/b/clusterinstance.yaml", "--format", "configmap")
+	if code != command.Input || out != "" || !strings.Contains(report, "expected at most 1048576, as the API takes") {
+		t.Errorf("exit code %d, %d bytes\n%s", code, len(out), report)
+	}
+}
+
+// A folder of 100 ClusterInstances is a fleet.
+func TestFleetOfObjects(t *testing.T) {
+	t.Setenv("VIPGEN_CACHE", t.TempDir())
+	t.Chdir(t.TempDir())
+	files := map[string]string{}
+	for i := range 100 {
+		name := fmt.Sprintf("edge-%d", i)
+		files["clusters/"+name+".yaml"] = instanceNamed(name)
+	}
+	lay(t, files)
+	must(t, "render", "clusters", "--dir", "out", "--format", "configmap")
+	for i := range 100 {
+		name := fmt.Sprintf("edge-%d", i)
+		if text := read(t, "out/"+name+"/configmaps/vipgen-extra-manifests.yaml"); !strings.Contains(text, "\n  namespace: "+name+"\n") {
+			t.Errorf("%s: the ConfigMap of another", name)
+		}
+	}
+}

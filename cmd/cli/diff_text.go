@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition/diff"
+)
+
+// diffPrinter prints a report, indented by what belongs to what.
+type diffPrinter struct {
+	*bytes.Buffer
+	colours command.Palette
+	depth   int
+}
+
+func (p *diffPrinter) line(format string, args ...any) {
+	p.paint(command.Plain, fmt.Sprintf(format, args...))
+}
+
+// paint prints a line in a colour.
+func (p *diffPrinter) paint(c command.Colour, line string) {
+	p.WriteString(p.colours.Paint(c, strings.Repeat("  ", p.depth)+command.SafeLine(line)) + "\n")
+}
+
+func (p *diffPrinter) in(f func()) {
+	p.depth++
+	f()
+	p.depth--
+}
+
+// text prints a report for a terminal.
+func (r *diffReport) text(b *bytes.Buffer, colours command.Palette) {
+	p := &diffPrinter{Buffer: b, colours: colours}
+	for _, g := range r.groups {
+		p.line("%s", g.title())
+		p.in(func() { p.group(g) })
+	}
+	p.line("%s", r.total())
+}
+
+// title names the clusters of a group.
+func (g diffGroup) title() string {
+	const most = 5
+	if n := len(g.clusters); n > most {
+		return fmt.Sprintf("%d clusters: %s and %d more", n, strings.Join(g.clusters[:most], ", "), n-most)
+	}
+	if len(g.clusters) > 1 {
+		return fmt.Sprintf("%d clusters: %s", len(g.clusters), strings.Join(g.clusters, ", "))
+	}
+	return "cluster " + g.clusters[0]
+}
+
+// total sums a report up.
+func (r *diffReport) total() string {
+	differ := 0
+	for _, c := range r.Clusters {
+		if !c.Empty() {
+			differ++
+		}
+	}
+	out := fmt.Sprintf("%d of %d clusters differ", differ, r.Compared)
+	if r.Compared == 1 {
+		out = []string{"no difference", "the cluster differs"}[differ]
+	}
+	var parts []string
+	for e := diff.Refused; e > diff.Nothing; e-- {
+		if n := r.Effects[e.String()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", e, n))
+		}
+	}
+	if len(parts) > 0 {
+		out += "; pools by what happens to them: " + strings.Join(parts, ", ")
+	}
+	return out
+}
+
+func (p *diffPrinter) group(g diffGroup) {
+	seen := map[string]string{}
+	for _, pool := range g.Pools {
+		colour := command.Plain
+		if pool.Effect >= diff.Drain {
+			colour = command.Yellow
+		}
+		p.paint(colour, fmt.Sprintf("pool %s: %s", pool.Name, happens(pool)))
+		p.in(func() {
+			for _, r := range pool.Reasons {
+				p.line("because of %s: %s", r.Change, r.Why)
+			}
+			p.changes(pool.Changes, "pool "+pool.Name, seen)
+		})
+	}
+	for _, host := range g.Hosts {
+		p.line("Ignition config %s: read when a host is installed; running hosts do not change", host.Name)
+		p.in(func() { p.changes(host.Changes, "Ignition config "+host.Name, seen) })
+	}
+	if len(g.Manifests) > 0 {
+		p.line("manifests")
+		p.in(func() { p.changes(g.Manifests, "manifests", seen) })
+	}
+	if len(g.Texts) > 0 {
+		p.line("files")
+		p.in(func() { p.changes(g.Texts, "files", seen) })
+	}
+	p.overlaps("replaced by vipgen's", g.Replaces)
+	p.overlaps("shadowed: vipgen's files never reach the node", g.Shadowed)
+}
+
+// happens says what happens to a pool.
+func happens(pool diff.Pool) string {
+	out := pool.Effect.String()
+	if pool.Without != nil {
+		out += fmt.Sprintf(", once the new node disruption policy is in force; until then: %s", *pool.Without)
+	}
+	return out
+}
+
+// changes prints changes; one that was printed before is only named.
+func (p *diffPrinter) changes(list []diff.Change, where string, seen map[string]string) {
+	for _, c := range list {
+		from := ""
+		if c.From != "" {
+			from = " (" + c.From + ")"
+		}
+		key := fmt.Sprintf("%s %s %s %v %s", c.Kind, c.Name, c.What, c.Fields, c.Lines)
+		if first, known := seen[key]; known && c.What == "changed" {
+			p.line("%s %s%s: %s, as in %s", c.Kind, c.Name, from, c.What, first)
+			continue
+		}
+		seen[key] = where
+		p.line("%s %s%s: %s", c.Kind, c.Name, from, c.What)
+		p.in(func() {
+			for _, f := range c.Fields {
+				p.field(f)
+			}
+			p.text(c.Lines)
+		})
+	}
+}
+
+func (p *diffPrinter) field(f diff.Field) {
+	switch {
+	case f.What != "":
+		p.line("%s: %s %s", f.Path, f.What, f.Old+f.New)
+	case f.Lines != "":
+		p.line("%s", f.Path)
+		p.in(func() { p.text(f.Lines) })
+	default:
+		p.line("%s: %s -> %s", f.Path, f.Old, f.New)
+	}
+}
+
+func (p *diffPrinter) text(lines string) {
+	for line := range strings.Lines(lines) {
+		line = command.SafeLine(strings.TrimRight(line, "\n"))
+		p.WriteString(p.colours.Diff(strings.Repeat("  ", p.depth)+line) + "\n")
+	}
+}
+
+// overlaps prints what MachineConfigs have in common, by the other one.
+func (p *diffPrinter) overlaps(title string, list []diff.Overlap) {
+	if len(list) == 0 {
+		return
+	}
+	p.line("%s", title)
+	p.in(func() {
+		for _, o := range slices.Clone(list) {
+			same := ""
+			if o.Same {
+				same = ", with the same contents"
+			}
+			p.line("pool %s: %s %s: %s has it and MachineConfig %s of %s%s", o.Pool, o.Kind, o.Name, o.Vipgen, o.Other, o.Owner, same)
+		}
+	})
+}

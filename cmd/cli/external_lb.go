@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/externallb"
+	templates "github.com/vipgen/vipgen/templates/externallb"
+)
+
+// externalFlags say what the files of a cluster do not say of a load balancer
+// outside of it.
+type externalFlags struct {
+	inputFlags
+	nodes, balancers, apiVIPs, ingressVIPs, allow []string
+	serve                                         []string
+	iface                                         string
+	routerID                                      int
+	bootstrapGone                                 bool
+}
+
+func (f *externalFlags) add(c *cobra.Command) {
+	f.inputFlags.add(c)
+	flags := c.Flags()
+	flags.StringArrayVar(&f.nodes, "node", nil, "a host of the cluster, as `name[:role]=address[,address]`, beyond those with static addresses in the agent-config or install-config; repeatable")
+	flags.StringArrayVar(&f.balancers, "balancer", nil, "a host of the pair that holds the VIPs, as `name=address/length[,address/length]`; give it twice")
+	flags.StringVar(&f.iface, "interface", "", "`name` of the interface with the balancers' addresses")
+	flags.StringArrayVar(&f.apiVIPs, "api-vip", nil, "`address` of the load balancer for the API (default: the API VIP of the input); repeat it for IPv6")
+	flags.StringArrayVar(&f.ingressVIPs, "ingress-vip", nil, "`address` of the load balancer for ingress (default: the ingress VIP of the input); repeat it for IPv6")
+	flags.StringArrayVar(&f.allow, "allow", nil, "`network` whose hosts may read machine configs, in addition to the machine networks; repeatable")
+	flags.StringSliceVar(&f.serve, "serve", nil, "`services` to balance: api, machine-config, ingress (default: all)")
+	flags.IntVar(&f.routerID, "virtual-router-id", 0, "virtual router `ID` of the pair, 1 to 255 (default: derived from the cluster's name)")
+	flags.BoolVar(&f.bootstrapGone, "bootstrap-gone", false, "leave out the bootstrap host")
+	command.Complete(c, "serve", externallb.Serves()...)
+}
+
+func (a *app) externalCommand() *cobra.Command {
+	return command.Group(&cobra.Command{
+		Use:   "external-lb",
+		Short: "Plan and render external load balancers",
+		Long: `Plan and render an external load balancer: HAProxy or nginx for API, machine configs
+and ingress, and keepalived for a pair of such hosts.
+
+Documentation: ` + pages + `external-lb.md`,
+		Example: `  vipgen external-lb plan install-config.yaml
+  vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
+    --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 --dir lb`,
+	}, a.externalPlanCommand(), a.externalRenderCommand())
+}
+
+func (a *app) externalPlanCommand() *cobra.Command {
+	var f externalFlags
+	var o command.Format
+	c := &cobra.Command{
+		Use:   "plan [install-config.yaml]",
+		Short: "Show what an external load balancer has to do",
+		Long: `Show the ports of an external load balancer, its clients, backends and health checks,
+and the names that must resolve to it: for any product, also one that vipgen renders
+nothing for.`,
+		Example: `  vipgen external-lb plan install-config.yaml
+
+  # Addresses that no file has
+  vipgen external-lb plan install-config.yaml \
+    --node master-3=192.0.2.13 --node worker-2:worker=192.0.2.22
+
+  # For a program that configures another product
+  vipgen external-lb plan install-config.yaml -o json`,
+	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		plan, err := a.externalPlan(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(plan)
+		}
+		return a.printPlan(plan)
+	})
+	f.add(c)
+	o.Add(c, "text", "json")
+	return c
+}
+
+// externalRenderFlags say what to make of a plan.
+type externalRenderFlags struct {
+	externalFlags
+	externallb.Want
+	format, file, host, dir string
+	check, overwrite        bool
+}
+
+func (a *app) externalRenderCommand() *cobra.Command {
+	var f externalRenderFlags
+	c := &cobra.Command{
+		Use:   "render [install-config.yaml]",
+		Short: "Render haproxy.cfg or nginx.conf, and keepalived.conf of a pair",
+		Long: `Render what the hosts of an external load balancer run: haproxy.cfg or nginx.conf, and
+with --balancer, given twice, the keepalived.conf of each. Without --dir, print the
+files.
+
+Formats: files (plain files, for hosts with the packages of a distribution),
+ignition and butane (the same for CoreOS, where units run the daemons from images).`,
+		Example: `  # One host, without VIPs
+  vipgen external-lb render install-config.yaml --file haproxy.cfg > haproxy.cfg
+
+  # A pair that holds 192.0.2.250
+  vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
+    --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 --dir lb
+
+  # The same as Butane for two CoreOS hosts; with nginx
+  vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
+    --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 \
+    --format butane --dir lb
+  vipgen external-lb render install-config.yaml --proxy nginx --file nginx.conf`,
+	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.writes = true
+		if err := f.validate(); err != nil {
+			return command.Usage(c, err)
+		}
+		return a.externalRender(c, installConfig, &f)
+	})
+	f.externalFlags.add(c)
+	flags := c.Flags()
+	flags.StringVar(&f.Proxy, "proxy", externallb.HAProxy, "`program` that balances the load: haproxy or nginx")
+	flags.StringVar(&f.format, "format", string(render.FormatFiles), "what to render: `format` files, ignition or butane")
+	flags.StringVar(&f.Want.OS, "os", ignition.FCOS, "operating `system` of the hosts, for Ignition: fcos, or openshift for Red Hat's CoreOS")
+	flags.StringVar(&f.NginxImage, "nginx-image", "", "`image` of nginx, with --proxy nginx and Ignition or Butane")
+	flags.StringVar(&f.file, "file", "", "print only the file of this `name`, such as haproxy.cfg, keepalived.conf or lb-0.ign")
+	flags.StringVar(&f.host, "host", "", "print only the files of this `host` of the pair")
+	command.Dir(c, &f.dir, "`directory` to write to")
+	flags.BoolVar(&f.check, "check", false, "with --dir, write nothing; print how the files differ, and exit with 1 if they do")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
+	command.Complete(c, "proxy", externallb.HAProxy, externallb.Nginx)
+	command.Complete(c, "format", "files", "ignition", "butane")
+	command.Complete(c, "os", ignition.FCOS, ignition.OpenShift)
+	command.Complete(c, "file", "haproxy.cfg", "nginx.conf", "keepalived.conf")
+	c.MarkFlagsMutuallyExclusive("dir", "file")
+	c.MarkFlagsMutuallyExclusive("dir", "host")
+	return c
+}
+
+// validate checks what flags alone can be wrong about.
+func (f *externalRenderFlags) validate() error {
+	f.Format = render.Format(f.format)
+	oneOf := func(flag, value string, known ...string) error {
+		if slices.Contains(known, value) {
+			return nil
+		}
+		return fmt.Errorf("--%s %s: expected %s", flag, value, strings.Join(known, " or "))
+	}
+	if err := errors.Join(
+		oneOf("proxy", f.Proxy, externallb.HAProxy, externallb.Nginx),
+		oneOf("format", f.format, string(render.FormatFiles), string(render.FormatIgnition), string(render.FormatButane)),
+		oneOf("os", f.Want.OS, ignition.FCOS, ignition.OpenShift),
+	); err != nil {
+		return err
+	}
+	inImages := f.Format != render.FormatFiles
+	switch {
+	case f.Want.OS == ignition.OpenShift && f.Format == render.FormatButane:
+		return errors.New("--os openshift: Butane makes MachineConfigs for it, which are for a cluster's nodes; give --format ignition, or --os fcos")
+	case inImages && f.Proxy == externallb.Nginx && f.NginxImage == "":
+		return fmt.Errorf("--nginx-image is missing: --format %s runs nginx from an image", f.format)
+	case f.NginxImage != "" && !v1alpha1.ValidImage(f.NginxImage):
+		return fmt.Errorf("--nginx-image %s: expected an image, such as registry.example.com/nginx:1.28", problem.Quote(f.NginxImage))
+	case f.check && f.dir == "":
+		return errors.New("--check needs something to check: --dir DIR")
+	}
+	return nil
+}
+
+func (a *app) externalRender(c *cobra.Command, installConfig string, f *externalRenderFlags) error {
+	plan, err := a.externalPlan(c, installConfig, &f.externalFlags)
+	if err != nil {
+		return err
+	}
+	files, err := plan.Files(f.Want)
+	if err != nil {
+		return err
+	}
+	if f.dir != "" {
+		_, err := a.writeTree(a.out, tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check)
+		return err
+	}
+	if f.host != "" {
+		if !slices.Contains(plan.Hosts(), f.host) {
+			return command.Usagef(c, "--host %s: the load balancer has %s", problem.Quote(f.host), strings.Join(plan.Hosts(), ", "))
+		}
+		files = slices.DeleteFunc(files, func(o render.OutputFile) bool {
+			_, rest, _ := strings.Cut(o.Path, "/")
+			host, _, deeper := strings.Cut(rest, "/")
+			return host != f.host && (deeper || strings.TrimSuffix(rest, path.Ext(rest)) != f.host)
+		})
+	}
+	if f.file != "" {
+		if files, err = oneFile(files, f.file); err != nil {
+			return command.Usage(c, err)
+		}
+	}
+	return a.printPreview(c, files, f.file)
+}
+
+// oneFile leaves of files with one name the first, which must be as the others.
+func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error) {
+	var found []render.OutputFile
+	for _, o := range files {
+		if o.Path[strings.LastIndexByte(o.Path, '/')+1:] == name {
+			found = append(found, o)
+		}
+	}
+	for _, o := range found {
+		if !bytes.Equal(o.Data, found[0].Data) {
+			return nil, fmt.Errorf("--file %s: the files of the hosts differ; give --host NAME", name)
+		}
+	}
+	if len(found) == 0 {
+		return files, nil
+	}
+	return found[:1], nil
+}
+
+// externalPlan reads files and flags, and prints warnings.
+func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFlags) (*externallb.Plan, error) {
+	x, err := f.options()
+	if err != nil {
+		return nil, command.Usage(c, err)
+	}
+	return quietPlan(a, installConfig, &f.inputFlags, x, externallb.Load)
+}
+
+// options parses the flags with addresses.
+func (f *externalFlags) options() (externallb.Options, error) {
+	x := externallb.Options{Interface: f.iface, Serve: f.serve, BootstrapGone: f.bootstrapGone, RouterID: f.routerID}
+	for _, s := range f.nodes {
+		p, err := parsePeer("--node", s)
+		if err != nil {
+			return x, err
+		}
+		x.Nodes = append(x.Nodes, p)
+	}
+	for _, s := range f.balancers {
+		b, err := parseBalancer(s)
+		if err != nil {
+			return x, err
+		}
+		x.Balancers = append(x.Balancers, b)
+	}
+	var err error
+	if x.APIVIPs, err = parseAddresses("--api-vip", f.apiVIPs); err != nil {
+		return x, err
+	}
+	if x.IngressVIPs, err = parseAddresses("--ingress-vip", f.ingressVIPs); err != nil {
+		return x, err
+	}
+	for _, s := range f.allow {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return x, fmt.Errorf("--allow %s: expected a network in CIDR notation, such as 192.0.2.0/24", problem.Quote(s))
+		}
+		x.Allow = append(x.Allow, p)
+	}
+	return x, nil
+}
+
+func parseAddresses(flag string, list []string) (out []netip.Addr, err error) {
+	for _, s := range list {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: expected an address", flag, problem.Quote(s))
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func parseBalancer(s string) (b externallb.Balancer, err error) {
+	name, list, ok := strings.Cut(s, "=")
+	bad := fmt.Errorf("--balancer %s: expected name=address/length[,address/length], such as lb-0=192.0.2.251/24", problem.Quote(s))
+	if !ok {
+		return b, bad
+	}
+	b.Name = name
+	for text := range strings.SplitSeq(list, ",") {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return b, bad
+		}
+		b.Addresses = append(b.Addresses, p)
+	}
+	return b, nil
+}
+
+// printPlan prints what a load balancer has to do.
+func (a *app) printPlan(p *externallb.Plan) error {
+	var b strings.Builder
+	w := command.Table(&b)
+	fmt.Fprintln(w, "PORT\tSERVICE\tFOR\tSERVERS\tHEALTHY IF 200")
+	for _, s := range p.Services {
+		for _, backend := range s.Backends {
+			for i, server := range backend.Servers {
+				if i > 0 {
+					fmt.Fprintf(w, "\t\t\t%s %s\t\n", server.Name, server.Address)
+					continue
+				}
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s %s\t%s\n", s.Port, s.Name, who(s, backend), server.Name, server.Address, health(s, backend.Check))
+			}
+		}
+	}
+	if len(p.DNS) > 0 {
+		fmt.Fprintln(w, "\nNAME\tRESOLVES TO")
+	}
+	for _, n := range p.DNS {
+		to := list(n.Addresses)
+		if to == "" {
+			to = "the load balancer"
+		}
+		fmt.Fprintf(w, "%s\t%s\n", n.Name, to)
+	}
+	if len(p.Pair) > 0 {
+		fmt.Fprintln(w, "\nBALANCER\tINTERFACE\tADDRESSES\tVIRTUAL ROUTER ID")
+	}
+	for _, h := range p.Pair {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", h.Name, h.Interface, list(h.Addresses), h.RouterID)
+	}
+	err := w.Flush()
+	for line := range strings.Lines(b.String()) {
+		if err == nil {
+			_, err = fmt.Fprintln(a.out, strings.TrimRight(line, " \n"))
+		}
+	}
+	return err
+}
+
+// who may connect to a backend.
+func who(s templates.Service, b templates.Backend) string {
+	switch {
+	case len(s.Only) > 0:
+		return list(s.Only) + " only"
+	case len(b.VIPs) > 0:
+		return "clients of " + list(b.VIPs)
+	}
+	return "all clients"
+}
+
+// health says what a server is asked for.
+func health(s templates.Service, c templates.Check) string {
+	scheme, port := "http", s.Port
+	if c.TLS {
+		scheme = "https"
+	}
+	if c.Port != 0 {
+		port = c.Port
+	}
+	return fmt.Sprintf("%s :%d%s", scheme, port, c.Path)
+}

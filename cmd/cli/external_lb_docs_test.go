@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// page reads a page of the documentation.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// block is the first block without a language after a line of a page, without its
+// indentation.
+func block(t *testing.T, page, after string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, after)
+	if !ok {
+		t.Fatalf("no %q", after)
+	}
+	for _, m := range regexp.MustCompile("(?sm)^( *)```(\\w*)\n(.*?\n) *```\n").FindAllStringSubmatch(rest, -1) {
+		if m[2] != "" {
+			continue
+		}
+		var out strings.Builder
+		for line := range strings.Lines(m[3]) {
+			out.WriteString(strings.TrimPrefix(line, m[1]))
+		}
+		return out.String()
+	}
+	t.Fatalf("no block after %q", after)
+	return ""
+}
+
+const pairFlags = " --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192"
+
+// TestExternalPage holds docs/external-lb.md to what vipgen makes of the example.
+func TestExternalPage(t *testing.T) {
+	text := page(t, "external-lb.md")
+	documentedDir(t)
+	read := func(name string) string {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	install, agent, vip := read("install-config.yaml"), read("agent-config.yaml"), read("vipgen.yaml")
+	cluster := func(dir, install, vip string) {
+		lay(t, map[string]string{dir + "/install-config.yaml": install, dir + "/agent-config.yaml": agent, dir + "/vipgen.yaml": vip})
+		must(t, "render", dir, "--dir", dir+"/rendered", "--format", "machineconfig,ignition,files")
+	}
+	vips := func(api, ingress string) string {
+		out := strings.Replace(install, "192.0.2.5\n", api+"\n", 1)
+		return strings.Replace(out, "192.0.2.6\n", ingress+"\n", 1)
+	}
+	const outside = "  loadBalancer:\n    type: External\n"
+	cluster("in", install, vip)
+	cluster("out", vips("192.0.2.250", "192.0.2.250"), vip+outside)
+	cluster("back", vips("192.0.2.7", "192.0.2.8"), vip)
+
+	t.Run("plan", func(t *testing.T) {
+		if diff := cmp.Diff(block(t, text, "## What it has to do\n"), must(t, "external-lb", "plan", "in")); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("what nodes lose", func(t *testing.T) {
+		// Without the Ignition configs, which are not of a running cluster.
+		code, out, stderr := run("", "diff", "in/rendered/machineconfigs", "out/rendered/machineconfigs")
+		if code != command.Finding || stderr != "" {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+		if diff := cmp.Diff(block(t, text, "`vipgen diff` shows"), out); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("what stays", func(t *testing.T) {
+		in, out := snapshot(t, "in/rendered/files/master"), snapshot(t, "out/rendered/files/master")
+		for p, data := range out {
+			p = strings.Replace(p, "out/", "in/", 1)
+			if in[p] != data && !strings.HasSuffix(p, "/cluster.yaml") {
+				t.Errorf("%s is not as before", p)
+			}
+			delete(in, p)
+		}
+		for p := range in {
+			if !strings.Contains(p, "keepalived") && !strings.Contains(p, "haproxy") {
+				t.Errorf("%s is gone", p)
+			}
+		}
+		for _, name := range []string{"coredns.yaml", "mdns-publisher.yaml", "nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(out)), func(p string) bool { return strings.HasSuffix(p, "/"+name) }) {
+				t.Errorf("%s is gone", name)
+			}
+		}
+	})
+	t.Run("nodes answer with the new addresses", func(t *testing.T) {
+		corefile := must(t, "preview", "out", "--node", "master-0", "--interface", "ens3", "--file", "Corefile")
+		for _, name := range []string{"api.demo.example.com", "api-int.demo.example.com", "apps.demo.example.com"} {
+			if !strings.Contains(corefile, name) {
+				t.Errorf("no %s in\n%s", name, corefile)
+			}
+		}
+		if !strings.Contains(corefile, "192.0.2.250") || strings.Contains(corefile, "192.0.2.5 ") {
+			t.Errorf("other addresses in\n%s", corefile)
+		}
+	})
+	t.Run("back", func(t *testing.T) {
+		in, back := snapshot(t, "in/rendered/files"), snapshot(t, "back/rendered/files")
+		if len(in) != len(back) {
+			t.Errorf("%d files, then %d", len(in), len(back))
+		}
+		addresses := strings.NewReplacer("192.0.2.7", "192.0.2.5", "192.0.2.8", "192.0.2.6")
+		for p, data := range back {
+			want := in[strings.Replace(p, "back/", "in/", 1)]
+			if strings.HasSuffix(p, "/cluster.yaml") {
+				data = addresses.Replace(data)
+			}
+			if diff := cmp.Diff(want, data); diff != "" {
+				t.Errorf("%s: %s", p, diff)
+			}
+		}
+	})
+	t.Run("addresses of the input", func(t *testing.T) {
+		flags := strings.Fields(pairFlags)
+		before := must(t, append([]string{"external-lb", "render", "in", "--api-vip", "192.0.2.250", "--ingress-vip", "192.0.2.250"}, flags...)...)
+		if diff := cmp.Diff(before, must(t, append([]string{"external-lb", "render", "out"}, flags...)...)); diff != "" {
+			t.Errorf("the load balancer changes when the cluster has moved:\n%s", diff)
+		}
+		code, _, stderr := run("", append([]string{"external-lb", "render", "back", "--api-vip", "192.0.2.7"}, flags...)...)
+		if code != command.Input || !strings.Contains(stderr, "[vip-taken]") {
+			t.Errorf("an address that nodes hold: exit code %d, %s", code, stderr)
+		}
+	})
+	t.Run("OpenShift's own", func(t *testing.T) {
+		lay(t, map[string]string{"managed/install-config.yaml": strings.Replace(install, "type: UserManaged", "type: OpenShiftManagedDefault", 1),
+			"managed/vipgen.yaml": vip + outside})
+		code, _, stderr := run("", "render", "managed")
+		if code != command.Input || !strings.Contains(stderr, "[conflicting-fields]") {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+	})
+}
+
+// TestMoreDomainsNeedNothing: more domains of routes, with appsDomain or without, are
+// names more, and change no load balancer. One that another controller lists leads to
+// that one's VIPs.
+func TestMoreDomainsNeedNothing(t *testing.T) {
+	text := page(t, "external-lb.md")
+	documentedDir(t)
+	vip, err := os.ReadFile("vipgen.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := []string{"external-lb render --api-vip 192.0.2.250 --ingress-vip 192.0.2.250" + pairFlags, "external-lb render --proxy nginx"}
+	var before []string
+	for _, c := range commands {
+		before = append(before, must(t, strings.Fields(c)...))
+	}
+	plan := must(t, "external-lb", "plan")
+	more := regexp.MustCompile("(?s)appsDomain.*?```yaml\n(spec:\n.*?)```").FindStringSubmatch(text)
+	if more == nil {
+		t.Fatal("no example")
+	}
+	lay(t, map[string]string{"vipgen.yaml": string(vip) + strings.TrimPrefix(more[1], "spec:\n")})
+	for i, c := range commands {
+		if diff := cmp.Diff(before[i], must(t, strings.Fields(c)...)); diff != "" {
+			t.Errorf("%s:\n%s", c, diff)
+		}
+	}
+	if diff := cmp.Diff(plan+"*.shop.example.com        the load balancer\n*.apps.example.net        the load balancer\n", must(t, "external-lb", "plan")); diff != "" {
+		t.Error(diff)
+	}
+	lay(t, map[string]string{"vipgen.yaml": string(vip) + "  loadBalancer: {type: External}\n  appsDomain: apps.example.net\n" +
+		"  ingress: [{name: blue, vips: [192.0.2.249], domains: [apps.example.net]}]\n"})
+	if got := must(t, "external-lb", "plan"); !regexp.MustCompile(`(?m)^\*\.apps\.example\.net +192\.0\.2\.249$`).MatchString(got) {
+		t.Errorf("apps.example.net does not lead to the controller that lists it:\n%s", got)
+	}
+}
+
+// TestOpenStackPage holds docs/openstack.md to what the script shows.
+func TestOpenStackPage(t *testing.T) {
+	text := page(t, "openstack.md")
+	documentedDir(t)
+	hints := regexp.MustCompile(`(?m)^vipgen (openstack-hints .*) > hints.sh$`).FindStringSubmatch(text)
+	if hints == nil {
+		t.Fatal("no command")
+	}
+	lay(t, map[string]string{"hints.sh": must(t, strings.Fields(hints[1])...)})
+	out, err := exec.Command("bash", "hints.sh").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, hints[0])
+	if diff := cmp.Diff(block(t, rest, "Read the script."), "$ bash hints.sh\n"+string(out)); diff != "" {
+		t.Error(diff)
+	}
+}

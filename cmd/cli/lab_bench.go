@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/bench"
+	"github.com/vipgen/vipgen/lab/report"
+)
+
+// benchFlags say what to measure.
+type benchFlags struct {
+	input                inputFlags
+	programs             lab.Programs
+	runs                 int
+	seed                 uint64
+	scenarios, profiles  []string
+	intervals            []time.Duration
+	saturate             time.Duration
+	jsonFile, htmlReport string
+	output               command.Format
+}
+
+func (f *benchFlags) add(c *cobra.Command) {
+	f.input.add(c)
+	addPrograms(c, &f.programs)
+}
+
+// addPrograms adds the flags of the programs that each lab runs.
+func addPrograms(c *cobra.Command, p *lab.Programs) {
+	c.Flags().StringVar(&p.Agent, "agent", "", "`file` of vipgen-agent (default: next to vipgen, or in PATH)")
+	c.Flags().StringVar(&p.CoreDNS, "coredns", "", "`file` of coredns (default: next to vipgen, or in PATH)")
+	_, _ = c.MarkFlagFilename("agent"), c.MarkFlagFilename("coredns")
+}
+
+// findPrograms finds all that labs run.
+func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
+	p, err := lab.FindPrograms(named, realAPI)
+	if err == nil {
+		err = p.Check()
+	}
+	if err == nil {
+		err = needCoreDNS(p)
+	}
+	return p, err
+}
+
+// needCoreDNS refuses a lab whose nodes would not resolve the cluster's names: compute
+// nodes reach the API by them alone.
+func needCoreDNS(p lab.Programs) error {
+	if p.CoreDNS == "" {
+		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make tools' in a checkout of vipgen, or name it with --coredns")
+	}
+	return nil
+}
+
+func (a *app) labBenchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench [install-config.yaml]",
+		Short: "Measure what clients see in failures, compared with today's clusters",
+		Long: `Build the cluster of an install-config, or a small built-in one, as a lab for each
+profile: vipgen's, and the reference, which is what on-premises clusters run today.
+Run each scenario on all of them in turn, and print the outage of a client that
+requests a VIP every 10ms, and whether there was a split brain.
+
+A line for each run goes to standard error. Ctrl-C ends early, and prints what was
+measured.
+
+Documentation: ` + pages + `lab-bench.md`,
+		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
+  sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
+  sudo vipgen lab bench install-config.yaml --profile fast --interval 50ms`,
+		Args:              command.Args(0, 1),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.labBench(c, args, &f)
+		},
+	}
+	f.add(c)
+	flags := c.Flags()
+	flags.IntVar(&f.runs, "runs", 5, "`number` of runs of each scenario with each profile")
+	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the moments of failures between two advertisements follow from")
+	flags.StringSliceVar(&f.scenarios, "scenario", nil, "`names` of the scenarios to measure (default: all)")
+	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, reference (default: all)")
+	flags.DurationSliceVar(&f.intervals, "interval", nil, "advertisement intervals to measure as additional profiles: `durations` such as 50ms")
+	flags.DurationVar(&f.saturate, "saturate", time.Minute, "`duration` of full load in the scenario saturation")
+	flags.StringVar(&f.jsonFile, "json", "", "`file` to write all figures to, as JSON")
+	flags.StringVar(&f.htmlReport, "html", "", "`file` to write the report to, as one HTML page with timelines")
+	f.output.Add(c, "text", "json")
+	command.Complete(c, "scenario", scenarioNames()...)
+	command.Complete(c, "profile", profileNames()...)
+	_ = c.MarkFlagFilename("json", "json")
+	_ = c.MarkFlagFilename("html", "html")
+	return c
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range bench.Scenarios(0) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func profileNames() (names []string) {
+	for _, p := range bench.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// chosenProfiles are those of the names, then those of the intervals.
+func (f *benchFlags) chosenProfiles() (out []bench.Profile, err error) {
+	for _, p := range bench.Profiles() {
+		if len(f.profiles) == 0 || slices.Contains(f.profiles, p.Name) {
+			out = append(out, p)
+		}
+	}
+	for _, name := range f.profiles {
+		if names := profileNames(); !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--profile %s: expected %s", name, strings.Join(names, ", "))
+		}
+	}
+	for _, interval := range f.intervals {
+		p, err := bench.Custom(interval)
+		if err != nil {
+			return nil, fmt.Errorf("--interval: %w", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// config is what all benchmarks of the lab need. What it returns removes the
+// directory with the clusters' files.
+func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remove func(), err error) {
+	if err := asRoot(); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Cluster, err = a.demoOr(args, &f.input); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
+		return cfg, nil, err
+	}
+	cfg.Progress = func(line string) { fmt.Fprintln(a.err, command.SafeLine(line)) }
+	cfg.Dir, err = os.MkdirTemp("", "vipgen-bench-")
+	return cfg, func() { os.RemoveAll(cfg.Dir) }, err
+}
+
+// interruptible ends with the first signal that asks the program to; the next one
+// ends it at once.
+func interruptible() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
+	profiles, err := f.chosenProfiles()
+	if err != nil {
+		return command.Usage(c, err)
+	}
+	scenarios, err := bench.Choose(bench.Scenarios(f.saturate), f.scenarios)
+	if err != nil {
+		return command.Usage(c, err)
+	}
+	if f.runs < 1 {
+		return command.Usagef(c, "--runs %d: expected at least 1", f.runs)
+	}
+	cfg, remove, err := a.benchConfig(args, f)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	cfg.Profiles, cfg.Scenarios, cfg.Runs, cfg.Seed = profiles, scenarios, f.runs, f.seed
+	ctx, stop := interruptible()
+	defer stop()
+	result, err := bench.Run(ctx, cfg)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted: the report has what was measured until then")
+	}
+	return errors.Join(a.printBench(result, f), err)
+}
+
+// printBench writes a report to wherever it was asked for.
+func (a *app) printBench(r *report.Report, f *benchFlags) error {
+	errs := []error{
+		writeReport(f.jsonFile, r.WriteJSON),
+		writeReport(f.htmlReport, r.WriteHTML),
+	}
+	show := r.WriteTable
+	if f.output == "json" {
+		show = r.WriteJSON
+	}
+	return errors.Join(append(errs, show(a.out))...)
+}
+
+func writeReport(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return tree.WriteFile(name, b.Bytes())
+}
+
+func (a *app) labSaturateCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "saturate [install-config.yaml]",
+		Short: "Count spurious failovers under CPU saturation, by advertisement interval",
+		Long: `Build the cluster of an install-config, or a small built-in one, as a lab for each
+advertisement interval, keep all cores of this machine busy with twice as many
+programs of ordinary priority, and count how often a VIP moved without a failure. All
+nodes share the cores.`,
+		Example:           "  sudo vipgen lab saturate --intervals 20ms,50ms,100ms --duration 2m",
+		Args:              command.Args(0, 1),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.labSaturate(c, args, &f)
+		},
+	}
+	f.add(c)
+	flags := c.Flags()
+	flags.DurationSliceVar(&f.intervals, "intervals", []time.Duration{20 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}, "advertisement intervals to measure, as `durations`")
+	flags.DurationVar(&f.saturate, "duration", 2*time.Minute, "`duration` of full load with each interval")
+	f.output.Add(c, "text", "json")
+	return c
+}
+
+func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error {
+	for _, interval := range f.intervals {
+		if _, err := bench.Custom(interval); err != nil {
+			return command.Usagef(c, "--intervals: %w", err)
+		}
+	}
+	cfg, remove, err := a.benchConfig(args, f)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	ctx, stop := interruptible()
+	defer stop()
+	all, err := bench.Saturate(ctx, cfg, f.intervals, f.saturate)
+	if f.output == "json" {
+		return errors.Join(a.printJSON(all), err)
+	}
+	w := command.Table(a.out)
+	fmt.Fprintln(w, "INTERVAL\tSPURIOUS FAILOVERS\tSPLIT BRAIN")
+	for _, s := range all {
+		fmt.Fprintf(w, "%s\t%d\t%s\n", millis(s.Interval), s.Moves, millis(s.Two))
+	}
+	return errors.Join(w.Flush(), err)
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab"
+)
+
+func TestLabBenchUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"bench --scenario power-los", `no scenario "power-los": there are power-loss, `},
+		{"bench --runs 0", "--runs 0: expected at least 1"},
+		{"bench --profile quick", "--profile quick: expected fast, virtual, classic, reference"},
+		{"bench --interval 5ms", "--interval: an advert every 5ms: expected "},
+		{"bench -o yaml", "--output \"yaml\": expected text or json"},
+		{"bench one two", `unexpected argument "two"`},
+		{"saturate --intervals 5ms", "--intervals: an advert every 5ms: expected "},
+		{"stall --lengths 0s", "--lengths 0s: expected positive durations"},
+		{"stall --profile slow", "--profile slow: expected fast, virtual, "},
+		{"stall --runs 0", "--runs 0: expected at least 1"},
+	} {
+		code, stdout, stderr := run("", append([]string{"lab"}, strings.Fields(tt.args)...)...)
+		if code != command.Input || stdout != "" || !strings.HasPrefix(stderr, "vipgen: "+tt.want) {
+			t.Errorf("lab %s: exit code %d, %q, %q", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+// Every lab needs CoreDNS, and says how to get it.
+func TestLabsNeedCoreDNS(t *testing.T) {
+	if err := needCoreDNS(lab.Programs{Agent: "a"}); err == nil || !strings.Contains(err.Error(), "name it with --coredns") {
+		t.Error(err)
+	}
+	if err := needCoreDNS(lab.Programs{Agent: "a", CoreDNS: "b"}); err != nil {
+		t.Error(err)
+	}
+}

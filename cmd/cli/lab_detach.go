@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// A detached lab is the same command again, in a session of its own. It says on
+// the descriptor readyFD, which readyVar tells it of, where the lab is once it is
+// up; until then it has the first one's streams for its errors.
+const (
+	readyVar = "VIPGEN_LAB_READY"
+	readyFD  = 3
+)
+
+// readiness is where a detached process says that it is up; nil in any other.
+// Programs that it starts know nothing of it.
+func readiness() *os.File {
+	if os.Getenv(readyVar) != fmt.Sprint(readyFD) {
+		return nil
+	}
+	os.Unsetenv(readyVar)
+	unix.CloseOnExec(readyFD)
+	return os.NewFile(readyFD, "ready")
+}
+
+// leave lets the first process go. What this one prints from now on is added to
+// the log.
+func leave(ready *os.File, log string) error {
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, fd := range []int{1, 2} {
+		if err := unix.Dup3(int(f.Fd()), fd, 0); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(ready, "up")
+	return errors.Join(err, ready.Close())
+}
+
+// detach runs the command line in the background and returns when its lab is up.
+func (a *app) detach(installConfig string, f *labFlags) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	up, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer up.Close()
+	errOut, theirErr, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer errOut.Close()
+	cmd := exec.Command(self, a.args...)
+	if installConfig == "-" {
+		cmd.Stdin = a.In
+	}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirErr, theirErr, []*os.File{theirs}
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyVar, readyFD))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	theirs.Close()
+	theirErr.Close()
+
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go func() {
+		for range signals {
+			cmd.Process.Signal(syscall.SIGTERM)
+		}
+	}()
+	io.Copy(a.err, errOut) // until it is up, or has ended
+	if said, _ := io.ReadAll(up); len(said) == 0 {
+		err := cmd.Wait()
+		var ended *exec.ExitError
+		if errors.As(err, &ended) && ended.ExitCode() > 0 {
+			return command.Code(ended.ExitCode())
+		}
+		return errors.Join(errors.New("the lab ended before it was up"), err)
+	}
+	_, err = fmt.Fprintf(a.out, `the lab runs in the background:
+  vipgen lab status%[1]s      print VIPs and nodes
+  vipgen lab kill NODE%[1]s   power off a node; 'vipgen lab heal%[1]s' powers it on
+  vipgen lab down%[1]s        remove the lab
+`, f.where())
+	return err
+}
+
+// where are the flags that other commands need to find the lab.
+func (f *labFlags) where() (flags string) {
+	if f.dir != control.DefaultBase {
+		flags += " --dir " + f.dir
+	}
+	if f.name != "" {
+		flags += " --name " + f.name
+	}
+	return flags
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+func (a *app) labExecCommand(f *labFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
+		Short: "Run a command on a node of the lab",
+		Long: `Run a program of this machine in a node's namespaces: it sees the node's network and
+processes. The file system is this machine's; the working directory is the node's /,
+so that 'cat etc/keepalived/keepalived.conf' prints the node's file. The machines
+'client' and 'site' have only a network.
+
+The exit code is that of the command.`,
+		Example: `  sudo vipgen lab exec master-0 -- ip -brief address
+  sudo vipgen lab exec master-0 -- cat etc/keepalived/keepalived.conf
+  sudo vipgen lab exec client -- curl -k https://192.0.2.5:6443/readyz
+  sudo vipgen lab exec master-0 -- bash`,
+		ValidArgsFunction: f.complete(func(s *control.Status, args []string) []string {
+			if len(args) > 0 {
+				return nil
+			}
+			return machineNames(s, args)
+		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			// Without the dashes a flag of the command would be taken for one of this.
+			if len(args) < 2 || c.ArgsLenAtDash() > 1 {
+				return command.Usagef(c, "missing: a node and a command, as in vipgen lab exec NODE -- COMMAND")
+			}
+			reply, err := f.ask(context.Background(), control.Request{Do: control.DoStatus})
+			if err != nil {
+				return err
+			}
+			enter, err := entry(reply.Status, args[0])
+			if err != nil {
+				return err
+			}
+			return a.runInside(append(enter, args[1:]...))
+		},
+	}
+}
+
+// entry returns how nsenter gets into a machine.
+func entry(s *control.Status, name string) ([]string, error) {
+	for _, m := range s.Others {
+		if m.Name == name {
+			return []string{"--net=/run/netns/" + m.Namespace, "--"}, nil
+		}
+	}
+	for _, n := range s.Nodes {
+		switch {
+		case n.Name != name:
+		case !n.Power:
+			return nil, control.Mistake("%s is off: power it on with 'vipgen lab heal %[1]s'", name)
+		default:
+			return []string{"--target", strconv.Itoa(n.PID), "--mount", "--pid", "--net", "--uts", "--wdns=" + n.Root, "--"}, nil
+		}
+	}
+	return nil, control.Mistake("no machine %q in this lab: it has %s", name, strings.Join(machineNames(s, nil), ", "))
+}
+
+// runInside runs nsenter with the streams of this process. What is typed at the
+// terminal to end a program is for the one inside.
+func (a *app) runInside(args []string) error {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	cmd := exec.Command("nsenter", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.out, a.err
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		if code := ended.ExitCode(); code >= 0 {
+			return command.Code(code)
+		}
+		return fmt.Errorf("the command ended: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab/bench"
+)
+
+func (a *app) labStallCommand() *cobra.Command {
+	var f benchFlags
+	var how bench.Stalls
+	c := &cobra.Command{
+		Use:   "stall [install-config.yaml]",
+		Short: "Pause a node, as a hypervisor does, and count failovers",
+		Long: `Build the cluster of an install-config, or a small built-in one, as a lab for each
+profile, and pause the holder of the API VIP: all of its containers at one moment, by
+their control group, and its API server. Print for each length the number of runs in
+which a VIP moved, the outage of a client, and for how long there was a split brain
+once the holder resumed.
+
+Documentation: ` + pages + `timing.md`,
+		Example: `  sudo vipgen lab stall --profile virtual --lengths 500ms --runs 20
+  sudo vipgen lab stall --backup --drop`,
+		Args:              command.Args(0, 1),
+		ValidArgsFunction: completeYAML,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.labStall(c, args, &f, how)
+		},
+	}
+	f.add(c)
+	flags := c.Flags()
+	flags.DurationSliceVar(&how.Lengths, "lengths", milliseconds(50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000), "`durations` of the pause")
+	flags.BoolVar(&how.Backup, "backup", false, "pause another control-plane node instead of the holder")
+	flags.BoolVar(&how.Drop, "drop", false, "drop packets that arrive during the pause, instead of queuing them")
+	flags.StringSliceVar(&f.profiles, "profile", []string{string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual)}, "`names` of the profiles to measure: fast, virtual, classic, reference")
+	flags.DurationSliceVar(&f.intervals, "interval", nil, "advertisement intervals to measure as additional profiles: `durations` such as 100ms")
+	flags.IntVar(&f.runs, "runs", 5, "`number` of pauses of each length")
+	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the moments of pauses between two advertisements follow from")
+	f.output.Add(c, "text", "json")
+	command.Complete(c, "profile", profileNames()...)
+	return c
+}
+
+func milliseconds(list ...int) (out []time.Duration) {
+	for _, ms := range list {
+		out = append(out, time.Duration(ms)*time.Millisecond)
+	}
+	return out
+}
+
+func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench.Stalls) error {
+	profiles, err := f.chosenProfiles()
+	if err != nil {
+		return command.Usage(c, err)
+	}
+	for _, length := range how.Lengths {
+		if length <= 0 {
+			return command.Usagef(c, "--lengths %v: expected positive durations", length)
+		}
+	}
+	if f.runs < 1 {
+		return command.Usagef(c, "--runs %d: expected at least 1", f.runs)
+	}
+	cfg, remove, err := a.benchConfig(args, f)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	cfg.Profiles, cfg.Runs, cfg.Seed = profiles, f.runs, f.seed
+	ctx, stop := interruptible()
+	defer stop()
+	all, err := bench.Stall(ctx, cfg, how)
+	if f.output == "json" {
+		return errors.Join(a.printJSON(all), err)
+	}
+	w := command.Table(a.out)
+	fmt.Fprintln(w, "PROFILE\tPAUSE\tMEASURED\tMOVED\tOUTAGE\tREQUESTS LOST\tSPLIT BRAIN")
+	for _, s := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\n", s.Profile, millis(s.Length), millis(s.Stood), s.Moved, s.Runs, millis(s.Waited), s.Lost, millis(s.Two))
+	}
+	return errors.Join(w.Flush(), err)
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/control"
+	"github.com/vipgen/vipgen/render"
+)
+
+// upFlags are those of lab up.
+type upFlags struct {
+	*labFlags
+	input    inputFlags
+	plan     lab.PlanOptions
+	programs lab.Programs
+	realAPI  bool
+	detach   bool
+}
+
+func (a *app) labUpCommand(f *labFlags) *cobra.Command {
+	up := upFlags{labFlags: f}
+	c := &cobra.Command{
+		Use:   "up [install-config.yaml]",
+		Short: "Build a lab and run it",
+		Long: `Build the cluster of an install-config as a lab and run it: at a terminal with a live
+table of VIPs and nodes, else with a line for each event. Ctrl-C removes the lab; with
+--detach it runs in the background until 'vipgen lab down'.
+
+API servers are stand-ins with TLS, or with --real-apiserver etcd and kube-apiserver;
+routers, machine config servers and the site's name server are always stand-ins.
+vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in the
+.cache/bin of a checkout, and in PATH.`,
+		Example: `  sudo vipgen lab up install-config.yaml
+  sudo vipgen lab up install-config.yaml --nodes master=3,worker=1 --bootstrap
+  sudo vipgen lab up install-config.yaml --detach`,
+	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.labUp(c, installConfig, up)
+	})
+	up.input.add(c)
+	flags := c.Flags()
+	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: those of the install-config, at most %d workers for each ingress controller)", lab.MaxWorkers))
+	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "add a bootstrap host")
+	flags.BoolVar(&up.realAPI, "real-apiserver", false, "run etcd and kube-apiserver instead of stand-ins")
+	flags.BoolVar(&up.detach, "detach", false, "run in the background; return when the lab is up")
+	addPrograms(c, &up.programs)
+	flags.StringVar(&up.programs.Etcd, "etcd", "", "`file` of etcd (default: next to vipgen, or in PATH)")
+	flags.StringVar(&up.programs.APIServer, "kube-apiserver", "", "`file` of kube-apiserver (default: next to vipgen, or in PATH)")
+	return c
+}
+
+func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	ready := readiness()
+	if up.detach && ready == nil {
+		return a.detach(installConfig, up.labFlags)
+	}
+	o, err := a.labOptions(c, installConfig, up)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	o.Progress = func(what string) { fmt.Fprintf(a.err, "%6s  %s\n", command.Duration(time.Since(began)), what) }
+	events := make(chan control.Event, 1024)
+	o.Events = events
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// Written to by nobody: it keeps a reader that goes away from ending this
+	// process before it has cleaned up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	l, err := control.Start(ctx, o)
+	if err != nil {
+		return interrupted(ctx, o.Place, err)
+	}
+	err = a.showLab(ctx, l, o, up.where(), events, ready)
+	fmt.Fprintf(a.err, "removing the lab %s\n", o.Place.Name)
+	stop() // who asks again does not want to wait
+	if e := l.Close(); e != nil {
+		return e
+	}
+	return err
+}
+
+// interrupted is what comes of a lab that was not finished.
+func interrupted(ctx context.Context, place control.Place, err error) error {
+	if ctx.Err() != nil && !place.Used() {
+		return errors.New("interrupted; nothing is left of the lab")
+	}
+	return err
+}
+
+// labOptions reads everything that a lab is made of.
+func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
+	cluster, err := a.quietCluster(installConfig, &up.input)
+	if err != nil {
+		return o, err
+	}
+	name := up.name
+	if name == "" {
+		name = clusterName(cluster)
+	}
+	place, err := control.At(up.dir, name)
+	if err != nil {
+		return o, command.Usage(c, err)
+	}
+	plan, err := lab.NewPlan(cluster, up.plan)
+	if err != nil {
+		return o, command.Usage(c, err)
+	}
+	programs, err := findPrograms(up.programs, up.realAPI)
+	if err != nil {
+		return o, err
+	}
+	return control.Options{Place: place, Config: lab.Config{Cluster: cluster, Plan: plan, Programs: programs, RealAPI: up.realAPI}}, nil
+}
+
+func clusterName(c *render.Cluster) string { return c.Config.Metadata.Name }
+
+// holdersFor is how long a VIP may have no holder before the lab counts as up
+// without.
+const holdersFor = 30 * time.Second
+
+// showLab shows the lab until ctx ends. ready is where to say that it is up, if
+// that is not nil.
+func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, where string, events <-chan control.Event, ready *os.File) error {
+	o.Progress("virtual IPs")
+	waiting, cancel := context.WithTimeout(ctx, holdersFor)
+	without := l.AwaitHolders(waiting)
+	cancel()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(a.err, "%s no node holds %s yet\n", command.Colours(a.err).Paint(command.Yellow, "warning:"), strings.Join(without, ", "))
+	}
+	o.Progress("up")
+	switch {
+	case ready != nil:
+		if err := leave(ready, o.Place.Log()); err != nil {
+			return err
+		}
+		<-ctx.Done() // the log has the events
+		return nil
+	case command.Terminal(a.out) && os.Getenv("TERM") != "dumb":
+		return liveTable(ctx, a.out.(*os.File), l, where, events)
+	default:
+		return printEvents(ctx, a.out, events)
+	}
+}
+
+// printEvents prints a line for each event until ctx ends.
+func printEvents(ctx context.Context, out io.Writer, events <-chan control.Event) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			if _, err := fmt.Fprintf(out, "%s  %s\n", e.At.Format("15:04:05.000"), command.SafeLine(e.Text)); err != nil {
+				return fmt.Errorf("printing what happens: %w", err)
+			}
+		}
+	}
+}

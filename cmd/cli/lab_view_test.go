@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// labStatus is a lab with something of everything.
+func labStatus(now time.Time) *control.Status {
+	api, ingress := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("192.0.2.6")
+	lb := keepalived.Term{Name: "lb-path", Points: 20, On: true, Meaning: "HAProxy is ready"}
+	off := keepalived.Term{Name: "machine-config", Points: 3, Meaning: "it runs here"}
+	node := func(name, role string) control.Node {
+		return control.Node{Machine: control.Machine{Name: name}, Role: role, Power: true, Link: true}
+	}
+	master, dead, worker, lone := node("master-0", "master"), node("master-1", "master"), node("worker-0", "worker"), node("worker-1", "worker")
+	master.Priorities = []control.Priority{{Group: "api", Priority: 60, Base: 40, Terms: []keepalived.Term{lb, off}}}
+	master.Backends = []haproxy.Backend{{Name: "master-0", Up: true}, {Name: "master-1"}}
+	master.Restarts = 2
+	dead.Power, dead.Stopped = false, []string{"haproxy"}
+	worker.Priorities = []control.Priority{{Group: "ingress", Priority: 20, Base: 20, Fault: true, Terms: []keepalived.Term{{Meaning: "no router"}}}}
+	worker.Stopped = []string{"coredns", "router"}
+	worker.Idle = []string{"the others\ndo not know it"}
+	lone.Link = false
+	return &control.Status{
+		Name: "demo", Domain: "demo.example.com", Dir: "/labs/demo", Since: now.Add(-2*time.Hour - 5*time.Minute),
+		CutOff: []string{"worker-0"}, Nodes: []control.Node{master, dead, worker, lone},
+		VIPs: []control.VIP{
+			{Address: api, Group: "api", Holders: []string{"master-0"}, Since: now.Add(-61 * time.Second),
+				Failover: &control.Failover{From: "master-1", To: "master-0", At: now.Add(-61 * time.Second), Gap: 0.35}},
+			{Address: ingress, Group: "ingress", Since: now},
+		},
+	}
+}
+
+func TestLabView(t *testing.T) {
+	now := time.Now()
+	s := labStatus(now)
+	v := labView{now: now}
+	want := `lab demo  demo.example.com  up 2h5m  /labs/demo
+
+VIP        GROUP    HOLDER    SINCE  LAST FAILOVER
+192.0.2.5  api      master-0  1m1s   350ms after master-1, 1m1s ago
+192.0.2.6  ingress  none      0s     -
+
+NODE      ROLE    STATE    HOLDS  API         INGRESS  BACKENDS  RESTARTS  STOPPED
+master-0  master  on       api    60 = 40+20  -        1 of 2    2         -
+master-1  master  off      -      -           -        -         0         -
+worker-0  worker  cut off  -      -           fault    -         0         coredns, router
+worker-1  worker  no link  -      -           -        -         0         -
+takes no part: worker-0: the others\ndo not know it
+the network is partitioned: worker-0 | the others
+
++20    HAProxy is ready  api
++3     it runs here      api
+fault  no router         ingress`
+	if diff := cmp.Diff(want, strings.Join(append(v.lines(s), v.legend(s)...), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Colours and a narrow terminal change no text but what is cut off.
+func TestLabViewAtTerminal(t *testing.T) {
+	now := time.Now()
+	s := labStatus(now)
+	whole, narrow := labView{now: now}.lines(s), labView{now: now, width: 30}.lines(s)
+	for i, line := range narrow {
+		if line != strings.TrimRight(line, "\n") || len(line) > 30 || !strings.HasPrefix(whole[i], line) {
+			t.Errorf("%q of %q", line, whole[i])
+		}
+	}
+	coloured := strings.Join(labView{now: now, Palette: true}.lines(s), "\n")
+	plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[33m", "").Replace(coloured)
+	if plain != strings.Join(whole, "\n") || plain == coloured {
+		t.Errorf("coloured:\n%s", coloured)
+	}
+}

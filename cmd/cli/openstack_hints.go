@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/render/openstack"
+)
+
+// openstackFlags name objects of OpenStack.
+type openstackFlags struct {
+	inputFlags
+	ports, vipPorts, floatingIPs []string
+	network                      string
+}
+
+func (a *app) openstackCommand() *cobra.Command {
+	var f openstackFlags
+	var o command.Format
+	c := &cobra.Command{
+		Use:   "openstack-hints [install-config.yaml]",
+		Short: "Print OpenStack CLI or Terraform for allowed address pairs",
+		Long: `Print the Neutron settings that a cluster's VIPs need, as a script of the OpenStack CLI
+or as Terraform: the allowed address pairs of the nodes' ports, ports that reserve the
+addresses, and floating IPs. The script prints what it would do; with --apply it does
+it. Names and IDs are those of 'openstack port list'.
+
+Documentation: ` + pages + `openstack.md`,
+		Example: `  vipgen openstack-hints install-config.yaml \
+    --port master=demo-master-0 --port worker=demo-worker-0 > hints.sh
+  bash hints.sh
+  bash hints.sh --apply
+
+  # A floating IP for applications
+  vipgen openstack-hints install-config.yaml \
+    --vip-port ingress=demo-ingress-port --floating-ip ingress=203.0.113.11
+
+  # With ports for the VIPs, as Terraform
+  vipgen openstack-hints install-config.yaml --network machines -o terraform \
+    --port master=demo-master-0 --port worker=demo-worker-0 > vips.tf`,
+	}
+	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		plan, err := a.openstackPlan(c, installConfig, &f)
+		if err != nil {
+			return err
+		}
+		if o == "json" {
+			return a.printJSON(plan)
+		}
+		print := plan.Script
+		if o == "terraform" {
+			print = plan.Terraform
+		}
+		text, err := print()
+		if err != nil {
+			return err
+		}
+		_, err = a.out.Write(text)
+		return err
+	})
+	f.inputFlags.add(c)
+	flags := c.Flags()
+	flags.StringArrayVar(&f.ports, "port", nil, "port of a node, as `pool=name`; repeatable")
+	flags.StringArrayVar(&f.vipPorts, "vip-port", nil, "port that reserves the addresses of VIPs, as `group=name`; groups are api, ingress, dns, api-NAME and ingress-NAME; repeatable")
+	flags.StringArrayVar(&f.floatingIPs, "floating-ip", nil, "floating IP of VIPs, as `group=address`; repeatable (default: apiFloatingIP and ingressFloatingIP of the install-config)")
+	flags.StringVar(&f.network, "network", "", "`name` of the network to create missing ports of VIPs in")
+	o.Add(c, "script", "terraform", "json")
+	return c
+}
+
+func (a *app) openstackPlan(c *cobra.Command, installConfig string, f *openstackFlags) (*openstack.Plan, error) {
+	x, err := f.options()
+	if err != nil {
+		return nil, command.Usage(c, err)
+	}
+	return quietPlan(a, installConfig, &f.inputFlags, x, openstack.Load)
+}
+
+// options takes the flags apart.
+func (f *openstackFlags) options() (openstack.Options, error) {
+	x := openstack.Options{Network: f.network}
+	split := func(flag, s, form string) (string, string, error) {
+		before, after, ok := strings.Cut(s, "=")
+		if !ok {
+			return "", "", fmt.Errorf("%s %s: expected %s", flag, problem.Quote(s), form)
+		}
+		return before, after, nil
+	}
+	for _, s := range f.ports {
+		role, name, err := split("--port", s, "pool=name, such as master=demo-master-0")
+		if err != nil {
+			return x, err
+		}
+		x.Ports = append(x.Ports, openstack.Port{Role: role, Name: name})
+	}
+	for _, s := range f.vipPorts {
+		group, name, err := split("--vip-port", s, "group=name, such as api=demo-api-port")
+		if err != nil {
+			return x, err
+		}
+		x.VIPPorts = append(x.VIPPorts, openstack.VIPPort{Group: group, Name: name})
+	}
+	const form = "group=address, such as ingress=203.0.113.11"
+	for _, s := range f.floatingIPs {
+		group, text, err := split("--floating-ip", s, form)
+		if err != nil {
+			return x, err
+		}
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return x, fmt.Errorf("--floating-ip %s: expected %s", problem.Quote(s), form)
+		}
+		x.FloatingIPs = append(x.FloatingIPs, openstack.FloatingIP{Group: group, Address: address})
+	}
+	return x, nil
+}

@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render"
+)
+
+// fleetRun renders the clusters of a fleet.
+type fleetRun struct {
+	*app
+	input.Fleet
+	flags    *renderFlags
+	options  render.Options
+	renderer render.Renderer
+	progress *progress
+	memory   *memory
+
+	// What came of it so far.
+	problems problem.List
+	failed   int // clusters with problems
+	broken   []error
+	drifted  int
+	changed  int
+	result   tree.Result
+}
+
+// heapLimit is about three times what rendering keeps.
+const heapLimit = 64 << 20
+
+// outcome is what came of one cluster.
+type outcome struct {
+	problems problem.List
+	text     []byte // to print
+	result   tree.Result
+	err      error
+}
+
+// renderFleet renders all clusters, each for itself, and then says what went
+// wrong with any of them.
+func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) error {
+	if f.merge != "" || f.installDir != "" {
+		return command.Usagef(c, "--merge and --install-dir are for one cluster, not for %d", len(fleet.Clusters))
+	}
+	if f.Config != "" || f.AgentConfig != "" || f.ClusterIngress != "" {
+		return command.Usagef(c, "--config, --agent-config and --cluster-ingress are for one cluster: a fleet has such files next to each install-config, and --fleet")
+	}
+	if f.beside != "" {
+		if err := apart(fleet.Clusters); err != nil {
+			return command.Usage(c, err)
+		}
+	}
+	o, err := a.options(&f.inputFlags)
+	if err != nil {
+		return err
+	}
+	// Rendering makes much garbage and keeps little: collect it less often, but
+	// let it not grow with the number of clusters.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
+	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
+	if f.dir != "" || f.beside != "" {
+		run.memory = openMemory(f)
+	}
+	if command.Terminal(a.err) {
+		total := len(fleet.Clusters)
+		if f.allOrNothing {
+			total *= 2
+		}
+		run.progress = startProgress(a.err, "clusters", total, patience, beat)
+	}
+	err = run.all()
+	run.progress.end()
+	if err != nil {
+		return err
+	}
+	return run.end()
+}
+
+// apart refuses clusters in one folder, whose trees would be one.
+func apart(members []input.Cluster) error {
+	seen := map[string]string{}
+	for _, m := range members {
+		file, _ := input.SplitObject(m.Config)
+		dir := filepath.Dir(file)
+		if first, ok := seen[dir]; ok {
+			return fmt.Errorf("--beside: %s and %s are in one folder: give --dir DIR, or every cluster its own folder", first, m.Config)
+		}
+		seen[dir] = m.Config
+	}
+	return nil
+}
+
+// all renders every cluster; the error is one of the output as a whole.
+func (r *fleetRun) all() error {
+	if r.flags.allOrNothing {
+		err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], true) }, func(_ int, o outcome) error {
+			r.progress.step()
+			r.add(o)
+			return nil
+		})
+		if err != nil || r.failed > 0 || len(r.broken) > 0 {
+			return err
+		}
+		r.problems = nil
+	}
+	if err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], false) }, func(_ int, o outcome) error {
+		r.progress.step()
+		r.add(o)
+		_, err := r.out.Write(o.text)
+		return err
+	}); err != nil {
+		return err
+	}
+	return r.prune()
+}
+
+// one renders a cluster; dry leaves out what is seen of it.
+func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
+	sources, err := r.Sources(m.Config, r.flags.Files)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	dir := r.place(m)
+	sum := r.memory.sum(sources)
+	if n := r.memory.unchanged(dir, sum); n > 0 {
+		out.result.Unchanged = n
+		return out
+	}
+	cluster, list, err := render.Load(sources, r.options)
+	out.problems = list
+	if err != nil {
+		out.err = err
+		return out
+	}
+	if err := checkRoles(cluster, r.flags.roles); err != nil {
+		out.err = fmt.Errorf("%s: %w", m.Config, err)
+		return out
+	}
+	out.problems = append(out.problems, cluster.Unreferenced(r.flags.want())...)
+	if dir == "" {
+		var text []byte
+		var b bytes.Buffer
+		if text, out.err = r.renderer.Stream(cluster, r.flags.want()); out.err == nil && !dry {
+			out.err = printObjects(&b, text, r.flags.output)
+		}
+		out.text = b.Bytes()
+		return out
+	}
+	files, err := r.renderer.Tree(cluster, r.flags.treeWant())
+	if err != nil || dry {
+		out.err = err
+		return out
+	}
+	var b bytes.Buffer
+	out.result, out.err = r.writeTree(&b, r.flags.tree(dir), files, r.flags.check)
+	out.text = b.Bytes()
+	if out.err == nil && len(out.problems) == 0 {
+		r.memory.keep(dir, sum, files)
+	}
+	return out
+}
+
+// place is where the tree of a cluster goes, "" for standard output.
+func (r *fleetRun) place(m input.Cluster) string {
+	switch {
+	case r.flags.beside != "":
+		return filepath.Join(filepath.Dir(m.Config), r.flags.beside)
+	case r.flags.dir != "":
+		return filepath.Join(r.flags.dir, filepath.FromSlash(m.Name))
+	}
+	return ""
+}
+
+// add counts what came of a cluster.
+func (r *fleetRun) add(o outcome) {
+	r.problems = append(r.problems, o.problems...)
+	var list problem.List
+	switch {
+	case o.err == nil:
+		r.result.Written += o.result.Written
+		r.result.Unchanged += o.result.Unchanged
+		r.result.Removed += o.result.Removed
+		if o.result.Written+o.result.Removed > 0 {
+			r.changed++
+		}
+	case errors.Is(o.err, command.ErrFinding):
+		r.drifted++
+	case errors.As(o.err, &list):
+		r.failed++
+		if o.problems == nil {
+			r.problems = append(r.problems, list...)
+		}
+	default:
+		r.broken = append(r.broken, o.err)
+	}
+}
+
+// prune removes, or reports, the trees of clusters that are gone from a fleet
+// of which all is known.
+func (r *fleetRun) prune() error {
+	if r.Whole == "" || r.flags.dir == "" || len(r.flags.roles) > 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, m := range r.Clusters {
+		known[r.place(m)] = true
+	}
+	var gone []string
+	err := filepath.WalkDir(r.flags.dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == tree.Record && !known[filepath.Dir(p)] {
+			gone = append(gone, filepath.Dir(p))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, dir := range gone {
+		var b bytes.Buffer
+		result, err := r.writeTree(&b, tree.Dir{Path: dir, Gone: true}, nil, r.flags.check)
+		if err == nil && !r.flags.check {
+			_ = os.Remove(dir) // unless it holds something of somebody else
+		}
+		r.add(outcome{text: b.Bytes(), result: result, err: err})
+		if _, err := r.out.Write(b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end reports problems and turns them into an exit code: that of the worst.
+func (r *fleetRun) end() error {
+	r.problems.Sort()
+	r.printProblems(r.problems)
+	for _, err := range r.broken {
+		r.complain(err)
+	}
+	total := len(r.Clusters)
+	if bad := r.failed + len(r.broken); bad > 0 {
+		r.complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
+	} else if command.Terminal(r.err) {
+		fmt.Fprintf(r.err, "%d clusters: %s\n", total, r.done())
+	}
+	switch {
+	case len(r.broken) > 0:
+		return command.Code(command.Failed)
+	case r.failed > 0:
+		return command.Code(exitOf(r.problems))
+	case r.drifted > 0:
+		return command.ErrFinding
+	}
+	return nil
+}
+
+// fate says what became of the clusters that did not fail.
+func (r *fleetRun) fate() string {
+	switch {
+	case r.flags.allOrNothing:
+		return "nothing was written"
+	case r.flags.check:
+		return fmt.Sprintf("of the others %d differ", r.drifted)
+	case r.flags.dir == "" && r.flags.beside == "":
+		return "the others were printed"
+	}
+	return "the others were written"
+}
+
+func (r *fleetRun) done() string {
+	switch {
+	case r.flags.check && r.drifted == 0:
+		return "all are up to date"
+	case r.flags.check:
+		return fmt.Sprintf("%d differ", r.drifted)
+	case r.flags.dir == "" && r.flags.beside == "":
+		return "printed"
+	}
+	return fmt.Sprintf("%d changed: %s", r.changed, r.result)
+}

@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+const fleetHead = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
+
+// clusterNamed is goodInstallConfig with another name.
+func clusterNamed(name string) string {
+	return strings.Replace(goodInstallConfig, "name: demo", "name: "+name, 1)
+}
+
+// layFleet makes a fleet of three clusters with shared defaults.
+func layFleet(t *testing.T) {
+	t.Helper()
+	t.Setenv("VIPGEN_CACHE", t.TempDir())
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"clusters/fleet.yaml":                 fleetHead + "spec:\n  openshiftVersion: \"4.18\"\n  vrrp: {profile: custom, advertInterval: 50ms}\n",
+		"clusters/a/install-config.yaml":      clusterNamed("a"),
+		"clusters/eu/b/install-config.yaml":   clusterNamed("b"),
+		"clusters/eu/b/vipgen.yaml":           fleetHead + "spec:\n  vrrp: {profile: classic}\n",
+		"clusters/eu/c/install-config.yaml":   clusterNamed("c"),
+		"clusters/eu/c/vipgen.yaml":           fleetHead + "spec:\n  openshiftVersion: null\n",
+		"clusters/.git/x/install-config.yaml": "not looked at",
+	})
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A cluster of a fleet renders to the same bytes alone and with the others,
+// whatever the order; what the fleet shares holds unless the cluster says else.
+func TestFleetRenders(t *testing.T) {
+	layFleet(t)
+	must(t, "render", "clusters", "--dir", "out")
+	for _, c := range []struct{ name, says, not string }{
+		{"a", "advertIntervalMS: 50", ""},
+		{"eu/b", "profile: classic", "advertIntervalMS: 50\n"},
+		{"eu/c", "advertIntervalMS: 50", ""},
+	} {
+		must(t, "render", "clusters/"+c.name, "--dir", "alone")
+		in := map[string]string{}
+		for name, text := range snapshot(t, "out/"+c.name) {
+			in["alone"+strings.TrimPrefix(name, "out/"+c.name)] = text
+		}
+		if diff := cmp.Diff(snapshot(t, "alone"), in); diff != "" {
+			t.Errorf("%s: alone and in the fleet:\n%s", c.name, diff)
+		}
+		must(t, "render", "clusters/"+c.name, "--dir", "files", "--format", "files")
+		config := read(t, "files/files/master/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml")
+		if !strings.Contains(config, c.says) || c.not != "" && strings.Contains(config, c.not) {
+			t.Errorf("%s: want %q, not %q:\n%s", c.name, c.says, c.not, config)
+		}
+	}
+	for name, want := range map[string]string{"a": "version: 3.4.0", "eu/b": "version: 3.4.0", "eu/c": "version: 3.2.0"} {
+		if text := read(t, "out/"+name+"/machineconfigs/99-master-vipgen.yaml"); !strings.Contains(text, want) {
+			t.Errorf("%s: not %s", name, want)
+		}
+	}
+	stream := must(t, "render", "clusters/eu/c", "clusters/a", "clusters/eu/b")
+	for _, other := range [][]string{{"clusters/eu/b", "clusters/a", "clusters/eu/c"}, {"clusters"}, {"clusters/*"}} {
+		if must(t, append([]string{"render"}, other...)...) != stream {
+			t.Errorf("%v: not the bytes of another order", other)
+		}
+	}
+}
+
+func TestFleetWritesWhatChanged(t *testing.T) {
+	layFleet(t)
+	args := []string{"render", "clusters", "--beside", "rendered"}
+	must(t, args...)
+	must(t, append(args, "--check")...)
+	old := time.Unix(1e9, 0)
+	err := filepath.Walk("clusters", func(p string, _ os.FileInfo, err error) error {
+		if err == nil {
+			err = os.Chtimes(p, old, old)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func() (out []string) {
+		_ = filepath.Walk("clusters", func(p string, info os.FileInfo, err error) error {
+			if err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(old) {
+				out = append(out, p)
+			}
+			return err
+		})
+		return out
+	}
+	must(t, args...)
+	if c := changed(); c != nil {
+		t.Errorf("written without a change: %v", c)
+	}
+	// Drift by hand, in three ways.
+	lay(t, map[string]string{"clusters/eu/b/rendered/manifests/role.yaml": "kind: Other\n"})
+	if err := os.Remove("clusters/a/rendered/machineconfigs/99-worker-vipgen.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	lay(t, map[string]string{"clusters/eu/c/rendered/.vipgen-files": read(t, "clusters/eu/c/rendered/.vipgen-files") + "old\n", "clusters/eu/c/rendered/old": ""})
+	code, out, _ := run("", append(args, "--check")...)
+	for _, want := range []string{
+		"clusters/a/rendered/machineconfigs/99-worker-vipgen.yaml: missing\n",
+		"clusters/eu/b/rendered/manifests/role.yaml: differs\n",
+		"clusters/eu/c/rendered/old: no longer rendered\n",
+	} {
+		if code != command.Finding || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %d with %q:\n%s", code, command.Finding, want, out)
+		}
+	}
+	must(t, args...)
+	must(t, append(args, "--check")...)
+	if _, err := os.Stat("clusters/eu/c/rendered/old"); err == nil {
+		t.Error("what is no longer rendered is still there")
+	}
+}
+
+// What is remembered of a tree never hides that it, or what it is made of, has
+// changed.
+func TestFleetMemory(t *testing.T) {
+	layFleet(t)
+	args := []string{"render", "clusters", "--dir", "out"}
+	must(t, args...)
+	entries, err := os.ReadDir(os.Getenv("VIPGEN_CACHE"))
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	const config, output = "clusters/a/install-config.yaml", "out/a/machineconfigs/99-master-vipgen.yaml"
+	good := read(t, output)
+	for name, change := range map[string]func(){
+		"the output":  func() { lay(t, map[string]string{output: strings.Replace(good, "enabled: true", "enabled: false", 1)}) },
+		"its record":  func() { lay(t, map[string]string{"out/a/.vipgen-files": "old\n", "out/a/old": ""}) },
+		"a file gone": func() { _ = os.Remove(output) },
+		"the input": func() {
+			lay(t, map[string]string{config: strings.Replace(clusterNamed("a"), "192.0.2.3", "192.0.2.4", 1)})
+		},
+		"the fleet": func() { lay(t, map[string]string{"clusters/fleet.yaml": fleetHead}) },
+		"options":   func() { args = append(args, "--format", "machineconfig") },
+	} {
+		change()
+		if code, out, _ := run("", append(args, "--check")...); code != command.Finding {
+			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+		must(t, args...)
+		must(t, append(args, "--check")...)
+	}
+	// Entries that are broken, or that cannot be had.
+	want := snapshot(t, "out")
+	for _, e := range entries {
+		if err := os.WriteFile(filepath.Join(os.Getenv("VIPGEN_CACHE"), e.Name()), []byte("broken"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, args...)
+	for _, cache := range []string{"off", "clusters/fleet.yaml/x"} {
+		t.Setenv("VIPGEN_CACHE", cache)
+		must(t, args...)
+	}
+	if diff := cmp.Diff(want, snapshot(t, "out")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFleetWithABadCluster(t *testing.T) {
+	layFleet(t)
+	lay(t, map[string]string{
+		"clusters/bad/install-config.yaml":   strings.NewReplacer("192.0.2.2", "198.51.100.2", "    loadBalancer:\n      type: UserManaged\n", "").Replace(clusterNamed("bad")),
+		"clusters/worse/install-config.yaml": "apiVersion: v1\n",
+	})
+	const report = "clusters/bad/install-config.yaml:10:15: error: platform.baremetal.apiVIPs[0]: found 198.51.100.2, expected an address in 192.0.2.0/24 [vip-outside-network]\n"
+	code, _, errOut := run("", "render", "clusters", "--dir", "out", "--all-or-nothing")
+	if _, err := os.Stat("out"); code != command.Input || err == nil || !strings.Contains(errOut, report) || !strings.HasSuffix(errOut, "vipgen: 2 of 5 clusters failed; nothing was written\n") {
+		t.Errorf("all or nothing: exit code %d, %v\n%s", code, err, errOut)
+	}
+	code, _, errOut = run("", "render", "clusters", "--dir", "out")
+	if code != command.Input || !strings.Contains(errOut, report) || !strings.Contains(errOut, "clusters/worse/install-config.yaml:1:1: error: baseDomain") ||
+		!strings.HasSuffix(errOut, "vipgen: 2 of 5 clusters failed; the others were written\n") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	for name, want := range map[string]bool{"a": true, "eu/b": true, "eu/c": true, "bad": false, "worse": false} {
+		if _, err := os.Stat("out/" + name); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	code, _, errOut = run("", "render", "clusters", "--dir", "out", "--check")
+	if code != command.Input || !strings.Contains(errOut, "of the others 0 differ") {
+		t.Errorf("--check: exit code %d\n%s", code, errOut)
+	}
+	// One that cannot be written.
+	lay(t, map[string]string{"blocked/a": "a file"})
+	code, _, errOut = run("", "render", "clusters/a", "clusters/eu/b", "--dir", "blocked")
+	if _, err := os.Stat("blocked/b"); code != command.Failed || err != nil || !strings.Contains(errOut, "1 of 2 clusters failed") {
+		t.Errorf("blocked: exit code %d, %v\n%s", code, err, errOut)
+	}
+	// Defaults that cannot be read are reported once.
+	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrpp: {}\n"})
+	code, _, errOut = run("", "render", "clusters")
+	if code != command.Input || strings.Count(errOut, `clusters/fleet.yaml:4:3: error: spec.vrpp: found "vrpp"`) != 1 {
+		t.Errorf("bad defaults: exit code %d\n%s", code, errOut)
+	}
+}
+
+// A value is reported where it stands, which may be the fleet's.
+func TestFleetProblemsHavePlaces(t *testing.T) {
+	layFleet(t)
+	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrrp: {profile: custom, advertInterval: 55ms}\n"})
+	code, _, errOut := run("", "validate", "clusters/a")
+	if code != command.Input || !strings.Contains(errOut, "clusters/fleet.yaml:4:43: error: spec.vrrp.advertInterval: found 55ms") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	lay(t, map[string]string{"clusters/eu/c/vipgen.yaml": fleetHead + "spec:\n  vrrp:\n    advertInterval: 45ms\n"})
+	code, _, errOut = run("", "validate", "clusters/eu/c")
+	if code != command.Input || !strings.Contains(errOut, "clusters/eu/c/vipgen.yaml:5:21: error: spec.vrrp.advertInterval: found 45ms") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	if code, _, errOut := run("", "validate", "clusters/eu/b"); code != command.OK {
+		t.Errorf("a profile of its own: exit code %d\n%s", code, errOut)
+	}
+}
+
+// Nothing above a Git repository counts.
+func TestDefaultsAreThoseOfTheRepository(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"fleet.yaml": "nonsense", "repo/.git": "", "repo/x/install-config.yaml": goodInstallConfig})
+	must(t, "validate", "repo/x")
+	t.Chdir("repo/x")
+	must(t, "validate")
+	lay(t, map[string]string{"../fleet.yaml": fleetHead + "spec: {vrrp: {profile: classic}}\n"})
+	if out := must(t, "validate"); !strings.Contains(out, "classic") {
+		t.Errorf("fleet.yaml in the folder above does not count:\n%s", out)
+	}
+	lay(t, map[string]string{"other.yaml": fleetHead})
+	if out := must(t, "validate", "--fleet", "other.yaml"); !strings.Contains(out, "fast") {
+		t.Errorf("--fleet does not count:\n%s", out)
+	}
+}
+
+func TestFleetForgetsClusters(t *testing.T) {
+	layFleet(t)
+	must(t, "render", "clusters", "--dir", "out")
+	lay(t, map[string]string{"out/eu/b/notes": "mine"})
+	if err := os.RemoveAll("clusters/eu"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := run("", "render", "clusters", "--dir", "out", "--check"); code != command.Finding || !strings.Contains(out, "out/eu/c/machineconfigs/99-master-vipgen.yaml: no longer rendered") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	must(t, "render", "clusters/a", "clusters/a/install-config.yaml", "--dir", "out") // some of the fleet: the others stay
+	if _, err := os.Stat("out/eu/c/manifests"); err != nil {
+		t.Error(err)
+	}
+	must(t, "render", "clusters", "--dir", "out")
+	if _, err := os.Stat("out/eu/c"); err == nil {
+		t.Error("the tree of a cluster that is gone is still there")
+	}
+	if diff := cmp.Diff(map[string]string{"out/eu/b/notes": "mine"}, snapshot(t, "out/eu/b")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFleetUsage(t *testing.T) {
+	layFleet(t)
+	for _, args := range []string{
+		"render clusters --merge a.ign", "render clusters --install-dir x", "render clusters --config x",
+		"render clusters --check", "render clusters --dir x --beside y", "render clusters --beside a/b", "render clusters --beside ..", "render - --beside x",
+	} {
+		if code, _, errOut := run(goodInstallConfig, strings.Fields(args)...); code != command.Input || errOut == "" {
+			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
+		}
+	}
+}
+
+func TestOrdered(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 100} {
+		var got []int
+		err := ordered(n, func(i int) int { return i * i }, func(i, sq int) error {
+			if sq != i*i {
+				t.Errorf("%d: %d", i, sq)
+			}
+			got = append(got, i)
+			return nil
+		})
+		if err != nil || len(got) != n || !slices.IsSorted(got) {
+			t.Errorf("%d: %v, %v", n, got, err)
+		}
+	}
+	stop := fmt.Errorf("stop")
+	if err := ordered(100, func(i int) int { return i }, func(i, _ int) error {
+		if i == 3 {
+			return stop
+		}
+		return nil
+	}); err != stop {
+		t.Error(err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := startProgress(w, "clusters", 4, 0, time.Millisecond)
+	p.step()
+	buf := make([]byte, 1<<10)
+	n, err := r.Read(buf) // waits for the bar
+	if got := string(buf[:n]); err != nil || !strings.HasPrefix(got, "\r[") || !strings.Contains(got, " of 4 clusters") {
+		t.Errorf("%q, %v", got, err)
+	}
+	p.end()
+	quick := startProgress(nil, "clusters", 4, time.Hour, time.Hour) // shows nothing: it would panic
+	quick.step()
+	quick.end()
+}

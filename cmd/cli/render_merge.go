@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render"
+)
+
+// merge merges a pool's bundle into an installer's Ignition config, in place.
+func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
+	role := roleOf(f.merge)
+	switch {
+	case len(f.roles) == 1:
+		role = f.roles[0]
+	case len(f.roles) > 1:
+		return command.Usagef(c, "--merge takes one --role, the pool of the file")
+	case !slices.Contains([]string{"bootstrap", "master", "worker", "arbiter"}, role):
+		return command.Usagef(c, "--merge %s: give --role, as its name does not say for which pool it is", f.merge)
+	}
+	if err := checkRoles(cluster, []string{role}); err != nil {
+		return command.Usage(c, err)
+	}
+	bundles, err := cluster.Bundles()
+	if err != nil {
+		return err
+	}
+	enc, err := r.Encoder(cluster)
+	if err != nil {
+		return command.Usage(c, err)
+	}
+	base, err := a.File(f.merge)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == role })
+	merged, conflicts, err := ignition.Merge(base, bundles[i], enc, ignition.MergeOptions{Overwrite: f.overwrite})
+	if err != nil {
+		return mergeProblem(f.merge, err)
+	}
+	if len(conflicts) > 0 && !f.overwrite {
+		return conflictProblems(f.merge, conflicts)
+	}
+	switch {
+	case bytes.Equal(base, merged):
+		a.summary(cluster, f.merge+" is up to date")
+		return nil
+	case f.check:
+		if err := printChanges(a.out, command.Colours(a.out), "", []tree.Change{{Path: f.merge, Kind: tree.Differs, Have: base, Got: merged}}); err != nil {
+			return err
+		}
+		return command.ErrFinding
+	case f.merge == "-":
+		_, err := a.out.Write(merged)
+		return err
+	}
+	if err := tree.WriteFile(f.merge, merged); err != nil {
+		return err
+	}
+	a.summary(cluster, fmt.Sprintf("%s: %d files and %d units merged", f.merge, len(bundles[i].Files), len(bundles[i].Units)))
+	return nil
+}
+
+// mergeProblem is the report of a file that nothing can be merged into.
+func mergeProblem(file string, err error) error {
+	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
+		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
+}
+
+// conflictProblems is the report of what stands in the way of a merge.
+func conflictProblems(file string, conflicts []ignition.Conflict) error {
+	var list problem.List
+	for _, c := range conflicts {
+		list = append(list, problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,
+			Found: "another one, " + c.Detail, Expected: "nothing, or the same as rendered", Hint: "give --overwrite to replace it"})
+	}
+	return list
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/render"
+)
+
+// summary tells a person at a terminal what was done.
+func (a *app) summary(c *render.Cluster, done string) {
+	if !command.Terminal(a.err) {
+		return
+	}
+	fmt.Fprint(a.err, describe(c))
+	if done != "" {
+		fmt.Fprintln(a.err, done)
+	}
+}
+
+// chosenBy says of VIPs that the input does not have who gives them.
+func chosenBy(given bool) string {
+	if given {
+		return ""
+	}
+	return " (the installer's default)"
+}
+
+// versions are those of OpenShift that can be written for.
+func versions() string {
+	known := ignition.SupportedOpenShift()
+	return known[0] + " to " + known[len(known)-1]
+}
+
+// outsideText stands for the groups of a cluster that has none.
+const outsideText = "No node of this cluster holds a VIP: an external load balancer does, or there is none."
+
+// describe says in a few lines what a cluster will run and why.
+func describe(c *render.Cluster) string {
+	var b strings.Builder
+	s := c.Config.Spec
+	version := c.Version
+	if version == "" {
+		version = "any, " + versions()
+	}
+	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
+	width := 10
+	for _, g := range s.Groups {
+		width = max(width, len(g.Name))
+	}
+	for _, g := range s.Groups {
+		if len(g.VIPs) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-*s %s%s", width, g.Name, list(g.VIPs), chosenBy(c.Given(&g)))
+		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("  " + election(c) + "\n")
+	if why := profileWhy(c); why != "" {
+		b.WriteString("  " + why + "\n")
+	}
+	if s.DNS.External {
+		b.WriteString("  DNS: the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names\n")
+	}
+	b.WriteString(release(c) + tagged(c))
+	return b.String()
+}
+
+// tagged names the images that are tags, which a registry may move to another image.
+func tagged(c *render.Cluster) string {
+	var names []string
+	for _, i := range render.ImageList(c.Images) {
+		if !strings.Contains(i[1], "@") {
+			names = append(names, i[0])
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "  images by tag, not by digest: " + strings.Join(names, ", ") + ". Pin them by spec.images in vipgen.yaml or by --release-info; 'vipgen images' lists them\n"
+}
+
+// release says what depends on the release of OpenShift where none is given.
+func release(c *render.Cluster) string {
+	if c.Version != "" || c.OS != ignition.OpenShift {
+		return ""
+	}
+	oldest := ignition.Target{Variant: ignition.OpenShift, Version: ignition.SupportedOpenShift()[0]}
+	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release, from Ignition %s, keepalived %s and HAProxy %s on (what a newer HAProxy has, the agent uses)",
+		oldest.Version, ignition.NewEncoder(oldest).IgnitionVersion(), assets.Oldest.Keepalived[0], assets.Oldest.HAProxy)
+	if assumed := c.Assumed(); assumed != "" {
+		text += "; this cluster needs " + assumed
+	}
+	return text + ". Give spec.openshiftVersion in vipgen.yaml, or --openshift-version, to have the release checked\n"
+}
+
+// election says which VRRP settings the nodes have, whether they start next to the
+// operator's own keepalived, and why.
+func election(c *render.Cluster) string {
+	s := c.Config.Spec
+	switch {
+	case s.LoadBalancer == v1alpha1.LoadBalancerExternal:
+		return "external load balancer: nodes run DNS only"
+	case s.LoadBalancer == v1alpha1.LoadBalancerNone && len(s.Groups) > 0:
+		return "no VIPs: nodes run DNS only; the names of API and routes resolve to the control-plane node's own address"
+	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
+		return "no VIPs: nodes run DNS only, without the names of API and routes"
+	case c.Switches():
+		return fmt.Sprintf("starts as %s, then switches to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the switch)",
+			settings(*s.VRRP.Start), settings(s.VRRP.Target))
+	case c.OwnsBootstrap():
+		return fmt.Sprintf("%s from the first packet: no other keepalived runs in this cluster", settings(s.VRRP.Target))
+	case s.VRRP.Target == v1alpha1.ClassicSettings(v1alpha1.ModeUnicast):
+		return fmt.Sprintf("%s from the first packet, as OpenShift's own keepalived on the bootstrap host", settings(s.VRRP.Target))
+	default:
+		return fmt.Sprintf("%s from the first packet, which OpenShift's own keepalived on the bootstrap host does not understand: split brain, both hold the API VIP until the bootstrap host is gone", settings(s.VRRP.Target))
+	}
+}
+
+// profileWhy says which profile a cluster has and why; nothing where that is unknown.
+func profileWhy(c *render.Cluster) string {
+	if c.ProfileWhy == "" {
+		return ""
+	}
+	return fmt.Sprintf("profile %s: %s", c.Config.Spec.VRRP.Target.Profile, c.ProfileWhy)
+}
+
+// settings are VRRP settings in words.
+func settings(v v1alpha1.VRRPSettings) string {
+	return fmt.Sprintf("%s (VRRPv%d, %s, %s)", v.Profile, v.Version, millis(v.AdvertIntervalMS), v.Mode)
+}
+
+// millis writes milliseconds as all durations are written.
+func millis[N int | int64 | float64](ms N) string {
+	return command.Duration(time.Duration(float64(ms) * float64(time.Millisecond)))
+}
+
+// lineWidth is that of paragraphs, in bytes.
+const lineWidth = 84
+
+// wrap breaks a text into lines of at most so many bytes, between words.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// plural counts things, "" if there is none.
+func plural(n int, thing string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// list writes values one after the other.
+func list[T fmt.Stringer](values []T) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, v.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// numbers lists numbers, "-" for none.
+func numbers(list []int) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, strconv.Itoa(n))
+	}
+	return cmp.Or(strings.Join(out, ", "), "-")
+}
+
+// grouped writes a number with a comma between thousands.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// What is wrong with a command line is said in words, with what to do; nothing is printed
+// to standard output, and nothing is written.
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		args, want string
+	}{
+		{"rendr", "unknown command \"rendr\" for \"vipgen\"; did you mean render?\nSee 'vipgen --help'.\n"},
+		{"rendr --dir x", `did you mean render?`},
+		{"template", "did you mean render?"},
+		{"generate", "did you mean render?"},
+		{"check", "did you mean"},
+		{"lab kil", `unknown command "kil" for "vipgen lab"; did you mean kill?`},
+		{"lab statu -o json", "did you mean stall or status?"},
+		{"migrate paln install-config.yaml", "did you mean plan?"},
+		{"migrate paln --profile fast", "did you mean plan?"},
+		{"external-lb rnder", "did you mean render?"},
+		{"completion bsh", "did you mean bash, fish or zsh?"},
+		{"help rendr", "did you mean render?"},
+		{"help lab kil", "did you mean kill?"},
+		{"--nonsense", "unknown flag: --nonsense"},
+		{"migrate", "missing: one of the commands plan, write\nFor example: vipgen migrate plan"},
+		{"lab", "missing: one of the commands"},
+		{"diff", "missing: A B\nFor example: vipgen diff main:clusters clusters\nSee 'vipgen diff --help'.\n"},
+		{"diff a", "missing: B\n"},
+		{"vr-ids", "missing: NAME... | FILE|DIR|PATTERN...\nFor example: vipgen vr-ids vmware"},
+		{"import", "missing: FILE|DIR..."},
+		{"inspect", "missing: FILE|DIR..."},
+		{"check-endpoint", "missing: HOST[:PORT]"},
+		{"validate a b", `unexpected argument "b"`},
+		{"migrate write --profile fast", "missing: --dir DIR"},
+		{"render -o ''", `--output "": expected yaml or json; files go to --dir DIR`},
+		{"render -o out", `--output "out": expected yaml or json; files go to --dir DIR`},
+		{"render -o json --dir x", "-o is the format of MachineConfigs and manifests that are printed"},
+		{"render -o json --format ignition --role master", "-o is the format"},
+		{"render --dir ''", "--dir is empty"},
+		{"render --role ''", "--role is empty"},
+		{"validate -c ''", "--config is empty"},
+		{"external-lb render -o json", "files go to --dir DIR"},
+		{"preview -o json", "files go to --dir DIR"},
+		{"schema -o json", "vipgen schema prints in one format alone"},
+		{"import x -o demo", "expected text or json; files go to --dir DIR"},
+		{"lab up --nodes master=x", `--nodes "master=x": expected POOL=NUMBER, such as master=3,worker=1`},
+		{"lab chaos --duration soon", `--duration "soon": expected a duration, such as 500ms, 10s or 5m`},
+		{"metallb --port https", `--port "https": expected a number`},
+		{"render --install-dir nowhere", "--install-dir nowhere: no such directory"},
+		{"render --install-dir empty", "not an installer's asset directory with manifests: run 'openshift-install create manifests --dir empty'"},
+		{"render --dir a --beside b", "--beside and --dir cannot be used together"},
+		{"render /", "name the folder that holds the clusters"},
+	}
+	good(t)
+	if err := os.Mkdir("empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, ".")
+	for _, tt := range tests {
+		args := strings.Fields(tt.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "''", "")
+		}
+		code, stdout, stderr := run("", args...)
+		if code != command.Input || stdout != "" || !strings.Contains(stderr, tt.want) || !strings.Contains(stderr, " --help'.") {
+			t.Errorf("vipgen %s: exit code %d, %q\n%s", tt.args, code, stdout, stderr)
+		}
+	}
+	if after := snapshot(t, "."); len(after) != len(before) {
+		t.Errorf("written: %v", after)
+	}
+}
+
+// Errors have colours at a terminal, unless NO_COLOR is set, and nowhere else.
+func TestColoursAtTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	for noColour, want := range map[string]string{"": "\x1b[31mvipgen:\x1b[0m unknown command", "1": "vipgen: unknown command"} {
+		t.Setenv("NO_COLOR", noColour)
+		master, terminal := openTerminal(t)
+		if code := Run([]string{"rendr"}, strings.NewReader(""), terminal, terminal); code != command.Input {
+			t.Errorf("exit code %d", code)
+		}
+		shown := make([]byte, 1000)
+		n, err := master.Read(shown)
+		if err != nil || !strings.HasPrefix(string(shown[:n]), want) {
+			t.Errorf("NO_COLOR=%s: %v, %q", noColour, err, shown[:n])
+		}
+	}
+}
+
+// openTerminal gives both ends of a pseudo-terminal, see pts(4).
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return master, terminal
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// What is valid is said, and from which files, and what becomes of it.
+func TestValidateSaysWhatItRead(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\"}\n", "cluster-ingress-02-config.yml": clusterIngress})
+	out := must(t, "validate")
+	for _, want := range []string{
+		"install-config.yaml: valid\nRead: install-config.yaml, vipgen.yaml, cluster-ingress-02-config.yml\n",
+		"images by tag, not by digest: agent, keepalived, haproxy, coredns.",
+		"\nRenders: MachineConfigs 99-master-vipgen, 99-worker-vipgen; Ignition configs bootstrap, master, worker; manifests ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "openshiftVersion") {
+		t.Errorf("a release is given:\n%s", out)
+	}
+	code, out, stderr := run(goodInstallConfig, "validate", "-")
+	for _, want := range []string{
+		"standard input: valid\nRead: standard input\nNot read, as standard input has no folder: vipgen.yaml, cluster-ingress-02-config.yml. Name them by flags.\n",
+		"no openshiftVersion: ", "needs 4.13 or later for UserManaged",
+	} {
+		if code != command.OK || strings.Count(out, want) != 1 {
+			t.Errorf("exit code %d, %q: %d times %q in\n%s", code, stderr, strings.Count(out, want), want, out)
+		}
+	}
+	if _, out, _ := run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml"); !strings.Contains(out, "\nRead: standard input, vipgen.yaml\nNot read, as standard input has no folder: cluster-ingress-02-config.yml.") {
+		t.Errorf("with a file that is named:\n%s", out)
+	}
+	code, out, _ = run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml", "-o", "json")
+	var got validation
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || strings.Join(got.Files, " ") != "- vipgen.yaml" {
+		t.Errorf("exit code %d, %v, %v", code, err, got.Files)
+	}
+}
+
+// The formats of objects that are printed have the same objects.
+func TestObjectsAsJSON(t *testing.T) {
+	good(t)
+	for _, args := range [][]string{{"render"}, {"render", "--role", "worker"}, strings.Fields("metallb --address 192.0.2.17 " + threeNodes)} {
+		var list struct {
+			APIVersion, Kind string
+			Items            []struct{ Kind string }
+		}
+		documents := strings.Count("\n"+must(t, args...), "\nkind: ")
+		if err := json.Unmarshal([]byte(must(t, append(args, "-o", "json")...)), &list); err != nil || list.Kind != "List" || len(list.Items) != documents {
+			t.Errorf("%q: %v, %s of %d items, want %d", args, err, list.Kind, len(list.Items), documents)
+		}
+	}
+}
+
+// Pools and nodes complete from the input.
+func TestCompletionFromInput(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{
+		"vipgen.yaml": vipConfigHead + "spec: {pools: [{name: infra}]}\n",
+		"agent-config.yaml": `apiVersion: v1beta1
+kind: AgentConfig
+metadata: {name: demo}
+rendezvousIP: 192.0.2.10
+hosts:
+- hostname: cp-a
+  role: master
+  networkConfig: {interfaces: [{name: ens3, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]}
+`,
+	})
+	for line, want := range map[string]string{
+		"render --role|":                        "bootstrap\nmaster\nworker\ninfra\n",
+		"render --role|worker,i":                "worker,infra\n",
+		"ports install-config.yaml --role|inf":  "infra\n",
+		"preview install-config.yaml --role|ma": "master\n",
+		"migrate plan --without|cp-":            "cp-a\n",
+		"preview --node|":                       "bootstrap\ncp-a\n",
+		"ports no-such.yaml --role|":            "master\nworker\narbiter\n",
+	} {
+		words, last, _ := strings.Cut(line, "|")
+		out := must(t, append(append([]string{"__complete"}, strings.Fields(words)...), last)...)
+		if got, _, _ := strings.Cut(out, ":4"); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	preview := strings.Fields("preview --node cp-a --interface ens3 --peer cp-b=192.0.2.11 --role")
+	for role, want := range map[string]string{"worker": "--role worker: the input says that cp-a is a master", "arbiter": "is a master", "infra": "is a master"} {
+		if code, _, stderr := run("", append(preview, role)...); code != command.Input || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", role, code, stderr)
+		}
+	}
+	for _, role := range []string{"master", "bootstrap"} {
+		must(t, append(preview, role)...)
+	}
+}
+
+// A path that cannot be written to is named as the user did.
+func TestFailuresNameThePath(t *testing.T) {
+	good(t)
+	if code, _, stderr := run("", "render", "--dir", "/proc/x"); code != command.Failed || stderr != "vipgen: /proc/x: no such file or directory\n" {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+func TestLabHints(t *testing.T) {
+	for _, tt := range []struct {
+		f    labFlags
+		want string
+	}{{labFlags{dir: "/var/lib/vipgen-lab"}, ""}, {labFlags{dir: "/tmp/labs", name: "a"}, " --dir /tmp/labs --name a"}} {
+		if got := tt.f.where(); got != tt.want {
+			t.Errorf("%+v: %q", tt.f, got)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// at gives a cluster a name and VIPs of its own.
+func at(name, api, ingress string) string {
+	return strings.NewReplacer("192.0.2.2", "192.0.2."+api, "192.0.2.3", "192.0.2."+ingress).Replace(clusterNamed(name))
+}
+
+func TestFleetVRIDs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"clusters/cnf10/install-config.yaml": at("cnf10", "10", "11"),
+		"clusters/cnf11/install-config.yaml": at("cnf11", "12", "13"),
+		"clusters/cnf11/vipgen.yaml":         fleetHead + "spec:\n  # fast enough\n  vrrp:\n    profile: fast\n",
+		"clusters/other/install-config.yaml": strings.ReplaceAll(at("cnf10", "10", "11"), "192.0.2.", "198.51.100."),
+	})
+	code, out, _ := run("", "vr-ids", "clusters")
+	for _, want := range []string{
+		"147  cnf10's api, cnf11's ingress  192.0.2.0/24\n",
+		"  clusters/cnf11/vipgen.yaml: spec.vrrp.virtualRouterIDs.ingress: 148 (was 147)\n",
+		"1 collision in 3 clusters\n",
+	} {
+		if code != command.Finding || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	before := must(t, "render", "clusters/cnf10")
+	if out := must(t, "vr-ids", "clusters", "--fix"); !strings.Contains(out, "\nWritten:\n") {
+		t.Error(out)
+	}
+	want := fleetHead + "spec:\n  # fast enough\n  vrrp:\n    virtualRouterIDs:\n      ingress: 148\n    profile: fast\n"
+	if got := read(t, "clusters/cnf11/vipgen.yaml"); got != want {
+		t.Errorf("vipgen.yaml:\n%s", got)
+	}
+	if out := must(t, "vr-ids", "clusters"); out != "no collision in 3 clusters\n" {
+		t.Error(out)
+	}
+	if must(t, "render", "clusters/cnf10") != before {
+		t.Error("the cluster that was fine has changed")
+	}
+	must(t, "render", "clusters", "--dir", "out") // the file is right
+}
+
+// More API VIPs have IDs as well, which collide, are reserved and are given anew.
+func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"clusters/a/install-config.yaml": at("a", "10", "11"),
+		"clusters/a/vipgen.yaml":         fleetHead + "spec:\n  additionalAPIVIPs:\n  - name: mgmt\n    vips: [192.0.2.17]\n    virtualRouterID: 50\n",
+		"clusters/b/install-config.yaml": at("b", "12", "13"),
+		"clusters/b/vipgen.yaml":         fleetHead + "spec:\n  additionalAPIVIPs:\n  - name: mgmt\n    vips: [192.0.2.18]\n    virtualRouterID: 50\n",
+	})
+	if code, out, _ := run("", "vr-ids", "clusters"); code != command.Finding || !strings.Contains(out, "50  a's api-mgmt, b's api-mgmt  192.0.2.0/24\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	must(t, "vr-ids", "clusters", "--fix", "--reserve", "51")
+	if got := read(t, "clusters/b/vipgen.yaml"); !strings.HasSuffix(got, "    virtualRouterID: 52\n") {
+		t.Error(got)
+	}
+}
+
+// What the agent prints is what --scan reads.
+func TestScanOfTheAgent(t *testing.T) {
+	good(t)
+	seen := vrrp.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
+	text, err := json.Marshal(map[string]any{"routers": []vrrp.Router{seen}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay(t, map[string]string{"scan.json": string(text)})
+	code, out, errOut := run("", "vr-ids", ".", "--scan", "scan.json")
+	if code != command.Finding || !strings.Contains(out, "97  demo's api  192.0.2.77 has it on the network\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+}
+
+func TestReservedVRIDs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{
+		"fleet.yaml":                    fleetHead + "spec: {vrrp: {reservedRouterIDs: [97]}}\n", // demo's API
+		"install-config.yaml":           goodInstallConfig,
+		"scan.json":                     `{"routers": [{"id": 79, "source": "192.0.2.77", "addresses": ["192.0.2.78"]}, {"id": 79, "source": "192.0.2.8", "addresses": ["192.0.2.3"]}]}`,
+		"own.json":                      `{"routers": [{"id": 79, "source": "192.0.2.8", "addresses": ["192.0.2.3"]}]}`,
+		"not-a-scan.json":               `{}`,
+		"flat/a.yaml":                   at("cnf10", "10", "11"),
+		"flat/b.yaml":                   at("cnf11", "12", "13"),
+		"managed/a/install-config.yaml": strings.Replace(at("same", "20", "21"), "UserManaged", "OpenShiftManagedDefault", 1),
+		"managed/b/install-config.yaml": strings.Replace(strings.Replace(at("same", "22", "23"), "UserManaged", "OpenShiftManagedDefault", 1), "example.com", "example.org", 1),
+	})
+	code, _, errOut := run("", "validate")
+	if code != command.Input || !strings.Contains(errOut, "[router-id-taken]") || !strings.Contains(errOut, "vr-ids --fix") {
+		t.Errorf("a reserved ID: exit code %d\n%s", code, errOut)
+	}
+	var r struct {
+		Collisions []struct {
+			ID  int
+			Why string
+		}
+		Overrides []struct{ From, To int }
+	}
+	code, out, _ := run("", "vr-ids", "./install-config.yaml", "--scan", "scan.json", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != command.Finding || len(r.Collisions) != 2 || len(r.Overrides) != 2 || !strings.Contains(r.Collisions[0].Why, "192.0.2.77") {
+		t.Errorf("exit code %d, %v\n%s", code, err, out)
+	}
+	must(t, "vr-ids", "install-config.yaml", "--scan", "own.json", "--fix")
+	must(t, "validate")
+	if _, err := os.Stat("vipgen.yaml"); err != nil {
+		t.Error(err)
+	}
+	if code, out, _ := run("", "vr-ids", "managed", "--fix"); code != command.Finding || !strings.Contains(out, "cannot be removed: ") || !strings.Contains(out, "OpenShift's own keepalived has it") {
+		t.Errorf("fixed IDs: exit code %d\n%s", code, out)
+	}
+	for _, args := range []string{"vr-ids a --fix", "vr-ids . --reserve 300", "vr-ids . --scan not-a-scan.json", "vr-ids flat/*.yaml --fix", "vr-ids Bad_Name"} {
+		if code, _, errOut := run("", strings.Fields(args)...); code != command.Input || errOut == "" {
+			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                                     "0s",
+		40 * time.Millisecond:                 "40ms",
+		1499 * time.Microsecond:               "1ms",
+		time.Second:                           "1s",
+		3330 * time.Millisecond:               "3.33s",
+		3334 * time.Millisecond:               "3.33s",
+		90 * time.Second:                      "1m30s",
+		5 * time.Minute:                       "5m",
+		2 * time.Hour:                         "2h",
+		62 * time.Minute:                      "1h2m",
+		10*time.Minute + 400*time.Millisecond: "10m",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// Colours are for terminals that take them, and for nobody who does not want them.
+func TestColours(t *testing.T) {
+	if Colours(&bytes.Buffer{}) {
+		t.Error("colours in a buffer")
+	}
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if Colours(file) {
+		t.Error("colours in a file")
+	}
+	if got := Palette(false).Paint(Red, "x") + Palette(false).Diff("+x"); got != "x+x" {
+		t.Errorf("%q", got)
+	}
+	if got := Palette(true).Paint(Red, "x") + Palette(true).Diff("    -y") + Palette(true).Diff("z"); got != "\x1b[31mx\x1b[0m\x1b[31m    -y\x1b[0mz" {
+		t.Errorf("%q", got)
+	}
+}
+
+// program is a small one with a group, a command with arguments and formats.
+func program(ran *[]string) *cobra.Command {
+	root := &cobra.Command{Use: "program"}
+	Setup(root)
+	var o Format
+	var dir string
+	leaf := &cobra.Command{Use: "leaf A [B]", Short: "Do it", Example: "  # comment\n  program group leaf x", Args: Args(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error { *ran = append(args, string(o), dir); return nil }}
+	o.Add(leaf, "text", "json")
+	Dir(leaf, &dir, "`directory` to write to")
+	leaf.Flags().Duration("timeout", time.Minute, "`duration` of the wait")
+	GroupFlags(leaf.Flags(), "Input flags", "timeout")
+	Group(root, Group(&cobra.Command{Use: "group", Short: "More"}, leaf))
+	AddVersion(root)
+	AddHelp(root)
+	AddCompletion(root)
+	return root
+}
+
+func TestExecute(t *testing.T) {
+	for line, want := range map[string]string{
+		"group leaf":                       "missing: A [B]\nFor example: program group leaf x\nSee 'program group leaf --help'.",
+		"group leaf 1 2 3":                 `unexpected argument "3"`,
+		"group laef":                       `unknown command "laef" for "program group"; did you mean leaf?`,
+		"group laef --dir x":               `unknown command "laef" for "program group"; did you mean leaf?`,
+		"gruop leaf":                       `unknown command "gruop" for "program"; did you mean group?`,
+		"group":                            "missing: one of the commands leaf",
+		"help group laef":                  "did you mean leaf?",
+		"completion fisch":                 "did you mean fish",
+		"group leaf x -o yaml":             `--output "yaml": expected text or json; files go to --dir DIR`,
+		"group leaf x --dir=":              "--dir is empty",
+		"group leaf x --timeout soon":      `--timeout "soon": expected a duration`,
+		"version --dir x":                  "unknown flag: --dir",
+		"help --nonsense":                  "unknown flag: --nonsense",
+		"group leaf x -o json -d y z":      "",
+		"--version":                        "",
+		"version -o json":                  "",
+		"help group":                       "",
+		"completion zsh --no-descriptions": "",
+	} {
+		var ran []string
+		var out bytes.Buffer
+		root := program(&ran)
+		root.SetOut(&out)
+		err := Execute(t.Context(), root, strings.Fields(line))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", line, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0):
+			t.Errorf("%s: %v\n%s", line, err, out.String())
+		}
+		if strings.HasSuffix(line, "y z") && strings.Join(ran, " ") != "x z json y" {
+			t.Errorf("%s ran with %q", line, ran)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	root := program(nil)
+	root.SetOut(&out)
+	if err := Execute(t.Context(), root, []string{"group", "leaf", "--help"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Usage:\n  program group leaf A [B] [flags]\n", "\nFlags:\n  -d, --dir directory", "(default text)\n", "\nInput flags:\n      --timeout duration   duration of the wait (default 1m)\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}

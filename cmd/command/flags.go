@@ -1,0 +1,122 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Format is -o, --output: the format of what is printed, and nothing else. Files go to
+// --dir.
+type Format string
+
+// Add adds the flag; the first format is the default. Others are refused.
+func (f *Format) Add(c *cobra.Command, formats ...string) {
+	*f = Format(formats[0])
+	f.AddOptional(c, formats...)
+}
+
+// AddOptional adds the flag to a command that writes files, and prints instead where it
+// is given.
+func (f *Format) AddOptional(c *cobra.Command, formats ...string) {
+	c.Flags().VarP(&formatValue{f, formats}, "output", "o", "`format` to print: "+strings.Join(formats, ", "))
+	Complete(c, "output", formats...)
+}
+
+// formatValue is the flag that a Format is set by.
+type formatValue struct {
+	f       *Format
+	formats []string
+}
+
+func (v *formatValue) String() string {
+	if v.f == nil {
+		return ""
+	}
+	return string(*v.f)
+}
+
+func (v *formatValue) Type() string { return "format" }
+
+func (v *formatValue) Set(s string) error {
+	if !slices.Contains(v.formats, s) {
+		return fmt.Errorf("expected %s", Or(v.formats))
+	}
+	*v.f = Format(s)
+	return nil
+}
+
+// Dir is -d, --dir: the directory that files are written to.
+func Dir(c *cobra.Command, dir *string, usage string) {
+	c.Flags().StringVarP(dir, "dir", "d", "", usage)
+	_ = c.MarkFlagDirname("dir")
+}
+
+// Complete completes the values of a flag.
+func Complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Setup gives a root command what all flags below it have in common: what is wrong with
+// one is said in words, and an empty value, such as that of a variable that a script
+// forgot to set, is a mistake.
+func Setup(root *cobra.Command) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Usage(c, flagError(c, err)) })
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if value := f.Value.String(); (value == "" || value == "[]") && err == nil {
+				err = Usagef(c, "--%s is empty", f.Name)
+			}
+		})
+		return err
+	}
+	root.SetUsageFunc(printUsage)
+	root.SetHelpFunc(printHelp)
+}
+
+// flagError says in words what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var none *pflag.NotExistError
+	switch {
+	case errors.As(err, &value):
+		f := value.GetFlag()
+		hint := ""
+		if f.Name == "output" && c.Flags().ShorthandLookup("d") != nil {
+			hint = "; files go to --dir DIR"
+		}
+		return fmt.Errorf("--%s %q: %s%s", f.Name, value.GetValue(), expected(f, errors.Unwrap(value)), hint)
+	case errors.As(err, &none):
+		name := none.GetSpecifiedName()
+		if name != "o" && name != "output" {
+			return err
+		}
+		if c.Flags().ShorthandLookup("d") != nil {
+			return fmt.Errorf("%w: -o is a format, and %s prints in one alone; files go to --dir DIR", err, c.CommandPath())
+		}
+		return fmt.Errorf("%w: %s prints in one format alone", err, c.CommandPath())
+	}
+	return err
+}
+
+// expected says what a flag takes, in place of what Go's parsers say.
+func expected(f *pflag.Flag, cause error) string {
+	switch f.Value.Type() {
+	case "int", "int32", "int64", "uint", "uint8", "uint32", "uint64":
+		return "expected a number"
+	case "intSlice":
+		return "expected numbers, such as 51,52"
+	case "duration", "durationSlice":
+		return "expected a duration, such as 500ms, 10s or 5m"
+	case "stringToInt":
+		return "expected POOL=NUMBER, such as master=3,worker=1"
+	case "bool":
+		return "expected true or false"
+	}
+	return cause.Error()
+}

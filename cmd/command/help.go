@@ -1,0 +1,115 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// HelpWidth is the longest line of help, in columns.
+const HelpWidth = 100
+
+// groupAnnotation is where a flag keeps the title of its group.
+const groupAnnotation = "vipgen_group"
+
+// GroupFlags puts flags under a title of their own in help, after the others.
+func GroupFlags(flags *pflag.FlagSet, title string, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, groupAnnotation, []string{title})
+	}
+}
+
+// printHelp prints what a command does, then its usage.
+func printHelp(c *cobra.Command, _ []string) {
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s\n\n", strings.TrimSpace(text))
+	_ = c.Usage()
+}
+
+// printUsage prints how a command is used: lines, examples, commands, flags.
+func printUsage(c *cobra.Command) error {
+	w := c.OutOrStdout()
+	fmt.Fprintln(w, "Usage:")
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND [flags]\n", c.CommandPath())
+	} else {
+		fmt.Fprintf(w, "  %s\n", c.UseLine())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
+	}
+	printCommands(w, c)
+	printFlags(w, "Flags", c.LocalFlags())
+	printFlags(w, "Global flags", c.InheritedFlags())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n'%s COMMAND --help' says more about a command.\n", c.CommandPath())
+	}
+	return nil
+}
+
+// printCommands prints the commands below one, by their groups.
+func printCommands(w io.Writer, c *cobra.Command) {
+	if !c.HasAvailableSubCommands() {
+		return
+	}
+	list := func(title, id string) {
+		head := "\n" + title + "\n"
+		for _, child := range c.Commands() {
+			if child.GroupID == id && child.IsAvailableCommand() {
+				fmt.Fprintf(w, "%s  %-*s %s\n", head, child.NamePadding(), child.Name(), child.Short)
+				head = ""
+			}
+		}
+	}
+	for _, g := range c.Groups() {
+		list(g.Title, g.ID)
+	}
+	if len(c.Groups()) > 0 {
+		list("Other commands:", "")
+	} else {
+		list("Commands:", "")
+	}
+}
+
+// printFlags prints flags, those of a group under its title.
+func printFlags(w io.Writer, title string, all *pflag.FlagSet) {
+	titles := []string{title}
+	sets := map[string]*pflag.FlagSet{}
+	all.VisitAll(func(f *pflag.Flag) {
+		of := title
+		if group := f.Annotations[groupAnnotation]; group != nil {
+			of = group[0]
+		}
+		if sets[of] == nil {
+			sets[of] = pflag.NewFlagSet("", pflag.ContinueOnError)
+			if of != title {
+				titles = append(titles, of)
+			}
+		}
+		sets[of].AddFlag(shown(f))
+	})
+	for _, of := range titles {
+		if set := sets[of]; set != nil && set.HasAvailableFlags() {
+			fmt.Fprintf(w, "\n%s:\n%s", of, set.FlagUsagesWrapped(HelpWidth))
+		}
+	}
+}
+
+// shown is a flag as help prints it: with its default where there is one, a duration as
+// people write it.
+func shown(f *pflag.Flag) *pflag.Flag {
+	copied := *f
+	switch kind := f.Value.Type(); {
+	case f.DefValue == "[]" && (kind == "durationSlice" || kind == "stringToInt"):
+		copied.DefValue = "" // of other lists pflag knows it
+	case kind == "duration":
+		copied.DefValue = shortDuration(f.DefValue)
+	}
+	return &copied
+}

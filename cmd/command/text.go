@@ -1,0 +1,122 @@
+package command
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Terminal says whether a stream is one that a person reads.
+func Terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Colour is how text looks where there are colours: a parameter of ECMA-48's SGR.
+type Colour string
+
+// Colours.
+const (
+	Plain  Colour = ""
+	Bold   Colour = "1"
+	Dim    Colour = "2"
+	Red    Colour = "31"
+	Green  Colour = "32"
+	Yellow Colour = "33"
+)
+
+// Palette colours text, or leaves it as it is.
+type Palette bool
+
+// Colours says whether a stream gets colours: at a terminal that knows them, unless
+// NO_COLOR is set (https://no-color.org).
+func Colours(stream any) Palette {
+	return Palette(Terminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+}
+
+// Paint gives text in a colour.
+func (p Palette) Paint(c Colour, text string) string {
+	if !p || c == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// Diff colours a line of a diff by its first sign.
+func (p Palette) Diff(line string) string {
+	switch sign := strings.TrimLeft(line, " "); {
+	case strings.HasPrefix(sign, "+"):
+		return p.Paint(Green, line)
+	case strings.HasPrefix(sign, "-"):
+		return p.Paint(Red, line)
+	}
+	return line
+}
+
+// Safe gives text without what a terminal would obey: control characters, and others that
+// do not print, are shown as Go writes them in strings.
+func Safe(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// SafeLine is Safe for text that must stay on its line.
+func SafeLine(s string) string { return strings.ReplaceAll(Safe(s), "\n", `\n`) }
+
+// JSON prints a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Table lays out rows, whose cells end with tabs, in columns two spaces apart.
+func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// Or lists words of which one is to be chosen.
+func Or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Duration writes a length of time as flags take it: 40ms, 3.33s, 1m30s, 2h. It has
+// milliseconds below a second, hundredths of a second below a minute, else seconds.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		d = d.Round(time.Millisecond)
+	case d < time.Minute:
+		d = d.Round(10 * time.Millisecond)
+	default:
+		d = d.Round(time.Second)
+	}
+	return shortDuration(d.String())
+}
+
+// shortDuration leaves out the zeros at the end of what Go writes: 1m0s, 2h0m0s.
+func shortDuration(s string) string {
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,241 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render/gitops"
+)
+
+// Names of the input files of a cluster and of a fleet.
+const (
+	InstallConfigName = "install-config.yaml"
+	VIPConfigName     = "vipgen.yaml"
+	AgentConfigName   = "agent-config.yaml"
+	// ClusterIngressName is what the installer calls it.
+	ClusterIngressName = "cluster-ingress-02-config.yml"
+	FleetName          = "fleet.yaml"
+)
+
+// Cluster is one cluster of those that a command works on.
+type Cluster struct {
+	// Config is the path of its install-config or of the file with its object, or "-";
+	// of several objects in a file, the path, "#" and the cluster's name.
+	Config string
+	// Name is the folder that its output has among those of the fleet, with
+	// slashes.
+	Name string
+}
+
+// Fleet are the clusters that arguments name.
+type Fleet struct {
+	Clusters []Cluster
+	// Several says that there may be several, whatever their number: a folder of
+	// clusters, a pattern, or several files.
+	Several bool
+	// Whole is the folder that holds the whole fleet, "" where only some of it
+	// was named.
+	Whole string
+}
+
+// Find finds the install-configs that arguments name: files, folders
+// with one, folders of such folders, patterns as of path.Match. They come in
+// the order of their paths, each once. An error that is no problem.List is about the
+// arguments.
+func Find(args []string) (Fleet, error) {
+	if len(args) == 0 {
+		args = []string{InstallConfigName}
+	}
+	r := Fleet{Several: len(args) > 1}
+	for _, arg := range args {
+		if err := r.add(arg); err != nil {
+			return Fleet{}, err
+		}
+	}
+	slices.SortFunc(r.Clusters, func(a, b Cluster) int { return strings.Compare(a.Config, b.Config) })
+	r.Clusters = slices.CompactFunc(r.Clusters, func(a, b Cluster) bool { return a.Config == b.Config })
+	if len(args) > 1 {
+		r.Whole = ""
+	}
+	if !r.Several {
+		return r, nil
+	}
+	return r, r.check()
+}
+
+// check refuses what cannot be told apart in the output of a fleet.
+func (r *Fleet) check() error {
+	seen := map[string]string{}
+	for _, m := range r.Clusters {
+		if m.Config == "-" {
+			return fmt.Errorf("standard input holds one cluster: give it alone")
+		}
+		if first, ok := seen[m.Name]; ok {
+			return fmt.Errorf("%s and %s would both be called %q: give the folder that holds both", first, m.Config, m.Name)
+		}
+		seen[m.Name] = m.Config
+	}
+	return nil
+}
+
+func (r *Fleet) add(arg string) error {
+	if arg == "-" {
+		r.Clusters = append(r.Clusters, Cluster{Config: arg})
+		return nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		if IsFile(filepath.Join(arg, InstallConfigName)) {
+			r.Clusters = append(r.Clusters, named(filepath.Join(arg, InstallConfigName), filepath.Dir(filepath.Clean(arg))))
+			return nil
+		}
+		r.Several, r.Whole = true, filepath.Clean(arg)
+		return r.walk(arg, arg)
+	case err != nil && strings.ContainsAny(arg, `*?[`):
+		return r.glob(arg)
+	}
+	// A file, or one that reading will complain about. Of several that a shell
+	// made of a pattern, those that stand beside an install-config are none.
+	data := []byte(nil)
+	if err == nil && isYAML(arg) {
+		data = peek(arg)
+	}
+	if err == nil && r.Several && (besides(arg) || gitops.IsOther(data)) {
+		return nil
+	}
+	if gitops.HasCluster(data) {
+		found := objects(filepath.Clean(arg), filepath.Dir(filepath.Clean(arg)), data)
+		r.Clusters = append(r.Clusters, found...)
+		r.Several = r.Several || len(found) > 1
+		return nil
+	}
+	base := filepath.Dir(filepath.Clean(arg))
+	if filepath.Base(arg) == InstallConfigName {
+		base = filepath.Dir(base)
+	}
+	r.Clusters = append(r.Clusters, named(filepath.Clean(arg), base))
+	return nil
+}
+
+// glob adds what a pattern matches, folders with all below them.
+func (r *Fleet) glob(pattern string) error {
+	matches, err := filepath.Glob(pattern)
+	if err != nil {
+		return fmt.Errorf("%q: not a pattern: %w", pattern, err)
+	}
+	r.Several = true
+	base := pattern
+	for strings.ContainsAny(base, `*?[`) {
+		base = filepath.Dir(base)
+	}
+	before := len(r.Clusters)
+	for _, name := range matches {
+		if strings.HasPrefix(filepath.Base(name), ".") && !strings.HasPrefix(filepath.Base(pattern), ".") {
+			continue // as a shell does
+		}
+		switch info, err := os.Stat(name); {
+		case err != nil:
+			return err
+		case info.IsDir():
+			if err := r.walk(name, base); err != nil && len(matches) == 1 {
+				return err
+			}
+		case !besides(name):
+			r.Clusters = append(r.Clusters, inFile(name, base)...)
+		}
+	}
+	if len(r.Clusters) == before {
+		return Unreadable(pattern, errors.New("no install-config there"))
+	}
+	return nil
+}
+
+// inFile are the clusters that a file which a pattern matches describes: none where
+// it holds other objects.
+func inFile(name, base string) []Cluster {
+	if isYAML(name) {
+		switch data := peek(name); {
+		case gitops.HasCluster(data):
+			return objects(name, base, data)
+		case gitops.IsOther(data):
+			return nil
+		}
+	}
+	return []Cluster{named(name, base)}
+}
+
+// mostEntries bounds the search below a folder: a fleet has some files for each cluster,
+// and what vipgen wrote does not count.
+const mostEntries = 200_000
+
+// walk adds every install-config, and every object that describes a cluster, below a
+// folder but those in hidden folders and in ones that vipgen wrote.
+func (r *Fleet) walk(dir, base string) error {
+	if abs, err := filepath.Abs(dir); err == nil && filepath.Dir(abs) == abs {
+		return fmt.Errorf("%s is a whole file system: name the folder that holds the clusters", dir)
+	}
+	before, seen := len(r.Clusters), 0
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		switch seen++; {
+		case err != nil:
+			return Unreadable(p, err)
+		case seen > mostEntries:
+			return Unreadable(dir, fmt.Errorf("more than %d files and folders: name the folder that holds the clusters", mostEntries))
+		case d.IsDir() && p != dir && (strings.HasPrefix(d.Name(), ".") || IsFile(filepath.Join(p, tree.Record))):
+			return fs.SkipDir
+		case !d.IsDir() && d.Name() == InstallConfigName:
+			r.Clusters = append(r.Clusters, named(filepath.Clean(p), base))
+		case !d.IsDir() && isYAML(p) && !besides(p):
+			if data := peek(p); gitops.HasCluster(data) {
+				r.Clusters = append(r.Clusters, objects(filepath.Clean(p), base, data)...)
+			}
+		}
+		return nil
+	})
+	if err == nil && len(r.Clusters) == before {
+		err = Unreadable(dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", InstallConfigName))
+	}
+	return err
+}
+
+// named gives a Cluster the path of its folder below base; an install-config of
+// another name has that instead.
+func named(config, base string) Cluster {
+	name := filepath.Dir(config)
+	if filepath.Base(config) != InstallConfigName {
+		name = strings.TrimSuffix(config, filepath.Ext(config))
+	}
+	if rel, err := filepath.Rel(base, name); err == nil {
+		name = rel
+	}
+	if !filepath.IsLocal(name) || name == "." {
+		if abs, err := filepath.Abs(name); err == nil {
+			name = abs
+		}
+		name = filepath.Base(name)
+	}
+	return Cluster{Config: config, Name: filepath.ToSlash(name)}
+}
+
+// besides says whether a file is one of those that stand beside an
+// install-config.
+func besides(name string) bool {
+	switch filepath.Base(name) {
+	case VIPConfigName, AgentConfigName, ClusterIngressName, FleetName:
+		return true
+	}
+	return false
+}
+
+// IsFile says whether there is a regular file of that name.
+func IsFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,171 @@
+// Package input finds and reads the files of clusters: install-configs, objects that
+// describe clusters, what is next to them, and the defaults of a fleet.
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/gitops"
+)
+
+// Bounds of a file that is read, before anything is built of it: a tree takes many
+// times its size, about 600 bytes for each value. A bootstrap.ign has some MiB and
+// thousands of values, the Nodes of a cluster some hundred each.
+const (
+	MaxFile   = 64 << 20
+	MaxValues = 450_000
+)
+
+// Reader reads files of users, each of which may be standard input, but only one.
+type Reader struct {
+	// In is standard input.
+	In io.Reader
+
+	inRead     bool
+	defaults   defaultsFinder
+	companions companions
+}
+
+// File reads a file, or standard input for "-". An error is a problem.List.
+func (r *Reader) File(name string) ([]byte, error) {
+	if name == "-" {
+		if r.inRead {
+			return nil, Unreadable(name, errors.New("standard input a second time"))
+		}
+		r.inRead = true
+		return Bounded(name, r.In)
+	}
+	return ReadFile(name)
+}
+
+// ReadFile reads a file, whatever its name is.
+func ReadFile(name string) ([]byte, error) {
+	f, err := openFile(name)
+	if err != nil {
+		return nil, Unreadable(name, err)
+	}
+	defer f.Close()
+	return Bounded(name, f)
+}
+
+// openFile refuses what may never be there to be read, such as a FIFO that nobody
+// writes to. A shell's <(command) is a pipe too, under the name of a descriptor.
+func openFile(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	descriptor := strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/")
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return nil, errors.New("a directory")
+	case !mode.IsRegular() && !descriptor:
+		return nil, errors.New("not a regular file; for a pipe, give - and its output as standard input")
+	}
+	return os.Open(name)
+}
+
+// Bounded reads a file that is open, unless it is too large.
+func Bounded(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	switch {
+	case err != nil:
+		return nil, Unreadable(name, err)
+	case len(data) > MaxFile:
+		return nil, Unreadable(name, fmt.Errorf("larger than %d MiB", MaxFile>>20))
+	case values(data) > MaxValues:
+		return nil, Unreadable(name, fmt.Errorf("more than %d values", MaxValues))
+	}
+	return data, nil
+}
+
+// values is how many values there are in YAML or JSON, or more: each has a line of its
+// own, or comes after a comma, a bracket, a dash or a colon.
+func values(data []byte) (n int) {
+	for i, c := range data {
+		switch c {
+		case '\n', ',', '[', '{':
+			n++
+		case '-', ':', '?':
+			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Unreadable is the problem of a file that cannot be read.
+func Unreadable(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
+}
+
+// Files are those of a cluster that the user names; the usual ones where empty.
+type Files struct{ Config, AgentConfig, ClusterIngress, Fleet string }
+
+// Sources reads the files of a cluster: the install-config, or the file or folder with
+// its object, and what is next to it. An error is a problem.List with all problems.
+func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) {
+	installConfig, object := SplitObject(installConfig)
+	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
+		installConfig = inputIn(installConfig)
+	}
+	var problems problem.List
+	note := func(err error) {
+		var list problem.List
+		if errors.As(err, &list) {
+			problems = append(problems, list...)
+		}
+	}
+	data, err := r.File(installConfig)
+	note(err)
+	s := render.Sources{InstallConfig: render.File{Name: installConfig, Data: data}, Object: object}
+	s.VIPConfig, err = r.beside(installConfig, f.Config, VIPConfigName)
+	note(err)
+	if gitops.HasCluster(data) {
+		s.Companions = r.companions.of(installConfig, data)
+		if f.AgentConfig != "" {
+			note(problem.List{{File: f.AgentConfig, Severity: problem.Error, Code: problem.ConflictingFields,
+				Found: "an agent-config", Expected: "none: " + installConfig + " has the nodes"}})
+		}
+	} else {
+		s.AgentConfig, err = r.beside(installConfig, f.AgentConfig, AgentConfigName)
+		note(err)
+	}
+	s.ClusterIngress, err = r.beside(installConfig, f.ClusterIngress, ClusterIngressName)
+	note(err)
+	s.Defaults, err = r.defaults.find(installConfig, f.Fleet)
+	note(err)
+	return s, problems.Err()
+}
+
+// beside reads the named file, or the usual one beside the install-config.
+func (r *Reader) beside(installConfig, named, usual string) (*render.File, error) {
+	name := named
+	if name == "" {
+		if installConfig == "-" {
+			return nil, nil
+		}
+		name = filepath.Join(filepath.Dir(installConfig), usual)
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	data, err := r.File(name)
+	if err != nil {
+		return nil, err
+	}
+	return &render.File{Name: name, Data: data}, nil
+}

@@ -1,0 +1,261 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+)
+
+// apply stages every new file beside its place, then swaps them in. What was
+// there is kept until the last one is in, and put back when something fails.
+func (d Dir) apply(changes []Change) error {
+	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+		return d.create(changes)
+	}
+	made, err := makeDir(d.Path)
+	if err != nil {
+		return err
+	}
+	if err := d.replace(changes); err != nil {
+		return errors.Join(err, removeAll(made, os.Remove))
+	}
+	return nil
+}
+
+// create makes a directory that is not there: beside its place, and then in one
+// step.
+func (d Dir) create(changes []Change) (err error) {
+	made, err := makeDir(filepath.Dir(filepath.Clean(d.Path)))
+	if err != nil {
+		return err
+	}
+	stage, err := stageBeside(filepath.Clean(d.Path))
+	if err != nil {
+		return errors.Join(d.failure(".", err), removeAll(made, os.Remove))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(stage), removeAll(made, os.Remove))
+		}
+	}()
+	dirs := map[string]bool{".": true}
+	for _, c := range changes {
+		name := filepath.Join(stage, filepath.FromSlash(c.Path)) // checkPaths has seen it
+		if dir := path.Dir(c.Path); !dirs[dir] {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return d.failure(c.Path, err)
+			}
+			dirs[dir] = true
+		}
+		if err := os.WriteFile(name, c.Got, 0o644); err != nil {
+			return d.failure(c.Path, err)
+		}
+	}
+	return d.failure(".", os.Rename(stage, filepath.Clean(d.Path)))
+}
+
+// stages numbers the directories that this process has made beside others.
+var stages atomic.Int64
+
+// stageBeside makes a directory beside another, with the mode that directories
+// get here.
+func stageBeside(dir string) (string, error) {
+	for {
+		stage := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".vipgen-stage-%d-%d", os.Getpid(), stages.Add(1)))
+		if err := os.Mkdir(stage, 0o755); !errors.Is(err, fs.ErrExist) {
+			return stage, err
+		}
+	}
+}
+
+// makeDir makes a directory and returns those that were missing, outermost
+// first.
+func makeDir(dir string) ([]string, error) {
+	var missing []string
+	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, p)
+	}
+	slices.Reverse(missing)
+	return missing, os.MkdirAll(dir, 0o755)
+}
+
+// removeAll removes directories that were made, innermost first.
+func removeAll(made []string, remove func(string) error) error {
+	var err error
+	for _, dir := range slices.Backward(made) {
+		err = errors.Join(err, remove(dir))
+	}
+	return err
+}
+
+// swapper carries one replacement through its steps.
+type swapper struct {
+	Dir
+	root  *os.Root
+	stage string
+	// made are directories that were missing, outermost first.
+	made []string
+}
+
+// replace does the work in a directory that is there.
+func (d Dir) replace(changes []Change) (err error) {
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := removeStages(d.Path, root); err != nil {
+		return d.failure(".", err)
+	}
+	stage, err := os.MkdirTemp(d.Path, stagePrefix)
+	if err != nil {
+		return d.failure(".", err)
+	}
+	inUse, err := lock(stage)
+	if err != nil {
+		return err
+	}
+	defer inUse.Close()
+	s := &swapper{Dir: d, root: root, stage: filepath.Base(stage)}
+	done := 0
+	defer func() {
+		if err != nil {
+			for i := done - 1; i >= 0; i-- {
+				err = errors.Join(err, s.restore(i, changes[i]))
+			}
+			err = errors.Join(err, removeAll(s.made, root.Remove))
+		}
+		err = errors.Join(err, root.RemoveAll(s.stage))
+	}()
+	for i, c := range changes {
+		if c.Kind == Stale {
+			continue
+		}
+		if err := root.WriteFile(s.staged(i, "new"), c.Got, 0o644); err != nil {
+			return d.failure(c.Path, err)
+		}
+	}
+	for i, c := range changes {
+		if err := s.swap(i, c); err != nil {
+			return err
+		}
+		done++
+	}
+	s.removeEmpty(changes)
+	return nil
+}
+
+func (s *swapper) staged(i int, what string) string {
+	return fmt.Sprintf("%s/%d.%s", s.stage, i, what)
+}
+
+// swap moves the old file away and the new one in.
+func (s *swapper) swap(i int, c Change) error {
+	if err := s.mkdir(path.Dir(c.Path)); err != nil {
+		return err
+	}
+	if c.Kind != Missing {
+		if err := s.root.Rename(c.Path, s.staged(i, "old")); err != nil {
+			return s.failure(c.Path, err)
+		}
+	}
+	if c.Kind == Stale {
+		return nil
+	}
+	if err := s.root.Rename(s.staged(i, "new"), c.Path); err != nil {
+		if c.Kind != Missing {
+			err = errors.Join(err, s.restore(i, c))
+		}
+		return s.failure(c.Path, err)
+	}
+	return nil
+}
+
+// mkdir makes a directory and those around it.
+func (s *swapper) mkdir(dir string) error {
+	if _, err := s.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return s.failure(dir, err)
+	}
+	if err := s.mkdir(path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := s.root.Mkdir(dir, 0o755); err != nil {
+		return s.failure(dir, err)
+	}
+	s.made = append(s.made, dir)
+	return nil
+}
+
+// restore undoes a swap.
+func (s *swapper) restore(i int, c Change) error {
+	if c.Kind == Missing {
+		return s.root.Remove(c.Path)
+	}
+	return s.root.Rename(s.staged(i, "old"), c.Path)
+}
+
+// removeEmpty removes directories that stale files have left empty.
+func (s *swapper) removeEmpty(changes []Change) {
+	for _, c := range changes {
+		if c.Kind != Stale {
+			continue
+		}
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			if s.root.Remove(dir) != nil {
+				break
+			}
+		}
+	}
+}
+
+// WriteFile replaces one file as a whole or not at all, keeping its mode.
+func WriteFile(name string, data []byte) error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if err != nil {
+		return named(name, err)
+	}
+	temporary := f.Name()
+	f.Close()
+	err = errors.Join(writeSynced(temporary, data), os.Chmod(temporary, mode))
+	if err == nil {
+		err = os.Rename(temporary, name)
+	}
+	if err != nil {
+		os.Remove(temporary)
+		return named(name, err)
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

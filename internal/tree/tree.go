@@ -1,0 +1,293 @@
+// Package tree writes generated files into a directory that others write to as
+// well: as a whole or not at all, removing what it wrote before and no longer
+// does, and leaving everything else alone.
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// File is a file with its path relative to the directory, with slashes.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Dir is where files go.
+type Dir struct {
+	// Path is the directory; it is made where it is missing.
+	Path string
+	// Owned is a pattern (as of path.Match) of the paths that are always
+	// vipgen's. Where it is empty, a record in the directory says which are.
+	Owned string
+	// Overwrite allows to replace files that vipgen did not write.
+	Overwrite bool
+	// Gone says that the directory is to hold no file of vipgen's at all.
+	Gone bool
+	// Part says that the files are some of those that belong there: others that
+	// vipgen wrote stay, and stay vipgen's.
+	Part bool
+}
+
+// Record is the name of the file that lists what vipgen wrote, a path a line.
+const Record = ".vipgen-files"
+
+// Kind says how a file differs.
+type Kind string
+
+const (
+	Missing Kind = "missing"            // to be written, not there
+	Differs Kind = "differs"            // there with other contents
+	Stale   Kind = "no longer rendered" // written before, to be removed
+)
+
+// Change is a file that is not as it should be.
+type Change struct {
+	Path      string
+	Kind      Kind
+	Have, Got []byte // what is there, what was rendered
+}
+
+// Compare lists what Write would change, by path.
+func (d Dir) Compare(files []File) ([]Change, error) {
+	if err := checkPaths(files); err != nil {
+		return nil, err
+	}
+	root, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	own, err := d.recorded(root)
+	if err != nil {
+		return nil, err
+	}
+	return d.compare(root, files, own)
+}
+
+// open gives the directory, or nil where there is none. Through it nothing
+// outside of the directory is reached, whatever links are in it.
+func (d Dir) open() (*os.Root, error) {
+	root, err := os.OpenRoot(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return root, err
+}
+
+func (d Dir) read(root *os.Root, p string) ([]byte, error) {
+	if root == nil {
+		return nil, fs.ErrNotExist
+	}
+	data, err := root.ReadFile(p)
+	return data, d.failure(p, err)
+}
+
+// failure names the file of an error as the user knows it.
+func (d Dir) failure(p string, err error) error { return named(d.abs(p), err) }
+
+// named is an error with the name of the file that the user knows, in place of the one of
+// the system call, which may be of a file that takes its place.
+func named(name string, err error) error {
+	var inner *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &inner):
+		err = inner.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (d Dir) compare(root *os.Root, files []File, own []string) ([]Change, error) {
+	var out []Change
+	for _, f := range d.withRecord(files, own) {
+		have, err := d.read(root, f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, Change{Path: f.Path, Kind: Missing, Got: f.Data})
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(have, f.Data):
+			out = append(out, Change{Path: f.Path, Kind: Differs, Have: have, Got: f.Data})
+		}
+	}
+	for _, p := range d.stale(root, files, own) {
+		have, err := d.read(root, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Change{Path: p, Kind: Stale, Have: have})
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// checkPaths refuses files that cannot be told apart later: the record has a
+// path a line.
+func checkPaths(files []File) error {
+	seen := map[string]bool{}
+	for _, f := range files {
+		switch {
+		case !filepath.IsLocal(filepath.FromSlash(f.Path)), path.Clean(f.Path) != f.Path, f.Path == ".", f.Path == Record, strings.ContainsAny(f.Path, "\r\n"):
+			return fmt.Errorf("%q is no path for a file", f.Path)
+		case seen[f.Path]:
+			return fmt.Errorf("%q: two files with one path", f.Path)
+		}
+		seen[f.Path] = true
+	}
+	return nil
+}
+
+// Result counts what a Write did.
+type Result struct{ Written, Unchanged, Removed int }
+
+// String says it in words.
+func (r Result) String() string {
+	s := fmt.Sprintf("%d files written, %d unchanged", r.Written, r.Unchanged)
+	if r.Removed > 0 {
+		s += fmt.Sprintf(", %d removed", r.Removed)
+	}
+	return s
+}
+
+// Write brings the directory to the given files. Files with the right bytes are
+// not touched. On an error the directory is as it was.
+func (d Dir) Write(files []File) (Result, error) {
+	if err := checkPaths(files); err != nil {
+		return Result{}, err
+	}
+	root, err := d.open()
+	if err != nil {
+		return Result{}, err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	own, err := d.recorded(root)
+	if err != nil {
+		return Result{}, err
+	}
+	changes, err := d.compare(root, files, own)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := d.refuseForeign(changes, own); err != nil {
+		return Result{}, err
+	}
+	r := Result{Unchanged: len(files)}
+	for _, c := range changes {
+		switch {
+		case c.Path == Record:
+		case c.Kind == Stale:
+			r.Removed++
+		default:
+			r.Written++
+			r.Unchanged--
+		}
+	}
+	if len(changes) == 0 {
+		return r, nil
+	}
+	return r, d.apply(changes)
+}
+
+// refuseForeign keeps files that somebody else wrote.
+func (d Dir) refuseForeign(changes []Change, own []string) error {
+	if d.Overwrite || d.Owned != "" {
+		return nil
+	}
+	var foreign []string
+	for _, c := range changes {
+		if c.Kind == Differs && c.Path != Record && !slices.Contains(own, c.Path) {
+			foreign = append(foreign, d.abs(c.Path))
+		}
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("not written by vipgen, and different: %s; move them, or give --overwrite", strings.Join(foreign, ", "))
+	}
+	return nil
+}
+
+func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSlash(p)) }
+
+// withRecord adds the record to the files.
+func (d Dir) withRecord(files []File, own []string) []File {
+	if d.Owned != "" || d.Gone {
+		return files
+	}
+	var paths []string
+	if d.Part {
+		paths = slices.Clone(own)
+	}
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return append(slices.Clone(files), File{Path: Record, Data: []byte(strings.Join(paths, "\n") + "\n")})
+}
+
+// stale lists files that vipgen wrote before, that are there, and that are not
+// among the given ones.
+func (d Dir) stale(root *os.Root, files []File, own []string) []string {
+	if d.Part {
+		return nil
+	}
+	given := map[string]bool{}
+	for _, f := range files {
+		given[f.Path] = true
+	}
+	var out []string
+	if d.Gone {
+		own = append(slices.Clone(own), Record)
+	}
+	for _, p := range own {
+		if given[p] {
+			continue
+		}
+		if info, err := root.Lstat(p); err == nil && info.Mode().IsRegular() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// recorded lists the paths that are vipgen's. Paths that lead out of the
+// directory are not believed.
+func (d Dir) recorded(root *os.Root) ([]string, error) {
+	if root == nil {
+		return nil, nil
+	}
+	if d.Owned != "" {
+		return fs.Glob(root.FS(), d.Owned)
+	}
+	data, err := d.read(root, Record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		if p := strings.TrimRight(line, "\r\n"); checkPaths([]File{{Path: p}}) == nil {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,319 @@
+package tree
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lay writes files into a directory; a path that ends with a slash is a
+// directory.
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for p, text := range files {
+		name := filepath.Join(dir, p)
+		if strings.HasSuffix(p, "/") {
+			if err := os.MkdirAll(name, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// snapshot reads everything under a directory: files with their text,
+// directories as "" under a path that ends with a slash.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || p == dir {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			out[rel+"/"] = ""
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		out[rel] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func file(p, text string) File { return File{Path: p, Data: []byte(text)} }
+
+func TestWrite(t *testing.T) {
+	tests := []struct {
+		name   string
+		dir    Dir // Path is filled in
+		before map[string]string
+		files  []File
+		want   string // Result
+		after  map[string]string
+		err    string // part of the error; the directory stays as it was
+	}{
+		{
+			name:  "into nothing",
+			files: []File{file("a/b", "1"), file("c", "2")},
+			want:  "2 files written, 0 unchanged",
+			after: map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
+		},
+		{
+			name:   "again",
+			before: map[string]string{"a/b": "1", "c": "2", Record: "a/b\nc\n"},
+			files:  []File{file("c", "2"), file("a/b", "1")},
+			want:   "0 files written, 2 unchanged",
+			after:  map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
+		},
+		{
+			name:   "stale files and the folders that they leave empty go, those of others stay",
+			before: map[string]string{"a/b/c": "1", "a/mine": "x", "d/e/f": "2", Record: "a/b/c\nd/e/f\n"},
+			files:  []File{file("g", "3")},
+			want:   "1 files written, 0 unchanged, 2 removed",
+			after:  map[string]string{"a/": "", "a/mine": "x", "g": "3", Record: "g\n"},
+		},
+		{
+			name:   "a file of another is refused",
+			before: map[string]string{"a": "mine"},
+			files:  []File{file("a", "1"), file("b", "2")},
+			err:    "not written by vipgen, and different: ",
+		},
+		{
+			name:   "a file of another with the same contents becomes vipgen's",
+			before: map[string]string{"a": "1"},
+			files:  []File{file("a", "1")},
+			want:   "0 files written, 1 unchanged",
+			after:  map[string]string{"a": "1", Record: "a\n"},
+		},
+		{
+			name:   "a file of another is replaced when told so",
+			dir:    Dir{Overwrite: true},
+			before: map[string]string{"a": "mine"},
+			files:  []File{file("a", "1")},
+			want:   "1 files written, 0 unchanged",
+			after:  map[string]string{"a": "1", Record: "a\n"},
+		},
+		{
+			name:   "a file that vipgen wrote is replaced",
+			before: map[string]string{"a": "0", Record: "a\n"},
+			files:  []File{file("a", "1")},
+			want:   "1 files written, 0 unchanged",
+			after:  map[string]string{"a": "1", Record: "a\n"},
+		},
+		{
+			name:   "owned by pattern",
+			dir:    Dir{Owned: "openshift/99_vipgen_*.yaml"},
+			before: map[string]string{"openshift/99_vipgen_old.yaml": "0", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "0"},
+			files:  []File{file("openshift/99_vipgen_a.yaml", "1")},
+			want:   "1 files written, 0 unchanged, 1 removed",
+			after:  map[string]string{"openshift/": "", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "1"},
+		},
+		{
+			name:   "some of the files: the others stay, and stay vipgen's",
+			dir:    Dir{Part: true},
+			before: map[string]string{"a": "0", "b": "1", "mine": "x", Record: "a\nb\n"},
+			files:  []File{file("a", "1"), file("c", "2")},
+			want:   "2 files written, 0 unchanged",
+			after:  map[string]string{"a": "1", "b": "1", "c": "2", "mine": "x", Record: "a\nb\nc\n"},
+		},
+		{
+			name:   "a record with paths that lead out, or are no paths, is not believed",
+			before: map[string]string{"a": "x", Record: "../secret\n/etc/passwd\na/../a\n\n.\n" + Record + "\n"},
+			files:  []File{file("b", "1")},
+			want:   "1 files written, 0 unchanged",
+			after:  map[string]string{"a": "x", "b": "1", Record: "b\n"},
+		},
+		{
+			name:   "a directory where a file must go, after others were swapped in",
+			before: map[string]string{"a": "0", "m/": "", "z": "0", Record: "a\nm\nz\n"},
+			files:  []File{file("a", "1"), file("b/c/d", "2"), file("m", "3")},
+			err:    "is a directory",
+		},
+		{
+			name:   "a file where a directory must go",
+			before: map[string]string{"a": "0", "n": "x", Record: "a\n"},
+			files:  []File{file("a", "1"), file("n/o", "2")},
+			err:    "not a directory",
+		},
+		{name: "a path that leads out", files: []File{file("../a", "1")}, err: "no path for a file"},
+		{name: "an absolute path", files: []File{file("/a", "1")}, err: "no path for a file"},
+		{name: "a path that would be two in the record", files: []File{file("a\nb", "1")}, err: "no path for a file"},
+		{name: "the record", files: []File{file(Record, "1")}, err: "no path for a file"},
+		{name: "one path twice", files: []File{file("a", "1"), file("a", "2")}, err: "two files with one path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			top := t.TempDir()
+			lay(t, top, map[string]string{"secret": "x"})
+			tt.dir.Path = filepath.Join(top, "out")
+			if tt.before != nil {
+				lay(t, tt.dir.Path, tt.before)
+			}
+			before := snapshot(t, top)
+			got, err := tt.dir.Write(tt.files)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error %v, want one with %q", err, tt.err)
+				}
+				if diff := cmp.Diff(before, snapshot(t, top)); diff != "" {
+					t.Errorf("the directory has changed:\n%s", diff)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if diff := cmp.Diff(tt.after, snapshot(t, tt.dir.Path)); diff != "" {
+				t.Errorf("directory:\n%s", diff)
+			}
+			if changes, err := tt.dir.Compare(tt.files); err != nil || len(changes) > 0 {
+				t.Errorf("Compare after Write: %v, %v", changes, err)
+			}
+		})
+	}
+}
+
+// The rename of the last file fails, when all before it are in place.
+func TestWriteRestores(t *testing.T) {
+	dir := Dir{Path: filepath.Join(t.TempDir(), "out")}
+	lay(t, dir.Path, map[string]string{"a": "0", "stale/b": "1", "z/": "", Record: "a\nstale/b\n"})
+	before := snapshot(t, dir.Path)
+	changes := []Change{
+		{Path: "a", Kind: Differs, Got: []byte("1")},
+		{Path: "new/deep/c", Kind: Missing, Got: []byte("2")},
+		{Path: "stale/b", Kind: Stale},
+		{Path: "z", Kind: Missing, Got: []byte("3")},
+	}
+	err := dir.apply(changes)
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir.Path, "z")) {
+		t.Errorf("error %v, want one that names z", err)
+	}
+	if diff := cmp.Diff(before, snapshot(t, dir.Path)); diff != "" {
+		t.Errorf("the directory has changed:\n%s", diff)
+	}
+}
+
+// A link in the directory leads nowhere: not to files that would be removed,
+// nor to ones that would be written.
+func TestWriteStaysInside(t *testing.T) {
+	tests := []struct {
+		name   string
+		record string
+		files  []File
+		fails  bool
+	}{
+		{"stale", "link/secret\n", []File{file("a", "1")}, false},
+		{"written", "", []File{file("link/secret", "1")}, true},
+		{"missing", "", []File{file("link/new", "1")}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			top := t.TempDir()
+			lay(t, top, map[string]string{"outside/secret": "x", "out/" + Record: tt.record})
+			if err := os.Symlink("../outside", filepath.Join(top, "out/link")); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Dir{Path: filepath.Join(top, "out"), Overwrite: true}.Write(tt.files)
+			if (err != nil) != tt.fails {
+				t.Errorf("error %v, want one: %t", err, tt.fails)
+			}
+			if diff := cmp.Diff(map[string]string{"secret": "x"}, snapshot(t, filepath.Join(top, "outside"))); diff != "" {
+				t.Errorf("outside has changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWriteLeavesEqualFilesAlone(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	if _, err := dir.Write([]File{file("a", "1"), file("b", "1")}); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Unix(1e9, 0)
+	for _, name := range []string{"a", "b"} {
+		if err := os.Chtimes(filepath.Join(dir.Path, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dir.Write([]File{file("a", "1"), file("b", "2")}); err != nil {
+		t.Fatal(err)
+	}
+	for name, same := range map[string]bool{"a": true, "b": false} {
+		info, err := os.Stat(filepath.Join(dir.Path, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.ModTime().Equal(old) != same {
+			t.Errorf("%s: modified at %v, untouched should be %t", name, info.ModTime(), same)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	lay(t, dir.Path, map[string]string{"differs": "0", "same": "1", "stale": "2", "mine": "3", Record: "differs\nsame\nstale\n"})
+	before := snapshot(t, dir.Path)
+	got, err := dir.Compare([]File{file("same", "1"), file("missing", "4"), file("differs", "5")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{
+		{Path: Record, Kind: Differs, Have: []byte("differs\nsame\nstale\n"), Got: []byte("differs\nmissing\nsame\n")},
+		{Path: "differs", Kind: Differs, Have: []byte("0"), Got: []byte("5")},
+		{Path: "missing", Kind: Missing, Got: []byte("4")},
+		{Path: "stale", Kind: Stale, Have: []byte("2")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(before, snapshot(t, dir.Path)); diff != "" {
+		t.Errorf("Compare wrote:\n%s", diff)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.ign")
+	if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(name, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want that of the file before", info.Mode())
+	}
+	missing := filepath.Join(dir, "none", "a")
+	if err := WriteFile(missing, nil); err == nil || err.Error() != missing+": no such file or directory" {
+		t.Errorf("without a directory: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"a.ign": "new"}, snapshot(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
