@@ -1,9 +1,9 @@
 package keepalived
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -56,42 +57,38 @@ func unheard(instances []keepalived.Instance) (vips []netip.Addr, came bool, err
 
 // listenFor listens for the adverts of an instance, and asks the link whose its VIP
 // is.
-func listenFor(i keepalived.Instance) (*net.IPConn, error) {
+func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	vip := i.VIP.Addr()
-	network := "ip4:112" // RFC 9568, section 5.1.1.4
-	if vip.Is6() {
-		network = "ip6:112"
-	}
-	c, err := net.ListenIP(network, &net.IPAddr{IP: i.Source.AsSlice()})
+	l, err := listener.AtAddress(i.Source)
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts at %v: %w", i.Source, err)
+		return nil, err
 	}
 	if err := forget(i.Interface, vip); err != nil {
-		c.Close()
+		l.Close()
 		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
 	}
 	greet([]netip.Addr{vip})
-	return c, nil
+	return l, nil
 }
 
 // hears says whether an advert of an instance comes in time.
-func hears(c *net.IPConn, i keepalived.Instance) bool {
-	c.SetReadDeadline(time.Now().Add(listenTime(i)))
-	for packet := make([]byte, 256); ; {
-		n, from, err := c.ReadFromIP(packet)
+func hears(l *listener.Listener, i keepalived.Instance) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
+	defer cancel()
+	for {
+		a, err := l.Receive(ctx)
 		switch {
 		case err != nil: // the deadline, or an address that went meanwhile
 			return false
-		case n >= 2 && packet[0]&0xf == 1 && packet[1] == byte(i.RouterID) && mayHold(&i, from): // type and router ID: section 5.1
+		case int(a.RouterID) == i.RouterID && mayHold(&i, a.Source):
 			return true
 		}
 	}
 }
 
 // mayHold says whether the node at an address may hold an instance's VIP.
-func mayHold(i *keepalived.Instance, at *net.IPAddr) bool {
-	a, _ := netip.AddrFromSlice(at.IP)
-	return !i.AllKnown || slices.Contains(i.Peers, a.Unmap())
+func mayHold(i *keepalived.Instance, at netip.Addr) bool {
+	return !i.AllKnown || slices.Contains(i.Peers, at)
 }
 
 // forget removes what the kernel knows of whose an address is.

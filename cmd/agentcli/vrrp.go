@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	vrrp "github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 func (a *app) vrrpCommand() *cobra.Command {

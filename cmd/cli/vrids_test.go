@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	vrrp "github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 // at gives a cluster a name and VIPs of its own.
