@@ -9,9 +9,6 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// terms is keepalived.Terms, whose package has this one's name.
-var terms = keepalived.Terms
-
 // decision is what the node is to run.
 type decision struct {
 	cluster *v1alpha1.ClusterConfig

@@ -104,24 +104,3 @@ func TestMarshal(t *testing.T) {
 		})
 	}
 }
-
-// The times of RFC 9568 and RFC 3768, section 6.1, worked out by hand.
-func TestDownInterval(t *testing.T) {
-	tests := []struct {
-		version  int
-		interval time.Duration
-		priority int
-		want     time.Duration
-	}{
-		{3, 40 * time.Millisecond, 68, 149375 * time.Microsecond},
-		{3, 200 * time.Millisecond, 80, 737500 * time.Microsecond},
-		{2, time.Second, 68, 3734375 * time.Microsecond},
-		{2, 2 * time.Second, 68, 6734375 * time.Microsecond},
-		{3, time.Second, 0, 4 * time.Second},
-	}
-	for _, tt := range tests {
-		if got := DownInterval(tt.version, tt.interval, tt.priority); got != tt.want || got > LongestDownInterval(tt.interval) {
-			t.Errorf("version %d, %v, priority %d: %v, want %v", tt.version, tt.interval, tt.priority, got, tt.want)
-		}
-	}
-}

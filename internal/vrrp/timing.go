@@ -27,3 +27,19 @@ func DownInterval(version int, interval time.Duration, priority int) time.Durati
 func LongestDownInterval(interval time.Duration) time.Duration {
 	return (MissedAdverts + 1) * interval
 }
+
+// MaxAdvertsPerSecond bounds what the holder of a VIP sends in unicast mode,
+// where every advert goes to every peer (hard case 26).
+const MaxAdvertsPerSecond = 2000
+
+// PacedInterval stretches an advert interval (milliseconds) so that a holder
+// with that many receivers stays within MaxAdvertsPerSecond, and rounds it up
+// to what the version carries: 10 ms for 3, 1 s for 2.
+func PacedInterval(ms, receivers, version int) int {
+	step := 10
+	if version == 2 {
+		step = 1000
+	}
+	need := (receivers*1000 + MaxAdvertsPerSecond - 1) / MaxAdvertsPerSecond
+	return (max(ms, need) + step - 1) / step * step
+}

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // settling bounds how long a cluster may take to be healthy. Today's needs up to
@@ -136,7 +136,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 		g.Role != v1alpha1.GroupIngress && n.Role != v1alpha1.RoleMaster {
 		return nil
 	}
-	full, terms := keepalived.Terms(g, n.Role)
+	full, terms := vrrp.Terms(g, n.Role)
 	for _, t := range terms {
 		full += t.Points
 	}

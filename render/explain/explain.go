@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // Report explains every group of VIPs.
@@ -128,7 +127,7 @@ func holders(s *verify.Setup) []Holder {
 }
 
 func holder(g *v1alpha1.Group, role string) Holder {
-	base, terms := keepalived.Terms(g, role)
+	base, terms := vrrp.Terms(g, role)
 	h := Holder{Role: role, Priority: base, Most: base}
 	for _, t := range terms {
 		h.Terms = append(h.Terms, Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning})

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // loseVRRP lists what the keepalived.conf files have and vipgen renders in another
@@ -82,7 +82,7 @@ var counterparts = map[string]counterpart{
 // text is what vipgen has, from where it has it.
 func (c counterpart) text() string {
 	group := v1alpha1.Group{Name: strings.ToLower(string(c.role)), Role: c.role}
-	_, terms := keepalived.Terms(&group, v1alpha1.RoleMaster)
+	_, terms := vrrp.Terms(&group, v1alpha1.RoleMaster)
 	var out []string
 	for _, t := range terms {
 		if !slices.ContainsFunc(c.terms, func(end string) bool { return strings.HasSuffix(t.Name, end) }) {
@@ -151,8 +151,8 @@ func (i *importer) loseInstance(k *keepalivedConf, v *vrrpInstance, cluster stri
 
 func (i *importer) losePriority(k *keepalivedConf, v *vrrpInstance, vips string) {
 	group := v1alpha1.Group{Role: v.role}
-	own, _ := keepalived.Terms(&group, v1alpha1.RoleMaster)
-	boot, _ := keepalived.Terms(&group, v1alpha1.RoleBootstrap)
+	own, _ := vrrp.Terms(&group, v1alpha1.RoleMaster)
+	boot, _ := vrrp.Terms(&group, v1alpha1.RoleBootstrap)
 	if v.priority == 0 || v.priority == own || v.role == v1alpha1.GroupAPI && v.priority == boot {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // settleVRRP finds mode, timing and virtual router IDs, and lists what keepalived
@@ -71,7 +71,7 @@ func (i *importer) settleMembers(vc *v1alpha1.VIPConfig) {
 			i.carry(what, all, k.at(ingress.line))
 			vc.Spec.Ingress = everywhere()
 			return
-		case control && api.priority != keepalived.BootstrapPriority && topology.value != string(v1alpha1.TopologyHighlyAvailableArbiter):
+		case control && api.priority != vrrp.BootstrapPriority && topology.value != string(v1alpha1.TopologyHighlyAvailableArbiter):
 			narrow = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -59,7 +60,7 @@ func fed(t *testing.T, k *keepalived.Conf) *verify.Config {
 	return c
 }
 
-func tracks(terms []keepalived.Term) (out []verify.Track) {
+func tracks(terms []vrrp.Term) (out []verify.Track) {
 	for _, t := range terms {
 		out = append(out, verify.Track{File: t.Name, Weight: t.Points})
 	}

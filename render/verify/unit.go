@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // unit is what moves between nodes as one: a VIP, or the VIPs of a sync group.
@@ -188,12 +188,13 @@ func (p *player) stand(g *v1alpha1.Group, c *Config, class class, api bool) (sta
 
 // says gives what the agent writes to a track file. It writes those of the node's
 // terms and no others.
-func says(g *v1alpha1.Group, role string, h keepalived.Health, file string) (bool, error) {
-	_, terms := keepalived.Terms(g, role)
-	if !slices.ContainsFunc(terms, func(t keepalived.Term) bool { return t.Name == file }) {
+func says(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
+	_, terms := vrrp.Terms(g, role)
+	i := slices.IndexFunc(terms, func(t vrrp.Term) bool { return t.Name == file })
+	if i < 0 {
 		return false, fmt.Errorf("track file %s is none that the agent of a %s writes for group %s", file, role, g.Name)
 	}
-	return h.Says(g, file)
+	return terms[i].On(h), nil
 }
 
 // listen works out who hears whom.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 )
 
@@ -37,7 +38,7 @@ type Conf struct {
 
 // TrackFile is a file that keepalived watches.
 type TrackFile struct {
-	Term
+	vrrp.Term
 	Path string
 }
 
@@ -46,7 +47,7 @@ type TrackFile struct {
 type SyncGroup struct {
 	Name    string
 	Members []string
-	Terms   []Term
+	Terms   []vrrp.Term
 }
 
 // Instance is one VRRP instance: one VIP of one group.
@@ -80,7 +81,7 @@ type Instance struct {
 	// Label is that of an IPv4 VIP's address. IPv6 addresses have none in the kernel:
 	// those of a host prefix are deprecated at once, which says as much.
 	Label string
-	Terms []Term
+	Terms []vrrp.Term
 }
 
 // Interval is the time between two adverts; 0 if AdvertInterval is no number.
@@ -130,7 +131,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		k.Idle = append(k.Idle, g.Name+": "+why)
 		return
 	}
-	base, terms := Terms(g, n.Role)
+	base, terms := vrrp.Terms(g, n.Role)
 	settings := s.VRRP.Initial()
 	if n.VRRP != nil {
 		settings = *n.VRRP
@@ -192,7 +193,7 @@ func (i *Instance) family() string {
 
 // syncGroup ties instances together and takes their checks to itself: keepalived
 // ignores weights of members.
-func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup {
+func syncGroup(g *v1alpha1.Group, instances []Instance, terms []vrrp.Term) SyncGroup {
 	out := SyncGroup{Name: g.Instance, Terms: terms}
 	for i := range instances {
 		out.Members = append(out.Members, instances[i].Name)
@@ -216,7 +217,7 @@ func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alph
 		i.unicast(bind, peers)
 		i.FullTTL = v.Profile != v1alpha1.ProfileClassic
 		i.OnLink = i.FullTTL && known
-		interval = PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
+		interval = vrrp.PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
 	}
 	i.AdvertInterval = seconds(interval)
 }
@@ -353,22 +354,6 @@ func sharesFirst(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, bind v1alpha1.
 		b, ok := n.Bind(first)
 		return ok && b == bind
 	})
-}
-
-// MaxAdvertsPerSecond bounds what the holder of a VIP sends in unicast mode,
-// where every advert goes to every peer (hard case 26).
-const MaxAdvertsPerSecond = 2000
-
-// PacedInterval stretches an advert interval (milliseconds) so that a holder
-// with that many receivers stays within MaxAdvertsPerSecond, and rounds it up
-// to what the version carries: 10 ms for 3, 1 s for 2.
-func PacedInterval(ms, receivers, version int) int {
-	step := 10
-	if version == 2 {
-		step = 1000
-	}
-	need := (receivers*1000 + MaxAdvertsPerSecond - 1) / MaxAdvertsPerSecond
-	return (max(ms, need) + step - 1) / step * step
 }
 
 func seconds(ms int) string {
