@@ -134,3 +134,7 @@ func checksum(b []byte) uint16 {
 func (a *Advert) DownInterval() time.Duration {
 	return DownInterval(a.Version, a.Interval, int(a.Priority))
 }
+
+// AdvertisedPassword is as much of a PASS password as goes into an advert of version 2:
+// 8 bytes (RFC 2338 section 5.3.10).
+func AdvertisedPassword(password string) string { return password[:min(authData, len(password))] }
