@@ -105,6 +105,15 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 	}
 }
 
+// FullPriority is that of a node on which everything works.
+func FullPriority(g *v1alpha1.Group, role string) int {
+	sum, terms := Terms(g, role)
+	for _, t := range terms {
+		sum += t.Points
+	}
+	return sum
+}
+
 // ofGroup gives terms the names that they have in a group of which there may be several.
 func ofGroup(g *v1alpha1.Group, terms []Term) (out []Term) {
 	for _, t := range terms {

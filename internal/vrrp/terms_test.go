@@ -27,10 +27,9 @@ func TestPriorities(t *testing.T) {
 	for _, tt := range tests {
 		base, terms := Terms(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
 		var points []int
-		most := base
+		most := FullPriority(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
 		for _, term := range terms {
 			points = append(points, term.Points)
-			most += term.Points
 			names[term.Name] = true
 			if (term.Points == 0) != (term.Initial == 1) {
 				t.Errorf("%s: %+v: a veto holds from the start, points do not", tt.name, term)
@@ -43,11 +42,7 @@ func TestPriorities(t *testing.T) {
 			t.Errorf("%s: %d is more than VRRP has for those that do not own the address (RFC 9568 section 5.2.4)", tt.name, most)
 		}
 	}
-	_, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
-	most := ControlPlanePriority
-	for _, term := range terms {
-		most += term.Points
-	}
+	most := FullPriority(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
 	if most != 68 || most >= BootstrapPriority {
 		t.Errorf("a control-plane node reaches %d, the bootstrap has %d", most, BootstrapPriority)
 	}

@@ -34,11 +34,7 @@ func TestDownInterval(t *testing.T) {
 func TestVirtualBearsStalls(t *testing.T) {
 	most := BootstrapPriority
 	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {
-		priority, terms := Terms(&v1alpha1.Group{Name: "x", Role: role}, v1alpha1.RoleMaster)
-		for _, term := range terms {
-			priority += term.Points
-		}
-		most = max(most, priority)
+		most = max(most, FullPriority(&v1alpha1.Group{Name: "x", Role: role}, v1alpha1.RoleMaster))
 	}
 	const interval = v1alpha1.VirtualIntervalMS * time.Millisecond
 	for priority := IngressPriority; priority <= most; priority++ {

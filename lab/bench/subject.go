@@ -136,10 +136,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 		g.Role != v1alpha1.GroupIngress && n.Role != v1alpha1.RoleMaster {
 		return nil
 	}
-	full, terms := vrrp.Terms(g, n.Role)
-	for _, t := range terms {
-		full += t.Points
-	}
+	full := vrrp.FullPriority(g, n.Role)
 	now := 0
 	err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
 		now, err = s.priority(n, g)

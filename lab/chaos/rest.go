@@ -149,10 +149,7 @@ func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
 	if alive, err := n.Published(agent_keepalived.StateName, &s); err != nil || !alive {
 		return errors.Join(err, errors.New("its keepalived job says nothing"))
 	}
-	full, terms := vrrp.Terms(g, n.Role)
-	for _, t := range terms {
-		full += t.Points
-	}
+	full := vrrp.FullPriority(g, n.Role)
 	for _, vip := range g.VIPs {
 		i := slices.IndexFunc(s.Instances, func(i agent_keepalived.Instance) bool { return i.VIP == vip })
 		if i < 0 {

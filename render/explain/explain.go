@@ -128,10 +128,9 @@ func holders(s *verify.Setup) []Holder {
 
 func holder(g *v1alpha1.Group, role string) Holder {
 	base, terms := vrrp.Terms(g, role)
-	h := Holder{Role: role, Priority: base, Most: base}
+	h := Holder{Role: role, Priority: base, Most: vrrp.FullPriority(g, role)}
 	for _, t := range terms {
 		h.Terms = append(h.Terms, Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning})
-		h.Most += t.Points
 	}
 	return h
 }

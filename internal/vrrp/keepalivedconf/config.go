@@ -44,6 +44,8 @@ type SyncGroup struct {
 	Members []string
 	// Tracks count for all members; keepalived ignores those of members.
 	Tracks []Track
+	// Block is the group as it stands in the text, as that of Instance.
+	Block blocks.Statement
 }
 
 // Track is a file's part in a priority: what the file says, times Weight, is
@@ -78,8 +80,7 @@ type Instance struct {
 	Group  netip.Addr
 	VIPs   []VIP
 	Tracks []Track
-	// Block is the instance as it stands in the text.
-	Block blocks.Statement
+	Block  blocks.Statement
 }
 
 // Peer is a unicast peer. MinTTL is what adverts must still have; 0 is anything.

@@ -42,14 +42,7 @@ func Read(text []byte) (*Config, []Problem) {
 type reader struct {
 	conf     *Config
 	version  int // vrrp_version
-	tracks   []pendingTracks
 	problems []Problem
-}
-
-// pendingTracks are trackers of files, which may be defined after them.
-type pendingTracks struct {
-	instance, group int // index of the instance, or of the sync group; -1: none
-	body            []blocks.Statement
 }
 
 // refuse notes a value that keepalived does not take.
@@ -88,8 +81,11 @@ func (r *reader) block(b blocks.Statement) {
 	}
 }
 
+// handlers are what reads the statements of a block, by their first words.
+type handlers map[string]func(blocks.Statement)
+
 // each hands every statement of a block to what reads it, and notes the others.
-func (r *reader) each(b blocks.Statement, known map[string]func(blocks.Statement)) {
+func (r *reader) each(b blocks.Statement, known handlers) {
 	seen := map[string]bool{}
 	for _, s := range b.Body {
 		word := s.Word(0)
@@ -109,11 +105,9 @@ func (r *reader) each(b blocks.Statement, known map[string]func(blocks.Statement
 }
 
 func (r *reader) global(b blocks.Statement) {
-	known := map[string]func(blocks.Statement){
-		"router_id":         func(s blocks.Statement) { r.conf.RouterID = r.word(s) },
-		"vrrp_version":      func(s blocks.Statement) { r.version = r.number(s, 2, 3) },
-		"vrrp_mcast_group4": r.group,
-		"vrrp_mcast_group6": r.group,
+	known := handlers{
+		"router_id": r.word(&r.conf.RouterID), "vrrp_version": r.number(&r.version, 2, 3),
+		"vrrp_mcast_group4": r.group, "vrrp_mcast_group6": r.group,
 	}
 	for _, word := range ignored {
 		known[word] = func(blocks.Statement) {}
@@ -123,27 +117,27 @@ func (r *reader) global(b blocks.Statement) {
 
 // group reads the multicast group of a family.
 func (r *reader) group(s blocks.Statement) {
-	a := r.address(s)
-	if a.IsValid() && a.Is4() == strings.HasSuffix(s.Word(0), "4") {
-		r.conf.Groups = append(r.conf.Groups, a)
-	} else if a.IsValid() {
+	var a netip.Addr
+	if r.address(&a)(s); a.IsValid() && a.Is4() != strings.HasSuffix(s.Word(0), "4") {
 		r.unread(s, "%s: expected an address of that family", s.Word(0))
+	} else if a.IsValid() {
+		r.conf.Groups = append(r.conf.Groups, a)
 	}
 }
 
 func (r *reader) file(b blocks.Statement) {
 	f := File{Name: b.Word(1), Weight: 1}
-	r.each(b, map[string]func(blocks.Statement){
-		"file":      func(s blocks.Statement) { f.Path = r.word(s) },
-		"weight":    func(s blocks.Statement) { f.Weight = r.weight(s, s.Word(1), len(s.Words) == 2) },
-		"init_file": func(s blocks.Statement) { f.Initial = r.weight(s, s.Word(1), len(s.Words) == 2) },
+	r.each(b, handlers{
+		"file":      r.word(&f.Path),
+		"weight":    func(s blocks.Statement) { f.Weight = r.weight(s, s.Words[1:]) },
+		"init_file": func(s blocks.Statement) { f.Initial = r.weight(s, s.Words[1:]) },
 	})
 	r.conf.Files = append(r.conf.Files, f)
 }
 
 func (r *reader) syncGroup(b blocks.Statement) {
-	g := SyncGroup{Name: b.Word(1)}
-	r.each(b, map[string]func(blocks.Statement){
+	g := SyncGroup{Name: b.Word(1), Block: b}
+	r.each(b, handlers{
 		"group": func(s blocks.Statement) {
 			for _, m := range s.Body {
 				if len(m.Words) != 1 || m.Open {
@@ -152,53 +146,37 @@ func (r *reader) syncGroup(b blocks.Statement) {
 				g.Members = append(g.Members, m.Word(0))
 			}
 		},
-		"track_file": func(s blocks.Statement) {
-			r.tracks = append(r.tracks, pendingTracks{-1, len(r.conf.SyncGroups), s.Body})
-		},
+		"track_file": func(blocks.Statement) {}, // when all files are known
 	})
 	r.conf.SyncGroups = append(r.conf.SyncGroups, g)
 }
 
 func (r *reader) instance(b blocks.Statement) {
 	i := Instance{Name: b.Word(1), AdvertMS: 1000, Priority: 100, Block: b}
-	r.each(b, map[string]func(blocks.Statement){
+	r.each(b, handlers{
 		"state": func(s blocks.Statement) {
-			word := r.word(s)
-			if i.Master = word == "MASTER"; !i.Master && word != "BACKUP" {
-				r.unread(s, "state %q: expected BACKUP or MASTER", word)
+			if i.Master = s.Word(1) == "MASTER"; !i.Master && s.Word(1) != "BACKUP" {
+				r.unread(s, "state %q: expected BACKUP or MASTER", s.Word(1))
 			}
 		},
-		"nopreempt": func(s blocks.Statement) {
-			if i.NoPreempt = true; len(s.Words) > 1 || s.Open {
-				r.unread(s, "nopreempt: takes no value")
-			}
+		"nopreempt": func(s blocks.Statement) { i.NoPreempt = true },
+		"version":   r.number(&i.Version, 2, 3), "interface": r.word(&i.Interface),
+		"virtual_router_id": r.number(&i.RouterID, 1, 255), "priority": r.number(&i.Priority, 1, 255),
+		"advert_int": r.milliseconds(&i.AdvertMS),
+		"authentication": func(s blocks.Statement) {
+			r.each(s, handlers{"auth_pass": r.word(&i.Password), "auth_type": func(s blocks.Statement) {
+				if r.word(&i.AuthType)(s); i.AuthType != "PASS" {
+					r.unread(s, "auth_type %q: expected PASS", i.AuthType)
+				}
+			}})
 		},
-		"version":           func(s blocks.Statement) { i.Version = r.number(s, 2, 3) },
-		"interface":         func(s blocks.Statement) { i.Interface = r.word(s) },
-		"virtual_router_id": func(s blocks.Statement) { i.RouterID = r.number(s, 1, 255) },
-		"priority":          func(s blocks.Statement) { i.Priority = r.number(s, 1, 255) },
-		"advert_int":        func(s blocks.Statement) { i.AdvertMS = r.milliseconds(s) },
-		"authentication":    func(s blocks.Statement) { r.authentication(&i, s) },
-		"unicast_src_ip":    func(s blocks.Statement) { i.Source = r.address(s) },
-		"unicast_ttl":       func(s blocks.Statement) { i.TTL = r.number(s, 1, 255) },
+		"unicast_src_ip": r.address(&i.Source), "unicast_ttl": r.number(&i.TTL, 1, 255),
 		"unicast_peer":      func(s blocks.Statement) { r.peers(&i, s) },
 		"virtual_ipaddress": func(s blocks.Statement) { r.vips(&i, s) },
-		"track_file": func(s blocks.Statement) {
-			r.tracks = append(r.tracks, pendingTracks{len(r.conf.Instances), -1, s.Body})
-		},
+		"track_file":        func(blocks.Statement) {}, // when all files are known
 	})
+	i.Password = vrrp.AdvertisedPassword(i.Password)
 	r.conf.Instances = append(r.conf.Instances, i)
-}
-
-func (r *reader) authentication(i *Instance, b blocks.Statement) {
-	r.each(b, map[string]func(blocks.Statement){
-		"auth_type": func(s blocks.Statement) {
-			if i.AuthType = r.word(s); i.AuthType != "PASS" {
-				r.unread(s, "auth_type %q: expected PASS", i.AuthType)
-			}
-		},
-		"auth_pass": func(s blocks.Statement) { i.Password = vrrp.AdvertisedPassword(r.word(s)) },
-	})
 }
 
 func (r *reader) peers(i *Instance, b blocks.Statement) {
@@ -264,87 +242,98 @@ func (r *reader) finish() {
 		if i.Version == 3 {
 			i.Password = "" // which it has none of: keepalived ignores it
 		}
+		i.Tracks = r.tracks(i.Block)
 		if at := slices.IndexFunc(r.conf.Groups, func(g netip.Addr) bool { return g.Is4() != i.IPv6() }); at >= 0 && len(i.Peers) == 0 {
 			i.Group = r.conf.Groups[at]
 		}
 	}
-	for _, p := range r.tracks {
-		if p.instance >= 0 {
-			r.conf.Instances[p.instance].Tracks = r.fileTracks(p.body)
-		} else {
-			r.conf.SyncGroups[p.group].Tracks = r.fileTracks(p.body)
-		}
+	for n := range r.conf.SyncGroups {
+		g := &r.conf.SyncGroups[n]
+		g.Tracks = r.tracks(g.Block)
 	}
 }
 
-func (r *reader) fileTracks(body []blocks.Statement) (out []Track) {
-	for _, s := range body {
-		t := Track{File: s.Word(0)}
-		i := slices.IndexFunc(r.conf.Files, func(f File) bool { return f.Name == t.File })
-		switch {
-		case i < 0 || s.Open:
-			r.unread(s, "track file %q is not defined", t.File)
+// tracks reads the trackers of an instance or a sync group. Files may be defined after them.
+func (r *reader) tracks(of blocks.Statement) (out []Track) {
+	for _, b := range of.Body {
+		if b.Word(0) != "track_file" {
 			continue
-		case len(s.Words) > 1:
-			t.Weight = r.weight(s, s.Word(2), len(s.Words) == 3 && s.Word(1) == "weight")
-		default:
-			t.Weight = r.conf.Files[i].Weight
 		}
-		out = append(out, t)
+		for _, s := range b.Body {
+			t := Track{File: s.Word(0)}
+			i := slices.IndexFunc(r.conf.Files, func(f File) bool { return f.Name == t.File })
+			switch {
+			case i < 0 || s.Open:
+				r.unread(s, "track file %q is not defined", t.File)
+				continue
+			case s.Word(1) == "weight":
+				t.Weight = r.weight(s, s.Words[2:])
+			case len(s.Words) > 1:
+				r.unread(s, "expected a track file, and its weight at most")
+			default:
+				t.Weight = r.conf.Files[i].Weight
+			}
+			out = append(out, t)
+		}
 	}
 	return out
 }
 
-// word is the one value of a statement.
-func (r *reader) word(s blocks.Statement) string {
-	if len(s.Words) != 2 || s.Open {
-		r.unread(s, "%s: expected one value", s.Word(0))
+// word reads the one value of a statement.
+func (r *reader) word(to *string) func(blocks.Statement) {
+	return func(s blocks.Statement) {
+		if *to = s.Word(1); len(s.Words) != 2 || s.Open {
+			r.unread(s, "%s: expected one value", s.Word(0))
+		}
 	}
-	return s.Word(1)
 }
 
-// number is the value of a statement; 0 if only the node knows it, or if it is none.
-func (r *reader) number(s blocks.Statement, least, most int) int {
-	word := r.word(s)
-	if blocks.HasHole(word) {
-		return 0
+// value reads the one value of a statement; what only the node knows, or what cannot be
+// taken, is the zero value.
+func value[T any](r *reader, to *T, parse func(string) (T, bool), refuse func(s blocks.Statement)) func(blocks.Statement) {
+	return func(s blocks.Statement) {
+		var text string
+		var ok bool
+		r.word(&text)(s)
+		if *to, ok = parse(text); !ok {
+			*to = *new(T)
+			if !blocks.HasHole(text) {
+				refuse(s)
+			}
+		}
 	}
-	n, err := strconv.Atoi(word)
-	if err != nil || n < least || n > most {
+}
+
+func (r *reader) number(to *int, least, most int) func(blocks.Statement) {
+	return value(r, to, func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && least <= n && n <= most
+	}, func(s blocks.Statement) {
 		r.refuse(s, problem.BadValue, fmt.Sprintf("a number from %d to %d", least, most))
-		return 0
-	}
-	return n
+	})
 }
 
-// weight is what a tracker of a file adds, or a file says.
-func (r *reader) weight(s blocks.Statement, word string, plain bool) int {
-	n, err := strconv.Atoi(word)
-	if err != nil || n < -254 || n > 254 || !plain {
+// milliseconds reads a time in seconds.
+func (r *reader) milliseconds(to *int) func(blocks.Statement) {
+	return value(r, to, func(text string) (int, bool) {
+		n, err := strconv.ParseFloat(text, 64)
+		return int(math.Round(n * 1000)), err == nil && n >= 0.01 && n <= 255
+	}, func(s blocks.Statement) { r.refuse(s, problem.BadTiming, "0.01 to 255 seconds") })
+}
+
+func (r *reader) address(to *netip.Addr) func(blocks.Statement) {
+	return value(r, to, func(text string) (netip.Addr, bool) {
+		a, err := netip.ParseAddr(text)
+		return a, err == nil
+	}, func(s blocks.Statement) { r.unread(s, "%s %q: expected an address", s.Word(0), s.Word(1)) })
+}
+
+// weight is what a tracker of a file adds, or what a file says.
+func (r *reader) weight(s blocks.Statement, words []string) int {
+	n, err := strconv.Atoi(strings.Join(words, " "))
+	if err != nil || n < -254 || n > 254 {
 		r.unread(s, "%s: expected a number from -254 to 254", s.Word(0))
 		return 0
 	}
 	return n
-}
-
-// milliseconds is the value of a statement in seconds, 0 as of number.
-func (r *reader) milliseconds(s blocks.Statement) int {
-	word := r.word(s)
-	if blocks.HasHole(word) {
-		return 0
-	}
-	n, err := strconv.ParseFloat(word, 64)
-	if err != nil || !(n >= 0.01 && n <= 255) {
-		r.refuse(s, problem.BadTiming, "0.01 to 255 seconds")
-		return 0
-	}
-	return int(math.Round(n * 1000))
-}
-
-func (r *reader) address(s blocks.Statement) netip.Addr {
-	a, err := netip.ParseAddr(r.word(s))
-	if err != nil && !blocks.HasHole(s.Word(1)) {
-		r.unread(s, "%s %q: expected an address", s.Word(0), s.Word(1))
-	}
-	return a
 }
