@@ -218,13 +218,7 @@ func (j *Job) watch(ctx context.Context) {
 		},
 	}
 	checks.Go(func() {
-		check.Run(ctx, func(r health.Result) {
-			if r.Healthy {
-				j.set(true, "")
-			} else {
-				j.set(false, r.Err.Error())
-			}
-		})
+		check.Run(ctx, func(f health.Fact) { j.set(f.OK, f.Why) })
 	})
 	tick := time.NewTimer(0)
 	defer tick.Stop()

@@ -69,13 +69,14 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	}
 }
 
-func (m *Monitor) report(r Result) {
-	if r.Healthy {
-		m.Log.Info("check succeeds", "check", r.Name)
+// report takes in what a check has come to.
+func (m *Monitor) report(f Fact) {
+	if f.OK {
+		m.Log.Info("check succeeds", "check", f.Name)
 	} else {
-		m.Log.Warn("check fails", "check", r.Name, "error", r.Err)
+		m.Log.Warn("check fails", "check", f.Name, "error", f.Why)
 	}
-	m.Board.Report(r)
+	m.Board.Set(f)
 }
 
 // write brings all files up to date, as far as it can.

@@ -37,7 +37,7 @@ func TestHardCase45Unready(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go c.Run(ctx, b.Report)
+		go c.Run(ctx, b.Set)
 		expect := func(after time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(after)
