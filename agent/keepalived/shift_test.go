@@ -2,7 +2,6 @@ package keepalived
 
 import (
 	"net/netip"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	i := &keepalived.Instance{
 		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),
-		AdvertInterval: strconv.FormatFloat(float64(v.AdvertIntervalMS)/1000, 'f', -1, 64),
+		AdvertInterval: vrrp.Seconds(v.AdvertIntervalMS),
 	}
 	if v.Mode == v1alpha1.ModeUnicast {
 		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}

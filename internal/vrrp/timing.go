@@ -1,6 +1,9 @@
 package vrrp
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // MissedAdverts is how many adverts in a row a backup waits for before it takes over,
 // besides the skew.
@@ -43,3 +46,6 @@ func PacedInterval(ms, receivers, version int) int {
 	need := (receivers*1000 + MaxAdvertsPerSecond - 1) / MaxAdvertsPerSecond
 	return (max(ms, need) + step - 1) / step * step
 }
+
+// Seconds is an advert interval in milliseconds as keepalived takes it, such as 0.04.
+func Seconds(ms int) string { return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -200,7 +199,7 @@ func (i *Instance) set(v v1alpha1.VRRPSettings, g *v1alpha1.Group, m vrrp.Member
 		i.OnLink = i.FullTTL && m.AllKnown
 		interval = vrrp.PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
 	}
-	i.AdvertInterval = seconds(interval)
+	i.AdvertInterval = vrrp.Seconds(interval)
 }
 
 // unicast fills in where adverts go.
@@ -214,8 +213,4 @@ func (i *Instance) unicast(m vrrp.Member) {
 	default:
 		i.QuietGroup = quietGroup6
 	}
-}
-
-func seconds(ms int) string {
-	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
 }
