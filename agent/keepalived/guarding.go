@@ -30,7 +30,7 @@ func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []
 func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	ipv6 := i.VIP.Addr().Is6()
 	if len(i.Peers) == 0 {
-		to := vrrp.Group(ipv6)
+		to := vrrp.MulticastGroup(ipv6)
 		if i.QuietGroup != "" {
 			to = netip.MustParseAddr(i.QuietGroup)
 		}

@@ -94,7 +94,7 @@ func TestWayOf(t *testing.T) {
 	advert := func(version, ttl int, multicast bool, interval time.Duration) (a listener.Received) {
 		a.Version, a.TTL, a.Interval = version, ttl, interval
 		if multicast {
-			a.Destination = vrrp.Group4
+			a.Destination = vrrp.MulticastGroup4
 		}
 		return a
 	}

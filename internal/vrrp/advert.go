@@ -1,8 +1,7 @@
 // Package vrrp has what there is to know of VRRP, without running it: advertisements
 // and the packets that carry them, timers, what a priority is made of, and which nodes
-// elect the holder of a VIP. Advertisements are received by [listener].
-//
-// [listener]: https://pkg.go.dev/github.com/vipgen/vipgen/internal/vrrp/listener
+// elect the holder of a VIP. Package listener receives advertisements, keepalivedconf reads
+// keepalived.conf.
 package vrrp
 
 import (
@@ -23,19 +22,18 @@ const (
 	HighestPriority = 254
 )
 
-// Groups that advertisements are sent to in multicast mode: RFC 9568, sections 5.1.1.2
-// and 5.1.2.2.
+// Where advertisements are sent in multicast mode: RFC 9568, sections 5.1.1.2 and 5.1.2.2.
 var (
-	Group4 = netip.MustParseAddr("224.0.0.18")
-	Group6 = netip.MustParseAddr("ff02::12")
+	MulticastGroup4 = netip.MustParseAddr("224.0.0.18")
+	MulticastGroup6 = netip.MustParseAddr("ff02::12")
 )
 
-// Group is the multicast group of a family.
-func Group(ipv6 bool) netip.Addr {
+// MulticastGroup is that of a family.
+func MulticastGroup(ipv6 bool) netip.Addr {
 	if ipv6 {
-		return Group6
+		return MulticastGroup6
 	}
-	return Group4
+	return MulticastGroup4
 }
 
 // Advert is a VRRP advertisement: RFC 3768, section 5 (version 2), or RFC 9568,

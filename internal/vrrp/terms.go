@@ -78,7 +78,7 @@ var dnsTerms = []Term{
 	{Name: "dns", Points: 20, Meaning: "CoreDNS answers here", on: func(h Health) bool { return h.DNS }},
 }
 
-// Terms of the VIPs of an ingress controller.
+// Terms of the VIPs of an ingress controller; the group's name comes before theirs.
 var ingressTerms = []Term{
 	{Name: "ready", Points: 10, Meaning: "the router is ready", on: func(h Health) bool { return h.RouterReady }},
 	{Name: "here", Points: 50, Meaning: "a router of this ingress controller runs here", on: func(h Health) bool { return h.RouterHere }},

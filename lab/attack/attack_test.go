@@ -36,7 +36,7 @@ func TestFloodArrives(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { l.Close() })
-			for _, to := range []netip.Addr{to, vrrp.Group(to.Is6())} {
+			for _, to := range []netip.Addr{to, vrrp.MulticastGroup(to.Is6())} {
 				v := VRRP{Version: 3, Interval: 100 * time.Millisecond, TTL: 10, Source: Peer}
 				flood, err := Start(host, 1000, v.Packet(97, vip, peer, to), v.Packet(98, vip, peer, to))
 				if err != nil {

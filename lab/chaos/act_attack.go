@@ -33,7 +33,7 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 	var packets []attack.Packet
 	for _, g := range a.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
-			to := []netip.Addr{vrrp.Group(vip.Is6())}
+			to := []netip.Addr{vrrp.MulticastGroup(vip.Is6())}
 			for _, n := range nodes {
 				to = append(to, addressOf(n.OwnAddresses(), vip.Is6()))
 			}

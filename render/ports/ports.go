@@ -37,7 +37,7 @@ type Rule struct {
 
 // Multicast groups; those of mDNS: RFC 6762 section 3.
 var (
-	vrrpGroups = []netip.Addr{vrrp.Group4, vrrp.Group6}
+	vrrpGroups = []netip.Addr{vrrp.MulticastGroup4, vrrp.MulticastGroup6}
 	mdnsGroups = []netip.Addr{netip.MustParseAddr("224.0.0.251"), netip.MustParseAddr("ff02::fb")}
 )
 

@@ -96,13 +96,11 @@ type VIP struct {
 	Statement blocks.Statement
 }
 
-// Named are the blocks of the text that begin with one of those words.
-func (c *Config) Named(words ...string) (out []blocks.Statement) {
+// Named are the blocks of the text that begin with that word.
+func (c *Config) Named(word string) (out []blocks.Statement) {
 	for _, b := range c.Blocks {
-		for _, w := range words {
-			if b.Word(0) == w {
-				out = append(out, b)
-			}
+		if b.Word(0) == word {
+			out = append(out, b)
 		}
 	}
 	return out

@@ -139,10 +139,10 @@ func (l *Listener) join(link *net.Interface, ip6 bool) error {
 	err = raw.Control(func(fd uintptr) {
 		if ip6 {
 			failed = unix.SetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP,
-				&unix.IPv6Mreq{Multiaddr: vrrp.Group6.As16(), Interface: uint32(link.Index)})
+				&unix.IPv6Mreq{Multiaddr: vrrp.MulticastGroup6.As16(), Interface: uint32(link.Index)})
 		} else {
 			failed = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP,
-				&unix.IPMreqn{Multiaddr: vrrp.Group4.As4(), Ifindex: int32(link.Index)})
+				&unix.IPMreqn{Multiaddr: vrrp.MulticastGroup4.As4(), Ifindex: int32(link.Index)})
 		}
 	})
 	return errors.Join(err, failed)

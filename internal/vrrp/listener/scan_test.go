@@ -130,8 +130,8 @@ func TestListener(t *testing.T) {
 		open func() (*listener.Listener, error)
 		want map[uint8]netip.Addr // destinations, by virtual router ID
 	}{
-		"an interface, IPv4": {eth0(false), map[uint8]netip.Addr{52: vrrp.Group4, 54: netip.MustParseAddr("192.0.2.9")}},
-		"an interface, IPv6": {eth0(true), map[uint8]netip.Addr{53: vrrp.Group6}},
+		"an interface, IPv4": {eth0(false), map[uint8]netip.Addr{52: vrrp.MulticastGroup4, 54: netip.MustParseAddr("192.0.2.9")}},
+		"an interface, IPv6": {eth0(true), map[uint8]netip.Addr{53: vrrp.MulticastGroup6}},
 		"an address": {func() (*listener.Listener, error) { return listener.AtAddress(netip.MustParseAddr("192.0.2.9")) },
 			map[uint8]netip.Addr{54: netip.MustParseAddr("192.0.2.9")}},
 	}
