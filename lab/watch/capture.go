@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mdlayher/socket"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
@@ -49,15 +48,14 @@ var wanted = []bpf.Instruction{
 // listen begins to capture on all ports of the bridge. What is sent to a port is
 // seen even if the bridge does not forward it.
 func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) {
-	filter, err := bpf.Assemble(wanted)
-	if err == nil {
-		w.ports, err = network.Ports()
-	}
-	if err == nil {
+	if w.ports, err = network.Ports(); err == nil {
 		err = network.Do(func() (err error) {
-			w.bridge, err = openBridge(filter)
+			w.bridge, err = listener.PacketSocket(unix.SOCK_RAW, wanted)
 			return err
 		})
+	}
+	if err == nil {
+		err = w.bridge.SetReadBuffer(captureBuffer)
 	}
 	if err != nil {
 		return fmt.Errorf("capturing on the bridge: %w", err)
@@ -65,30 +63,6 @@ func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) 
 	w.done.Go(func() { w.receive(ctx) })
 	return nil
 }
-
-// openBridge opens a socket that receives what the filter lets through from any
-// link of the thread's namespace. Without a protocol it receives nothing, so that
-// nothing passes by the filter.
-func openBridge(filter []bpf.RawInstruction) (*socket.Conn, error) {
-	conn, err := socket.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0, "bridge", nil)
-	if err != nil {
-		return nil, err
-	}
-	err = errors.Join(
-		conn.SetBPF(filter),
-		conn.SetReadBuffer(captureBuffer),
-		conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
-	)
-	if err == nil {
-		err = conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL)})
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return conn, nil
-}
-
-func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }
 
 // receive notes packets until ctx ends.
 func (w *Watch) receive(ctx context.Context) {

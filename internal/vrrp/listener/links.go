@@ -34,24 +34,35 @@ var wanted = []bpf.Instruction{
 // OnLinks listens for what comes in over any link, before any packet filter: also what
 // the guard keeps from keepalived. It joins no multicast group. It takes CAP_NET_RAW.
 func OnLinks() (*Listener, error) {
-	filter, err := bpf.Assemble(wanted)
+	conn, err := PacketSocket(unix.SOCK_DGRAM, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("listening for adverts: %w", err)
+	}
+	l := &Listener{packet: linkPacket}
+	return l.on(conn), nil
+}
+
+// PacketSocket opens a socket that receives what a filter lets pass from any link: packet(7).
+// kind is SOCK_RAW for frames, or SOCK_DGRAM for what is in them. Control messages say when
+// each came. It takes CAP_NET_RAW.
+func PacketSocket(kind int, filter []bpf.Instruction) (*socket.Conn, error) {
+	program, err := bpf.Assemble(filter)
 	if err != nil {
 		return nil, err
 	}
 	// Without a protocol it receives nothing, so that nothing passes by the filter.
-	conn, err := socket.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, 0, "links", nil)
+	conn, err := socket.Socket(unix.AF_PACKET, kind, 0, "links", nil)
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts: %w", privileged(err))
+		return nil, privileged(err)
 	}
-	err = errors.Join(conn.SetBPF(filter), conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
+	err = errors.Join(conn.SetBPF(program), conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 	if err == nil {
 		err = conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL)})
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listening for adverts: %w", err), conn.Close())
+		return nil, errors.Join(err, conn.Close())
 	}
-	l := &Listener{packet: linkPacket}
-	return l.on(conn), nil
+	return conn, nil
 }
 
 // linkPacket reads what packet sockets give without the link's header: packet(7).
