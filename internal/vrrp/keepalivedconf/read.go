@@ -155,12 +155,18 @@ func (r *reader) instance(b blocks.Statement) {
 	i := Instance{Name: b.Word(1), AdvertMS: 1000, Priority: 100, Block: b}
 	r.each(b, handlers{
 		"state": func(s blocks.Statement) {
-			if i.Master = s.Word(1) == "MASTER"; !i.Master && s.Word(1) != "BACKUP" {
-				r.unread(s, "state %q: expected BACKUP or MASTER", s.Word(1))
+			var word string
+			r.word(&word)(s)
+			if i.Master = word == "MASTER"; !i.Master && word != "BACKUP" {
+				r.unread(s, "state %q: expected BACKUP or MASTER", word)
 			}
 		},
-		"nopreempt": func(s blocks.Statement) { i.NoPreempt = true },
-		"version":   r.number(&i.Version, 2, 3), "interface": r.word(&i.Interface),
+		"nopreempt": func(s blocks.Statement) {
+			if i.NoPreempt = true; len(s.Words) > 1 || s.Open {
+				r.unread(s, "nopreempt: takes no value")
+			}
+		},
+		"version": r.number(&i.Version, 2, 3), "interface": r.word(&i.Interface),
 		"virtual_router_id": r.number(&i.RouterID, 1, 255), "priority": r.number(&i.Priority, 1, 255),
 		"advert_int": r.milliseconds(&i.AdvertMS),
 		"authentication": func(s blocks.Statement) {
