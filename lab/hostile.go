@@ -3,14 +3,16 @@ package lab
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/attack"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // Overwrite puts odd content into the node's Node, as its kubelet might: labels and
-// annotations beside those that are there, and other addresses. What it returns puts
-// there what was there before. Both wait for an API server if none runs.
+// annotations beside those that are there, other addresses, or no role. What it returns
+// puts there what was there before. Both wait for an API server if none runs.
 func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(context.Context) error, err error) {
 	patch := func(ctx context.Context, p object) error {
 		return Told(ctx, "a Node", func() error { return n.cluster.API.Patch(ctx, n.object()+"/status", p.json()) })
@@ -33,6 +35,15 @@ func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(con
 	// A null in a patch would remove all that is there.
 	if odd.Labels != nil {
 		meta["labels"] = odd.Labels
+	}
+	if odd.NoRole {
+		labels := object{}
+		for k := range n.labels() {
+			if strings.HasPrefix(k, v1alpha1.RoleLabel("")) {
+				labels[k] = nil
+			}
+		}
+		meta["labels"] = labels
 	}
 	if odd.Annotations != nil {
 		meta["annotations"] = odd.Annotations

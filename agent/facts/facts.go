@@ -69,8 +69,8 @@ type Source struct {
 type Facts struct {
 	Cluster *v1alpha1.ClusterConfig
 	Node    *v1alpha1.Node
-	// Listed are the addresses that the cluster lists the node at.
-	Listed []netip.Addr
+	// Self is this node as the others see it; the zero value while it is not listed.
+	Self v1alpha1.Peer
 	// Stale says that no API server vouches for the list of nodes now.
 	Stale bool
 	// RemoteWorker says that the node is in no network with a VIP (hard case 9).
@@ -101,7 +101,7 @@ func (s *Source) Facts() (*Facts, error) {
 	if err := node.Validate().Err(); err != nil {
 		return nil, fmt.Errorf("facts of the node: %w", err)
 	}
-	return &Facts{Cluster: cluster, Node: node, Listed: list.Self.Addresses, Stale: list.Stale, RemoteWorker: choice.RemoteWorker}, nil
+	return &Facts{Cluster: cluster, Node: node, Self: list.Self, Stale: list.Stale, RemoteWorker: choice.RemoteWorker}, nil
 }
 
 // Current returns those of the Facts that a template is executed with.

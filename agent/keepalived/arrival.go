@@ -1,6 +1,11 @@
 package keepalived
 
-import "time"
+import (
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
 
 // arrivalTime is how long the other nodes take, at most, to make a node a peer
 // that the cluster lists from now on: the watch hands changes on every 3 s, and
@@ -33,6 +38,7 @@ const (
 	unheld  linkState = iota // nobody answers for a VIP, nor advertises one
 	knownTo                  // adverts of holders come here, so that they know this node
 	strange                  // somebody answers for a VIP and sends no advert here
+	untold                   // it could not be found out
 )
 
 // again has the node arrive once more, when the others know it no longer.
@@ -85,4 +91,30 @@ func (a *arrival) wait(now time.Time, unregistered, stale bool, link func() link
 	}
 	a.known = left == 0
 	return left
+}
+
+// keepOut leaves out what the other nodes do not know this one in. It gives the
+// instances that run although adverts of the others go elsewhere.
+func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
+	now := time.Now()
+	if j.sources.moved(d.conf.Instances) {
+		// Also where the cluster lists the new address already: the others have yet
+		// to send their adverts there.
+		j.arrival.again()
+	}
+	alone, again := j.absences(d, f)
+	link := func() linkState { return j.askLink(d, d.conf.Instances) }
+	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
+	if j.arrival.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	}
+	if wait > 0 && d.takesPart() {
+		d.sit(why)
+	}
+	for _, w := range []time.Duration{wait, again} {
+		if w > 0 {
+			time.AfterFunc(w, j.loop.Trigger)
+		}
+	}
+	return alone
 }

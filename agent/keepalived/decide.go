@@ -2,10 +2,12 @@ package keepalived
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -14,6 +16,8 @@ type decision struct {
 	cluster *v1alpha1.ClusterConfig
 	node    *v1alpha1.Node
 	conf    *keepalived.Conf
+	// self is the node as the others see it.
+	self v1alpha1.Peer
 }
 
 // takesPart says whether keepalived is to run at all.
@@ -34,10 +38,39 @@ func (d *decision) sit(why string) {
 	d.conf.Idle = []string{why}
 }
 
+// without leaves instances out, and those that move together with them.
+func (d *decision) without(names []string, why string) {
+	if len(names) == 0 {
+		return
+	}
+	for _, g := range d.conf.SyncGroups {
+		if slices.ContainsFunc(g.Members, func(m string) bool { return slices.Contains(names, m) }) {
+			names = append(names, g.Members...)
+		}
+	}
+	left := func(i keepalived.Instance) bool { return slices.Contains(names, i.Name) }
+	if !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool { return !left(i) }) {
+		d.sit(why)
+		return
+	}
+	for _, i := range d.conf.Instances {
+		if left(i) {
+			d.conf.Idle = append(d.conf.Idle, i.Name+": "+why)
+		}
+	}
+	d.conf.Instances = slices.DeleteFunc(d.conf.Instances, left)
+	d.conf.SyncGroups = slices.DeleteFunc(d.conf.SyncGroups, func(g keepalived.SyncGroup) bool { return slices.Contains(names, g.Members[0]) })
+	d.conf.TrackFiles = slices.DeleteFunc(d.conf.TrackFiles, func(f keepalived.TrackFile) bool {
+		return !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool {
+			return slices.ContainsFunc(termsOf(d.conf, i), func(t vrrp.Term) bool { return t.Name == f.Name })
+		})
+	})
+}
+
 // decide puts together what is known. conf is for the way that the node elects
 // now; nil while that is not known.
 func decide(f *facts.Facts, conf *keepalived.Conf, tenureOver bool) *decision {
-	d := &decision{cluster: f.Cluster, node: f.Node, conf: conf}
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: conf, self: f.Self}
 	if conf == nil {
 		d.conf = keepalived.New(f.Cluster, f.Node)
 		if d.takesPart() {

@@ -59,6 +59,7 @@ type Job struct {
 	guard   guarding
 	wire    *wire
 	placed  placed
+	rivals  *rivals
 	applier *apply.Applier
 	loop    *apply.Loop
 	tenure  *tenure // of the bootstrap; nil elsewhere
@@ -67,6 +68,7 @@ type Job struct {
 	idle         []string // why VIPs are left out, as it was logged
 	arrival      arrival
 	displacement displacement
+	unknown      []netip.Addr // VIPs whose holder does not know this node, as it was logged
 	sources      sources
 	electing     electing
 	begun        time.Time
@@ -125,9 +127,12 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() {
 		defer cancel() // without eyes it is better to be started again
 		failed = j.Source.Watch(ctx, func() {
-			if j.see() {
+			switch deaf := j.see(); {
+			case j.lost():
+				j.loop.Now() // before the others hear this node no more
+			case deaf:
 				j.loop.Urge()
-			} else {
+			default:
 				j.loop.Trigger()
 			}
 		})
@@ -140,6 +145,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.guard.end()
 	j.bound(nil)
 	j.wire.follow(nil, nil)
+	j.rivals.follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -174,6 +180,7 @@ func (j *Job) prepare() (err error) {
 	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
+	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.arrival.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.tenure = newTenure(j.below(keptEnd))
@@ -324,12 +331,14 @@ func (j *Job) decide() (*decision, error) {
 	over := j.over
 	j.mu.Unlock()
 	d := decide(f, conf, over)
+	var alone []keepalived.Instance
 	switch {
 	case j.electing.leftOut:
 		d.sit(whyLeftOut)
 	case j.tenure == nil:
-		j.keepOut(d, f)
+		alone = j.keepOut(d, f)
 	}
+	j.rivals.follow(alone)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.mu.Lock()
 	j.now, j.migration, j.moves = d, nil, j.electing.counts
@@ -339,51 +348,6 @@ func (j *Job) decide() (*decision, error) {
 	}
 	j.mu.Unlock()
 	return d, nil
-}
-
-// keepOut leaves all of it out while the other nodes do not know this one at its
-// address.
-func (j *Job) keepOut(d *decision, f *facts.Facts) {
-	now := time.Now()
-	if j.sources.moved(d.conf.Instances, own(f)) {
-		// Also where the cluster lists the new address already: the others have yet
-		// to send their adverts there.
-		j.arrival.again()
-	}
-	link := func() linkState { return j.askLink(d) }
-	wait, why := j.arrival.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
-	if j.arrival.doubt {
-		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
-	}
-	if w := j.displacement.wait(now, displaced(f, d.conf.Instances)); w > 0 {
-		wait, why = w, "the cluster lists this node at an address that it does not have"
-		j.arrival.again()
-	}
-	if wait > 0 && d.takesPart() {
-		d.sit(why)
-		time.AfterFunc(wait, j.loop.Trigger)
-	}
-}
-
-// askLink finds out whether those who hold VIPs of the instances know this node.
-// keepalived does not run, or was just told to.
-func (j *Job) askLink(d *decision) linkState {
-	if wanted, _, _ := j.daemon.status(); !wanted {
-		// What an earlier one left here would answer for itself.
-		j.removeAll(d)
-	}
-	vips, heard, err := unheard(d.conf.Instances)
-	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
-	switch {
-	case len(vips) > 0:
-		if !j.arrival.doubt { // asked for the first time
-			j.Log.Info("the holder of VIPs does not know this node yet", "vips", vips)
-		}
-		return strange
-	case heard:
-		return knownTo
-	}
-	return unheld
 }
 
 // render gives keepalived.conf as it was decided last.

@@ -33,7 +33,12 @@ func (p *placed) open(path string) error {
 	case err != nil:
 		return err
 	}
-	return json.Unmarshal(data, &p.vips)
+	if err := json.Unmarshal(data, &p.vips); err != nil {
+		p.vips = nil // so that the next note writes it anew
+		return err
+	}
+	p.vips = slices.DeleteFunc(p.vips, func(a netip.Addr) bool { return !a.IsValid() || a.Zone() != "" })
+	return nil
 }
 
 // note adds VIPs before keepalived gets to know them, and forgets those that are

@@ -137,7 +137,7 @@ func (q *queues) earlier() (list []queue, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &list)
 	}
-	if err != nil {
+	if err != nil { // of half a list nothing is known
 		return nil, fmt.Errorf("what the queues of neighbours were before: %w", err)
 	}
 	return list, nil

@@ -12,6 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -26,8 +28,9 @@ func listenTime(i keepalived.Instance) time.Duration {
 // the link while no advert of theirs comes here: their holder does not know this
 // node, which would take them beside it. That takes as long as the holder has for
 // its adverts, and no longer than an advert where they come; came says that they did,
-// of any instance. The error says that it could not be found out.
-func unheard(instances []keepalived.Instance) (vips []netip.Addr, came bool, err error) {
+// of any instance. nodes are all other nodes. The error says that it could not be found
+// out.
+func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []netip.Addr, came bool, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
 	heard, unknown := make([]bool, len(instances)), make([]bool, len(instances))
 	var all sync.WaitGroup
@@ -39,7 +42,7 @@ func unheard(instances []keepalived.Instance) (vips []netip.Addr, came bool, err
 			continue
 		}
 		defer c.Close()
-		all.Go(func() { heard[n] = hears(c, i) })
+		all.Go(func() { heard[n] = hears(c, i, nodes) })
 	}
 	all.Wait()
 	for n, i := range instances {
@@ -72,7 +75,7 @@ func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 }
 
 // hears says whether an advert of an instance comes in time.
-func hears(l *listener.Listener, i keepalived.Instance) bool {
+func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
 	defer cancel()
 	for {
@@ -80,15 +83,22 @@ func hears(l *listener.Listener, i keepalived.Instance) bool {
 		switch {
 		case err != nil: // the deadline, or an address that went meanwhile
 			return false
-		case int(a.RouterID) == i.RouterID && mayHold(&i, a.Source):
+		case accepts(&i, nodes, a):
 			return true
 		}
 	}
 }
 
-// mayHold says whether the node at an address may hold an instance's VIP.
-func mayHold(i *keepalived.Instance, at netip.Addr) bool {
-	return !i.AllKnown || slices.Contains(i.Peers, at)
+// accepts says whether keepalived, behind its guard, would take an advert that comes to
+// this node for one of an instance: RFC 9568, section 7.1, and RFC 3768, section 7.1,
+// which wants the same interval.
+func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, a listener.Received) bool {
+	if a.Version != i.Version || int(a.RouterID) != i.RouterID || len(a.VIPs) == 0 || a.VIPs[0] != i.VIP.Addr() || a.Version == 2 && a.Interval != i.Interval() {
+		return false
+	}
+	return slices.ContainsFunc(senders(i, nodes), func(s guard.Sender) bool {
+		return (len(s.From) == 0 || slices.Contains(s.From, a.Source)) && (!s.FullTTL || a.TTL == 255)
+	})
 }
 
 // forget removes what the kernel knows of whose an address is.
@@ -123,4 +133,28 @@ func answered(link string, a netip.Addr) (bool, error) {
 		ip, _ := netip.AddrFromSlice(n.IP)
 		return ip.Unmap() == a && n.State&known != 0
 	}), nil
+}
+
+// askLink finds out whether those who hold VIPs of the instances know this node.
+// keepalived does not run, or was just told to, or has none of the instances.
+func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
+	if wanted, _, _ := j.daemon.status(); !wanted {
+		// What an earlier one left here would answer for itself.
+		j.removeAll(d)
+	}
+	vips, heard, err := unheard(instances, d.node.Peers)
+	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	if len(vips) > 0 && !slices.Equal(vips, j.unknown) {
+		j.Log.Info("the holder of VIPs does not know this node", "vips", vips)
+	}
+	j.unknown = vips
+	switch {
+	case len(vips) > 0:
+		return strange
+	case heard:
+		return knownTo
+	case err != nil:
+		return untold
+	}
+	return unheld
 }

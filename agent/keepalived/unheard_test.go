@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -52,8 +56,8 @@ func TestUnheard(t *testing.T) {
 				err := node.Do(func() (err error) {
 					found, _, err = unheard([]keepalived.Instance{{
 						Name: "V", Interface: node.Link, RouterID: tt.routerd, AdvertInterval: tt.interval,
-						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()),
-					}})
+						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()), Version: tt.version,
+					}}, nil)
 					return err
 				})
 				if err != nil {
@@ -93,5 +97,55 @@ func TestUnheard(t *testing.T) {
 				t.Errorf("the holder knows the node: %v", found)
 			}
 		})
+	}
+}
+
+// A node takes no packet for the word of a holder that keepalived would not take.
+func TestAccepts(t *testing.T) {
+	peer, stranger, node := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.31")
+	vip := netip.MustParseAddr("192.0.2.5")
+	fast := keepalived.Instance{
+		Version: 3, RouterID: 7, AdvertInterval: "0.04", VIP: netip.PrefixFrom(vip, 32),
+		Peers: []netip.Addr{peer}, FullTTL: true, OnLink: true, AllKnown: true,
+	}
+	bootstrapUnknown := fast
+	bootstrapUnknown.OnLink, bootstrapUnknown.AllKnown = false, false
+	classic := fast
+	classic.Version, classic.AdvertInterval, classic.FullTTL, classic.OnLink = 2, "1", false, false
+	classicUnknown := classic
+	classicUnknown.AllKnown = false
+	right := listener.Received{TTL: 255, Advert: vrrp.Advert{
+		Source: peer, Version: 3, RouterID: 7, Priority: 100, Interval: 40 * time.Millisecond, VIPs: []netip.Addr{vip},
+	}}
+	old := right
+	old.Version, old.Interval = 2, time.Second
+	with := func(a listener.Received, change func(*listener.Received)) listener.Received { change(&a); return a }
+	for _, tt := range []struct {
+		name     string
+		instance keepalived.Instance
+		advert   listener.Received
+		want     bool
+	}{
+		{"a peer's", fast, right, true},
+		{"of another interval, which VRRPv3's backups take", fast, with(right, func(a *listener.Received) { a.Interval *= 2 }), true},
+		{"from beyond the link", fast, with(right, func(a *listener.Received) { a.TTL = 254 }), false},
+		{"of another version", fast, old, false},
+		{"of another router", fast, with(right, func(a *listener.Received) { a.RouterID = 8 }), false},
+		{"of another VIP", fast, with(right, func(a *listener.Received) { a.VIPs = []netip.Addr{peer} }), false},
+		{"a stranger's", fast, with(right, func(a *listener.Received) { a.Source = stranger }), false},
+		{"no advert", fast, listener.Received{}, false},
+		{"perhaps the bootstrap's", bootstrapUnknown, with(right, func(a *listener.Received) { a.Source = stranger }), true},
+		{"perhaps the bootstrap's, from beyond the link", bootstrapUnknown, with(right, func(a *listener.Received) { a.Source, a.TTL = stranger, 64 }), false},
+		{"of the operator's keepalived", classic, with(old, func(a *listener.Received) { a.TTL = 64 }), true},
+		{"of the operator's keepalived on a node of another group", classic, with(old, func(a *listener.Received) { a.Source = node }), true},
+		{"a stranger's, classic", classic, with(old, func(a *listener.Received) { a.Source = stranger }), false},
+		{"of another interval, classic", classic, with(old, func(a *listener.Received) { a.Interval *= 2 }), false},
+		{"perhaps the operator's bootstrap's", classicUnknown, with(old, func(a *listener.Received) { a.Source = stranger }), true},
+		{"of a stranger beyond the link", classicUnknown, with(old, func(a *listener.Received) { a.Source, a.TTL = stranger, 64 }), false},
+	} {
+		nodes := []v1alpha1.Peer{{Name: "worker-1", Role: "worker", Addresses: []netip.Addr{node}}}
+		if got := accepts(&tt.instance, nodes, tt.advert); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
 	}
 }

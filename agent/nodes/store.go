@@ -13,9 +13,12 @@ import (
 type store[T, V any] struct {
 	keep func(*T) V
 	same func(a, b V) bool
+	// urgent says whether a change of an item is not to wait for others; old is the zero
+	// value for one that comes, now for one that goes. It may be nil: no change is.
+	urgent func(old, now V) bool
 	// changed is called, without locks held, when the content or stale changed.
-	// first says that this is the first content from the API.
-	changed func(first bool)
+	// now says that a change is urgent, or that this is the first content from the API.
+	changed func(now bool)
 
 	mu      sync.Mutex
 	items   map[string]V
@@ -37,20 +40,23 @@ func (s *store[T, V]) Update(obj any) error {
 	}
 	s.mu.Unlock()
 	if changed {
-		s.changed(false)
+		s.changed(s.presses(old, v))
 	}
 	return nil
 }
+
+func (s *store[T, V]) presses(old, now V) bool { return s.urgent != nil && s.urgent(old, now) }
 
 // Delete is part of cache.ReflectorStore.
 func (s *store[T, V]) Delete(obj any) error {
 	name := nameOf(obj)
 	s.mu.Lock()
-	_, ok := s.items[name]
+	old, ok := s.items[name]
 	delete(s.items, name)
 	s.mu.Unlock()
 	if ok {
-		s.changed(false)
+		var none V
+		s.changed(s.presses(old, none))
 	}
 	return nil
 }
@@ -62,10 +68,13 @@ func (s *store[T, V]) Replace(list []any, _ string) error {
 		items[nameOf(obj)] = s.keep(obj.(*T))
 	}
 	s.mu.Lock()
-	first := !s.synced
+	now := !s.synced
+	for name, old := range s.items {
+		now = now || s.presses(old, items[name])
+	}
 	s.items, s.synced = items, true
 	s.mu.Unlock()
-	s.changed(first)
+	s.changed(now)
 	return nil
 }
 

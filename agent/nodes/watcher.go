@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	w.announcer = newAnnouncer(w.client, o.Node)
 	w.nodes = &store[nodeObject, *record]{
-		keep: newRecord, same: (*record).equal, changed: w.changed, items: map[string]*record{},
+		keep: newRecord, same: (*record).equal, urgent: w.concerns, changed: w.changed, items: map[string]*record{},
 	}
 	if o.RouterPods {
 		w.routers = newRouters(w.client, o.Node, o.Log)
@@ -187,6 +188,16 @@ func (w *Watcher) restore(records []*record) {
 // apply it goes back to the system: a list of thousands of nodes takes several
 // times what is kept of it, and Go would keep most of that for minutes.
 const giveBackAfter = 5 * time.Second
+
+// concerns says that the others see this node itself in another way: what they send
+// goes elsewhere, or nowhere, as soon as they know.
+func (w *Watcher) concerns(old, now *record) bool {
+	if old == nil || now == nil {
+		return old != nil && old.Name == w.node
+	}
+	return now.Name == w.node && !(slices.Equal(old.Addresses, now.Addresses) && slices.Equal(old.Host, now.Host) &&
+		slices.Equal(old.Networks, now.Networks) && slices.Equal(old.Labels, now.Labels))
+}
 
 // changed wakes deliver up.
 func (w *Watcher) changed(now bool) {

@@ -82,7 +82,8 @@ type Binding struct {
 
 // Bind finds where a VIP goes: the interface with the narrowest network that
 // holds the VIP, else the one with the default route of the VIP's family (hard
-// case 11). ok is false when the node has no address of that family at all.
+// case 11), of several addresses that fit as well the one that the cluster lists first,
+// which the others know. ok is false when the node has no address of that family at all.
 func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
 	b, how := n.bind(vip)
 	return b, how >= ofFamily
@@ -111,12 +112,18 @@ func (n *Node) bind(vip netip.Addr) (b Binding, best int) {
 			case vip.Is4() && i.DefaultRoute4, vip.Is6() && i.DefaultRoute6:
 				how = onDefaultRoute
 			}
-			if how > best {
+			if how > best || how == best && n.listedBefore(a.Addr(), b.Source.Addr()) {
 				best, b = how, Binding{Interface: i.Name, Source: a}
 			}
 		}
 	}
 	return b, best
+}
+
+// listedBefore says whether the cluster lists the node at a before it does so at b.
+func (n *Node) listedBefore(a, b netip.Addr) bool {
+	i, j := slices.Index(n.Listed, a), slices.Index(n.Listed, b)
+	return i >= 0 && (j < 0 || i < j)
 }
 
 // Own are the node's addresses, one of each family that the networks have, where no

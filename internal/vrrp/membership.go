@@ -77,6 +77,15 @@ func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 		})
 }
 
+// AddressOf gives where a node with that binding sends the adverts of a group to
+// another one; ok is false for one that can hold none of its VIPs, or has no address.
+func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer, at v1alpha1.Binding) (a netip.Addr, ok bool) {
+	if !s.Hosts(g, p.Role, p.Labels) {
+		return a, false
+	}
+	return p.AddressFor(at)
+}
+
 // peersOf are the other nodes that can hold the group's VIPs.
 func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
 	var out []v1alpha1.Peer

@@ -14,6 +14,8 @@ type Node struct {
 	Labels, Annotations map[string]string
 	Addresses           []Address
 	KubeletVersion      string
+	// NoRole says that the labels of its role are gone, which no kubelet can do.
+	NoRole bool
 }
 
 // Address is one of a Node's status.

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"net/netip"
@@ -108,37 +109,46 @@ const (
 	oddLabels      = "labels"
 	oddAnnotations = "annotations"
 	oddAddresses   = "addresses"
+	oddFirst       = "addresses-first"
+	noRole         = "no-role"
 )
 
-// oddTried are those that are planned. Not oddAddresses: a node whose Node lists others
-// before its own, or none, is no peer any more and goes on holding (docs/lab-chaos.md).
-var oddTried = []string{oddLabels, oddAnnotations}
+// oddities are all of them.
+var oddities = []string{oddLabels, oddAnnotations, oddAddresses, oddFirst, noRole}
 
-// oddNode has the kubelet of a node write into its Node what nobody expects there, for
-// a while. The others may lose this node as a peer, and no other.
+// oddNode has the kubelet of a node write into its Node what nobody expects there, or
+// takes its role from it, for a while. The others may lose this node as a peer, and no
+// other; then it must be no holder.
 func (a *act) oddNode(ctx context.Context) (undo, error) {
 	n := a.node()
 	odd := attack.NewNode(rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For))), pattern(n.Address()), a.taken(n)...)
-	var known Effect // what it is until all know that its addresses are others
 	switch a.fault.What {
 	case oddLabels:
 		odd.Annotations, odd.Addresses = nil, nil
 	case oddAnnotations:
 		odd.Labels, odd.Addresses = nil, nil
 	case oddAddresses:
-		odd.Labels, odd.Annotations, known = nil, nil, Lost
+		odd.Labels, odd.Annotations = nil, nil
 		odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: "none"})
+	case oddFirst:
+		odd.Labels, odd.Annotations = nil, nil
+		odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: fmt.Sprintf(pattern(n.Address()), 250)})
+		for _, p := range n.OwnAddresses() {
+			odd.Addresses = append(odd.Addresses, attack.Address{Type: "InternalIP", Address: p.Addr().String()})
+		}
+	case noRole:
+		odd = attack.Node{NoRole: true}
 	}
 	m := a.begin(n, Condition{Effect: Unsure})
 	api := a.begin(n, Condition{Effect: UnsureAPI})
 	var restore func(context.Context) error
-	err := a.reread(n, known, func() (err error) {
+	err := a.reread(func() (err error) {
 		restore, err = n.Overwrite(ctx, odd)
 		return err
 	})
 	return func(ctx context.Context) error {
 		err := a.recover(ctx, m, "", a.afterNetwork(), func() error {
-			return a.reread(n, known, func() error { return restore(ctx) })
+			return a.reread(func() error { return restore(ctx) })
 		})
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
 		return err
@@ -169,18 +179,11 @@ func (a *act) taken(but *lab.Node) (out []string) {
 }
 
 // reread changes what the API says of a node, which every keepalived has in its
-// configuration. The node has an effect until all had the time to apply that; none if
-// it is empty.
-func (a *act) reread(n *lab.Node, e Effect, change func() error) error {
+// configuration.
+func (a *act) reread(change func() error) error {
 	reload := a.reloading()
-	marks := []*mark{reload}
-	if e != "" {
-		marks = append(marks, a.begin(n, Condition{Effect: e}))
-	}
 	err := change()
-	for _, m := range marks {
-		m.end(a.settle(a.bounds.Apply))
-	}
+	reload.end(a.settle(a.bounds.Apply))
 	return err
 }
 
@@ -194,7 +197,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	a.record.watch.Off(n.Name)
 	err := n.Kill()
 	off := a.begin(n, Condition{Effect: Out})
-	err = errors.Join(err, a.reread(n, "", func() error { return n.Forget(ctx) }))
+	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
 		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
 	}
@@ -207,7 +210,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 		api := a.begin(n, Condition{Effect: UnsureAPI})
 		away.end(0)
 		err := a.recover(ctx, doing, "", a.afterNetwork(),
-			func() error { return a.reread(n, "", func() error { return n.Readmit(ctx) }) },
+			func() error { return a.reread(func() error { return n.Readmit(ctx) }) },
 			func() error { return a.whole(ctx, n, "keepalived") })
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
 		return err

@@ -20,8 +20,6 @@ const (
 	Mute Effect = "mute"
 	// Stale may have an address that somebody else left there.
 	Stale Effect = "stale"
-	// Lost may be no peer of the others just now, so that neither hears the other.
-	Lost Effect = "lost"
 	// Unfit cannot serve the VIPs of some groups, and is to notice it.
 	Unfit Effect = "unfit"
 	// Unsure may serve or not: it recovers, or nobody looks after it. Nothing is

@@ -154,7 +154,7 @@ var kinds = []kind{
 	{AllAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
 	{VRRPFlood, wholeCluster, ofGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is no node floods all nodes with VRRP advertisements"},
 	{MDNSFlood, wholeCluster, 0, 2 * second, 6 * second, named(attack.MDNSs, func(m attack.MDNS) string { return m.Name }), false, "a host that is no node floods all nodes with mDNS records"},
-	{OddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddTried, itself), true, "its Node has odd content for a while"},
+	{OddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
 	{DeletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
 	{CrashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
 	{OddLink, anyNode, ofLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},

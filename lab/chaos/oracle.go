@@ -184,7 +184,7 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Duration) {
 	speaks := func(n int) bool {
 		s := nodes[n]
-		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "") && !s.has(Lost, "")
+		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "")
 	}
 	for i, a := range held {
 		for _, b := range held[i+1:] {

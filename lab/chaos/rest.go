@@ -264,11 +264,12 @@ func (now *normal) beyond(first *normal) error {
 }
 
 // expected says that a file may come later than the others: what the agent keeps
-// over a restart, and the one temporary file of each path, which a killed agent
-// leaves for the next one to use again.
+// over a restart, the one temporary file of each path, which a killed agent leaves for
+// the next one to use again, and the track files of a group that the node could hold for
+// a while, by its labels, which stay until the agent starts anew.
 func expected(path string) bool {
 	base := filepath.Base(path)
-	return strings.HasPrefix(base, ".vipgen-") || strings.HasSuffix(base, ".vipgen-new")
+	return filepath.Dir(path) == v1alpha1.TrackDir || strings.HasPrefix(base, ".vipgen-") || strings.HasSuffix(base, ".vipgen-new")
 }
 
 // counted is a list in which each name stands once, with how often it was there.

@@ -50,7 +50,7 @@ var wanted = []bpf.Instruction{
 func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) {
 	if w.ports, err = network.Ports(); err == nil {
 		err = network.Do(func() (err error) {
-			w.bridge, err = listener.PacketSocket(unix.SOCK_RAW, wanted)
+			w.bridge, err = listener.PacketSocket(unix.SOCK_RAW, unix.ETH_P_ALL, nil, wanted)
 			return err
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/mdlayher/socket"
 	"golang.org/x/net/bpf"
@@ -34,7 +35,7 @@ var wanted = []bpf.Instruction{
 // OnLinks listens for what comes in over any link, before any packet filter: also what
 // the guard keeps from keepalived. It joins no multicast group. It takes CAP_NET_RAW.
 func OnLinks() (*Listener, error) {
-	conn, err := PacketSocket(unix.SOCK_DGRAM, wanted)
+	conn, err := PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ALL, nil, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("listening for adverts: %w", err)
 	}
@@ -42,10 +43,11 @@ func OnLinks() (*Listener, error) {
 	return l.on(conn), nil
 }
 
-// PacketSocket opens a socket that receives what a filter lets pass from any link: packet(7).
-// kind is SOCK_RAW for frames, or SOCK_DGRAM for what is in them. Control messages say when
-// each came. It takes CAP_NET_RAW.
-func PacketSocket(kind int, filter []bpf.Instruction) (*socket.Conn, error) {
+// PacketSocket opens a socket that receives what a filter lets pass of a protocol of
+// Ethernet, from a link, or from all where that is nil: packet(7). kind is SOCK_RAW for
+// frames, or SOCK_DGRAM for what is in them. Control messages say when each came. It takes
+// CAP_NET_RAW.
+func PacketSocket(kind int, protocol uint16, link *net.Interface, filter []bpf.Instruction) (*socket.Conn, error) {
 	program, err := bpf.Assemble(filter)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,11 @@ func PacketSocket(kind int, filter []bpf.Instruction) (*socket.Conn, error) {
 	}
 	err = errors.Join(conn.SetBPF(program), conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 	if err == nil {
-		err = conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL)})
+		at := &unix.SockaddrLinklayer{Protocol: networkOrder(protocol)}
+		if link != nil {
+			at.Ifindex = link.Index
+		}
+		err = conn.Bind(at)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -1,0 +1,29 @@
+package facts
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzListOfNodes reads any list of nodes that a file may have: what is taken from it can
+// be in every configuration.
+func FuzzListOfNodes(f *testing.F) {
+	f.Add([]byte("- {name: master-0, role: master, addresses: [192.0.2.10]}\n- {name: self, role: master, addresses: [192.0.2.11]}\n"))
+	f.Add([]byte("- {name: a, role: \"\", addresses: [x]}\n- {name: a}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "nodes.yaml")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := NewFile(path, "self", slog.New(slog.DiscardHandler)).Current()
+		names := map[string]bool{}
+		for _, p := range s.Peers {
+			if err := p.Validate().Err(); err != nil || names[p.Name] || p.Name == "self" {
+				t.Errorf("%+v: %v", p, err)
+			}
+			names[p.Name] = true
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// listAs registers a node with the addresses and the role given, whatever it really has.
+func (c *cluster) listAs(n *node, role string, addresses ...netip.Addr) {
+	var list []string
+	for _, a := range addresses {
+		list = append(list, fmt.Sprintf(`{"type":"InternalIP","address":%q}`, a))
+	}
+	c.list.Nodes.Set(fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{"node-role.kubernetes.io/%s":""}},
+		"status":{"addresses":[%s]}}`, n.name, role, strings.Join(list, ",")))
+}
+
+// misread are Nodes of which the other nodes make another address than the node has, or
+// none.
+var misread = map[string]func(c *cluster, n *node){
+	"an odd address first": func(c *cluster, n *node) { c.listAs(n, n.role, c.host(99).Addr(), n.address.Addr()) },
+	"an odd address alone": func(c *cluster, n *node) { c.listAs(n, n.role, c.host(99).Addr()) },
+	"a peer's address first": func(c *cluster, n *node) {
+		c.listAs(n, n.role, c.nodes[c.others(n.name)[0]].address.Addr(), n.address.Addr())
+	},
+	"no address":   func(c *cluster, n *node) { c.listAs(n, n.role) },
+	"another role": func(c *cluster, n *node) { c.listAs(n, "worker", n.address.Addr()) },
+}
+
+// displaced is a node that stays out of the API group for what its Node says. In the
+// role of a worker it may be in another group.
+func displaced(s State) bool {
+	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, whyDisplaced) }) &&
+		!slices.ContainsFunc(s.Instances, func(i Instance) bool { return strings.Contains(i.Name, "API") })
+}
+
+// Whatever the Node of one node says, so that the others send it no adverts any more or
+// take none of its own: never are there two holders, and when it is right again, the
+// node takes part.
+func TestHardCase37MisreadNode(t *testing.T) {
+	testkit.Long(t)
+	for family, l := range families {
+		t.Run(family, func(t *testing.T) {
+			c := newClusterOf(t, l)
+			c.controlPlane(3)
+			for name, misread := range misread {
+				t.Run(name, func(t *testing.T) {
+					for _, who := range []func(holder string) string{
+						func(holder string) string { return holder },
+						func(holder string) string { return c.others(holder)[0] },
+					} {
+						c.awaitRunning()
+						n := c.nodes[who(c.holder(c.all()...))]
+						stop := c.neverTwo()
+						misread(c, n)
+						n.awaitState("the others see it elsewhere", displaced)
+						c.holder(c.others(n.name)...)
+						c.register(n)
+						n.awaitState("it is in the API group", func(s State) bool { return running(s) && !displaced(s) && s.Instances != nil })
+						c.holder(c.all()...)
+						stop()
+					}
+				})
+			}
+		})
+	}
+}
+
+// The one node that is left is misread: after a while it takes the VIP, which nobody else
+// holds, and it goes when another one comes, which it does not hear.
+func TestHardCase37MisreadAlone(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for family, l := range families {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			c := newClusterOf(t, l)
+			c.controlPlane(3)
+			c.awaitRunning()
+			n := c.nodes[c.holder(c.all()...)]
+			misread["an odd address first"](c, n)
+			n.awaitState("the others see it elsewhere", displaced)
+			others := c.others(n.name)
+			c.holder(others...)
+			for _, name := range others {
+				c.nodes[name].agent.Stop()
+			}
+			c.holder(n.name)
+			c.nodes[others[0]].start()
+			n.awaitState("another one has the VIP", displaced)
+			c.holder(others[0])
+			c.nodes[others[0]].agent.Stop()
+			c.holder(n.name)
+			defer c.neverTwo()()
+			pid := n.awaitState("it runs", running).PID
+			c.register(n)
+			c.nodes[others[1]].start()
+			c.nodes[others[1]].awaitState("it runs", running)
+			if s := n.awaitState("it runs", running); s.PID != pid {
+				t.Error("keepalived was stopped when the others came to know the only holder")
+			}
+			c.holder(c.all()...)
+		})
+	}
+}

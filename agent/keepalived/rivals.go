@@ -1,0 +1,157 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/mdlayher/socket"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// rivals hears whether other hosts say on the link that they have VIPs of this node, as
+// a holder does that takes one. A node that others do not send adverts to learns in no
+// other way that somebody holds beside it.
+type rivals struct {
+	log     *slog.Logger
+	changed func() // is told of the first claim of a VIP
+	trouble trouble.Trouble
+
+	mu   sync.Mutex
+	ears map[netip.Addr]*claims // by VIP
+}
+
+// claims are those of one VIP.
+type claims struct {
+	link string
+	stop context.CancelFunc
+	came bool
+}
+
+// follow makes it listen for claims of the VIPs of those instances, and forget others.
+func (r *rivals) follow(instances []keepalived.Instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wanted := map[netip.Addr]string{}
+	for _, i := range instances {
+		wanted[i.VIP.Addr()] = i.Interface
+	}
+	for vip, e := range r.ears {
+		if wanted[vip] != e.link {
+			e.stop()
+			delete(r.ears, vip)
+		}
+	}
+	var errs []error
+	for vip, link := range wanted {
+		if r.ears[vip] != nil {
+			continue
+		}
+		e := &claims{link: link}
+		var ctx context.Context
+		ctx, e.stop = context.WithCancel(context.Background())
+		if err := r.listen(ctx, vip, e); err != nil {
+			e.stop()
+			errs = append(errs, err)
+			continue
+		}
+		if r.ears == nil {
+			r.ears = map[netip.Addr]*claims{}
+		}
+		r.ears[vip] = e
+	}
+	r.trouble.Warn(r.log, errors.Join(errs...), "cannot hear whether other hosts have VIPs of this node", "can hear whether other hosts have VIPs of this node")
+}
+
+// claimed says whether another host has said that it has a VIP since that is followed.
+func (r *rivals) claimed(vip netip.Addr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.ears[vip]
+	return e != nil && e.came
+}
+
+// listen waits for claims of a VIP until ctx ends.
+func (r *rivals) listen(ctx context.Context, vip netip.Addr, e *claims) error {
+	c, err := openClaims(e.link, vip.Is6())
+	if err != nil {
+		return fmt.Errorf("listening for claims of %v on %s: %w", vip, e.link, err)
+	}
+	context.AfterFunc(ctx, func() { c.Close() })
+	go func() {
+		for packet := make([]byte, 256); ; {
+			n, from, err := c.Recvfrom(ctx, packet, 0)
+			switch at, _ := from.(*unix.SockaddrLinklayer); {
+			case ctx.Err() != nil:
+				return
+			case errors.Is(err, unix.ENETDOWN): // it may come up again
+			case err != nil:
+				return
+			case at != nil && at.Pkttype != unix.PACKET_OUTGOING && claim(packet[:n]) == vip:
+				r.note(e)
+			}
+		}
+	}()
+	return nil
+}
+
+func (r *rivals) note(e *claims) {
+	r.mu.Lock()
+	fresh := !e.came
+	e.came = true
+	r.mu.Unlock()
+	if fresh {
+		r.changed()
+	}
+}
+
+const (
+	neighbourAdvertisement = 136 // RFC 4861, section 4.4
+	arpLength              = 28  // of Ethernet and IPv4: RFC 826
+	ipv6Header             = 40
+)
+
+// advertisements lets neighbour advertisements pass, from the network header on.
+var advertisements = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: 6, Size: 1},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_ICMPV6, SkipTrue: 3},
+	bpf.LoadAbsolute{Off: ipv6Header, Size: 1},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: neighbourAdvertisement, SkipTrue: 1},
+	bpf.RetConstant{Val: 256},
+	bpf.RetConstant{Val: 0},
+}
+
+// openClaims opens a socket that receives what hosts on a link say of their addresses:
+// ARP, or neighbour advertisements.
+func openClaims(link string, ipv6 bool) (*socket.Conn, error) {
+	l, err := net.InterfaceByName(link)
+	if err != nil {
+		return nil, err
+	}
+	if ipv6 {
+		return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_IPV6, l, advertisements)
+	}
+	return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ARP, l, []bpf.Instruction{bpf.RetConstant{Val: 256}})
+}
+
+// claim is the address that the sender of a packet says it has; the zero value if it
+// says none. Whoever asks or answers in the name of an address has it; a probe asks in
+// that of none (RFC 5227, section 1.1).
+func claim(b []byte) (a netip.Addr) {
+	switch {
+	case len(b) >= arpLength && b[0] == 0 && b[1] == 1 && b[2] == 8 && b[3] == 0 && b[4] == 6 && b[5] == 4:
+		a, _ = netip.AddrFromSlice(b[14:18])
+	case len(b) >= ipv6Header+24 && b[0]>>4 == 6 && b[6] == unix.IPPROTO_ICMPV6 && b[7] == 255 && b[ipv6Header] == neighbourAdvertisement:
+		a, _ = netip.AddrFromSlice(b[ipv6Header+8 : ipv6Header+24]) // RFC 4861, sections 4.4 and 7.1.2
+	}
+	return a
+}
