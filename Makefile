@@ -120,6 +120,7 @@ test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects wi
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
+	go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
 	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck

@@ -251,26 +251,20 @@ func TestExternalDropsRights(t *testing.T) {
 	h := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "lb", "192.0.2.251/24"))
 	h.Write("/etc/haproxy/haproxy.cfg", readFile(t, filepath.Join("external", "one-host", "expected", "haproxy", "every-host", "etc", "haproxy", "haproxy.cfg")))
 	p := h.Start(nil, "haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg")
-	deadline := time.Now().Add(2 * time.Minute)
-	for !strings.Contains(p.Output(), "Loading success.") {
-		if p.Ended() || time.Now().After(deadline) {
-			t.Fatalf("HAProxy does not start:\n%s", p.Output())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	worker, err := process.Child(p.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(fmt.Sprintf("/proc/%d", worker))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want, err := user.Lookup("haproxy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(info.Sys().(*syscall.Stat_t).Uid); got != want.Uid {
-		t.Errorf("the worker runs as user %s, want haproxy, %s", got, want.Uid)
-	}
+	// The worker is still root's when the master has said that it loaded.
+	testkit.Await(t, "a worker that runs as user haproxy", func() bool {
+		if p.Ended() {
+			t.Fatalf("HAProxy does not start:\n%s", p.Output())
+		}
+		worker, err := process.Child(p.PID())
+		if err != nil {
+			return false
+		}
+		info, err := os.Stat(fmt.Sprintf("/proc/%d", worker))
+		return err == nil && fmt.Sprint(info.Sys().(*syscall.Stat_t).Uid) == want.Uid
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
 )
@@ -100,8 +101,9 @@ func release(c *render.Cluster) string {
 	if c.Version != "" || c.OS != ignition.OpenShift {
 		return ""
 	}
-	known := ignition.SupportedOpenShift()
-	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release", known[0])
+	oldest := ignition.Target{Variant: ignition.OpenShift, Version: ignition.SupportedOpenShift()[0]}
+	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release, from Ignition %s, keepalived %s and HAProxy %s on (what a newer HAProxy has, the agent uses)",
+		oldest.Version, ignition.NewEncoder(oldest).IgnitionVersion(), assets.Oldest.Keepalived[0], assets.Oldest.HAProxy)
 	if assumed := c.Assumed(); assumed != "" {
 		text += "; this cluster needs " + assumed
 	}

@@ -3,9 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,17 +19,7 @@ import (
 // kubeconfig is one with credentials of its own.
 func (c *cluster) kubeconfig(host, user string, groups ...string) []byte {
 	c.t.Helper()
-	pair, err := c.ca.Client(user, groups...)
-	c.must(err)
-	type object map[string]any
-	config, err := json.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "x",
-		"clusters": []object{{"name": "c", "cluster": object{"server": "https://" + net.JoinHostPort(host, "6443"), "certificate-authority-data": c.ca.CertPEM}}},
-		"users":    []object{{"name": "u", "user": object{"client-certificate-data": pair.Cert, "client-key-data": pair.Key}}},
-		"contexts": []object{{"name": "x", "context": object{"cluster": "c", "user": "u"}}},
-	})
-	c.must(err)
-	return config
+	return rig.Kubeconfig(c.t, c.ca, host, user, groups...)
 }
 
 // administrator is the kubeconfig of the cluster's administrator.

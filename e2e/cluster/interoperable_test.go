@@ -1,13 +1,10 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/e2e/image"
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/lab/reference"
 )
@@ -62,26 +58,12 @@ func (n *node) installOperators() {
 		facts.Peers = append(facts.Peers, v1alpha1.Peer{Name: masterName(i), Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{masterAddr(i)}})
 	}
 	c.must(reference.Install(n.Host, c.config(v1alpha1.RoleMaster), facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
-	i, err := image.Debian(operatorsImage, rig.Made, slices.Concat([]string{"/usr/sbin/keepalived", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip"}, coreutils)...)
-	if err == nil {
-		i.Config.User = ""
-		root := &i.Contents[0].Rootfs
-		err = errors.Join(
-			root.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
-			root.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
-			root.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
-		)
-	}
-	c.images[operatorsImage] = rig.Archive(c.t, i, err)
+	c.images[operatorsImage] = rig.OperatorsArchive(c.t, operatorsImage)
 	data, err := n.Read(v1alpha1.ManifestDir + "/keepalived.yaml")
 	c.must(err)
 	pod := &corev1.Pod{}
 	c.must(yaml.UnmarshalStrict(data, pod))
 	n.pods, n.control = map[string]*corev1.Pod{pod.Name: pod}, map[string]*corev1.Pod{}
-}
-
-var coreutils = []string{
-	"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/touch",
 }
 
 // moved is the coordinated switch to the profile that was asked for.

@@ -62,7 +62,13 @@ type node struct {
 // starts it for the first time.
 func newNode(s *site, install string, more map[string]string) *node {
 	s.t.Helper()
-	n := &node{rig.NewSystem(s.t, s.network, "master-0"), s.t, s}
+	return s.addNode("master-0", nil, s.render(install), more)
+}
+
+// addNode is newNode for a name, with programs of this machine and what was rendered.
+func (s *site) addNode(name string, programs map[string]string, rendered []byte, more map[string]string) *node {
+	s.t.Helper()
+	n := &node{rig.NewSystem(s.t, s.network, name, programs), s.t, s}
 	s.t.Cleanup(n.showJournal)
 	files := map[string]string{
 		"/etc/containers/certs.d/" + registryHost + "/ca.crt": string(s.ca.CertPEM),
@@ -71,7 +77,7 @@ func newNode(s *site, install string, more map[string]string) *node {
 	maps.Copy(files, more)
 	// As the operator does it: of two files or units of one name the later one stays.
 	config, err := json.Marshal(object{"ignition": object{"version": "3.2.0", "config": object{"merge": []object{
-		dataURL(operatorConfig(s.t, files)), dataURL(s.render(install)),
+		dataURL(operatorConfig(s.t, files)), dataURL(rendered),
 	}}}})
 	s.must(err)
 	s.must(n.Ignite(s.t.Context(), rig.Tool(s.t, "ignition"), config))
@@ -81,18 +87,24 @@ func newNode(s *site, install string, more map[string]string) *node {
 // render is what vipgen renders for control-plane nodes.
 func (s *site) render(install string) []byte {
 	s.t.Helper()
+	ignition, err := os.ReadFile(filepath.Join(s.renderAll(install, "agent: "+s.agent), "ignition/master.ign"))
+	s.must(err)
+	return ignition
+}
+
+// renderAll is the directory with all that vipgen renders, for images as in spec.images.
+func (s *site) renderAll(install, images string) string {
+	s.t.Helper()
 	dir := s.t.TempDir()
 	input := filepath.Join(dir, "install-config.yaml")
 	s.must(os.WriteFile(input, []byte(install), 0o600))
-	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  images:\n    agent: " + s.agent + "\n"
+	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  images: {" + images + "}\n"
 	s.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	out := filepath.Join(dir, "out")
-	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition", "--output", out).CombinedOutput(); err != nil {
+	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition,machineconfig", "--output", out).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, message)
 	}
-	ignition, err := os.ReadFile(filepath.Join(out, "ignition/master.ign"))
-	s.must(err)
-	return ignition
+	return out
 }
 
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
@@ -136,7 +148,8 @@ func (n *node) awaitKubelet(lines ...string) {
 	}
 }
 
-// off takes the node's power, and with it the addresses of its links.
+// off takes the node's power, if it has not ended, and with it the addresses of its links
+// and the rules of its network.
 func (n *node) off() {
 	n.t.Helper()
 	for _, link := range []string{"br-ex", "eth0"} {
@@ -146,6 +159,7 @@ func (n *node) off() {
 		n.t.Fatal(err)
 	}
 	n.Run(nil, "ip", "link", "delete", "br-ex")
+	n.Run(nil, "nft", "flush", "ruleset")
 	rig.CheckTraces(n.t, n.Machine)
 }
 

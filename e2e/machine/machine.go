@@ -56,14 +56,15 @@ func New(node *netns.Node, dir string, programs map[string]string) (m *Machine, 
 
 // NewSystem gives a node an operating system with a first process of its own,
 // /sbin/init, out of a root like those that debootstrap makes: its /usr, and a copy of
-// its /etc and /var. The machine is on, and nothing runs before Boot: Ignition has its
-// turn first. The caller must Close it.
-func NewSystem(node *netns.Node, dir, system string) (m *Machine, err error) {
+// its /etc and /var. The programs, by their names, are in its /usr/local/bin. The
+// machine is on, and nothing runs before Boot: Ignition has its turn first. The caller
+// must Close it.
+func NewSystem(node *netns.Node, dir, system string, programs map[string]string) (m *Machine, err error) {
 	h, err := host.New(node, dir)
 	if h == nil {
 		return nil, err
 	}
-	m = &Machine{Host: h, system: system, init: true}
+	m = &Machine{Host: h, system: system, init: true, programs: programs}
 	if err == nil {
 		err = m.install()
 	}

@@ -33,13 +33,13 @@ func NewMachine(t testing.TB, network *netns.Network, name, addr string, program
 
 // NewSystem makes a machine with an init, and no address or name, whose disk is
 // empty. It is gone without a trace when the test ends.
-func NewSystem(t testing.TB, network *netns.Network, name string) *machine.Machine {
+func NewSystem(t testing.TB, network *netns.Network, name string, programs map[string]string) *machine.Machine {
 	t.Helper()
 	node, err := network.AddNode(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../.cache/system", "make e2e-tools"))
+	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../.cache/system", "make e2e-tools"), programs)
 	if err != nil {
 		t.Fatal(err)
 	}

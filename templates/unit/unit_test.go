@@ -195,6 +195,16 @@ func TestHardCase30(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a link that leads nowhere", func(t *testing.T) {
+		n := newNode(t)
+		if err := os.Symlink("../run/systemd/resolve/stub-resolv.conf", filepath.Join(n.dir, "etc/resolv.conf")); err != nil {
+			t.Fatal(err)
+		}
+		n.put("run/NetworkManager/resolv.conf", network, 0o644)
+		if got := n.run(u, "cp etc/resolv.conf seen", ""); got != "podman\n" || n.get("seen") != network {
+			t.Errorf("did\n%sand podman saw\n%s", got, n.get("seen"))
+		}
+	})
 	t.Run("the network comes later", func(t *testing.T) {
 		n := newNode(t)
 		n.put("later", network, 0o644)
