@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,25 @@ func TestHardCasesAreListed(t *testing.T) {
 			if _, err := os.Stat("../golden/cases/" + m[1]); err != nil {
 				t.Errorf("hard-cases.md: no such case: %s", m[1])
 			}
+		}
+	}
+}
+
+// TestPathsAreCalls: each line of the two paths of architecture.md names a function of its
+// package.
+func TestPathsAreCalls(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| \\d+ \\| `([^`]+)` \\| `(\\w+)` \\|").FindAllStringSubmatch(read(t, "architecture.md"), -1)
+	if len(rows) < 30 {
+		t.Fatalf("%d calls", len(rows))
+	}
+	for _, row := range rows {
+		files, err := filepath.Glob(filepath.Join("..", row[1], "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		function := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + row[2] + `\(`)
+		if !slices.ContainsFunc(files, func(f string) bool { return function.MatchString(read(t, f)) }) {
+			t.Errorf("architecture.md: no function %s in %s", row[2], row[1])
 		}
 	}
 }

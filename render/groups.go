@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -213,12 +214,8 @@ func (r *resolver) elect(groups []planned) {
 // Password is the one of the operator's own keepalived for a group of VIPs, as much
 // of it as goes into an advert.
 func Password(cluster string, role v1alpha1.GroupRole) string {
-	return Advertised(cluster + "_" + strings.ToLower(string(role)) + "_vip")
+	return vrrp.AdvertisedPassword(cluster + "_" + strings.ToLower(string(role)) + "_vip")
 }
-
-// Advertised is as much of a password as goes into an advert: 8 bytes (RFC 2338
-// section 5.3.10).
-func Advertised(password string) string { return password[:min(8, len(password))] }
 
 // routerIDs gives every group an ID of its own: the user's, else the derived
 // one, which steps aside for one that is taken.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Migration is a move of a running cluster to another way of electing (seed 004).
@@ -47,7 +48,7 @@ func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	from := c.Config.Spec.VRRP.Target
 	return &Migration{
 		Cluster: c.Config.Spec.Domain, From: from, To: to, At: m.Time, Without: m.Without,
-		OutageMS: from.AdvertIntervalMS + 3*to.AdvertIntervalMS, file: m, c: c,
+		OutageMS: from.AdvertIntervalMS + vrrp.MissedAdverts*to.AdvertIntervalMS, file: m, c: c,
 	}, nil
 }
 

@@ -195,13 +195,10 @@ func (j *Job) name() string {
 	return j.shown.Name
 }
 
-func (j *Job) report(r health.Result) {
+func (j *Job) report(f health.Fact) {
 	j.mu.Lock()
-	j.shown.Serving, j.shown.Why = r.Healthy, ""
-	if r.Err != nil {
-		j.shown.Why = r.Err.Error()
-	}
-	if r.Healthy {
+	j.shown.Serving, j.shown.Why = f.OK, f.Why
+	if f.OK {
 		j.Log.Info("CoreDNS answers", "name", j.shown.Name)
 	} else {
 		j.Log.Warn("CoreDNS does not answer", "error", j.shown.Why)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -115,7 +116,7 @@ func sendTo(from, to string, ttl int, payload []byte) error {
 		family, level, option = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
 		bind, dest = &unix.SockaddrInet6{Addr: addr(from).As16()}, &unix.SockaddrInet6{Addr: addr(to).As16()}
 	}
-	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolVRRP)
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, vrrp.Protocol)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func TestFragments(t *testing.T) {
 	r.do(func() error {
 		return r.guard.Place([]Group{{Interface: "eth0", IPv6: true, RouterID: 97, Senders: []Sender{{From: []netip.Addr{addr("2001:db8::77")}}}}})
 	})
-	first := []byte{protocolVRRP, 0, 1, 4, 0, 0, 0, 0, 0x31, 97, 100, 1, 0, 10, 0, 0} // destination options, 8 bytes of padding
+	first := []byte{vrrp.Protocol, 0, 1, 4, 0, 0, 0, 0, 0x31, 97, 100, 1, 0, 10, 0, 0} // destination options, 8 bytes of padding
 	second := addr("2001:db8::5").AsSlice()
 	before := r.dropped()
 	err := r.sender.Do(func() error {

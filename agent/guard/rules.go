@@ -8,10 +8,9 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
-)
 
-// protocolVRRP is the IP protocol of VRRP (RFC 9568 section 5.1.1.4).
-const protocolVRRP = 112
+	"github.com/vipgen/vipgen/internal/vrrp"
+)
 
 // register is the one that every expression uses.
 const register = 1
@@ -97,7 +96,7 @@ func (g *Group) matches() []expr.Any {
 	copy(link, g.Interface)
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register}, equals(family),
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}, equals(protocolVRRP),
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}, equals(vrrp.Protocol),
 		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: register}, equals(link...),
 		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 1, Len: 1}, equals(byte(g.RouterID)),
 	}

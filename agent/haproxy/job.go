@@ -24,8 +24,8 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	template "github.com/vipgen/vipgen/templates/haproxy"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // StateName is the name that State is published under.
@@ -206,7 +206,7 @@ func (j *Job) watch(ctx context.Context) {
 	defer checks.Wait()
 	var probe *health.HTTP
 	port := 0
-	pace := keepalived.Brisk // as the keepalived job asks
+	pace := vrrp.HAProxyProbe // as the keepalived job asks
 	check := health.Check{
 		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
 		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,
@@ -218,13 +218,7 @@ func (j *Job) watch(ctx context.Context) {
 		},
 	}
 	checks.Go(func() {
-		check.Run(ctx, func(r health.Result) {
-			if r.Healthy {
-				j.set(true, "")
-			} else {
-				j.set(false, r.Err.Error())
-			}
-		})
+		check.Run(ctx, func(f health.Fact) { j.set(f.OK, f.Why) })
 	})
 	tick := time.NewTimer(0)
 	defer tick.Stop()

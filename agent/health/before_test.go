@@ -44,8 +44,8 @@ func TestCheckGoesOn(t *testing.T) {
 						return nil
 					},
 				}
-				check.Run(ctx, func(r Result) {
-					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), r.Healthy))
+				check.Run(ctx, func(f Fact) {
+					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), f.OK))
 				})
 				if !slices.Equal(reports, tt.reports) {
 					t.Errorf("reports %q, want %q", reports, tt.reports)

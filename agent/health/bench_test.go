@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // memory gives a directory as /run is, in memory.
@@ -61,7 +61,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 	dir := memory(b)
 	s := newService(b, true)
 	s.status.Store(http.StatusInternalServerError)
-	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, keepalived.Quick))
+	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, vrrp.ServiceProbe))
 	flip(b, dir, time.Millisecond, func(ok bool) {
 		status := http.StatusInternalServerError
 		if ok {

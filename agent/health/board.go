@@ -86,15 +86,6 @@ func (b *Board) Set(f Fact) {
 	b.say()
 }
 
-// Report makes the result of a check known.
-func (b *Board) Report(r Result) {
-	f := Fact{Name: r.Name, OK: r.Healthy}
-	if r.Err != nil {
-		f.Why = r.Err.Error()
-	}
-	b.Set(f)
-}
-
 // Forget drops facts of which nobody will hear any more.
 func (b *Board) Forget(names ...string) {
 	b.mu.Lock()

@@ -33,18 +33,10 @@ type Check struct {
 	Metrics *Metrics
 }
 
-// Result is what a check has come to.
-type Result struct {
-	Name    string
-	Healthy bool
-	// Err is that of the probe that decided; nil if Healthy.
-	Err error
-}
-
 // Run probes until ctx ends, and reports the first result and every change from
 // then on. A service that refuses is noticed within Interval + (Fall-1) *
 // Confirm, one that hangs within Interval + Fall * Timeout.
-func (c Check) Run(ctx context.Context, report func(Result)) {
+func (c Check) Run(ctx context.Context, report func(Fact)) {
 	if c.Close != nil {
 		defer c.Close()
 	}
@@ -63,14 +55,20 @@ func (c Check) Run(ctx context.Context, report func(Result)) {
 		case <-timer.C:
 		}
 		first, began := !s.known, time.Now()
-		err := c.probe(ctx)
+		probing, done := context.WithTimeout(ctx, c.Timeout)
+		err := c.Probe(probing)
+		done()
 		if ctx.Err() != nil {
 			return // it was cut short
 		}
 		c.Metrics.probed(c.Name, time.Since(began), err)
 		if s.add(err == nil, c.Rise, c.Fall) {
 			c.Metrics.result(c.Name, s.healthy, first)
-			report(Result{Name: c.Name, Healthy: s.healthy, Err: err})
+			f := Fact{Name: c.Name, OK: s.healthy}
+			if err != nil { // which decided
+				f.Why = err.Error()
+			}
+			report(f)
 		}
 		pause := c.pause(s)
 		if time.Since(began) >= pause {
@@ -79,12 +77,6 @@ func (c Check) Run(ctx context.Context, report func(Result)) {
 			timer.Reset(beat.Next(pause))
 		}
 	}
-}
-
-func (c Check) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	return c.Probe(ctx)
 }
 
 func (c Check) pause(s streak) time.Duration {

@@ -52,7 +52,7 @@ func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.D
 				}
 			},
 		}
-		check.Run(ctx, func(r Result) { reports = append(reports, fmt.Sprintf("%d %v", now(), r.Healthy)) })
+		check.Run(ctx, func(f Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
 	})
 	return probes, reports
 }

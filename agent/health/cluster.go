@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Checks are those that a node of that role, with those labels, needs for the
@@ -32,26 +32,26 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 		case g.Role == v1alpha1.GroupIngress:
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
 			add(
-				get(RouterReady(g.Name), "http", port, "/healthz/ready", keepalived.Quick),
-				get(RouterAnswers(g.Name), "http", port, "/healthz", keepalived.Quick))
+				get(RouterReady(g.Name), "http", port, "/healthz/ready", vrrp.ServiceProbe),
+				get(RouterAnswers(g.Name), "http", port, "/healthz", vrrp.ServiceProbe))
 		case g.Role == v1alpha1.GroupDNS:
-			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", keepalived.Quick))
+			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", vrrp.ServiceProbe))
 		case role == v1alpha1.RoleBootstrap:
 			add(
-				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Lenient),
-				every(FactIronic, Connect(s.Ports.Ironic), keepalived.Quick))
+				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.BootstrapProbe),
+				every(FactIronic, Connect(s.Ports.Ironic), vrrp.ServiceProbe))
 		default:
 			add(
-				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", keepalived.Brisk),
+				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", vrrp.HAProxyProbe),
 				ready(s.Ports.HAProxyReady),
-				get(FactAPI, "https", s.Ports.API, "/readyz", keepalived.Patient),
-				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", keepalived.Patient))
+				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.APIServerProbe),
+				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", vrrp.APIServerProbe))
 		}
 	}
 	return out
 }
 
-func get(name, scheme string, port int, path string, pace keepalived.Pace) Check {
+func get(name, scheme string, port int, path string, pace vrrp.ProbeTiming) Check {
 	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
 	c := every(name, h.Probe, pace)
 	c.Close = h.Close
@@ -61,13 +61,13 @@ func get(name, scheme string, port int, path string, pace keepalived.Pace) Check
 // ready asks HAProxy whether any API server is ready. One that is ready counts at once,
 // that none is counts after UnreadyAfter.
 func ready(port int) Check {
-	c := get(FactReady, "http", port, "/api_servers_ready", keepalived.Quick)
+	c := get(FactReady, "http", port, "/api_servers_ready", vrrp.ServiceProbe)
 	c.Interval, c.Confirm = time.Second, time.Second
-	c.Rise, c.Fall = 1, int(keepalived.UnreadyAfter/c.Confirm)
+	c.Rise, c.Fall = 1, int(vrrp.UnreadyAfter/c.Confirm)
 	return c
 }
 
-func every(name string, probe func(context.Context) error, pace keepalived.Pace) Check {
+func every(name string, probe func(context.Context) error, pace vrrp.ProbeTiming) Check {
 	return Check{
 		Name: name, Probe: probe,
 		Interval: pace.Interval, Confirm: pace.Confirm, Timeout: pace.Timeout,

@@ -9,15 +9,13 @@ import (
 
 	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // TrackFiles are written by a Monitor; track.Files are some.
 type TrackFiles interface {
-	// Ensure makes files that are missing, with the initial values.
-	Ensure([]keepalived.Term) error
-	// Set makes a file say 1 or 0.
-	Set(name string, on bool) (changed bool, err error)
+	// Set makes the file of a term say 1 or 0. There is one of each term of the groups.
+	Set(term string, on bool) (changed bool, err error)
 	// Repeat writes all files once more as they are.
 	Repeat() error
 }
@@ -71,41 +69,32 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	}
 }
 
-func (m *Monitor) report(r Result) {
-	if r.Healthy {
-		m.Log.Info("check succeeds", "check", r.Name)
+// report takes in what a check has come to.
+func (m *Monitor) report(f Fact) {
+	if f.OK {
+		m.Log.Info("check succeeds", "check", f.Name)
 	} else {
-		m.Log.Warn("check fails", "check", r.Name, "error", r.Err)
+		m.Log.Warn("check fails", "check", f.Name, "error", f.Why)
 	}
-	m.Board.Report(r)
+	m.Board.Set(f)
 }
 
 // write brings all files up to date, as far as it can.
 func (m *Monitor) write() (failed error) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
-		_, terms := keepalived.Terms(g, m.Role)
-		if err := m.Files.Ensure(terms); err != nil {
-			failed = err
-			continue
-		}
+		health := m.Board.health(g)
+		_, terms := vrrp.Terms(g, m.Role)
 		for _, t := range terms {
-			if err := m.set(g, t); err != nil {
+			on := t.On(health)
+			changed, err := m.Files.Set(t.Name, on)
+			if err != nil {
 				failed = err
+			}
+			if changed {
+				m.Log.Info("priority term changed", "group", g.Name, "term", t.Name, "on", on, "points", t.Points, "meaning", t.Meaning)
 			}
 		}
 	}
 	return failed
-}
-
-func (m *Monitor) set(g *v1alpha1.Group, t keepalived.Term) error {
-	on, err := m.Board.value(g, t)
-	if err != nil {
-		return err
-	}
-	changed, err := m.Files.Set(t.Name, on)
-	if changed {
-		m.Log.Info("priority term changed", "group", g.Name, "term", t.Name, "on", on, "points", t.Points, "meaning", t.Meaning)
-	}
-	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // runMonitor runs a monitor of the API group until the test ends.
@@ -42,11 +42,15 @@ func openTrack(t testing.TB, dir string) *track.Files {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, terms := vrrp.Terms(&apiGroup, v1alpha1.RoleMaster)
+	if err := files.Ensure(terms); err != nil {
+		t.Fatal(err)
+	}
 	return files
 }
 
 // unhurried is for services whose first answer may take long on a busy machine.
-var unhurried = keepalived.Pace{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: testkit.Patience, Times: 2}
+var unhurried = vrrp.ProbeTiming{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: testkit.Patience, Times: 2}
 
 func TestMonitorWritesTrackFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -100,8 +104,6 @@ type fragile struct {
 	written  []string
 	repeated int
 }
-
-func (f *fragile) Ensure([]keepalived.Term) error { return nil }
 
 func (f *fragile) Repeat() error { f.repeated++; return nil }
 

@@ -2,17 +2,12 @@ package health
 
 import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// value says what the file of a group's term is to say.
-func (b *Board) value(g *v1alpha1.Group, t keepalived.Term) (bool, error) {
-	return b.health(g).Says(g, t.Name)
-}
-
 // health is what the facts mean to a group.
-func (b *Board) health(g *v1alpha1.Group) keepalived.Health {
-	return keepalived.Health{
+func (b *Board) health(g *v1alpha1.Group) vrrp.Health {
+	return vrrp.Health{
 		HAProxy:       b.ok(FactHAProxy),
 		Unready:       b.denied(FactReady),
 		Redirect:      b.ok(Redirect(g)),

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 var (
@@ -22,12 +22,9 @@ func priority(t *testing.T, g v1alpha1.Group, role string, facts ...Fact) int {
 	for _, f := range facts {
 		b.Set(f)
 	}
-	sum, terms := keepalived.Terms(&g, role)
+	sum, terms := vrrp.Terms(&g, role)
 	for _, term := range terms {
-		on, err := b.value(&g, term)
-		if err != nil {
-			t.Error(err)
-		}
+		on := term.On(b.health(&g))
 		switch {
 		case on && term.Points == 0:
 			sum -= 300
@@ -108,12 +105,6 @@ func TestHardCase21OtherController(t *testing.T) {
 	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), Fact{Name: here})...)
 	if other >= own {
 		t.Errorf("a ready router of another controller has %d, the own one that is not ready %d", other, own)
-	}
-}
-
-func TestUnknownTerm(t *testing.T) {
-	if _, err := NewBoard().value(&apiGroup, keepalived.Term{Name: "moon"}); err == nil {
-		t.Error("the moon is known")
 	}
 }
 

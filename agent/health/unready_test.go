@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // TestHardCase45Unready: that no API server is ready takes points from no node for as
@@ -32,15 +32,12 @@ func TestHardCase45Unready(t *testing.T) {
 			b.Set(f)
 		}
 		path := func() bool {
-			on, err := b.health(&apiGroup).Says(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "lb-path")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return on
+			_, terms := vrrp.Terms(&apiGroup, v1alpha1.RoleMaster)
+			return terms[0].On(b.health(&apiGroup))
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go c.Run(ctx, b.Report)
+		go c.Run(ctx, b.Set)
 		expect := func(after time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(after)
@@ -53,12 +50,12 @@ func TestHardCase45Unready(t *testing.T) {
 		expect(margin, true)
 		for range 3 {
 			unready.Store(true)
-			expect(keepalived.UnreadyAfter-margin, true)
+			expect(vrrp.UnreadyAfter-margin, true)
 			unready.Store(false)
 			expect(margin, true)
 		}
 		unready.Store(true)
-		expect(keepalived.UnreadyAfter+margin, false)
+		expect(vrrp.UnreadyAfter+margin, false)
 		unready.Store(false)
 		expect(margin, true)
 	})

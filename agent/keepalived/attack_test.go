@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/attack"
 	"github.com/vipgen/vipgen/lab/netns"
 	templates "github.com/vipgen/vipgen/templates/keepalived"
@@ -203,8 +204,8 @@ func TestHardCase35Senders(t *testing.T) {
 			[]guard.Sender{{From: []netip.Addr{peer6, six}}}},
 		"classic, IPv6, the bootstrap is unknown": {templates.Instance{VIP: vip6, Peers: []netip.Addr{peer6}},
 			[]guard.Sender{{}}},
-		"multicast":       {templates.Instance{VIP: vip4}, []guard.Sender{{To: vrrpGroup4, FullTTL: true}}},
-		"multicast, IPv6": {templates.Instance{VIP: vip6}, []guard.Sender{{To: vrrpGroup6, FullTTL: true}}},
+		"multicast":       {templates.Instance{VIP: vip4}, []guard.Sender{{To: vrrp.MulticastGroup4, FullTTL: true}}},
+		"multicast, IPv6": {templates.Instance{VIP: vip6}, []guard.Sender{{To: vrrp.MulticastGroup6, FullTTL: true}}},
 		"alone": {templates.Instance{VIP: vip4, QuietGroup: "224.0.0.254"},
 			[]guard.Sender{{To: netip.MustParseAddr("224.0.0.254"), FullTTL: true}}},
 	} {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // tenure is for how long the bootstrap holds the API VIP: until its own API
@@ -43,7 +43,7 @@ func (t *tenure) look(now time.Time, get func(fact string) (f health.Fact, known
 	case t.since.IsZero():
 		t.since = now
 	default:
-		t.over = now.Sub(t.since) >= keepalived.GoneAfter
+		t.over = now.Sub(t.since) >= vrrp.BootstrapGoneAfter
 	}
 	return t.over
 }

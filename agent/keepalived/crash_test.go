@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	templates "github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // keepalived is killed again and again, such that it leaves its VIP: that goes each time.
@@ -128,8 +128,8 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	more.Groups = slices.Clone(spec.Groups)
 	extra := v1alpha1.Group{Name: "extra", Role: v1alpha1.GroupIngress, Instance: "demo_extra", VirtualRouterID: 98}
 	more.Groups = append(more.Groups, extra)
-	_, added := terms(&extra, v1alpha1.RoleWorker)
-	_, old := terms(&spec.Groups[0], v1alpha1.RoleWorker)
+	_, added := vrrp.Terms(&extra, v1alpha1.RoleWorker)
+	_, old := vrrp.Terms(&spec.Groups[0], v1alpha1.RoleWorker)
 	blocked := firstNew(added, old)
 	if err := os.Mkdir(filepath.Join(root, "track", blocked), 0o755); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 }
 
 // firstNew names a term that others are not.
-func firstNew(terms, others []templates.Term) string {
+func firstNew(terms, others []vrrp.Term) string {
 	for _, t := range terms {
 		known := false
 		for _, o := range others {

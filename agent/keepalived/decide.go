@@ -7,11 +7,9 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
-
-// terms is keepalived.Terms, whose package has this one's name.
-var terms = keepalived.Terms
 
 // decision is what the node is to run.
 type decision struct {
@@ -63,7 +61,9 @@ func (d *decision) without(names []string, why string) {
 	d.conf.Instances = slices.DeleteFunc(d.conf.Instances, left)
 	d.conf.SyncGroups = slices.DeleteFunc(d.conf.SyncGroups, func(g keepalived.SyncGroup) bool { return slices.Contains(names, g.Members[0]) })
 	d.conf.TrackFiles = slices.DeleteFunc(d.conf.TrackFiles, func(f keepalived.TrackFile) bool {
-		return !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool { return slices.Contains(termsOf(d.conf, i), f.Term) })
+		return !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool {
+			return slices.ContainsFunc(termsOf(d.conf, i), func(t vrrp.Term) bool { return t.Name == f.Name })
+		})
 	})
 }
 

@@ -8,13 +8,14 @@ import (
 
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 func TestInstances(t *testing.T) {
 	vip := netip.MustParsePrefix("192.0.2.2/32")
-	_, api := keepalived.Terms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
-	_, ingress := keepalived.Terms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
+	_, api := vrrp.Terms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
+	_, ingress := vrrp.Terms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
 	tests := []struct {
 		name     string
 		conf     keepalived.Conf

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -94,7 +95,7 @@ func reached(s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, self v1alpha1.P
 	if !ok || g < 0 {
 		return false
 	}
-	at, ok := keepalived.AddressOf(s, &s.Groups[g], self, bind)
+	at, ok := vrrp.AddressOf(s, &s.Groups[g], self, bind)
 	return ok && at == i.Source
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // checks keeps the health checks of the node running that its groups need.
@@ -68,7 +69,7 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 }
 
 func (c *checks) ensure(g *v1alpha1.Group, role string) error {
-	_, terms := terms(g, role)
+	_, terms := vrrp.Terms(g, role)
 	return c.files.Ensure(terms)
 }
 

@@ -29,7 +29,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("all have agreed", func(s State) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
-	forged := attack.VRRP{Name: "classic, of a peer", Version: 2, Interval: 1, TTL: 255, Source: attack.Peer}
+	forged := attack.VRRP{Name: "classic, of a peer", Version: 2, Interval: time.Second, TTL: 255, Source: attack.Peer}
 	for _, name := range c.all() {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
 		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)

@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -120,8 +121,12 @@ func FuzzHeard(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, ttl int) {
 		for _, from := range []string{"192.0.2.11", "192.0.2.66", "2001:db8::11"} {
-			p := newHeard(data, &net.IPAddr{IP: net.ParseIP(from)}, net.ParseIP("192.0.2.12"), 1, ttl)
-			if accepts(&i, nil, p) && (from != "192.0.2.11" || ttl != 255 || data[0] != 0x31 || data[1] != 7) {
+			source := netip.MustParseAddr(from)
+			a, err := vrrp.ParseAdvert(source, data)
+			if err != nil {
+				continue
+			}
+			if accepts(&i, nil, listener.Received{Advert: *a, TTL: ttl}) && (from != "192.0.2.11" || ttl != 255 || data[0] != 0x31 || data[1] != 7) {
 				t.Errorf("%x from %s with TTL %d is taken", data, from, ttl)
 			}
 		}

@@ -10,13 +10,8 @@ import (
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
-)
-
-// Groups that VRRP packets are sent to: RFC 9568, sections 5.1.1.2 and 5.1.2.2.
-var (
-	vrrpGroup4 = netip.MustParseAddr("224.0.0.18")
-	vrrpGroup6 = netip.MustParseAddr("ff02::12")
 )
 
 // guardGroups says whose packets are let through to instances. nodes are all other
@@ -35,12 +30,9 @@ func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []
 func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	ipv6 := i.VIP.Addr().Is6()
 	if len(i.Peers) == 0 {
-		to := vrrpGroup4
-		switch {
-		case i.QuietGroup != "":
+		to := vrrp.MulticastGroup(ipv6)
+		if i.QuietGroup != "" {
 			to = netip.MustParseAddr(i.QuietGroup)
-		case ipv6:
-			to = vrrpGroup6
 		}
 		// keepalived wants the TTL itself. The source is no node's address in IPv6,
 		// and with IPv4 whichever the link has first.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/handover"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -29,7 +30,7 @@ func (j *Job) handOver() {
 	if here, err := handover.Here(vips); err != nil || !here {
 		return
 	}
-	var terms []keepalived.Term
+	var terms []vrrp.Term
 	for _, f := range d.conf.TrackFiles {
 		terms = append(terms, f.Term)
 	}

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 func TestFollow(t *testing.T) {
@@ -82,8 +85,9 @@ func TestMoments(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	old, fresh := *instanceOf(classicWay), *instanceOf(fastWay)
 	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")
-	p := heardPacket{ttl: 255, version: 3, router: fresh.RouterID, priority: 60, interval: fresh.Interval(), vip: fresh.VIP.Addr(), link: 1}
-	e := ear{link: fresh.Interface}
+	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
+		Version: 3, RouterID: uint8(fresh.RouterID), Priority: 60, Interval: fresh.Interval(), VIPs: []netip.Addr{fresh.VIP.Addr()},
+	}}
 	step := fresh.Interval()
 	tests := []struct {
 		name string
@@ -126,9 +130,9 @@ func TestGoesOn(t *testing.T) {
 			now := time.Now()
 			last := now
 			tt.send(func(from netip.Addr, after time.Duration) {
-				q := p
-				q.from = from
-				w.note(e, q, now.Add(after))
+				a := a
+				a.Source = from
+				w.note(socketKey{link: fresh.Interface}, a, now.Add(after))
 				if now.Add(after).After(last) {
 					last = now.Add(after)
 				}

@@ -2,7 +2,6 @@ package keepalived
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -137,26 +137,10 @@ func openClaims(link string, ipv6 bool) (*socket.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	protocol, filter := uint16(unix.ETH_P_ARP), []bpf.Instruction{bpf.RetConstant{Val: 256}}
 	if ipv6 {
-		protocol, filter = unix.ETH_P_IPV6, advertisements
+		return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_IPV6, l, advertisements)
 	}
-	program, err := bpf.Assemble(filter)
-	if err != nil {
-		return nil, err
-	}
-	// Without a protocol it receives nothing, so that nothing passes by the filter.
-	c, err := socket.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, 0, "claims", nil)
-	if err != nil {
-		return nil, err
-	}
-	if err = c.SetBPF(program); err == nil {
-		err = c.Bind(&unix.SockaddrLinklayer{Protocol: binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, protocol)), Ifindex: l.Index})
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
+	return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ARP, l, []bpf.Instruction{bpf.RetConstant{Val: 256}})
 }
 
 // claim is the address that the sender of a packet says it has; the zero value if it

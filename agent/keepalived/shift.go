@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -81,9 +82,8 @@ func pairsOf(old, fresh *keepalived.Conf) (out []pair) {
 	return out
 }
 
-// downTime is how long a backup waits for an advert before it takes over: RFC 9568
-// section 6.1, with the longest skew.
-func downTime(i *keepalived.Instance) time.Duration { return 4 * i.Interval() }
+// downTime is how long a backup waits for an advert at most before it takes over.
+func downTime(i *keepalived.Instance) time.Duration { return vrrp.LongestDownInterval(i.Interval()) }
 
 // anew says that keepalived begins anew with an instance.
 func (p *pair) anew() bool { return (len(p.old.Peers) == 0) != (len(p.new.Peers) == 0) }

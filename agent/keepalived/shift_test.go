@@ -2,11 +2,12 @@ package keepalived
 
 import (
 	"net/netip"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -14,7 +15,7 @@ import (
 func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	i := &keepalived.Instance{
 		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),
-		AdvertInterval: strconv.FormatFloat(float64(v.AdvertIntervalMS)/1000, 'f', -1, 64),
+		AdvertInterval: vrrp.Seconds(v.AdvertIntervalMS),
 	}
 	if v.Mode == v1alpha1.ModeUnicast {
 		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}
@@ -90,32 +91,39 @@ func TestStray(t *testing.T) {
 }
 
 func TestWayOf(t *testing.T) {
+	advert := func(version, ttl int, multicast bool, interval time.Duration) (a listener.Received) {
+		a.Version, a.TTL, a.Interval = version, ttl, interval
+		if multicast {
+			a.Destination = vrrp.MulticastGroup4
+		}
+		return a
+	}
 	multicast := fastWay
 	multicast.Mode = v1alpha1.ModeMulticast
 	six := func(v v1alpha1.VRRPSettings) keepalived.Instance { i := *instanceOf(v); i.Version = 3; return i }
 	tests := []struct {
 		name     string
 		old, new keepalived.Instance
-		packet   heardPacket
+		advert   listener.Received
 		want     way
 	}{
-		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 2}, oldWay},
-		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 3}, newWay},
-		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 255, version: 3}, oldWay},
-		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 255, version: 3, multicast: true}, newWay},
-		{"IPv6, by the interval", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: time.Second}, oldWay},
-		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 40 * time.Millisecond}, newWay},
-		{"IPv6, stretched", six(classicWay), six(fastWay), heardPacket{ttl: 255, version: 3, interval: 200 * time.Millisecond}, newWay},
-		{"virtual, by the interval", *instanceOf(fastWay), *instanceOf(virtualWay), heardPacket{ttl: 255, version: 3, interval: 40 * time.Millisecond}, oldWay},
-		{"virtual, by the interval, moved", *instanceOf(fastWay), *instanceOf(virtualWay), heardPacket{ttl: 255, version: 3, interval: 200 * time.Millisecond}, newWay},
-		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 255, version: 3, multicast: true}, neither},
-		{"classic, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 63, version: 2}, oldWay},
-		{"fast, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), heardPacket{ttl: 254, version: 3}, neither},
-		{"multicast, from beyond the link", *instanceOf(fastWay), *instanceOf(multicast), heardPacket{ttl: 10, version: 3, multicast: true}, neither},
+		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), advert(2, 255, false, 0), oldWay},
+		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 255, false, 0), newWay},
+		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 255, false, 0), oldWay},
+		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 255, true, 0), newWay},
+		{"IPv6, by the interval", six(classicWay), six(fastWay), advert(3, 255, false, time.Second), oldWay},
+		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), advert(3, 255, false, 40*time.Millisecond), newWay},
+		{"IPv6, stretched", six(classicWay), six(fastWay), advert(3, 255, false, 200*time.Millisecond), newWay},
+		{"virtual, by the interval", *instanceOf(fastWay), *instanceOf(virtualWay), advert(3, 255, false, 40*time.Millisecond), oldWay},
+		{"virtual, by the interval, moved", *instanceOf(fastWay), *instanceOf(virtualWay), advert(3, 255, false, 200*time.Millisecond), newWay},
+		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 255, true, 0), neither},
+		{"classic, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), advert(2, 63, false, 0), oldWay},
+		{"fast, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 254, false, 0), neither},
+		{"multicast, from beyond the link", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 10, true, 0), neither},
 	}
 	for _, tt := range tests {
 		p := pair{"x", tt.old, tt.new}
-		if got := p.wayOf(tt.packet); got != tt.want {
+		if got := p.wayOf(tt.advert); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/track"
 	"github.com/vipgen/vipgen/agent/urgent"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -117,7 +118,7 @@ func instances(conf *keepalived.Conf, values []track.Value, held []netip.Addr) [
 }
 
 // termsOf are the instance's own or those of its sync group.
-func termsOf(conf *keepalived.Conf, i keepalived.Instance) []keepalived.Term {
+func termsOf(conf *keepalived.Conf, i keepalived.Instance) []vrrp.Term {
 	for _, g := range conf.SyncGroups {
 		if slices.Contains(g.Members, i.Name) {
 			return g.Terms

@@ -1,9 +1,9 @@
 package keepalived
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -59,37 +60,30 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []net
 
 // listenFor listens for the adverts of an instance, and asks the link whose its VIP
 // is.
-func listenFor(i keepalived.Instance) (*net.IPConn, error) {
+func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	vip := i.VIP.Addr()
-	network := "ip4:112" // RFC 9568, section 5.1.1.4
-	if vip.Is6() {
-		network = "ip6:112"
-	}
-	c, err := net.ListenIP(network, &net.IPAddr{IP: i.Source.AsSlice()})
+	l, err := listener.AtAddress(i.Source)
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts at %v: %w", i.Source, err)
+		return nil, err
 	}
 	if err := forget(i.Interface, vip); err != nil {
-		c.Close()
+		l.Close()
 		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
 	}
 	greet([]netip.Addr{vip})
-	return c, nil
+	return l, nil
 }
 
 // hears says whether an advert of an instance comes in time.
-func hears(c *net.IPConn, i keepalived.Instance, nodes []v1alpha1.Peer) bool {
-	read, err := reader(c, i.VIP.Addr().Is6())
-	if err != nil {
-		return false
-	}
-	c.SetReadDeadline(time.Now().Add(listenTime(i)))
-	for packet := make([]byte, 1500); ; {
-		p, err := read(packet)
+func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
+	defer cancel()
+	for {
+		a, err := l.Receive(ctx)
 		switch {
 		case err != nil: // the deadline, or an address that went meanwhile
 			return false
-		case accepts(&i, nodes, p):
+		case accepts(&i, nodes, a):
 			return true
 		}
 	}
@@ -98,12 +92,12 @@ func hears(c *net.IPConn, i keepalived.Instance, nodes []v1alpha1.Peer) bool {
 // accepts says whether keepalived, behind its guard, would take an advert that comes to
 // this node for one of an instance: RFC 9568, section 7.1, and RFC 3768, section 7.1,
 // which wants the same interval.
-func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, p heardPacket) bool {
-	if p.version != i.Version || p.router != i.RouterID || p.vip != i.VIP.Addr() || p.version == 2 && p.interval != i.Interval() {
+func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, a listener.Received) bool {
+	if a.Version != i.Version || int(a.RouterID) != i.RouterID || len(a.VIPs) == 0 || a.VIPs[0] != i.VIP.Addr() || a.Version == 2 && a.Interval != i.Interval() {
 		return false
 	}
 	return slices.ContainsFunc(senders(i, nodes), func(s guard.Sender) bool {
-		return (len(s.From) == 0 || slices.Contains(s.From, p.from)) && (!s.FullTTL || p.ttl == 255)
+		return (len(s.From) == 0 || slices.Contains(s.From, a.Source)) && (!s.FullTTL || a.TTL == 255)
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -112,35 +114,37 @@ func TestAccepts(t *testing.T) {
 	classic.Version, classic.AdvertInterval, classic.FullTTL, classic.OnLink = 2, "1", false, false
 	classicUnknown := classic
 	classicUnknown.AllKnown = false
-	right := heardPacket{from: peer, ttl: 255, version: 3, router: 7, priority: 100, interval: 40 * time.Millisecond, vip: vip}
+	right := listener.Received{TTL: 255, Advert: vrrp.Advert{
+		Source: peer, Version: 3, RouterID: 7, Priority: 100, Interval: 40 * time.Millisecond, VIPs: []netip.Addr{vip},
+	}}
 	old := right
-	old.version, old.interval = 2, time.Second
-	with := func(p heardPacket, change func(*heardPacket)) heardPacket { change(&p); return p }
+	old.Version, old.Interval = 2, time.Second
+	with := func(a listener.Received, change func(*listener.Received)) listener.Received { change(&a); return a }
 	for _, tt := range []struct {
 		name     string
 		instance keepalived.Instance
-		packet   heardPacket
+		advert   listener.Received
 		want     bool
 	}{
 		{"a peer's", fast, right, true},
-		{"of another interval, which VRRPv3's backups take", fast, with(right, func(p *heardPacket) { p.interval *= 2 }), true},
-		{"from beyond the link", fast, with(right, func(p *heardPacket) { p.ttl = 254 }), false},
+		{"of another interval, which VRRPv3's backups take", fast, with(right, func(a *listener.Received) { a.Interval *= 2 }), true},
+		{"from beyond the link", fast, with(right, func(a *listener.Received) { a.TTL = 254 }), false},
 		{"of another version", fast, old, false},
-		{"of another router", fast, with(right, func(p *heardPacket) { p.router = 8 }), false},
-		{"of another VIP", fast, with(right, func(p *heardPacket) { p.vip = peer }), false},
-		{"a stranger's", fast, with(right, func(p *heardPacket) { p.from = stranger }), false},
-		{"no advert", fast, heardPacket{}, false},
-		{"perhaps the bootstrap's", bootstrapUnknown, with(right, func(p *heardPacket) { p.from = stranger }), true},
-		{"perhaps the bootstrap's, from beyond the link", bootstrapUnknown, with(right, func(p *heardPacket) { p.from, p.ttl = stranger, 64 }), false},
-		{"of the operator's keepalived", classic, with(old, func(p *heardPacket) { p.ttl = 64 }), true},
-		{"of the operator's keepalived on a node of another group", classic, with(old, func(p *heardPacket) { p.from = node }), true},
-		{"a stranger's, classic", classic, with(old, func(p *heardPacket) { p.from = stranger }), false},
-		{"of another interval, classic", classic, with(old, func(p *heardPacket) { p.interval *= 2 }), false},
-		{"perhaps the operator's bootstrap's", classicUnknown, with(old, func(p *heardPacket) { p.from = stranger }), true},
-		{"of a stranger beyond the link", classicUnknown, with(old, func(p *heardPacket) { p.from, p.ttl = stranger, 64 }), false},
+		{"of another router", fast, with(right, func(a *listener.Received) { a.RouterID = 8 }), false},
+		{"of another VIP", fast, with(right, func(a *listener.Received) { a.VIPs = []netip.Addr{peer} }), false},
+		{"a stranger's", fast, with(right, func(a *listener.Received) { a.Source = stranger }), false},
+		{"no advert", fast, listener.Received{}, false},
+		{"perhaps the bootstrap's", bootstrapUnknown, with(right, func(a *listener.Received) { a.Source = stranger }), true},
+		{"perhaps the bootstrap's, from beyond the link", bootstrapUnknown, with(right, func(a *listener.Received) { a.Source, a.TTL = stranger, 64 }), false},
+		{"of the operator's keepalived", classic, with(old, func(a *listener.Received) { a.TTL = 64 }), true},
+		{"of the operator's keepalived on a node of another group", classic, with(old, func(a *listener.Received) { a.Source = node }), true},
+		{"a stranger's, classic", classic, with(old, func(a *listener.Received) { a.Source = stranger }), false},
+		{"of another interval, classic", classic, with(old, func(a *listener.Received) { a.Interval *= 2 }), false},
+		{"perhaps the operator's bootstrap's", classicUnknown, with(old, func(a *listener.Received) { a.Source = stranger }), true},
+		{"of a stranger beyond the link", classicUnknown, with(old, func(a *listener.Received) { a.Source, a.TTL = stranger, 64 }), false},
 	} {
 		nodes := []v1alpha1.Peer{{Name: "worker-1", Role: "worker", Addresses: []netip.Addr{node}}}
-		if got := accepts(&tt.instance, nodes, tt.packet); got != tt.want {
+		if got := accepts(&tt.instance, nodes, tt.advert); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}

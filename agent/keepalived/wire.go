@@ -5,22 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
-
-	net4 "golang.org/x/net/ipv4"
-	net6 "golang.org/x/net/ipv6"
-	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// way is one of the two ways of electing that a node tells apart.
+// way says which VRRP settings an advert has: those of before a migration, or the new ones.
 type way int
 
 const (
@@ -29,7 +24,7 @@ const (
 	newWay
 )
 
-// pair is a VRRP instance in both ways.
+// pair is a VRRP instance with both settings.
 type pair struct {
 	name     string
 	old, new keepalived.Instance
@@ -52,11 +47,11 @@ type wire struct {
 	from      []netip.Addr // peers
 	heard     map[string]map[way]time.Time
 	sequences map[netip.Addr]sequence // of adverts of the new way, by sender
-	ears      map[ear]context.CancelFunc
+	sockets   map[socketKey]context.CancelFunc
 }
 
-// ear is where it listens.
-type ear struct {
+// socketKey is where it listens.
+type socketKey struct {
 	link string
 	ipv6 bool
 }
@@ -74,31 +69,31 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 		w.heard, w.sequences, w.ways = nil, nil, ways
 	}
 	w.pairs, w.from = pairs, from
-	wanted := map[ear]bool{}
+	wanted := map[socketKey]bool{}
 	for _, p := range pairs {
-		wanted[ear{p.new.Interface, p.new.VIP.Addr().Is6()}] = true
+		wanted[socketKey{p.new.Interface, p.new.VIP.Addr().Is6()}] = true
 	}
-	for e, stop := range w.ears {
-		if !wanted[e] {
+	for key, stop := range w.sockets {
+		if !wanted[key] {
 			stop()
-			delete(w.ears, e)
+			delete(w.sockets, key)
 		}
 	}
 	var errs []error
-	for e := range wanted {
-		if w.ears[e] != nil {
+	for key := range wanted {
+		if w.sockets[key] != nil {
 			continue
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		if err := w.listen(ctx, e); err != nil {
+		if err := w.listen(ctx, key); err != nil {
 			stop()
 			errs = append(errs, err)
 			continue
 		}
-		if w.ears == nil {
-			w.ears = map[ear]context.CancelFunc{}
+		if w.sockets == nil {
+			w.sockets = map[socketKey]context.CancelFunc{}
 		}
-		w.ears[e] = stop
+		w.sockets[key] = stop
 	}
 	w.trouble.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
 }
@@ -133,34 +128,20 @@ func (w *wire) any(of way) (last time.Time) {
 	return last
 }
 
-// listen hears all adverts on a link until ctx ends. It joins the groups that
-// adverts in multicast mode go to (RFC 9568, sections 5.1.1.2 and 5.1.2.2).
-func (w *wire) listen(ctx context.Context, e ear) error {
-	link, err := net.InterfaceByName(e.link)
+// staleTime is how old an advert may be that is read now. Those that came while the
+// agent was stopped say how the others elected then.
+const staleTime = time.Second
+
+// listen hears all adverts on a link until ctx ends.
+func (w *wire) listen(ctx context.Context, key socketKey) error {
+	l, err := listener.OnInterface(key.link, key.ipv6)
 	if err != nil {
 		return err
 	}
-	network, any, group := "ip4:112", "0.0.0.0", vrrpGroup4
-	if e.ipv6 {
-		network, any, group = "ip6:112", "::", vrrpGroup6
-	}
-	c, err := net.ListenPacket(network, any)
-	if err != nil {
-		return fmt.Errorf("listening for adverts on %s: %w", e.link, err)
-	}
-	read, err := reader(c, e.ipv6)
-	if err == nil {
-		err = join(c, link, group)
-	}
-	if err != nil {
-		c.Close()
-		return fmt.Errorf("listening for adverts on %s: %w", e.link, err)
-	}
-	waited(c) // the first question has the kernel keep the time
-	context.AfterFunc(ctx, func() { c.Close() })
 	go func() {
-		for packet := make([]byte, 1500); ; {
-			p, err := read(packet)
+		defer l.Close()
+		for {
+			a, err := l.Receive(ctx)
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -170,111 +151,26 @@ func (w *wire) listen(ctx context.Context, e ear) error {
 					return
 				case <-time.After(100 * time.Millisecond):
 				}
-			case p.link == link.Index && !waited(c):
-				w.note(e, p, time.Now())
+			case a.Waited <= staleTime:
+				w.note(key, a, time.Now())
 			}
 		}
 	}()
 	return nil
 }
 
-func join(c net.PacketConn, link *net.Interface, group netip.Addr) error {
-	to := &net.IPAddr{IP: group.AsSlice()}
-	if group.Is6() {
-		return net6.NewPacketConn(c).JoinGroup(link, to)
-	}
-	return net4.NewPacketConn(c).JoinGroup(link, to)
-}
-
-// reader reads adverts from a raw socket; the zero value for other packets.
-func reader(c net.PacketConn, ipv6 bool) (read func([]byte) (heardPacket, error), err error) {
-	if ipv6 {
-		p := net6.NewPacketConn(c)
-		return func(b []byte) (heardPacket, error) {
-			n, cm, from, err := p.ReadFrom(b)
-			if err != nil || cm == nil {
-				return heardPacket{}, err
-			}
-			return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.HopLimit), nil
-		}, p.SetControlMessage(net6.FlagDst|net6.FlagInterface|net6.FlagHopLimit, true)
-	}
-	p := net4.NewPacketConn(c)
-	return func(b []byte) (heardPacket, error) {
-		n, cm, from, err := p.ReadFrom(b)
-		if err != nil || cm == nil {
-			return heardPacket{}, err
-		}
-		return newHeard(b[:n], from, cm.Dst, cm.IfIndex, cm.TTL), nil
-	}, p.SetControlMessage(net4.FlagDst|net4.FlagInterface|net4.FlagTTL, true)
-}
-
-// staleTime is how old an advert may be that is read now. Those that came while the
-// agent was stopped say how the others elected then.
-const staleTime = time.Second
-
-// waited says whether the packet that was read last had come long before.
-func waited(c net.PacketConn) bool {
-	raw, err := c.(*net.IPConn).SyscallConn()
-	if err != nil {
-		return false
-	}
-	var came unix.Timespec
-	var failed unix.Errno
-	err = raw.Control(func(fd uintptr) {
-		_, _, failed = unix.Syscall(unix.SYS_IOCTL, fd, unix.SIOCGSTAMPNS, uintptr(unsafe.Pointer(&came)))
-	})
-	return err == nil && failed == 0 && time.Since(time.Unix(came.Unix())) > staleTime
-}
-
-// heardPacket is an advert. The zero value is none.
-type heardPacket struct {
-	from      netip.Addr
-	multicast bool
-	link      int
-	ttl       int // or hop limit
-	version   int
-	router    int
-	priority  int
-	interval  time.Duration
-	vip       netip.Addr // the first
-}
-
-// newHeard reads a packet of the protocol 112: RFC 3768 section 5.1, RFC 9568
-// section 5.2.
-func newHeard(b []byte, from net.Addr, to net.IP, link, ttl int) (p heardPacket) {
-	source, ok := from.(*net.IPAddr)
-	if !ok || len(b) < 12 || b[0]&0xf != 1 {
-		return heardPacket{}
-	}
-	p = heardPacket{multicast: to.IsMulticast(), link: link, ttl: ttl, version: int(b[0] >> 4), router: int(b[1]), priority: int(b[2])}
-	p.from, _ = netip.AddrFromSlice(source.IP)
-	p.from = p.from.Unmap()
-	if p.version == 2 {
-		p.interval = time.Duration(b[5]) * time.Second
-	} else {
-		p.interval = time.Duration(int(b[4]&0xf)<<8|int(b[5])) * 10 * time.Millisecond
-	}
-	length := 4
-	if p.from.Is6() {
-		length = 16
-	}
-	if len(b) >= 8+length {
-		p.vip, _ = netip.AddrFromSlice(b[8 : 8+length])
-	}
-	return p
-}
-
 // note takes in an advert. The last one of a holder that gives a VIP away counts
 // for nothing.
-func (w *wire) note(e ear, p heardPacket, now time.Time) {
+func (w *wire) note(key socketKey, a listener.Received, now time.Time) {
 	w.mu.Lock()
-	known := slices.Contains(w.from, p.from) || p.from.Is6() && p.from.IsLinkLocalUnicast() && p.multicast
+	known := slices.Contains(w.from, a.Source) || a.Source.Is6() && a.Source.IsLinkLocalUnicast() && a.Destination.IsMulticast()
 	fresh := false
 	for _, x := range w.pairs {
-		if !known || p.priority == 0 || e.link != x.new.Interface || p.router != x.new.RouterID || p.vip != x.new.VIP.Addr() {
+		if !known || a.Priority == 0 || key.link != x.new.Interface || int(a.RouterID) != x.new.RouterID ||
+			len(a.VIPs) == 0 || a.VIPs[0] != x.new.VIP.Addr() {
 			continue
 		}
-		is := x.wayOf(p)
+		is := x.wayOf(a)
 		if is == neither {
 			continue
 		}
@@ -286,7 +182,7 @@ func (w *wire) note(e ear, p heardPacket, now time.Time) {
 		}
 		fresh = fresh || now.Sub(w.heard[x.name][is]) > quietTime
 		if is == newWay {
-			fresh = w.count(p.from, now, x.new.Interval()) || fresh
+			fresh = w.count(a.Source, now, x.new.Interval()) || fresh
 		}
 		w.heard[x.name][is] = now
 	}
@@ -344,18 +240,19 @@ const quietTime = 1500 * time.Millisecond
 // wayOf says which way an advert is. Ways that VRRP itself does not tell apart, as
 // VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from beyond
 // the link is of no way that sends them with the full TTL: no move follows it.
-func (x *pair) wayOf(p heardPacket) way {
+func (x *pair) wayOf(a listener.Received) way {
 	is := func(i *keepalived.Instance) bool {
-		return p.version == i.Version && p.multicast == (len(i.Peers) == 0) && (p.ttl == 255 || !p.multicast && !i.FullTTL)
+		multicast := a.Destination.IsMulticast()
+		return a.Version == i.Version && multicast == (len(i.Peers) == 0) && (a.TTL == 255 || !multicast && !i.FullTTL)
 	}
 	old, fresh := is(&x.old), is(&x.new)
 	switch {
 	case old && fresh:
-		a, b := (p.interval - x.old.Interval()).Abs(), (p.interval - x.new.Interval()).Abs()
+		fromOld, fromNew := (a.Interval - x.old.Interval()).Abs(), (a.Interval - x.new.Interval()).Abs()
 		switch {
-		case a < b:
+		case fromOld < fromNew:
 			return oldWay
-		case b < a:
+		case fromNew < fromOld:
 			return newWay
 		}
 	case old:

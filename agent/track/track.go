@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/vipgen/vipgen/agent/atomicfile"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Files are the track files of a node.
@@ -54,7 +54,7 @@ func Open(dir string) (*Files, error) {
 // Ensure makes the files of terms that have none yet, with their initial values.
 // It must come before keepalived reads a configuration that names them: a file
 // that is missing reads as 0, which lifts a veto.
-func (f *Files) Ensure(terms []keepalived.Term) error {
+func (f *Files) Ensure(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, t := range terms {
@@ -92,7 +92,7 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 
 // Withdraw takes the points of terms away for good: Set changes nothing from then on.
 // Vetoes stay as they are: they would have the node drop its VIPs before another has them.
-func (f *Files) Withdraw(terms []keepalived.Term) error {
+func (f *Files) Withdraw(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = true

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-var terms = []keepalived.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", Initial: 1}}
+var terms = []vrrp.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", Initial: 1}}
 
 func open(t testing.TB, dir string) *Files {
 	t.Helper()
@@ -71,7 +71,7 @@ func TestFiles(t *testing.T) {
 func TestEnsureKeepsValues(t *testing.T) {
 	f := open(t, t.TempDir())
 	f.Set("lb-path", true)
-	if err := f.Ensure(append(terms, keepalived.Term{Name: "machine-config"})); err != nil {
+	if err := f.Ensure(append(terms, vrrp.Term{Name: "machine-config"})); err != nil {
 		t.Fatal(err)
 	}
 	want := []Value{{"ingress-away", 1}, {"lb-path", 1}, {"machine-config", 0}}
@@ -84,7 +84,7 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
 	f.Set("lb-path", true)
-	f.Ensure([]keepalived.Term{{Name: "old"}})
+	f.Ensure([]vrrp.Term{{Name: "old"}})
 	open(t, dir)
 	if got := read(t, dir, "lb-path"); got != "0\n" {
 		t.Errorf("the value of an earlier run stands: %q", got)
@@ -122,7 +122,7 @@ func TestFullDisk(t *testing.T) {
 	if got := read(t, dir, "lb-path"); got != "1\n" {
 		t.Errorf("the file has %q", got)
 	}
-	if err := f.Ensure([]keepalived.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
+	if err := f.Ensure([]vrrp.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("one more file: %v", err)
 	}
 }

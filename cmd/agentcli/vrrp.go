@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 func (a *app) vrrpCommand() *cobra.Command {
@@ -52,13 +52,13 @@ duration sees all routers with the usual interval of 1s.`,
 
 // vrrpScan is what was seen, for 'vipgen vr-ids --scan'.
 type vrrpScan struct {
-	Interfaces []string      `json:"interfaces"`
-	Duration   string        `json:"duration"`
-	Routers    []vrrp.Router `json:"routers"`
+	Interfaces []string          `json:"interfaces"`
+	Duration   string            `json:"duration"`
+	Routers    []listener.Router `json:"routers"`
 }
 
 func (a *app) scanVRRP(ctx context.Context, interfaces []string, duration time.Duration, o command.Format) error {
-	s, err := vrrp.Open(interfaces...)
+	s, err := listener.Open(interfaces...)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 // at gives a cluster a name and VIPs of its own.
@@ -72,8 +72,8 @@ func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 // What the agent prints is what --scan reads.
 func TestScanOfTheAgent(t *testing.T) {
 	good(t)
-	seen := vrrp.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
-	text, err := json.Marshal(map[string]any{"routers": []vrrp.Router{seen}})
+	seen := listener.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
+	text, err := json.Marshal(map[string]any{"routers": []listener.Router{seen}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,20 @@
 package attack
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 var families = map[string]struct{ host, victim, other, vip string }{
@@ -29,26 +31,34 @@ func TestFloodArrives(t *testing.T) {
 			network := daemon.NewNetwork(t)
 			host, victim := daemon.AddNode(t, network, "host", f.host), daemon.AddNode(t, network, "victim", f.victim)
 			peer, vip, to := netip.MustParseAddr(f.other), netip.MustParseAddr(f.vip), netip.MustParsePrefix(f.victim).Addr()
-			heard := listen(t, victim.Do, to.Is6())
-			for _, to := range []netip.Addr{to, VRRPGroup(to.Is6())} {
-				v := VRRP{Version: 3, Interval: 10, TTL: 10, Source: Peer}
+			var l *listener.Listener
+			if err := victim.Do(func() (err error) { l, err = listener.OnLinks(); return err }); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+			for _, to := range []netip.Addr{to, vrrp.MulticastGroup(to.Is6())} {
+				v := VRRP{Version: 3, Interval: 100 * time.Millisecond, TTL: 10, Source: Peer}
 				flood, err := Start(host, 1000, v.Packet(97, vip, peer, to), v.Packet(98, vip, peer, to))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer flood.Stop()
-				got := map[uint8]bool{}
-				testkit.Await(t, "both packets to "+to.String(), func() bool {
-					a, source, dest := heard()
-					if a == nil || dest != to {
-						return false
+				ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+				defer cancel()
+				for got := map[uint8]bool{}; !got[97] || !got[98]; {
+					a, err := l.Receive(ctx)
+					if err != nil {
+						t.Fatalf("not both packets came to %v: %v", to, err)
 					}
-					if source != peer || a.Priority != highest || a.Version != 3 || !reflect.DeepEqual(a.VIPs, []netip.Addr{vip}) {
-						t.Fatalf("from %v: %+v", source, a)
+					if a.Destination != to { // still of the flood before
+						continue
+					}
+					want := vrrp.Advert{Source: peer, Version: 3, RouterID: a.RouterID, Priority: vrrp.HighestPriority, Interval: v.Interval, VIPs: []netip.Addr{vip}}
+					if !reflect.DeepEqual(a.Advert, want) || a.TTL != 10 {
+						t.Fatalf("%+v", a)
 					}
 					got[a.RouterID] = true
-					return got[97] && got[98]
-				})
+				}
 				flood.Stop()
 				flood.Stop()
 				if flood.Sent() < 2 {
@@ -56,45 +66,6 @@ func TestFloodArrives(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// listen opens a socket for all packets that a link takes in; what it returns gives the
-// next advertisement, nil if there is none yet.
-func listen(t *testing.T, do func(func() error) error, ipv6 bool) func() (a *vrrp.Advert, source, dest netip.Addr) {
-	t.Helper()
-	protocol, length, from, size := uint16(unix.ETH_P_IP), 20, 12, 4
-	if ipv6 {
-		protocol, length, from, size = unix.ETH_P_IPV6, 40, 8, 16
-	}
-	var fd int
-	err := do(func() (err error) {
-		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(protocol<<8|protocol>>8))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 10_000}); err != nil {
-		t.Fatal(err)
-	}
-	return func() (*vrrp.Advert, netip.Addr, netip.Addr) {
-		data := make([]byte, 2000)
-		n, _, err := unix.Recvfrom(fd, data, 0)
-		if err != nil || n < length || data[9] != protocolVRRP && data[6] != protocolVRRP {
-			return nil, netip.Addr{}, netip.Addr{}
-		}
-		if ttl := data[map[bool]int{false: 8, true: 7}[ipv6]]; ttl != 10 {
-			return nil, netip.Addr{}, netip.Addr{}
-		}
-		source, _ := netip.AddrFromSlice(data[from : from+size])
-		dest, _ := netip.AddrFromSlice(data[from+size : from+2*size])
-		a, err := vrrp.ParseAdvert(source, data[length:n])
-		if err != nil {
-			t.Fatalf("%x: %v", data[:n], err)
-		}
-		return a, source, dest
 	}
 }
 

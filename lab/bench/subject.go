@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // settling bounds how long a cluster may take to be healthy. Today's needs up to
@@ -136,10 +136,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 		g.Role != v1alpha1.GroupIngress && n.Role != v1alpha1.RoleMaster {
 		return nil
 	}
-	full, terms := keepalived.Terms(g, n.Role)
-	for _, t := range terms {
-		full += t.Points
-	}
+	full := vrrp.FullPriority(g, n.Role)
 	now := 0
 	err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
 		now, err = s.priority(n, g)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/attack"
 )
@@ -33,7 +34,7 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 	var packets []attack.Packet
 	for _, g := range a.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
-			to := []netip.Addr{attack.VRRPGroup(vip.Is6())}
+			to := []netip.Addr{vrrp.MulticastGroup(vip.Is6())}
 			for _, n := range nodes {
 				to = append(to, addressOf(n.OwnAddresses(), vip.Is6()))
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/apply"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/pod"
 	haproxy "github.com/vipgen/vipgen/templates/haproxy"
 )
@@ -112,8 +113,8 @@ func (b *Bounds) haproxy(template string) error {
 }
 
 // Election is how long it takes until somebody else holds a VIP whose holder is
-// silent: three adverts and the skew, which is less than one (RFC 9568, section 6.1).
-func (b Bounds) Election() time.Duration { return 4 * b.Advert }
+// silent.
+func (b Bounds) Election() time.Duration { return vrrp.LongestDownInterval(b.Advert) }
 
 // Silent is how long nobody may hold a VIP that somebody could hold.
 func (b Bounds) Silent() time.Duration { return b.Election() + b.Slack }

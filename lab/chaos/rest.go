@@ -13,8 +13,8 @@ import (
 
 	agent_keepalived "github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // restEvery is how often it is looked whether the cluster is at rest; it is when
@@ -149,10 +149,7 @@ func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
 	if alive, err := n.Published(agent_keepalived.StateName, &s); err != nil || !alive {
 		return errors.Join(err, errors.New("its keepalived job says nothing"))
 	}
-	full, terms := keepalived.Terms(g, n.Role)
-	for _, t := range terms {
-		full += t.Points
-	}
+	full := vrrp.FullPriority(g, n.Role)
 	for _, vip := range g.VIPs {
 		i := slices.IndexFunc(s.Instances, func(i agent_keepalived.Instance) bool { return i.VIP == vip })
 		if i < 0 {

@@ -2,15 +2,15 @@ package watch
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/mdlayher/socket"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -21,7 +21,6 @@ const (
 	// maxFrame is more than any frame that is looked at, in bytes.
 	maxFrame = 9216
 
-	protocolVRRP   = 112 // RFC 9568, section 5.1
 	protocolICMPv6 = 58
 	neighbourAdv   = 136 // RFC 4861, section 4.4
 )
@@ -35,10 +34,10 @@ var wanted = []bpf.Instruction{
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: 9},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 2},
 	bpf.LoadAbsolute{Off: 23, Size: 1}, // the protocol
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: protocolVRRP, SkipTrue: 6, SkipFalse: 7},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: vrrp.Protocol, SkipTrue: 6, SkipFalse: 7},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 6},
 	bpf.LoadAbsolute{Off: 20, Size: 1}, // the next header
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: protocolVRRP, SkipTrue: 3},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: vrrp.Protocol, SkipTrue: 3},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: protocolICMPv6, SkipFalse: 3},
 	bpf.LoadAbsolute{Off: 54, Size: 1}, // the type of the ICMPv6 message
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: neighbourAdv, SkipFalse: 1},
@@ -49,15 +48,14 @@ var wanted = []bpf.Instruction{
 // listen begins to capture on all ports of the bridge. What is sent to a port is
 // seen even if the bridge does not forward it.
 func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) {
-	filter, err := bpf.Assemble(wanted)
-	if err == nil {
-		w.ports, err = network.Ports()
-	}
-	if err == nil {
+	if w.ports, err = network.Ports(); err == nil {
 		err = network.Do(func() (err error) {
-			w.bridge, err = openBridge(filter)
+			w.bridge, err = listener.PacketSocket(unix.SOCK_RAW, unix.ETH_P_ALL, nil, wanted)
 			return err
 		})
+	}
+	if err == nil {
+		err = w.bridge.SetReadBuffer(captureBuffer)
 	}
 	if err != nil {
 		return fmt.Errorf("capturing on the bridge: %w", err)
@@ -65,30 +63,6 @@ func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) 
 	w.done.Go(func() { w.receive(ctx) })
 	return nil
 }
-
-// openBridge opens a socket that receives what the filter lets through from any
-// link of the thread's namespace. Without a protocol it receives nothing, so that
-// nothing passes by the filter.
-func openBridge(filter []bpf.RawInstruction) (*socket.Conn, error) {
-	conn, err := socket.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0, "bridge", nil)
-	if err != nil {
-		return nil, err
-	}
-	err = errors.Join(
-		conn.SetBPF(filter),
-		conn.SetReadBuffer(captureBuffer),
-		conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
-	)
-	if err == nil {
-		err = conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL)})
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return conn, nil
-}
-
-func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }
 
 // receive notes packets until ctx ends.
 func (w *Watch) receive(ctx context.Context) {
@@ -117,22 +91,12 @@ func (w *Watch) receive(ctx context.Context) {
 
 // received returns when the kernel got a packet.
 func (w *Watch) received(control []byte) time.Duration {
-	now := time.Now()
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return now.Sub(w.since)
+	now := w.now()
+	// Not where the clock was set meanwhile.
+	if waited := listener.Waited(control); waited > 0 && waited < time.Minute {
+		return now - waited
 	}
-	for _, m := range messages {
-		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS || len(m.Data) < 16 {
-			continue
-		}
-		stamp := time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
-		// Not where the clock was set meanwhile.
-		if waited := now.Round(0).Sub(stamp); waited > 0 && waited < time.Minute {
-			return now.Add(-waited).Sub(w.since)
-		}
-	}
-	return now.Sub(w.since)
+	return now
 }
 
 // closeBridge notes whether packets were lost for want of room.

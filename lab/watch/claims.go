@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // claimKept is how long ARP and neighbour advertisements are taken for one

@@ -6,7 +6,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // packet is what a frame says about VIPs.
@@ -63,7 +63,7 @@ func claim(address []byte) (packet, bool) {
 
 func advert(protocol layers.IPProtocol, source, payload []byte) (packet, bool) {
 	addr, ok := netip.AddrFromSlice(source)
-	if !ok || protocol != layers.IPProtocolVRRP {
+	if !ok || protocol != vrrp.Protocol {
 		return packet{}, false
 	}
 	a, err := vrrp.ParseAdvert(addr.Unmap(), payload)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Frames as keepalived 2.2.7 and the kernel send them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/agent/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 var (

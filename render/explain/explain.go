@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // Report explains every group of VIPs.
@@ -127,11 +127,10 @@ func holders(s *verify.Setup) []Holder {
 }
 
 func holder(g *v1alpha1.Group, role string) Holder {
-	base, terms := keepalived.Terms(g, role)
-	h := Holder{Role: role, Priority: base, Most: base}
+	base, terms := vrrp.Terms(g, role)
+	h := Holder{Role: role, Priority: base, Most: vrrp.FullPriority(g, role)}
 	for _, t := range terms {
 		h.Terms = append(h.Terms, Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning})
-		h.Most += t.Points
 	}
 	return h
 }
@@ -170,9 +169,6 @@ type Timing struct {
 	StallMS int `json:"stallMS"`
 }
 
-// missedAdverts is how many a backup waits for (RFC 9568 section 6.1).
-const missedAdverts = 3
-
 // timing works out the times of a setup, for a successor of that priority.
 func timing(s *verify.Setup, priority int) (Timing, error) {
 	var t Timing
@@ -193,10 +189,11 @@ func timing(s *verify.Setup, priority int) (Timing, error) {
 			t.AdvertMS, t.Peers = max(t.AdvertMS, i.AdvertMS), max(t.Peers, len(i.Peers))
 			t.Sent += perSecond * float64(max(1, len(i.Peers)))
 			t.Received += perSecond
-			t.GoodbyeMS = max(t.GoodbyeMS, skew(i, priority))
-			dead := missedAdverts*i.AdvertMS + skew(i, priority)
+			interval := time.Duration(i.AdvertMS) * time.Millisecond
+			t.GoodbyeMS = max(t.GoodbyeMS, milliseconds(vrrp.Skew(i.Version, interval, priority)))
+			dead := milliseconds(vrrp.DownInterval(i.Version, interval, priority))
 			t.DeadMS = max(t.DeadMS, dead)
-			if stall := dead - i.AdvertMS - 1; t.StallMS == 0 || stall < t.StallMS { // skew is rounded up
+			if stall := dead - i.AdvertMS - 1; t.StallMS == 0 || stall < t.StallMS { // dead is rounded up
 				t.StallMS = stall
 			}
 		}
@@ -208,13 +205,7 @@ func timing(s *verify.Setup, priority int) (Timing, error) {
 	return t, nil
 }
 
-// skew is for how long a backup of that priority waits for a better one, rounded
-// up: a part of the interval with VRRPv3 (RFC 9568 section 6.1), of a second with
-// VRRPv2 (RFC 3768 section 6.1).
-func skew(i verify.Instance, priority int) int {
-	of := i.AdvertMS
-	if i.Version == 2 {
-		of = int(time.Second / time.Millisecond)
-	}
-	return ((256-priority)*of + 255) / 256
+// milliseconds rounds up.
+func milliseconds(d time.Duration) int {
+	return int((d + time.Millisecond - 1) / time.Millisecond)
 }

@@ -10,10 +10,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
 	"github.com/vipgen/vipgen/render/verify"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 func clusterOf(t testing.TB, platform, vip string, masters, workers int) *render.Cluster {
@@ -93,10 +93,10 @@ func TestTiming(t *testing.T) {
 
 func TestHolders(t *testing.T) {
 	s := stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "api", verify.StageInstallation)
-	if len(s.Holders) != 2 || s.Holders[0].Role != "bootstrap" || s.Holders[0].Most != keepalived.BootstrapPriority {
+	if len(s.Holders) != 2 || s.Holders[0].Role != "bootstrap" || s.Holders[0].Most != vrrp.BootstrapPriority {
 		t.Errorf("%+v", s.Holders)
 	}
-	if h := s.Holders[1]; h.Role != "master" || h.Count != 3 || h.Priority != keepalived.ControlPlanePriority || h.Most != 68 || len(h.Terms) != 3 {
+	if h := s.Holders[1]; h.Role != "master" || h.Count != 3 || h.Priority != vrrp.ControlPlanePriority || h.Most != 68 || len(h.Terms) != 3 {
 		t.Errorf("%+v", h)
 	}
 	s = stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "ingress", verify.StageRunning)

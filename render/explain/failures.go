@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // Failure is something that goes wrong, or ends in good order, as clients of the
@@ -64,7 +64,7 @@ func (f *failures) installation() []Failure {
 	}
 	noticed := verify.OpenShiftsGone
 	if f.cluster.OwnsBootstrap() {
-		noticed = keepalived.Quick.Refused() + keepalived.GoneAfter
+		noticed = vrrp.ServiceProbe.Refused() + vrrp.BootstrapGoneAfter
 	}
 	end.MovedMS = after(noticed, f.GoodbyeMS)
 	return []Failure{end, {
@@ -90,8 +90,8 @@ func (f *failures) api() ([]Failure, error) {
 		return nil, err
 	}
 	out := []Failure{
-		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(keepalived.Brisk.Refused(), f.BetterMS)},
-		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(keepalived.Brisk.Hung(), f.BetterMS)},
+		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(vrrp.HAProxyProbe.Refused(), f.BetterMS)},
+		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
 		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0},
 	}
@@ -99,16 +99,16 @@ func (f *failures) api() ([]Failure, error) {
 		return append(out, Failure{"Every API server is away", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0}), nil
 	}
 	return append(out,
-		Failure{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(keepalived.Quick.Refused(), f.BetterMS)},
+		Failure{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
 		Failure{"Every API server is away", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0},
 	), nil
 }
 
 func (f *failures) ingress() []Failure {
 	out := []Failure{
-		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(keepalived.Quick.Refused(), f.GoodbyeMS)},
-		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(keepalived.Quick.Hung(), f.GoodbyeMS)},
-		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(keepalived.Quick.Refused(), f.BetterMS)},
+		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(vrrp.ServiceProbe.Refused(), f.GoodbyeMS)},
+		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
+		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
 		{"No router answers on any node", "No node holds the VIP: connections time out.", 0},
 		{"The API is away", "Nothing. What it said last about whose routers run where stands.", 0},
 	}
@@ -121,8 +121,8 @@ func (f *failures) ingress() []Failure {
 
 func (f *failures) dns() []Failure {
 	return []Failure{
-		{"CoreDNS dies on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.Quick.Refused(), f.BetterMS)},
-		{"CoreDNS hangs on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(keepalived.Quick.Hung(), f.BetterMS)},
+		{"CoreDNS dies on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
+		{"CoreDNS hangs on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(vrrp.ServiceProbe.Hung(), f.BetterMS)},
 	}
 }
 

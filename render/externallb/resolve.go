@@ -6,10 +6,10 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/externallb"
 )
@@ -331,7 +331,7 @@ func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalive
 	}{{"4", netip.Addr.Is4}, {"6", netip.Addr.Is6}} {
 		inst := externallb.Instance{
 			Name: r.c.Config.Metadata.Name + "_LB_" + family.name, Interface: r.x.Interface, RouterID: id,
-			AdvertInterval: strconv.FormatFloat(float64(v1alpha1.FastIntervalMS)/1000, 'f', -1, 64),
+			AdvertInterval: vrrp.Seconds(v1alpha1.FastIntervalMS),
 			Source:         own(self, family.is), Peer: own(other, family.is),
 		}
 		for _, vip := range r.allVIPs() {

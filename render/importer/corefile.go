@@ -8,13 +8,14 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/blocks"
 )
 
 // corefile is what a Corefile, or a node template of one, says.
 type corefile struct {
 	file     string
 	template bool
-	servers  []statement
+	servers  []blocks.Statement
 	// domain is that of the cluster, "" if it does not say.
 	domain     string
 	domainLine int
@@ -29,7 +30,7 @@ type corefile struct {
 	upstreamsLine int
 	hostLines     []claim[hostLine]
 	// foreign are statements that are none of the operator's.
-	foreign []statement
+	foreign []blocks.Statement
 }
 
 func (c *corefile) at(line int) Place { return Place{c.file, line} }
@@ -40,20 +41,20 @@ func parseCorefile(file string, text []byte) (*corefile, problem.List) {
 	r := &confReader{file: file}
 	// CoreDNS itself has actions in what its plugin template answers.
 	c.template = strings.Contains(string(text), "{{range") || strings.Contains(string(text), "{{- range") || strings.Contains(string(text), ".DNSUpstreams") || strings.Contains(string(text), ".Cluster")
-	masked, _, err := mask(text)
+	masked, _, err := blocks.Mask(text)
 	if err == nil {
-		c.servers, err = blocks(masked, "#")
+		c.servers, err = blocks.Parse(masked, "#")
 	}
 	if err != nil {
 		r.refuse(err, "a Corefile")
 		return c, r.list
 	}
 	for _, s := range c.servers {
-		if !s.open || !isRoot(s.word(0)) {
+		if !s.Open || !isRoot(s.Word(0)) {
 			c.foreign = append(c.foreign, s)
 			continue
 		}
-		for _, p := range s.body {
+		for _, p := range s.Body {
 			c.plugin(r, p)
 		}
 	}
@@ -63,12 +64,12 @@ func parseCorefile(file string, text []byte) (*corefile, problem.List) {
 // isRoot says whether a server block is for every name.
 func isRoot(zone string) bool { return zone == "." || zone == ".:53" || zone == "dns://.:53" }
 
-func (c *corefile) plugin(r *confReader, s statement) {
-	switch s.word(0) {
+func (c *corefile) plugin(r *confReader, s blocks.Statement) {
+	switch s.Word(0) {
 	case "errors", "log", "cache", "reload", "mdns", "bufsize", "loadbalance", "ready":
 	case "health":
-		if len(s.words) > 1 {
-			c.health, c.healthLine = r.port(s.line, "health", s.word(1)), s.line
+		if len(s.Words) > 1 {
+			c.health, c.healthLine = r.port(s.Line, "health", s.Word(1)), s.Line
 		}
 	case "forward":
 		c.forward(s)
@@ -84,19 +85,19 @@ func (c *corefile) plugin(r *confReader, s statement) {
 // maxUpstreams is how many CoreDNS takes.
 const maxUpstreams = 15
 
-func (c *corefile) forward(s statement) {
-	if s.word(1) != "." {
+func (c *corefile) forward(s blocks.Statement) {
+	if s.Word(1) != "." {
 		c.foreign = append(c.foreign, s)
 		return
 	}
 	var list []netip.Addr
-	for _, w := range s.words[2:] {
+	for _, w := range s.Words[2:] {
 		if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(w, "dns://"), ":53")); err == nil && v1alpha1.UsableAddress(a) == "" && len(list) < maxUpstreams {
 			list = append(list, a)
 		}
 	}
 	if len(list) > 0 {
-		c.upstreams, c.upstreamsLine = list, s.line
+		c.upstreams, c.upstreamsLine = list, s.Line
 	}
 }
 
@@ -104,33 +105,33 @@ var lastWord = regexp.MustCompile(`\S+$`)
 
 // answer reads "template IN A <domain>" whose match is that of the API or of the
 // routers.
-func (c *corefile) answer(s statement) {
+func (c *corefile) answer(s blocks.Statement) {
 	var match string
 	var found []netip.Addr
-	for _, l := range s.body {
-		switch l.word(0) {
+	for _, l := range s.Body {
+		switch l.Word(0) {
 		case "match":
-			match = strings.Join(l.words[1:], " ")
+			match = strings.Join(l.Words[1:], " ")
 		case "answer":
-			if a, err := netip.ParseAddr(lastWord.FindString(strings.Join(l.words[1:], " "))); err == nil {
+			if a, err := netip.ParseAddr(lastWord.FindString(strings.Join(l.Words[1:], " "))); err == nil {
 				found = append(found, a)
 			}
 		}
 	}
-	domain := strings.TrimSuffix(s.word(3), ".")
+	domain := strings.TrimSuffix(s.Word(3), ".")
 	api, apps := strings.Contains(match, "api"), strings.Contains(match, "apps")
 	switch {
-	case !api && !apps, !holds(domain) && !v1alpha1.ValidName(domain):
+	case !api && !apps, !blocks.HasHole(domain) && !v1alpha1.ValidName(domain):
 		c.foreign = append(c.foreign, s)
 		return
-	case !holds(domain) && c.domain == "":
-		c.domain, c.domainLine = domain, s.line
+	case !blocks.HasHole(domain) && c.domain == "":
+		c.domain, c.domainLine = domain, s.Line
 	}
 	switch {
 	case apps:
-		c.ingress, c.appsLine = union(c.ingress, found), s.line
+		c.ingress, c.appsLine = union(c.ingress, found), s.Line
 	default:
-		c.api, c.apiLine = union(c.api, found), s.line
+		c.api, c.apiLine = union(c.api, found), s.Line
 	}
 }
 
@@ -157,19 +158,19 @@ func (h hostLine) ofNode(domain string) bool {
 
 // hosts reads names with their addresses. Which of them are nodes is decided when
 // the domain is known.
-func (c *corefile) hosts(s statement) {
-	for _, l := range s.body {
-		a, err := netip.ParseAddr(l.word(0))
+func (c *corefile) hosts(s blocks.Statement) {
+	for _, l := range s.Body {
+		a, err := netip.ParseAddr(l.Word(0))
 		if err != nil {
 			continue // fallthrough, ttl and so on
 		}
 		line := hostLine{addr: a}
-		for _, name := range l.words[1:] {
+		for _, name := range l.Words[1:] {
 			if name = strings.TrimSuffix(strings.ToLower(name), "."); v1alpha1.ValidName(name) {
 				line.names = append(line.names, name)
 			}
 		}
-		c.hostLines = append(c.hostLines, claim[hostLine]{line, c.at(l.line), byConf})
+		c.hostLines = append(c.hostLines, claim[hostLine]{line, c.at(l.Line), byConf})
 	}
 }
 

@@ -8,25 +8,30 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // loseVRRP lists what the keepalived.conf files have and vipgen renders in another
 // way. roles are the groups that are carried over.
 func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
 	for _, k := range i.confs {
-		for _, g := range k.globals {
-			i.loseGlobal(k, g)
+		for _, g := range k.Named("global_defs") {
+			for _, s := range g.Body {
+				i.loseGlobal(k, s)
+			}
 		}
-		for _, s := range k.scripts {
+		for _, s := range k.Named("vrrp_script") {
 			i.loseScript(k, s)
 		}
 		for n := range k.instances {
 			i.loseInstance(k, &k.instances[n], cluster, roles)
 		}
-		for _, b := range k.rest {
-			i.loseBlock(k, b)
+		for _, b := range k.Blocks {
+			if !slices.Contains([]string{"global_defs", "vrrp_script", "vrrp_instance"}, b.Word(0)) {
+				i.loseBlock(k, b)
+			}
 		}
 	}
 }
@@ -42,24 +47,24 @@ var globals = map[string]string{
 	"vrrp_garp_master_refresh": "vrrp_garp_master_refresh 30, so that neighbours forget nothing for longer",
 }
 
-func (i *importer) loseGlobal(k *keepalivedConf, s statement) {
-	instead, known := globals[s.word(0)]
+func (i *importer) loseGlobal(k *keepalivedConf, s blocks.Statement) {
+	instead, known := globals[s.Word(0)]
 	switch {
 	case !known:
-		i.lose(k.at(s.line), "global_defs: "+shown(s.word(0)), nothing)
+		i.lose(k.at(s.Line), "global_defs: "+shown(s.Word(0)), nothing)
 	case instead != "":
-		i.lose(k.at(s.line), "global_defs: "+setting(s), instead)
+		i.lose(k.at(s.Line), "global_defs: "+setting(s), instead)
 	}
 }
 
 const nothing = "nothing: vipgen's keepalived.conf has no place for it"
 
 // setting gives a statement whose value is a number, or its name alone.
-func setting(s statement) string {
-	if _, err := strconv.ParseFloat(s.word(1), 64); err == nil {
-		return shown(s.word(0)) + " " + s.word(1)
+func setting(s blocks.Statement) string {
+	if _, err := strconv.ParseFloat(s.Word(1), 64); err == nil {
+		return shown(s.Word(0)) + " " + s.Word(1)
 	}
-	return shown(s.word(0))
+	return shown(s.Word(0))
 }
 
 // counterpart says what vipgen has in place of one of the operator's scripts.
@@ -82,7 +87,7 @@ var counterparts = map[string]counterpart{
 // text is what vipgen has, from where it has it.
 func (c counterpart) text() string {
 	group := v1alpha1.Group{Name: strings.ToLower(string(c.role)), Role: c.role}
-	_, terms := keepalived.Terms(&group, v1alpha1.RoleMaster)
+	_, terms := vrrp.Terms(&group, v1alpha1.RoleMaster)
 	var out []string
 	for _, t := range terms {
 		if !slices.ContainsFunc(c.terms, func(end string) bool { return strings.HasSuffix(t.Name, end) }) {
@@ -97,66 +102,78 @@ func (c counterpart) text() string {
 	return strings.Join(out, "; ")
 }
 
-func (i *importer) loseScript(k *keepalivedConf, s statement) {
+func (i *importer) loseScript(k *keepalivedConf, s blocks.Statement) {
 	var has []string
-	for _, b := range s.body {
-		switch b.word(0) {
+	for _, b := range s.Body {
+		switch b.Word(0) {
 		case "interval", "weight", "rise", "fall", "timeout":
 			has = append(has, setting(b))
 		case "script":
 		default:
-			has = append(has, shown(b.word(0)))
+			has = append(has, shown(b.Word(0)))
 		}
 	}
-	what := "vrrp_script " + shown(s.word(1))
+	what := "vrrp_script " + shown(s.Word(1))
 	if len(has) > 0 {
 		what += " (" + strings.Join(has, ", ") + ")"
 	}
 	instead := "nothing: the agent does not check this, and it adds nothing to a priority"
-	if c, known := counterparts[s.word(1)]; known {
+	if c, known := counterparts[s.Word(1)]; known {
 		instead = c.text()
 	}
-	i.lose(k.at(s.line), what, instead)
+	i.lose(k.at(s.Line), what, instead)
 }
+
+// carried are the statements of an instance of which vipgen's are compared with it, or
+// that follow from what the agent finds.
+var carried = []string{"virtual_router_id", "priority", "advert_int", "version", "unicast_peer", "unicast_src_ip", "interface",
+	"authentication", "virtual_ipaddress", "track_script"}
 
 func (i *importer) loseInstance(k *keepalivedConf, v *vrrpInstance, cluster string, roles []v1alpha1.GroupRole) {
 	if !slices.Contains(roles, v.role) {
-		i.lose(k.at(v.line), "vrrp_instance "+shown(v.word(1))+", with "+count(len(v.vips), "VIP"),
+		i.lose(k.at(v.Block.Line), "vrrp_instance "+shown(v.Name)+", with "+count(len(v.VIPs), "VIP"),
 			"nothing: more API VIPs go into spec.additionalAPIVIPs of vipgen.yaml, those of another ingress controller into spec.ingress, others into a keepalived of your own")
 		return
 	}
 	vips := words[v.role] + " VIP"
 	i.losePriority(k, v, vips)
 	i.losePassword(k, v, cluster, vips)
-	for _, a := range v.vips {
-		if a.bits >= 0 && a.bits < a.addr.BitLen() {
-			i.lose(k.at(a.line), fmt.Sprintf("the %s with the prefix length %d", vips, a.bits),
-				fmt.Sprintf("%d, so that the kernel never takes the VIP as the source of the node's own connections", a.addr.BitLen()))
+	for _, a := range v.VIPs {
+		if !a.IsSingleIP() {
+			i.lose(k.at(a.Statement.Line), fmt.Sprintf("the %s with the prefix length %d", vips, a.Bits()),
+				fmt.Sprintf("%d, so that the kernel never takes the VIP as the source of the node's own connections", a.Addr().BitLen()))
 		}
 	}
-	for _, a := range v.vips {
-		if a.labelled {
-			i.lose(k.at(a.line), "the "+vips+" with a link, a label or a scope", "the address alone, on the link of the network that holds it")
+	for _, a := range v.VIPs {
+		if len(a.Statement.Words) > 1 {
+			i.lose(k.at(a.Statement.Line), "the "+vips+" with a link, a label or a scope", "the address alone, on the link of the network that holds it")
 		}
 	}
-	for _, t := range v.tracks {
-		if len(t.words) > 1 {
-			i.lose(k.at(t.line), vips+": track_script "+shown(t.word(0))+" with a weight of its own", "the points of the track file")
+	for _, s := range v.Block.Body {
+		if s.Word(0) != "track_script" {
+			continue
+		}
+		for _, t := range s.Body {
+			if len(t.Words) > 1 {
+				i.lose(k.at(t.Line), vips+": track_script "+shown(t.Word(0))+" with a weight of its own", "the points of the track file")
+			}
 		}
 	}
-	for _, s := range v.foreign {
-		i.loseStatement(k, v, s, vips)
+	for _, s := range v.Block.Body {
+		if !slices.Contains(carried, s.Word(0)) {
+			i.loseStatement(k, v, s, vips)
+		}
 	}
 }
 
 func (i *importer) losePriority(k *keepalivedConf, v *vrrpInstance, vips string) {
 	group := v1alpha1.Group{Role: v.role}
-	own, _ := keepalived.Terms(&group, v1alpha1.RoleMaster)
-	boot, _ := keepalived.Terms(&group, v1alpha1.RoleBootstrap)
-	if v.priority == 0 || v.priority == own || v.role == v1alpha1.GroupAPI && v.priority == boot {
+	own, _ := vrrp.Terms(&group, v1alpha1.RoleMaster)
+	boot, _ := vrrp.Terms(&group, v1alpha1.RoleBootstrap)
+	if v.Priority == 0 || v.Priority == own || v.role == v1alpha1.GroupAPI && v.Priority == boot {
 		return
 	}
-	i.lose(k.at(v.priorityLine), fmt.Sprintf("%s: priority %d", vips, v.priority), fmt.Sprintf("priority %d, and what track files add", own))
+	i.lose(k.at(cmp.Or(v.Block.LineOf("priority"), v.Block.Line)), fmt.Sprintf("%s: priority %d", vips, v.Priority), fmt.Sprintf("priority %d, and what track files add", own))
 }
 
 // words are what reports call groups.
@@ -164,16 +181,17 @@ var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.Gro
 
 // losePassword compares what goes into an advert. It shows none of it.
 func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
-	at := k.at(cmp.Or(v.passwordLine, v.authLine, v.line))
+	line := func(word string) int { return v.Block.LineOf("authentication", word) }
+	at := k.at(cmp.Or(line("auth_pass"), line("auth_type"), v.Block.LineOf("authentication"), v.Block.Line))
 	switch {
-	case v.authType != "" && v.authType != "PASS":
+	case v.AuthType != "" && v.AuthType != "PASS":
 		i.apart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
-	case v.version(k) == 3:
+	case v.Version == 3:
 		// VRRPv3 has none.
-	case v.authType == "":
+	case v.AuthType == "":
 		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
-	case holds(v.password):
-	case render.Advertised(v.password) != render.Password(cluster, v.role):
+	case blocks.HasHole(v.Password):
+	case v.Password != render.Password(cluster, v.role):
 		i.apart(at, vips+": a password of its own", "the one that OpenShift derives from the cluster's name")
 	}
 }
@@ -195,23 +213,23 @@ var statements = map[string]string{
 	"notify_stop":        "nothing is run: watch the agent's metrics and log",
 }
 
-func (i *importer) loseStatement(k *keepalivedConf, v *vrrpInstance, s statement, vips string) {
-	name := s.word(0)
+func (i *importer) loseStatement(k *keepalivedConf, v *vrrpInstance, s blocks.Statement, vips string) {
+	name := s.Word(0)
 	switch {
-	case name == "state" && s.word(1) == "BACKUP":
+	case name == "state" && s.Word(1) == "BACKUP":
 	case name == "state":
-		i.lose(k.at(s.line), vips+": a state other than BACKUP", "state BACKUP: every node starts as one, and the highest priority wins")
+		i.lose(k.at(s.Line), vips+": a state other than BACKUP", "state BACKUP: every node starts as one, and the highest priority wins")
 	default:
-		i.lose(k.at(s.line), vips+": "+setting(s), cmp.Or(statements[name], nothing))
+		i.lose(k.at(s.Line), vips+": "+setting(s), cmp.Or(statements[name], nothing))
 	}
 }
 
-func (i *importer) loseBlock(k *keepalivedConf, s statement) {
+func (i *importer) loseBlock(k *keepalivedConf, s blocks.Statement) {
 	instead := nothing
-	if s.word(0) == "vrrp_sync_group" {
+	if s.Word(0) == "vrrp_sync_group" {
 		instead = "one group for the VIPs of each purpose on OpenStack, where both families share a port; elsewhere VIPs move by themselves"
 	}
-	i.lose(k.at(s.line), "block "+shown(s.word(0)), instead)
+	i.lose(k.at(s.Line), "block "+shown(s.Word(0)), instead)
 }
 
 func count(n int, what string) string {
@@ -229,19 +247,19 @@ var usualHAProxy = []string{"maxconn", "mode", "log", "log-format", "option", "r
 func (i *importer) loseHAProxy(h *haproxyConf) {
 	behind := ""
 	for _, s := range h.sections {
-		if s.words[0] == "backend" && behind == "" && slices.ContainsFunc(s.lines, func(l statement) bool { return l.word(0) == "server" }) {
+		if s.Words[0] == "backend" && behind == "" && slices.ContainsFunc(s.Body, func(l blocks.Statement) bool { return l.Word(0) == "server" }) {
 			behind = name(s)
 		}
 	}
 	for _, s := range h.sections {
-		at := h.at(s.line)
-		what := strings.TrimSpace("haproxy.cfg: " + s.words[0] + " " + shownOr(name(s)))
+		at := h.at(s.Line)
+		what := strings.TrimSpace("haproxy.cfg: " + s.Words[0] + " " + shownOr(name(s)))
 		switch role := s.role(behind); {
-		case s.words[0] == "global", s.words[0] == "defaults":
+		case s.Words[0] == "global", s.Words[0] == "defaults":
 			i.lose(at, what+": "+figures(s, "maxconn", "retries", "timeout"), "vipgen's own (templates/haproxy): no maxconn, retries 3, 500 ms to connect, 24 h of silence, TCP keep-alive")
 		case role == roleStats:
 			i.lose(at, what+", a page of statistics", "none: the agent has metrics, on loopback")
-		case s.words[0] == "backend" && (name(s) == behind || behind == "") || role == roleAPI:
+		case s.Words[0] == "backend" && (name(s) == behind || behind == "") || role == roleAPI:
 			i.loseChecks(h, s)
 		case role == roleReady:
 			i.loseURI(h, s)
@@ -249,9 +267,9 @@ func (i *importer) loseHAProxy(h *haproxyConf) {
 			i.lose(at, what, "nothing: vipgen's HAProxy is in front of the API servers alone")
 			continue
 		}
-		for _, l := range s.lines {
-			if !slices.Contains(usualHAProxy, l.word(0)) && l.word(0) != "server" {
-				i.lose(h.at(l.line), what+": "+shown(l.word(0)), "nothing: vipgen's haproxy.cfg has no place for it")
+		for _, l := range s.Body {
+			if !slices.Contains(usualHAProxy, l.Word(0)) && l.Word(0) != "server" {
+				i.lose(h.at(l.Line), what+": "+shown(l.Word(0)), "nothing: vipgen's haproxy.cfg has no place for it")
 			}
 		}
 	}
@@ -268,10 +286,10 @@ func shownOr(name string) string {
 // numbers and times.
 func figures(s section, words ...string) string {
 	var out []string
-	for _, l := range s.lines {
-		if slices.Contains(words, l.word(0)) {
-			text := l.word(0)
-			for _, w := range l.words[1:] {
+	for _, l := range s.Body {
+		if slices.Contains(words, l.Word(0)) {
+			text := l.Word(0)
+			for _, w := range l.Words[1:] {
 				if plainName.MatchString(w) {
 					text += " " + w
 				}
@@ -287,26 +305,26 @@ func figures(s section, words ...string) string {
 
 // loseChecks lists how servers are checked, once.
 func (i *importer) loseChecks(h *haproxyConf, s section) {
-	for _, l := range s.lines {
-		if l.word(0) != "server" && l.word(0) != "default-server" {
+	for _, l := range s.Body {
+		if l.Word(0) != "server" && l.Word(0) != "default-server" {
 			continue
 		}
 		var has []string
-		for n, w := range l.words {
-			if (w == "inter" || w == "fall" || w == "rise" || w == "weight") && n+1 < len(l.words) && plainName.MatchString(l.words[n+1]) {
-				has = append(has, w+" "+l.words[n+1])
+		for n, w := range l.Words {
+			if (w == "inter" || w == "fall" || w == "rise" || w == "weight") && n+1 < len(l.Words) && plainName.MatchString(l.Words[n+1]) {
+				has = append(has, w+" "+l.Words[n+1])
 			}
 		}
 		if len(has) > 0 {
-			i.lose(h.at(l.line), "haproxy.cfg: servers checked with "+strings.Join(has, ", "), "inter 500ms, fall 2, rise 2, and out at once when connections fail (templates/haproxy)")
+			i.lose(h.at(l.Line), "haproxy.cfg: servers checked with "+strings.Join(has, ", "), "inter 500ms, fall 2, rise 2, and out at once when connections fail (templates/haproxy)")
 		}
 	}
 }
 
 func (i *importer) loseURI(h *haproxyConf, s section) {
-	for _, l := range s.lines {
-		if l.word(0) == "monitor-uri" && l.word(1) != "/haproxy_ready" {
-			i.lose(h.at(l.line), "haproxy.cfg: its health at another path than /haproxy_ready", "/haproxy_ready")
+	for _, l := range s.Body {
+		if l.Word(0) == "monitor-uri" && l.Word(1) != "/haproxy_ready" {
+			i.lose(h.at(l.Line), "haproxy.cfg: its health at another path than /haproxy_ready", "/haproxy_ready")
 		}
 	}
 }
@@ -317,11 +335,11 @@ func (i *importer) loseCorefile(c *corefile) {
 		i.lose(c.at(c.upstreamsLine), "Corefile: forward to "+addresses(c.upstreams), "the servers that each node's network brings; spec.dns.upstreams fixes them")
 	}
 	for _, s := range c.foreign {
-		what := "Corefile: " + shown(s.word(0))
-		if s.open && !slices.Contains(plugins, s.word(0)) {
+		what := "Corefile: " + shown(s.Word(0))
+		if s.Open && !slices.Contains(plugins, s.Word(0)) {
 			what = "Corefile: a zone of its own"
 		}
-		i.lose(c.at(s.line), what, "nothing: names with addresses go into spec.dns.records of vipgen.yaml")
+		i.lose(c.at(s.Line), what, "nothing: names with addresses go into spec.dns.records of vipgen.yaml")
 	}
 }
 

@@ -1,10 +1,6 @@
 package importer
 
-import (
-	"testing"
-
-	"github.com/vipgen/vipgen/render"
-)
+import "testing"
 
 // Wire is what an instance of a source says on the wire about one VIP.
 type Wire struct {
@@ -25,8 +21,8 @@ func OnWire(t testing.TB, file string, text []byte) []Wire {
 	}
 	var out []Wire
 	for _, i := range k.instances {
-		for _, v := range i.vips {
-			out = append(out, Wire{v.addr.String(), i.id, i.version(k), i.advertMS, i.unicast, render.Advertised(i.password)})
+		for _, v := range i.VIPs {
+			out = append(out, Wire{v.Addr().String(), i.RouterID, i.Version, i.AdvertMS, i.unicastLine() > 0, i.Password})
 		}
 	}
 	return out

@@ -6,14 +6,11 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/blocks"
 )
 
-// section is one of haproxy.cfg.
-type section struct {
-	line  int
-	words []string
-	lines []statement
-}
+// section is one of haproxy.cfg; its body are its lines.
+type section struct{ blocks.Statement }
 
 // kinds of sections that HAProxy knows.
 var sectionKinds = []string{"global", "defaults", "frontend", "backend", "listen", "peers", "resolvers", "userlist",
@@ -36,7 +33,7 @@ func (h *haproxyConf) at(line int) Place { return Place{h.file, line} }
 func parseHAProxy(file string, text []byte) (*haproxyConf, problem.List) {
 	h := &haproxyConf{file: file}
 	r := &confReader{file: file}
-	masked, _, err := mask(text)
+	masked, _, err := blocks.Mask(text)
 	if err != nil {
 		r.refuse(err, "a haproxy.cfg")
 		return h, r.list
@@ -47,15 +44,15 @@ func parseHAProxy(file string, text []byte) (*haproxyConf, problem.List) {
 		text, _, _ := strings.Cut(s, "#")
 		words := strings.Fields(text)
 		switch {
-		case len(words) == 0 || onlyHoles(words):
+		case len(words) == 0 || blocks.OnlyHoles(words):
 		case slices.Contains(sectionKinds, words[0]):
-			h.sections = append(h.sections, section{line: line, words: words})
+			h.sections = append(h.sections, section{blocks.Statement{Line: line, Words: words}})
 		case len(h.sections) == 0:
 			r.add(line, problem.Syntax, "", "a line before the first section", "a section of haproxy.cfg, such as global or defaults")
 			return h, r.list
 		default:
 			last := &h.sections[len(h.sections)-1]
-			last.lines = append(last.lines, statement{line: line, words: words})
+			last.Body = append(last.Body, blocks.Statement{Line: line, Words: words})
 		}
 	}
 	if len(h.sections) == 0 {
@@ -69,20 +66,20 @@ func parseHAProxy(file string, text []byte) (*haproxyConf, problem.List) {
 func (h *haproxyConf) ports(r *confReader) {
 	var behind string
 	for _, s := range h.sections {
-		if s.words[0] == "backend" || s.words[0] == "listen" {
-			for _, l := range s.lines {
-				if l.word(0) == "server" && len(l.words) > 2 && behind == "" {
+		if s.Words[0] == "backend" || s.Words[0] == "listen" {
+			for _, l := range s.Body {
+				if l.Word(0) == "server" && len(l.Words) > 2 && behind == "" {
 					behind = name(s)
-					h.api, h.apiLine = r.port(l.line, "server", l.word(2)), l.line
+					h.api, h.apiLine = r.port(l.Line, "server", l.Word(2)), l.Line
 				}
 			}
 		}
 	}
 	for _, s := range h.sections {
 		bind, at := 0, 0
-		for _, l := range s.lines {
-			if l.word(0) == "bind" && at == 0 {
-				bind, at = r.port(l.line, "bind", l.word(1)), l.line
+		for _, l := range s.Body {
+			if l.Word(0) == "bind" && at == 0 {
+				bind, at = r.port(l.Line, "bind", l.Word(1)), l.Line
 			}
 		}
 		// The first one counts: later ones are somebody's own.
@@ -97,10 +94,10 @@ func (h *haproxyConf) ports(r *confReader) {
 
 // name is that of a section.
 func name(s section) string {
-	if len(s.words) < 2 {
+	if len(s.Words) < 2 {
 		return ""
 	}
-	return s.words[1]
+	return s.Words[1]
 }
 
 // What sections are for.
@@ -113,16 +110,16 @@ const (
 // role is what a section that listens is for; behind is the backend of the API
 // servers, "" where a template names none.
 func (s section) role(behind string) string {
-	for _, l := range s.lines {
+	for _, l := range s.Body {
 		switch {
-		case l.word(0) == "monitor-uri":
+		case l.Word(0) == "monitor-uri":
 			return roleReady
-		case l.word(0) == "stats" && l.word(1) == "enable":
+		case l.Word(0) == "stats" && l.Word(1) == "enable":
 			return roleStats
 		}
 	}
-	for _, l := range s.lines {
-		if l.word(0) == "default_backend" && (behind == "" || l.word(1) == behind) || s.words[0] == "listen" && behind != "" && name(s) == behind {
+	for _, l := range s.Body {
+		if l.Word(0) == "default_backend" && (behind == "" || l.Word(1) == behind) || s.Words[0] == "listen" && behind != "" && name(s) == behind {
 			return roleAPI
 		}
 	}
@@ -133,7 +130,7 @@ func (s section) role(behind string) string {
 // only the node knows it.
 func (r *confReader) port(line int, field, address string) int {
 	at := strings.LastIndexByte(address, ':')
-	if holds(address[at+1:]) || at < 0 && holds(address) || strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix@") {
+	if blocks.HasHole(address[at+1:]) || at < 0 && blocks.HasHole(address) || strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix@") {
 		return 0
 	}
 	n, err := strconv.Atoi(address[at+1:])

@@ -224,7 +224,7 @@ func readRendered(t *testing.T, text string) []conf {
 		for _, p := range i.Peers {
 			peers = append(peers, p.Address.String())
 		}
-		out = append(out, conf{i.VIP.Addr().String(), i.RouterID, i.Version, i.AdvertMS, len(peers) > 0, strings.Join(peers, " "), i.Password})
+		out = append(out, conf{i.VIP().Addr().String(), i.RouterID, i.Version, i.AdvertMS, len(peers) > 0, strings.Join(peers, " "), i.Password})
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -143,7 +144,7 @@ func (i *importer) probe(doc *source.Document, field string, c container) {
 
 // image notes an image, if it is the reference of one.
 func (i *importer) image(name, image string, at Place, r rank) {
-	if holds(image) || strings.Contains(image, "{{") {
+	if blocks.HasHole(image) || strings.Contains(image, "{{") {
 		return
 	}
 	if !v1alpha1.ValidImage(image) {
@@ -224,7 +225,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 // shown gives a name as reports show it: one that is no plain word may hold
 // anything.
 func shown(name string) string {
-	name = strings.ReplaceAll(name, hole, "*")
+	name = strings.ReplaceAll(name, blocks.Hole, "*")
 	if plainName.MatchString(strings.ReplaceAll(name, "*", "x")) {
 		return name
 	}

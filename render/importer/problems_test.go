@@ -46,7 +46,7 @@ func TestProblems(t *testing.T) {
 		want                       string
 	}{
 		{"a block that does not end", "baremetal", conf, "virtual_server 192.0.2.99 25 {", "virtual_server 192.0.2.99 25 {\nx {", "baremetal/" + conf + ":99:1: error: found a block that does not end"},
-		{"a brace too many", "baremetal", conf, "}\n\nvrrp_script chk_ocp_both", "}\n}\n\nvrrp_script chk_ocp_both", ":16:1: error: found a brace that closes nothing"},
+		{"a brace too many", "baremetal", conf, "}\n\nvrrp_script chk_ocp_both", "}\n}\n\nvrrp_script chk_ocp_both", ":16:1: error: found a brace closes that none opened"},
 		{"a quote that is open", "baremetal", conf, "chk_ocp_script.sh\"", "chk_ocp_script.sh", ":10:1: error: found quoted text without its closing quote"},
 		{"an action that is open", "multicast", "00-master/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl", "{{ .VRRPInterface }}", "{{ .VRRPInterface ", ": error: found a template action without its end"},
 		{"a router ID", "baremetal", conf, "virtual_router_id 97", "virtual_router_id 300", ":51:1: error: virtual_router_id: found something else, expected a number from 1 to 255 [bad-value]"},

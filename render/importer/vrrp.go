@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // settleVRRP finds mode, timing and virtual router IDs, and lists what keepalived
@@ -68,10 +68,10 @@ func (i *importer) settleMembers(vc *v1alpha1.VIPConfig) {
 		ingress, both := has[v1alpha1.GroupIngress]
 		switch {
 		case control && both:
-			i.carry(what, all, k.at(ingress.line))
+			i.carry(what, all, k.at(ingress.Block.Line))
 			vc.Spec.Ingress = everywhere()
 			return
-		case control && api.priority != keepalived.BootstrapPriority && topology.value != string(v1alpha1.TopologyHighlyAvailableArbiter):
+		case control && api.Priority != vrrp.BootstrapPriority && topology.value != string(v1alpha1.TopologyHighlyAvailableArbiter):
 			narrow = true
 		}
 	}
@@ -86,36 +86,23 @@ func everywhere() []v1alpha1.Ingress {
 	return []v1alpha1.Ingress{{Name: v1alpha1.DefaultIngress, NodeSelector: map[string]string{}}}
 }
 
-// sixOnly says whether all VIPs are IPv6.
-func (v *vrrpInstance) sixOnly() bool {
-	return len(v.vips) > 0 && !slices.ContainsFunc(v.vips, func(v vip) bool { return v.addr.Is4() })
-}
-
-// version is that of VRRP which the instance speaks.
-func (v *vrrpInstance) version(k *keepalivedConf) int {
-	if v.sixOnly() {
-		return 3
-	}
-	return cmp.Or(v.versionGiven, k.version, 2)
-}
-
 // settleTiming finds version and interval: those of the API VIP count.
 func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	type timing struct{ version, ms int }
 	var all claims[timing]
 	for _, k := range i.confs {
 		for _, v := range k.instances {
-			if v.role == "" || v.advertMS == 0 {
+			if v.role == "" || v.AdvertMS == 0 {
 				continue
 			}
-			if v.sixOnly() {
+			if v.IPv6() {
 				continue // always VRRPv3; IPv4 says which version is meant
 			}
 			r := byConf
 			if v.role != v1alpha1.GroupAPI {
 				r = byNode
 			}
-			all.add(timing{v.version(k), v.advertMS}, k.at(cmp.Or(v.advertLine, v.line)), r)
+			all.add(timing{v.Version, v.AdvertMS}, k.at(cmp.Or(v.Block.LineOf("advert_int"), v.Block.Line)), r)
 		}
 	}
 	t, ok := all.best()
@@ -168,8 +155,8 @@ func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1
 		var all claims[int]
 		for _, k := range i.confs {
 			for _, v := range k.instances {
-				if v.role == role && v.id != 0 {
-					all.add(v.id, k.at(v.idLine), byConf)
+				if v.role == role && v.RouterID != 0 {
+					all.add(v.RouterID, k.at(v.Block.LineOf("virtual_router_id")), byConf)
 				}
 			}
 		}
@@ -194,14 +181,14 @@ var routerPort = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{
 // routerHealth takes the port of the routers' health from the check scripts.
 func (i *importer) routerHealth() {
 	for _, k := range i.confs {
-		for _, s := range k.scripts {
-			if s.word(1) != "chk_ingress" && s.word(1) != "chk_ingress_ready" {
+		for _, s := range k.Named("vrrp_script") {
+			if s.Word(1) != "chk_ingress" && s.Word(1) != "chk_ingress_ready" {
 				continue
 			}
-			for _, b := range s.body {
-				if m := routerPort.FindStringSubmatch(b.word(1)); b.word(0) == "script" && m != nil {
+			for _, b := range s.Body {
+				if m := routerPort.FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
 					if port, err := strconv.Atoi(m[1]); err == nil && port > 0 && port < 65536 {
-						claimed(i.ports, "routerHealth", port, k.at(b.line), byConf)
+						claimed(i.ports, "routerHealth", port, k.at(b.Line), byConf)
 					}
 				}
 			}

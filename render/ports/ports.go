@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -34,18 +35,11 @@ type Rule struct {
 	For string `json:"for"`
 }
 
-// Multicast groups: RFC 9568 section 5.1, RFC 6762 section 3.
+// Multicast groups; those of mDNS: RFC 6762 section 3.
 var (
-	vrrpGroups = addresses("224.0.0.18", "ff02::12")
-	mdnsGroups = addresses("224.0.0.251", "ff02::fb")
+	vrrpGroups = []netip.Addr{vrrp.MulticastGroup4, vrrp.MulticastGroup6}
+	mdnsGroups = []netip.Addr{netip.MustParseAddr("224.0.0.251"), netip.MustParseAddr("ff02::fb")}
 )
-
-func addresses(list ...string) (out []netip.Addr) {
-	for _, text := range list {
-		out = append(out, netip.MustParseAddr(text))
-	}
-	return out
-}
 
 // Who sends.
 const (

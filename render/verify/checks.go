@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
 // Check is something that is to hold always.
@@ -171,7 +172,7 @@ func (v *view) deaf() string {
 }
 
 // difference says what keeps the adverts of node b from instance a.
-func difference(a *Instance, node *player, i int) string {
+func difference(a *keepalivedconf.Instance, node *player, i int) string {
 	if i >= len(node.instances) {
 		return "it has no such instance"
 	}
@@ -181,17 +182,17 @@ func difference(a *Instance, node *player, i int) string {
 		return fmt.Sprintf("VRRPv%d and VRRPv%d", a.Version, b.Version)
 	case a.RouterID != b.RouterID:
 		return fmt.Sprintf("virtual router IDs %d and %d", a.RouterID, b.RouterID)
-	case a.VIP != b.VIP:
-		return fmt.Sprintf("VIPs %s and %s", a.VIP, b.VIP)
+	case a.VIP() != b.VIP():
+		return fmt.Sprintf("VIPs %s and %s", a.VIP(), b.VIP())
 	case a.Password != b.Password:
 		return "their passwords differ"
 	case a.Version == 2 && a.AdvertMS != b.AdvertMS:
 		return fmt.Sprintf("advertisements every %v and every %v", v1alpha1.Millis(a.AdvertMS), v1alpha1.Millis(b.AdvertMS))
 	case len(a.Peers) == 0 || len(b.Peers) == 0:
 		return "one sends to peers, the other to everybody"
-	case !b.sendsTo(a.Source):
+	case !b.SendsTo(a.Source):
 		return fmt.Sprintf("%s is no peer of %s", a.Source, node.name)
 	default:
-		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, b.sentTTL())
+		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, b.SentTTL())
 	}
 }

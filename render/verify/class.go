@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // class is a set of states of a node between which nobody can tell: neither the
@@ -32,7 +32,7 @@ type change struct {
 // signature is what others can tell of a state.
 type signature struct {
 	runs, serves bool
-	health       [2]keepalived.Health
+	health       [2]vrrp.Health
 	quality      [2]quality
 	over         bool // a part that does not come back has failed
 }

@@ -1,6 +1,10 @@
 package verify
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
+)
 
 // search goes through everything that can happen to a unit.
 type search struct {
@@ -236,7 +240,7 @@ func (s *search) change(now *moment, x int, ch change, more int) {
 func (s *search) claims(x, before, now int) bool {
 	p := s.nodes[x]
 	return !p.classes[before].runs && p.classes[now].runs &&
-		slices.ContainsFunc(p.instances, func(i Instance) bool { return i.Master })
+		slices.ContainsFunc(p.instances, func(i keepalivedconf.Instance) bool { return i.Master })
 }
 
 // check judges how an election ends, and notes what does not hold.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Foreseen is a situation in which every keepalived runs, and who holds the VIP
@@ -66,12 +66,9 @@ func (p *player) files(u *unit, at situation, x int) (map[string]string, error) 
 		api = api || u.nodes[y].classes[c].serves
 	}
 	out := map[string]string{}
-	_, terms := keepalived.Terms(u.group, p.role)
+	_, terms := vrrp.Terms(u.group, p.role)
 	for _, t := range terms {
-		on, err := says(u.group, p.role, p.kind.health(p.classes[at[x]].likeness, api), t.Name)
-		if err != nil {
-			return nil, err
-		}
+		on := t.On(p.kind.health(p.classes[at[x]].likeness, api))
 		out[v1alpha1.TrackDir+"/"+t.Name] = map[bool]string{false: "0\n", true: "1\n"}[on]
 	}
 	return out, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // member is a node that can hold the VIPs of a group.
@@ -124,7 +124,7 @@ func (b *builder) bootstrap() []member {
 		return nil
 	}
 	if !c.OwnsBootstrap() {
-		b.note("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", keepalived.BootstrapPriority)
+		b.note("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", vrrp.BootstrapPriority)
 		for _, role := range c.Roles {
 			if role == v1alpha1.RoleArbiter && !c.Config.Spec.Hosts(&b.group, role, nil) {
 				b.note("the arbiter takes no part: it would not hear OpenShift's own keepalived")

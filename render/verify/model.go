@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // state is what works on a node: bit n is part n of its kind.
@@ -29,7 +29,7 @@ type kind struct {
 	// can reach.
 	serves func(state) bool
 	// health is what the agent finds out; api says that some API server works.
-	health func(s state, api bool) keepalived.Health
+	health func(s state, api bool) vrrp.Health
 	// quality is what clients would get from the node if it held the VIP: more is
 	// better.
 	quality func(s state, api bool) quality
@@ -122,8 +122,8 @@ var (
 
 // controlPlaneHealth: HAProxy is ready with at least one API server behind it,
 // wherever that is, and the redirect is withdrawn while HAProxy does not serve.
-func controlPlaneHealth(s state, api bool) keepalived.Health {
-	return keepalived.Health{
+func controlPlaneHealth(s state, api bool) vrrp.Health {
+	return vrrp.Health{
 		HAProxy: s.on(partHAProxy) && api, Redirect: s.on(partHAProxy) && s.on(partRedirect) && api,
 		API: s.on(partAPI), MachineConfig: s.on(partMachineConfig),
 	}
@@ -162,7 +162,7 @@ func bootstrapOf(once bool) *kind {
 			part{works: "has its API server or provisioning service", fails: "has finished: its API server has gone", once: once}),
 		runs:   func(s state) bool { return up(s) && s.works(partTenure) },
 		serves: func(state) bool { return false }, // HAProxy has the control plane's alone
-		health: func(state, bool) keepalived.Health { return keepalived.Health{} },
+		health: func(state, bool) vrrp.Health { return vrrp.Health{} },
 		quality: func(state, bool) quality {
 			return quality{rank: 100, grade: 100, words: "the bootstrap's own API server, which installs the cluster"}
 		},
@@ -188,8 +188,8 @@ var ingressParts = append(slices.Clone(common),
 var ingressKind = &kind{
 	parts: ingressParts,
 	runs:  up, serves: func(state) bool { return false },
-	health: func(s state, _ bool) keepalived.Health {
-		return keepalived.Health{RouterAnswers: s.on(partAnswers), RouterReady: s.on(partReady), RouterHere: s.on(partHere)}
+	health: func(s state, _ bool) vrrp.Health {
+		return vrrp.Health{RouterAnswers: s.on(partAnswers), RouterReady: s.on(partReady), RouterHere: s.on(partHere)}
 	},
 	quality: ingressQuality,
 }
@@ -200,7 +200,7 @@ var shardKind = &kind{
 	parts: append(slices.Clone(ingressParts),
 		part{works: "has no router of another ingress controller in its place", fails: "has, as the API said last, a router of another ingress controller in its place"}),
 	runs: up, serves: func(state) bool { return false },
-	health: func(s state, api bool) keepalived.Health {
+	health: func(s state, api bool) vrrp.Health {
 		h := ingressKind.health(s, api)
 		h.RouterForeign = foreign(s)
 		return h
@@ -239,7 +239,7 @@ var dnsKind = &kind{
 	parts:  append(slices.Clone(common), part{works: "has CoreDNS answering", fails: "has no CoreDNS answering"}),
 	runs:   up,
 	serves: func(state) bool { return false },
-	health: func(s state, _ bool) keepalived.Health { return keepalived.Health{DNS: s.on(partDNS)} },
+	health: func(s state, _ bool) vrrp.Health { return vrrp.Health{DNS: s.on(partDNS)} },
 	quality: func(s state, _ bool) quality {
 		if s.on(partDNS) {
 			return quality{rank: 1, grade: 1, words: "a CoreDNS that answers"}

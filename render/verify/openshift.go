@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -36,7 +37,7 @@ func openShiftsBootstrap(cluster string, g *v1alpha1.Group, n *v1alpha1.Node) ([
 		}
 		inst := keepalived.Instance{
 			Name: fmt.Sprintf("%s_%d", g.Instance, i), Interface: bind.Interface, RouterID: g.VirtualRouterID,
-			Priority: keepalived.BootstrapPriority, AdvertInterval: "1", Password: cluster + "_api_vip",
+			Priority: vrrp.BootstrapPriority, AdvertInterval: "1", Password: cluster + "_api_vip",
 			VIP: netip.PrefixFrom(vip, vip.BitLen()), Source: bind.Source.Addr(),
 		}
 		for _, p := range n.Peers {

@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -20,14 +24,14 @@ var sameAddresses = cmp.Options{
 }
 
 // fed is what a configuration must say that the template was fed with k.
-func fed(t *testing.T, k *keepalived.Conf) *verify.Config {
+func fed(t *testing.T, k *keepalived.Conf) *keepalivedconf.Config {
 	t.Helper()
-	c := &verify.Config{RouterID: k.Node}
+	c := &keepalivedconf.Config{RouterID: k.Node}
 	for _, f := range k.TrackFiles {
-		c.Files = append(c.Files, verify.File{Name: f.Name, Path: f.Path, Weight: f.Points, Initial: f.Initial})
+		c.Files = append(c.Files, keepalivedconf.File{Name: f.Name, Path: f.Path, Weight: f.Points, Initial: f.Initial})
 	}
 	for _, g := range k.SyncGroups {
-		c.SyncGroups = append(c.SyncGroups, verify.SyncGroup{Name: g.Name, Members: g.Members, Tracks: tracks(g.Terms)})
+		c.SyncGroups = append(c.SyncGroups, keepalivedconf.SyncGroup{Name: g.Name, Members: g.Members, Tracks: tracks(g.Terms)})
 	}
 	for _, family := range slices.Sorted(maps.Keys(k.QuietGroups)) {
 		c.Groups = append(c.Groups, netip.MustParseAddr(k.QuietGroups[family]))
@@ -37,15 +41,18 @@ func fed(t *testing.T, k *keepalived.Conf) *verify.Config {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := verify.Instance{
+		in := keepalivedconf.Instance{
 			Name: i.Name, Version: i.Version, Interface: i.Interface, RouterID: i.RouterID, Priority: i.Priority,
-			AdvertMS: int(seconds*1000 + 0.5), Password: i.Password, Source: i.Source, VIP: i.VIP, Tracks: tracks(i.Terms),
+			AdvertMS: int(seconds*1000 + 0.5), Password: i.Password, Source: i.Source, VIPs: []keepalivedconf.VIP{{Prefix: i.VIP}}, Tracks: tracks(i.Terms),
+		}
+		if i.Password != "" {
+			in.AuthType = "PASS"
 		}
 		if i.QuietGroup != "" {
 			in.Group = netip.MustParseAddr(i.QuietGroup)
 		}
 		for _, a := range i.Peers {
-			p := verify.Peer{Address: a}
+			p := keepalivedconf.Peer{Address: a}
 			if i.OnLink {
 				p.MinTTL = 255
 			}
@@ -59,9 +66,9 @@ func fed(t *testing.T, k *keepalived.Conf) *verify.Config {
 	return c
 }
 
-func tracks(terms []keepalived.Term) (out []verify.Track) {
+func tracks(terms []vrrp.Term) (out []keepalivedconf.Track) {
 	for _, t := range terms {
-		out = append(out, verify.Track{File: t.Name, Weight: t.Points})
+		out = append(out, keepalivedconf.Track{File: t.Name, Weight: t.Points})
 	}
 	return out
 }
@@ -93,7 +100,7 @@ func TestParse(t *testing.T) {
 					if n.OpenShifts {
 						want.RouterID = "" // which it leaves to keepalived
 					}
-					if diff := cmp.Diff(want, got, sameAddresses); diff != "" {
+					if diff := cmp.Diff(want, got, sameAddresses, cmpopts.IgnoreTypes(blocks.Statement{}, []blocks.Statement{})); diff != "" {
 						t.Errorf("%s, %s, %s:\n%s", s.Group.Name, s.Stage, n.Facts.Name, diff)
 					}
 				}

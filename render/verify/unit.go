@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
 // unit is what moves between nodes as one: a VIP, or the VIPs of a sync group.
@@ -29,7 +30,7 @@ type player struct {
 	role      string
 	kind      *kind
 	classes   []class
-	instances []Instance
+	instances []keepalivedconf.Instance
 	// standing is by class and by whether any API server works.
 	standing [][2]standing
 }
@@ -46,7 +47,7 @@ type standing struct {
 // units are those of a setup: one for each VIP, or for those that a sync group on
 // every node ties together.
 func units(s *Setup) ([]*unit, error) {
-	configs := make([]*Config, len(s.Nodes))
+	configs := make([]*keepalivedconf.Config, len(s.Nodes))
 	for i, n := range s.Nodes {
 		c, err := Parse(n.Conf)
 		if err != nil {
@@ -73,14 +74,14 @@ func units(s *Setup) ([]*unit, error) {
 }
 
 // tied lists VIPs that move together.
-func tied(s *Setup, configs []*Config) [][]netip.Addr {
-	together := slices.ContainsFunc(configs, func(c *Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
+func tied(s *Setup, configs []*keepalivedconf.Config) [][]netip.Addr {
+	together := slices.ContainsFunc(configs, func(c *keepalivedconf.Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
 	for i, c := range configs {
 		own := c.InstancesOf(s.Group.VIPs)
 		if s.Nodes[i].OpenShifts {
 			continue // nothing but keepalived's own end changes its instances
 		}
-		if len(own) > 0 && !c.synced(own) {
+		if len(own) > 0 && !synced(c, own) {
 			together = false
 		}
 	}
@@ -94,37 +95,14 @@ func tied(s *Setup, configs []*Config) [][]netip.Addr {
 	return out
 }
 
-// InstancesOf gives the instances of VIPs, in their order.
-func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
-	var out []Instance
-	for _, vip := range vips {
-		for _, i := range c.Instances {
-			if i.VIP.Addr() == vip {
-				out = append(out, i)
-			}
-		}
-	}
-	return out
-}
-
-// groupOf gives the sync group of an instance, or nil.
-func (c *Config) groupOf(name string) *SyncGroup {
-	for i := range c.SyncGroups {
-		if slices.Contains(c.SyncGroups[i].Members, name) {
-			return &c.SyncGroups[i]
-		}
-	}
-	return nil
-}
-
 // synced says whether one sync group ties several instances together.
-func (c *Config) synced(list []Instance) bool {
-	g := c.groupOf(list[0].Name)
-	return g != nil && len(list) > 1 && !slices.ContainsFunc(list, func(i Instance) bool { return c.groupOf(i.Name) != g })
+func synced(c *keepalivedconf.Config, list []keepalivedconf.Instance) bool {
+	g := c.GroupOf(list[0].Name)
+	return g != nil && len(list) > 1 && !slices.ContainsFunc(list, func(i keepalivedconf.Instance) bool { return c.GroupOf(i.Name) != g })
 }
 
 // newPlayer makes a node's part in an election, nil if it has none.
-func newPlayer(s *Setup, n Node, c *Config, vips []netip.Addr) (*player, error) {
+func newPlayer(s *Setup, n Node, c *keepalivedconf.Config, vips []netip.Addr) (*player, error) {
 	p := &player{name: n.Facts.Name, role: n.Facts.Role, kind: kindOf(&s.Group, n.Facts.Role, s.Several), instances: c.InstancesOf(vips)}
 	if n.OpenShifts {
 		p.kind = openShiftsBootstrapKind
@@ -135,7 +113,7 @@ func newPlayer(s *Setup, n Node, c *Config, vips []netip.Addr) (*player, error) 
 	for i := range p.instances {
 		// Multicast adverts come from the primary address of the interface.
 		if in := &p.instances[i]; !in.Source.IsValid() {
-			if b, ok := n.Facts.Bind(in.VIP.Addr()); ok {
+			if b, ok := n.Facts.Bind(in.VIP().Addr()); ok {
 				in.Source = b.Source.Addr()
 			}
 		}
@@ -156,7 +134,7 @@ func newPlayer(s *Setup, n Node, c *Config, vips []netip.Addr) (*player, error) 
 }
 
 // stand works out how a node in a class stands.
-func (p *player) stand(g *v1alpha1.Group, c *Config, class class, api bool) (standing, error) {
+func (p *player) stand(g *v1alpha1.Group, c *keepalivedconf.Config, class class, api bool) (standing, error) {
 	s := standing{fit: class.runs}
 	if !class.runs {
 		s.priorities = make([]int, len(p.instances))
@@ -166,7 +144,7 @@ func (p *player) stand(g *v1alpha1.Group, c *Config, class class, api bool) (sta
 	health := p.kind.health(class.likeness, api)
 	for _, i := range p.instances {
 		tracks := i.Tracks
-		if sync := c.groupOf(i.Name); sync != nil {
+		if sync := c.GroupOf(i.Name); sync != nil {
 			tracks = sync.Tracks
 		}
 		sum := i.Priority
@@ -181,19 +159,20 @@ func (p *player) stand(g *v1alpha1.Group, c *Config, class class, api bool) (sta
 				sum += t.Weight
 			}
 		}
-		s.priorities = append(s.priorities, min(max(sum, leastPriority), mostPriority))
+		s.priorities = append(s.priorities, min(max(sum, vrrp.LowestPriority), vrrp.HighestPriority))
 	}
 	return s, nil
 }
 
 // says gives what the agent writes to a track file. It writes those of the node's
 // terms and no others.
-func says(g *v1alpha1.Group, role string, h keepalived.Health, file string) (bool, error) {
-	_, terms := keepalived.Terms(g, role)
-	if !slices.ContainsFunc(terms, func(t keepalived.Term) bool { return t.Name == file }) {
+func says(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
+	_, terms := vrrp.Terms(g, role)
+	i := slices.IndexFunc(terms, func(t vrrp.Term) bool { return t.Name == file })
+	if i < 0 {
 		return false, fmt.Errorf("track file %s is none that the agent of a %s writes for group %s", file, role, g.Name)
 	}
-	return h.Says(g, file)
+	return terms[i].On(h), nil
 }
 
 // listen works out who hears whom.
@@ -201,10 +180,10 @@ func (u *unit) listen() {
 	u.hears = make([][][]bool, len(u.nodes))
 	for x, a := range u.nodes {
 		u.hears[x] = make([][]bool, len(u.nodes))
-		u.strict = u.strict || slices.ContainsFunc(a.instances, func(i Instance) bool { return i.Master })
+		u.strict = u.strict || slices.ContainsFunc(a.instances, func(i keepalivedconf.Instance) bool { return i.Master })
 		for y, b := range u.nodes {
 			for i := range a.instances {
-				ok := x != y && i < len(b.instances) && a.instances[i].hears(&b.instances[i])
+				ok := x != y && i < len(b.instances) && a.instances[i].Hears(&b.instances[i])
 				u.hears[x][y] = append(u.hears[x][y], ok)
 				u.strict = u.strict || x != y && !ok
 			}

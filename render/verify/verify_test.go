@@ -215,11 +215,11 @@ func TestUnreadable(t *testing.T) {
 		"track_script x":                     "is not known in vrrp_instance",
 		"track_file {\n moon\n }":            `"moon" is not defined`,
 		"state SLEEPY":                       "expected BACKUP or MASTER",
-		"virtual_router_id 300":              "expected 1 to 255",
+		"virtual_router_id 300":              "expected a number from 1 to 255",
 		"preempt_delay 5":                    "not known",
 		"}":                                  "none opened",
 		"unicast_ttl \"255":                  "quote",
-		"garp {\n}\n{\n":                     "no block",
+		"garp {\n}\n{\n":                     "opens nothing",
 		"authentication {\n auth_type AH\n}": "expected PASS",
 	} {
 		s := setupOf(t, c, "api", "running")

@@ -6,11 +6,10 @@ import (
 	_ "embed"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 )
 
@@ -37,7 +36,7 @@ type Conf struct {
 
 // TrackFile is a file that keepalived watches.
 type TrackFile struct {
-	Term
+	vrrp.Term
 	Path string
 }
 
@@ -46,7 +45,7 @@ type TrackFile struct {
 type SyncGroup struct {
 	Name    string
 	Members []string
-	Terms   []Term
+	Terms   []vrrp.Term
 }
 
 // Instance is one VRRP instance: one VIP of one group.
@@ -80,7 +79,7 @@ type Instance struct {
 	// Label is that of an IPv4 VIP's address. IPv6 addresses have none in the kernel:
 	// those of a host prefix are deprecated at once, which says as much.
 	Label string
-	Terms []Term
+	Terms []vrrp.Term
 }
 
 // Interval is the time between two adverts; 0 if AdvertInterval is no number.
@@ -119,50 +118,33 @@ func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, e
 }
 
 func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) {
-	if !s.Hosts(g, n.Role, n.Labels) {
-		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
-			k.Idle = append(k.Idle, g.Name+": OpenShift's own keepalived does not know arbiters") // hard case 32
-		}
-		return
-	}
-	peers := peersOf(s, n, g)
-	if why := staysOut(s, n, g, peers); why != "" {
-		k.Idle = append(k.Idle, g.Name+": "+why)
-		return
-	}
-	base, terms := Terms(g, n.Role)
 	settings := s.VRRP.Initial()
 	if n.VRRP != nil {
 		settings = *n.VRRP
 	}
+	members, idle := vrrp.Join(s, n, g, settings.Mode)
+	for _, why := range idle {
+		k.Idle = append(k.Idle, g.Name+": "+why)
+	}
+	if len(members) == 0 {
+		return
+	}
+	base, terms := vrrp.Terms(g, n.Role)
 	var instances []Instance
-	for i, vip := range g.VIPs {
-		bind, ok := n.Bind(vip)
-		if !ok {
-			k.Idle = append(k.Idle, fmt.Sprintf("%s: no address of the family of %s on this node", g.Name, vip))
-			continue
-		}
-		heard, why := near(s, n, g, bind, vip, peers, settings.Mode)
-		if why != "" {
-			k.Idle = append(k.Idle, g.Name+": "+why)
-			continue
-		}
+	for _, m := range members {
 		inst := Instance{
-			Name:      fmt.Sprintf("%s_%d", g.Instance, i),
-			Interface: bind.Interface,
+			Name:      fmt.Sprintf("%s_%d", g.Instance, m.Index),
+			Interface: m.At.Interface,
 			RouterID:  g.VirtualRouterID,
 			Priority:  base,
-			VIP:       netip.PrefixFrom(vip, vip.BitLen()),
+			VIP:       netip.PrefixFrom(m.VIP, m.VIP.BitLen()),
 			Terms:     terms,
 		}
-		if vip.Is4() {
+		if m.VIP.Is4() {
 			inst.Label = v1alpha1.VIPLabel
 		}
-		inst.speak(settings, g, bind, heard, allKnown(s, n, g, bind, heard))
+		inst.set(settings, g, m)
 		instances = append(instances, inst)
-	}
-	if len(instances) == 0 || g.Together && len(instances) < len(g.VIPs) {
-		return
 	}
 	for _, t := range terms {
 		k.TrackFiles = append(k.TrackFiles, TrackFile{Term: t, Path: v1alpha1.TrackDir + "/" + t.Name})
@@ -192,7 +174,7 @@ func (i *Instance) family() string {
 
 // syncGroup ties instances together and takes their checks to itself: keepalived
 // ignores weights of members.
-func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup {
+func syncGroup(g *v1alpha1.Group, instances []Instance, terms []vrrp.Term) SyncGroup {
 	out := SyncGroup{Name: g.Instance, Terms: terms}
 	for i := range instances {
 		out.Members = append(out.Members, instances[i].Name)
@@ -201,10 +183,9 @@ func syncGroup(g *v1alpha1.Group, instances []Instance, terms []Term) SyncGroup 
 	return out
 }
 
-// speak fills in the way of electing. known says that everybody who may send
-// adverts is a peer.
-func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer, known bool) {
-	i.Version, i.AllKnown = v.Version, known
+// set fills in the VRRP settings.
+func (i *Instance) set(v v1alpha1.VRRPSettings, g *v1alpha1.Group, m vrrp.Member) {
+	i.Version, i.AllKnown = v.Version, m.AllKnown
 	if i.VIP.Addr().Is6() {
 		i.Version = 3
 	}
@@ -213,173 +194,23 @@ func (i *Instance) speak(v v1alpha1.VRRPSettings, g *v1alpha1.Group, bind v1alph
 	}
 	interval := v.AdvertIntervalMS
 	if v.Mode != v1alpha1.ModeMulticast {
-		i.unicast(bind, peers)
+		i.unicast(m)
 		i.FullTTL = v.Profile != v1alpha1.ProfileClassic
-		i.OnLink = i.FullTTL && known
-		interval = PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
+		i.OnLink = i.FullTTL && m.AllKnown
+		interval = vrrp.PacedInterval(interval, len(i.Peers)*len(g.VIPs), i.Version)
 	}
-	i.AdvertInterval = seconds(interval)
+	i.AdvertInterval = vrrp.Seconds(interval)
 }
 
 // unicast fills in where adverts go.
-func (i *Instance) unicast(bind v1alpha1.Binding, peers []v1alpha1.Peer) {
-	for _, p := range peers {
-		if a, ok := p.AddressFor(bind); ok && a != bind.Source.Addr() {
-			i.Peers = append(i.Peers, a)
-		}
-	}
-	slices.SortFunc(i.Peers, netip.Addr.Compare)
-	i.Peers = slices.Compact(i.Peers)
+func (i *Instance) unicast(m vrrp.Member) {
+	i.Peers = m.PeerAddresses()
 	switch {
 	case len(i.Peers) > 0:
-		i.Source = bind.Source.Addr()
-	case bind.Source.Addr().Is4():
+		i.Source = m.At.Source.Addr()
+	case m.At.Source.Addr().Is4():
 		i.QuietGroup = quietGroup4
 	default:
 		i.QuietGroup = quietGroup6
 	}
-}
-
-// allKnown says whether everybody who may send adverts is among the peers. The
-// bootstrap knows the control plane, but the control plane may not know the
-// address of the bootstrap, or knows that of one family alone, which is all that
-// the etcd operator tells, and must hear it all the same.
-func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
-	return !s.Hosts(g, v1alpha1.RoleBootstrap, nil) || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
-		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {
-			_, known := p.AddressFor(bind)
-			return known && p.Role == v1alpha1.RoleBootstrap
-		})
-}
-
-// AddressOf gives where a node with that binding sends the adverts of a group to
-// another one; ok is false for one that can hold none of its VIPs, or has no address.
-func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer, b v1alpha1.Binding) (a netip.Addr, ok bool) {
-	if !s.Hosts(g, p.Role, p.Labels) {
-		return a, false
-	}
-	return p.AddressFor(b)
-}
-
-// peersOf are the other nodes that can hold the group's VIPs.
-func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
-	var out []v1alpha1.Peer
-	for _, p := range n.Peers {
-		if p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// staysOut says why a node must not take part, or nothing.
-func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
-	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
-		// One VIP here would keep the other nodes from holding either: hard case 14.
-		return "the VIPs move together, and this node has no address of one of their families"
-	}
-	if n.Role == v1alpha1.RoleBootstrap {
-		return ""
-	}
-	if n.Unregistered {
-		return "this node is not registered with the cluster" // hard case 3
-	}
-	// A bootstrap that is gone still hears this node, as long as it holds the VIP,
-	// and is no company.
-	gone := func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone }
-	lone := !slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return !gone(p) })
-	if g.Role == v1alpha1.GroupIngress || !lone || s.ControlPlane.Replicas == 1 {
-		return ""
-	}
-	// Hard case 13: with two control-plane nodes one may be alone for a while,
-	// and is the only one that can serve, once the bootstrap has gone.
-	if s.ControlPlane.Replicas == 2 && n.BootstrapGone {
-		return ""
-	}
-	return "no other control-plane node is known" // hard case 2
-}
-
-// near are the peers that hear a node at a VIP in another network than that of the first
-// API VIPs, or why the node must not take part: it would not be heard, and both sides
-// would hold the VIP. That is so where others have an address in the VIP's network and
-// this node has none, and in unicast mode where none of theirs is known. Where nobody has
-// one, the VIP is where all others are (hard case 11).
-//
-// Workers say themselves which addresses they have. So what they say pushes no other node
-// out of an ingress group, nor into one, where it would hear nobody else (hard case 39): a
-// node goes by its own address in the VIP's network, and by being listed at it.
-func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
-	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
-		return peers, ""
-	}
-	networks := s.NodeNetworks(n.Interfaces)
-	within := func(a netip.Addr) bool {
-		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
-			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
-	}
-	for _, p := range peers {
-		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {
-			heard = append(heard, p)
-		}
-	}
-	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
-	switch here := within(bind.Source.Addr()); {
-	case !here && ingress && nodesAreIn(s, n, vip, within):
-		return nil, fmt.Sprintf("this node has no address in the network of %s", vip)
-	case !here && ingress:
-		return peers, ""
-	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
-		return nil, fmt.Sprintf("the other nodes do not know this node's address in the network of %s", vip)
-	case here && len(heard) > 0:
-		return heard, ""
-	case !here && len(heard) > 0:
-		return nil, fmt.Sprintf("other nodes have addresses in the network of %s, and this node has none", vip)
-	case here && unicast:
-		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
-	}
-	return peers, ""
-}
-
-// nodesAreIn says, whatever workers claim, whether there are nodes in the network of a VIP:
-// the control plane is, or the cluster has several machine networks of its family, of which
-// it is one. A single one may be none of any node (hard case 11).
-func nodesAreIn(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr, within func(netip.Addr) bool) bool {
-	family, holds := 0, false
-	for _, m := range s.MachineNetworks {
-		if m.Addr().Is4() == vip.Is4() {
-			family++
-			holds = holds || m.Contains(vip)
-		}
-	}
-	return holds && family > 1 || slices.ContainsFunc(n.Peers, func(p v1alpha1.Peer) bool {
-		return (p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter) && slices.ContainsFunc(p.Addresses, within)
-	})
-}
-
-// sharesFirst says whether a VIP's place on a node is that of a first API VIP, too.
-func sharesFirst(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, bind v1alpha1.Binding) bool {
-	return slices.ContainsFunc(s.Groups[0].VIPs, func(first netip.Addr) bool {
-		b, ok := n.Bind(first)
-		return ok && b == bind
-	})
-}
-
-// MaxAdvertsPerSecond bounds what the holder of a VIP sends in unicast mode,
-// where every advert goes to every peer (hard case 26).
-const MaxAdvertsPerSecond = 2000
-
-// PacedInterval stretches an advert interval (milliseconds) so that a holder
-// with that many receivers stays within MaxAdvertsPerSecond, and rounds it up
-// to what the version carries: 10 ms for 3, 1 s for 2.
-func PacedInterval(ms, receivers, version int) int {
-	step := 10
-	if version == 2 {
-		step = 1000
-	}
-	need := (receivers*1000 + MaxAdvertsPerSecond - 1) / MaxAdvertsPerSecond
-	return (max(ms, need) + step - 1) / step * step
-}
-
-func seconds(ms int) string {
-	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
 }

@@ -6,17 +6,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 var (
 	fast    = v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: 100}
 	classic = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 )
+
+// sameTerm compares terms by their names, which are unique in a group.
+var sameTerm = cmp.Comparer(func(a, b vrrp.Term) bool { return a.Name == b.Name })
 
 func addrs(list ...string) []netip.Addr {
 	var out []netip.Addr
@@ -127,106 +130,6 @@ func TestParticipation(t *testing.T) {
 	}
 }
 
-// The sums of DESIGN section 6, which the whole election rests on.
-func TestPriorities(t *testing.T) {
-	tests := []struct {
-		name   string
-		group  v1alpha1.GroupRole
-		role   string
-		base   int
-		points []int
-	}{
-		{"API, bootstrap", v1alpha1.GroupAPI, "bootstrap", 70, nil},
-		{"API, control plane", v1alpha1.GroupAPI, "master", 40, []int{20, 5, 3}},
-		{"API, arbiter", v1alpha1.GroupAPI, "arbiter", 40, []int{20, 5, 3}},
-		{"DNS, control plane", v1alpha1.GroupDNS, "master", 40, []int{20}},
-		{"ingress, worker", v1alpha1.GroupIngress, "worker", 20, []int{10, 50, 0}},
-		{"ingress, control plane", v1alpha1.GroupIngress, "master", 20, []int{10, 50, 0}},
-	}
-	names := map[string]bool{}
-	for _, tt := range tests {
-		base, terms := Terms(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
-		var points []int
-		most := base
-		for _, term := range terms {
-			points = append(points, term.Points)
-			most += term.Points
-			names[term.Name] = true
-			if (term.Points == 0) != (term.Initial == 1) {
-				t.Errorf("%s: %+v: a veto holds from the start, points do not", tt.name, term)
-			}
-		}
-		if base != tt.base || !slices.Equal(points, tt.points) {
-			t.Errorf("%s: %d %v, want %d %v", tt.name, base, points, tt.base, tt.points)
-		}
-		if most > 254 {
-			t.Errorf("%s: %d is more than VRRP has for those that do not own the address (RFC 9568 section 5.2.4)", tt.name, most)
-		}
-	}
-	_, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
-	most := ControlPlanePriority
-	for _, term := range terms {
-		most += term.Points
-	}
-	if most != 68 || most >= BootstrapPriority {
-		t.Errorf("a control-plane node reaches %d, the bootstrap has %d", most, BootstrapPriority)
-	}
-}
-
-// The virtual profile's promise, worked out as in RFC 9568 section 6.1 for every priority
-// that a backup may have: a holder that stops just before its next advert, and sends it
-// when it goes on, is not too late; a dead one is replaced well within a second.
-func TestVirtualBearsStalls(t *testing.T) {
-	most := BootstrapPriority
-	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {
-		priority, terms := Terms(&v1alpha1.Group{Name: "x", Role: role}, v1alpha1.RoleMaster)
-		for _, term := range terms {
-			priority += term.Points
-		}
-		most = max(most, priority)
-	}
-	const interval = v1alpha1.VirtualIntervalMS
-	for priority := IngressPriority; priority <= most; priority++ {
-		down := 3*interval + float64(256-priority)/256*interval
-		if stall := down - interval; stall < v1alpha1.VirtualStallMS+30 {
-			t.Errorf("a backup of priority %d takes over from a holder that stands still for %.0f ms", priority, stall)
-		}
-		if down > 800 {
-			t.Errorf("a backup of priority %d waits %.0f ms for a dead holder", priority, down)
-		}
-	}
-}
-
-func TestPacedInterval(t *testing.T) {
-	tests := []struct{ ms, receivers, version, want int }{
-		{100, 0, 3, 100},
-		{100, 2, 3, 100},
-		{100, 200, 3, 100},
-		{100, 201, 3, 110},
-		{100, 2000, 3, 1000},
-		{100, 2001, 3, 1010},
-		{10, 20, 3, 10},
-		{10, 21, 3, 20},
-		{1000, 2, 2, 1000},
-		{1000, 2000, 2, 1000},
-		{1000, 2001, 2, 2000},
-		{100, 2, 2, 1000}, // version 2 has whole seconds only
-		{105, 1, 3, 110},
-	}
-	for _, tt := range tests {
-		got := PacedInterval(tt.ms, tt.receivers, tt.version)
-		if got != tt.want {
-			t.Errorf("PacedInterval(%d, %d, %d) = %d, want %d", tt.ms, tt.receivers, tt.version, got, tt.want)
-		}
-		if tt.receivers*1000 > MaxAdvertsPerSecond*got {
-			t.Errorf("%+v: more than %d adverts a second", tt, MaxAdvertsPerSecond)
-		}
-		if v1alpha1.AdvertInterval(tt.version, time.Duration(got)*time.Millisecond) != "" {
-			t.Errorf("%+v: VRRPv%d cannot carry %d ms", tt, tt.version, got)
-		}
-	}
-}
-
 // A pool of 2,000 in unicast mode: what the holder sends and what is read on
 // every node stay bounded (hard case 26).
 func TestManyWorkers(t *testing.T) {
@@ -253,7 +156,7 @@ func TestManyWorkers(t *testing.T) {
 			}
 			rate += float64(len(i.Peers)) / interval
 		}
-		if rate > MaxAdvertsPerSecond {
+		if rate > vrrp.MaxAdvertsPerSecond {
 			t.Errorf("%s: %.0f adverts a second", settings.Profile, rate)
 		}
 		text, err := Render(Template, c, n)
@@ -275,9 +178,9 @@ func TestSyncGroups(t *testing.T) {
 		}
 	}
 	k := New(cluster(together), node("master", 10, "master:11"))
-	_, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
+	_, terms := vrrp.Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
 	want := []SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}, Terms: terms}}
-	if diff := cmp.Diff(want, k.SyncGroups); diff != "" {
+	if diff := cmp.Diff(want, k.SyncGroups, sameTerm); diff != "" {
 		t.Error(diff)
 	}
 	for _, i := range k.Instances {
@@ -315,7 +218,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1", "demo_API_mgmt_0"}) {
 		t.Errorf("instances %v", got)
 	}
-	if !slices.Equal(last.Peers, addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != ControlPlanePriority || !last.OnLink {
+	if !slices.Equal(last.Peers, addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != vrrp.ControlPlanePriority || !last.OnLink {
 		t.Errorf("%+v", last)
 	}
 	var terms []string
@@ -519,7 +422,7 @@ func TestInstances(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.node.VRRP = &tt.settings
-			base, terms := Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
+			base, terms := vrrp.Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
 			for i := range tt.want {
 				w := &tt.want[i]
 				w.Name, w.Interface, w.RouterID, w.Priority, w.Terms = fmt.Sprintf("demo_API_%d", i), "br-ex", 10, base, terms
@@ -527,8 +430,8 @@ func TestInstances(t *testing.T) {
 				w.Label = []string{"vip", ""}[i] // hard case 33
 			}
 			got := New(cluster(nil), tt.node).Instances
-			same := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
-			if diff := cmp.Diff(tt.want, got, same); diff != "" {
+			addresses := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+			if diff := cmp.Diff(tt.want, got, addresses, sameTerm); diff != "" {
 				t.Error(diff)
 			}
 		})

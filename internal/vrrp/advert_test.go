@@ -1,8 +1,10 @@
 package vrrp
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +49,11 @@ func FuzzPacket(f *testing.F) {
 	f.Add(unhex(f, "60000000 0018 70 ff 20010db800000000000000000000000b 20010db8000000000000000000000009 316d3c010019000020010db8000000000000000000000005"))
 	f.Add(unhex(f, "60000000 0020 3c ff 20010db800000000000000000000000b 20010db8000000000000000000000009 7000000000000000 316d3c010019000020010db8000000000000000000000005"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, ok := parse(b)
+		p, ok := ParsePacket(b)
 		if !ok {
 			return
 		}
-		if !p.source.IsValid() || p.source.Is4() != p.destination.Is4() || len(p.payload) > len(b)-20 {
+		if !p.Source.IsValid() || p.Source.Is4() != p.Destination.Is4() || len(p.Payload) > len(b)-20 {
 			t.Errorf("packet %+v of %x", p, b)
 		}
 	})
@@ -59,9 +61,46 @@ func FuzzPacket(f *testing.F) {
 
 // TestExtensionHeaders: an advert behind an extension header is one.
 func TestExtensionHeaders(t *testing.T) {
-	p, ok := parse(unhex(t, "60000000 0020 3c ff 20010db800000000000000000000000b 20010db8000000000000000000000009 7000000000000000 316d3c010019000020010db8000000000000000000000005"))
-	a, err := ParseAdvert(p.source, p.payload)
+	p, ok := ParsePacket(unhex(t, "60000000 0020 3c ff 20010db800000000000000000000000b 20010db8000000000000000000000009 7000000000000000 316d3c010019000020010db8000000000000000000000005"))
+	a, err := ParseAdvert(p.Source, p.Payload)
 	if !ok || err != nil || a.RouterID != 0x6d {
 		t.Errorf("%v, %v, %+v", ok, err, a)
+	}
+}
+
+// What is built is read as it was meant, and begins as keepalived 2.2.7 begins it.
+func TestMarshal(t *testing.T) {
+	tests := []struct {
+		name, to string
+		advert   Advert
+		want     string
+	}{
+		{"VRRPv3", "224.0.0.18", Advert{netip.MustParseAddr("192.0.2.11"), 3, 109, 60, 100 * time.Millisecond, []netip.Addr{netip.MustParseAddr("192.0.2.5")}},
+			"31 6d 3c 01 000a"},
+		{"VRRPv3 over IPv6", "ff02::12", Advert{netip.MustParseAddr("fe80::aa0"), 3, 109, 60, 250 * time.Millisecond, []netip.Addr{netip.MustParseAddr("2001:db8::5")}},
+			"31 6d 3c 01 0019"},
+		{"VRRPv2", "192.0.2.12", Advert{netip.MustParseAddr("192.0.2.11"), 2, 109, 68, time.Second, []netip.Addr{netip.MustParseAddr("192.0.2.5")}},
+			"21 6d 44 01 0001"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			to := netip.MustParseAddr(tt.to)
+			payload := tt.advert.Marshal(to)
+			if want := unhex(t, tt.want); !bytes.HasPrefix(payload, want) {
+				t.Errorf("%x, want %x first", payload, want)
+			}
+			packet := Packet{tt.advert.Source, to, 255, payload}
+			p, ok := ParsePacket(packet.Marshal())
+			if !ok || !reflect.DeepEqual(p, packet) {
+				t.Fatalf("%v, %+v", ok, p)
+			}
+			got, err := ParseAdvert(p.Source, p.Payload)
+			if err != nil || !reflect.DeepEqual(got, &tt.advert) {
+				t.Errorf("%v, %+v", err, got)
+			}
+			if to.Is4() && tt.advert.Version == 2 && checksum(payload) != 0 {
+				t.Errorf("the checksum of %x is wrong", payload)
+			}
+		})
 	}
 }

@@ -1,4 +1,4 @@
-package vrrp
+package listener
 
 import (
 	"cmp"
@@ -10,19 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
-	"github.com/mdlayher/socket"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/net/ipv4"
-	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
-)
-
-// Groups that adverts are sent to: RFC 9568, section 5.1.
-var (
-	group4 = net.IPv4(224, 0, 0, 18)
-	group6 = net.ParseIP("ff02::12")
 )
 
 // Router is a sender of adverts for one ID, as it was seen.
@@ -46,9 +36,9 @@ type Scanner struct {
 	// Interfaces are those listened on.
 	Interfaces []string
 
-	// four and six are members of the multicast groups, and read nothing.
-	four, six net.PacketConn
-	links     *socket.Conn
+	links *Listener
+	// members are of the multicast groups, one of each family, and read nothing.
+	members []*Listener
 	// names of interfaces by their index.
 	names map[int]string
 
@@ -70,12 +60,15 @@ func Open(interfaces ...string) (*Scanner, error) {
 		s.Interfaces = append(s.Interfaces, l.Name)
 		s.names[l.Index] = l.Name
 	}
-	err4, err6 := s.open4(links), s.open6(links)
-	if s.four == nil && s.six == nil {
-		return nil, fmt.Errorf("listening for adverts: %w", errors.Join(err4, err6))
+	var failed []error
+	for _, ip6 := range []bool{false, true} {
+		failed = append(failed, s.join(links, ip6))
 	}
-	if s.links, err = openLinks(); err != nil {
-		return nil, errors.Join(fmt.Errorf("listening for adverts: %w", privileged(err)), s.Close())
+	if len(s.members) == 0 {
+		return nil, fmt.Errorf("listening for adverts: %w", errors.Join(failed...))
+	}
+	if s.links, err = OnLinks(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -112,61 +105,30 @@ func hasMaster(l net.Interface) bool {
 	return err == nil && link.Attrs().MasterIndex != 0
 }
 
-func (s *Scanner) open4(links []net.Interface) error {
-	c, err := net.ListenPacket("ip4:112", "0.0.0.0")
+// join has this host hear the group of a family on every link that can; one is enough.
+func (s *Scanner) join(links []net.Interface, ip6 bool) error {
+	member, err := open(ip6)
 	if err != nil {
-		return privileged(err)
+		return err
 	}
-	if err := join(ipv4.NewPacketConn(c), links, group4); err != nil {
-		return errors.Join(err, c.Close())
-	}
-	s.four = c
-	return nil
-}
-
-func (s *Scanner) open6(links []net.Interface) error {
-	c, err := net.ListenPacket("ip6:112", "::")
-	if err != nil {
-		return privileged(err)
-	}
-	if err := join(ipv6.NewPacketConn(c), links, group6); err != nil {
-		return errors.Join(err, c.Close())
-	}
-	s.six = c
-	return nil
-}
-
-// join has a socket hear a group on every link that can; one is enough.
-func join(c interface {
-	JoinGroup(*net.Interface, net.Addr) error
-}, links []net.Interface, group net.IP) error {
 	var failed []error
 	for _, l := range links {
-		if err := c.JoinGroup(&l, &net.IPAddr{IP: group}); err != nil {
+		if err := member.join(&l, ip6); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", l.Name, err))
 		}
 	}
-	if len(failed) < len(links) {
-		return nil
+	if len(failed) == len(links) {
+		return closeAfter(member, errors.Join(failed...))
 	}
-	return errors.Join(failed...)
-}
-
-func privileged(err error) error {
-	if errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("%w: raw sockets take root, or the capability NET_RAW", err)
-	}
-	return err
+	s.members = append(s.members, member)
+	return nil
 }
 
 // Close stops listening.
 func (s *Scanner) Close() error {
 	var errs []error
-	if s.four != nil {
-		errs = append(errs, s.four.Close())
-	}
-	if s.six != nil {
-		errs = append(errs, s.six.Close())
+	for _, m := range s.members {
+		errs = append(errs, m.Close())
 	}
 	if s.links != nil {
 		errs = append(errs, s.links.Close())
@@ -176,47 +138,35 @@ func (s *Scanner) Close() error {
 
 // Listen takes adverts until ctx is done.
 func (s *Scanner) Listen(ctx context.Context) error {
-	buffer := make([]byte, 4096) // an advert has 255 addresses at most
 	for {
-		n, from, err := s.links.Recvfrom(ctx, buffer, 0)
+		r, err := s.links.Receive(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, unix.ENETDOWN): // one of the links; others go on
-			continue
 		case err != nil:
-			return fmt.Errorf("reading adverts: %w", err)
-		}
-		link, ok := from.(*unix.SockaddrLinklayer)
-		if !ok || link.Pkttype == unix.PACKET_OUTGOING || link.Pkttype == unix.PACKET_OTHERHOST {
-			continue
-		}
-		if p, ok := parse(buffer[:n]); ok {
-			p.link = link.Ifindex
-			s.note(p)
+			return err
+		default:
+			s.note(&r)
 		}
 	}
 }
 
-// note counts a packet that is an advert.
-func (s *Scanner) note(p packet) {
-	name, listened := s.names[p.link]
+// note counts an advert.
+func (s *Scanner) note(a *Received) {
+	name, listened := s.names[a.Interface]
 	if !listened {
 		return
 	}
-	a, err := ParseAdvert(p.source, p.payload)
-	if err != nil {
-		return
-	}
 	r := Router{Interface: name, Family: "IPv4", Version: a.Version, ID: int(a.RouterID), Priority: int(a.Priority),
-		Interval: int(a.Interval.Milliseconds()), Source: p.source, Mode: "multicast", Addresses: a.VIPs}
-	if p.source.Is6() {
+		Interval: int(a.Interval.Milliseconds()), Source: a.Source, Mode: "multicast", Addresses: a.VIPs}
+	if a.Source.Is6() {
 		r.Family = "IPv6"
 	}
-	if !p.destination.IsMulticast() {
+	if !a.Destination.IsMulticast() {
 		r.Mode = "unicast"
 	}
-	key := fmt.Sprint(r.Interface, " ", r.Family, " ", r.Version, " ", r.ID, " ", r.Mode, " ", p.source)
+	key := fmt.Sprint(r.Interface, " ", r.Family, " ", r.Version, " ", r.ID, " ", r.Mode, " ", r.Source)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.found[key]; old != nil {

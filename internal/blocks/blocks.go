@@ -1,4 +1,6 @@
-package importer
+// Package blocks takes texts apart that are statements of words, with blocks of more
+// statements in braces: keepalived.conf and Corefiles, and templates of them.
+package blocks
 
 import (
 	"errors"
@@ -14,23 +16,24 @@ const (
 	maxBlocks = 100_000
 )
 
-// hole stands for an action of a Go template, or a variable of a shell, whose
+// Hole stands for an action of a Go template, or a variable of a shell, whose
 // value only the node knows.
-const hole = "\x01"
+const Hole = "\x01"
 
-// holds says whether a word has a hole.
-func holds(word string) bool { return strings.Contains(word, hole) }
+// HasHole says whether a word has a hole.
+func HasHole(word string) bool { return strings.Contains(word, Hole) }
 
-// mask replaces template actions by holes, keeping lines. found says that there
-// was one. Strings inside of an action may hold braces.
-func mask(text []byte) (out string, found bool, err error) {
+// Mask replaces template actions by holes, keeping lines. found says that there
+// was one. Strings inside of an action may hold braces. The error is an [Error], or that
+// the text cannot be one.
+func Mask(text []byte) (out string, found bool, err error) {
 	if len(text) > maxText {
 		return "", false, fmt.Errorf("larger than %d MiB", maxText>>20)
 	}
 	if !utf8.Valid(text) {
 		return "", false, errors.New("bytes that are not UTF-8")
 	}
-	rest := strings.ReplaceAll(string(text), hole, "?")
+	rest := strings.ReplaceAll(string(text), Hole, "?")
 	var b strings.Builder
 	line := 1
 	for {
@@ -43,10 +46,10 @@ func mask(text []byte) (out string, found bool, err error) {
 		line += strings.Count(rest[:start], "\n")
 		end := actionEnd(rest[start:])
 		if end < 0 {
-			return "", true, lineError{line, "a template action without its end"}
+			return "", true, &Error{line, "a template action without its end"}
 		}
 		found = true
-		b.WriteString(hole)
+		b.WriteString(Hole)
 		action := rest[start : start+end]
 		b.WriteString(strings.Repeat("\n", strings.Count(action, "\n")))
 		line += strings.Count(action, "\n")
@@ -75,99 +78,115 @@ func actionEnd(s string) int {
 	return -1
 }
 
-// lineError is a complaint about a line. It quotes nothing of the file.
-type lineError struct {
-	line int
-	text string
+// Error is a complaint about a line. It quotes nothing of the file.
+type Error struct {
+	Line int
+	Text string
 }
 
-func (e lineError) Error() string { return e.text }
+func (e *Error) Error() string { return e.Text }
 
-// statement is a line of words of keepalived.conf or a Corefile, with the
-// statements in its braces.
-type statement struct {
-	line  int
-	words []string
-	open  bool
-	body  []statement
+// Statement is a line of words, with the statements in its braces.
+type Statement struct {
+	Line  int
+	Words []string
+	Open  bool // it has braces
+	Body  []Statement
 }
 
-// word is the n-th word, "" if there are fewer.
-func (s statement) word(n int) string {
-	if n >= len(s.words) {
+// Word is the n-th word, "" if there are fewer.
+func (s Statement) Word(n int) string {
+	if n >= len(s.Words) {
 		return ""
 	}
-	return s.words[n]
+	return s.Words[n]
 }
 
-// blocks takes a masked text apart. comments are the characters that begin one.
-func blocks(text, comments string) ([]statement, error) {
-	stack := []statement{{open: true}}
+// LineOf is where the last statement of the body stands that begins with that word, or,
+// with more words, the last one in the bodies of such; 0 if there is none.
+func (s Statement) LineOf(word string, more ...string) (line int) {
+	for _, b := range s.Body {
+		switch {
+		case b.Word(0) != word:
+		case len(more) == 0:
+			line = b.Line
+		default:
+			line = max(line, b.LineOf(more[0], more[1:]...))
+		}
+	}
+	return line
+}
+
+// Parse takes a masked text apart. comments are the characters that begin one. The error
+// is an [Error].
+func Parse(text, comments string) ([]Statement, error) {
+	stack := []Statement{{Open: true}}
 	line, count := 0, 0
-	var current statement
+	var current Statement
 	push := func() {
 		top := &stack[len(stack)-1]
-		if len(current.words) > 0 && !onlyHoles(current.words) {
-			top.body = append(top.body, current)
+		if len(current.Words) > 0 && !OnlyHoles(current.Words) {
+			top.Body = append(top.Body, current)
 			count++
 		}
-		current = statement{}
+		current = Statement{}
 	}
 	for s := range strings.Lines(text) {
 		line++
 		words, err := wordsOf(s, comments)
 		if err != nil {
-			return nil, lineError{line, err.Error()}
+			return nil, &Error{line, err.Error()}
 		}
 		for _, w := range words {
 			switch w {
 			case open:
-				if current.words == nil && !reopen(&stack[len(stack)-1], &current) || len(stack) > maxDepth {
-					return nil, lineError{line, "a brace that opens nothing"}
+				if current.Words == nil && !reopen(&stack[len(stack)-1], &current) || len(stack) > maxDepth {
+					return nil, &Error{line, "a brace that opens nothing"}
 				}
-				current.open = true
+				current.Open = true
 				stack = append(stack, current)
-				current = statement{}
+				current = Statement{}
 			case closing:
 				push()
 				if len(stack) == 1 {
-					return nil, lineError{line, "a brace that closes nothing"}
+					return nil, &Error{line, "a brace closes that none opened"}
 				}
 				done := stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
 				top := &stack[len(stack)-1]
-				top.body = append(top.body, done)
+				top.Body = append(top.Body, done)
 			default:
-				if current.words == nil {
-					current.line = line
+				if current.Words == nil {
+					current.Line = line
 				}
-				current.words = append(current.words, strings.TrimPrefix(w, quoted))
+				current.Words = append(current.Words, strings.TrimPrefix(w, quoted))
 			}
 		}
 		push()
 		if count > maxBlocks {
-			return nil, lineError{line, "too many statements"}
+			return nil, &Error{line, "too many statements"}
 		}
 	}
 	if len(stack) > 1 {
-		return nil, lineError{stack[len(stack)-1].line, "a block that does not end"}
+		return nil, &Error{stack[len(stack)-1].Line, "a block that does not end"}
 	}
-	return stack[0].body, nil
+	return stack[0].Body, nil
 }
 
 // reopen takes the statement before back, whose brace stands on a line of its own.
-func reopen(top, current *statement) bool {
-	n := len(top.body)
-	if n == 0 || top.body[n-1].open {
+func reopen(top, current *Statement) bool {
+	n := len(top.Body)
+	if n == 0 || top.Body[n-1].Open {
 		return false
 	}
-	*current, top.body = top.body[n-1], top.body[:n-1]
+	*current, top.Body = top.Body[n-1], top.Body[:n-1]
 	return true
 }
 
-func onlyHoles(words []string) bool {
+// OnlyHoles says whether words are nothing but holes.
+func OnlyHoles(words []string) bool {
 	for _, w := range words {
-		if strings.Trim(w, hole) != "" {
+		if strings.Trim(w, Hole) != "" {
 			return false
 		}
 	}
@@ -234,6 +253,6 @@ func shellHoles(word string) string {
 		if !closed {
 			return word
 		}
-		word = before + hole + after
+		word = before + Hole + after
 	}
 }

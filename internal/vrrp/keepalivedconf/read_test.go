@@ -1,0 +1,218 @@
+package keepalivedconf_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
+)
+
+// whole has all that is read.
+const whole = `global_defs {
+    router_id master-0
+    vrrp_no_swap   # no say in who holds a VIP
+    vrrp_mcast_group4 224.0.0.254
+}
+track_file lb-path {
+    file "/run/vipgen/track/lb-path"
+    weight 20
+    init_file 0
+}
+vrrp_sync_group demo {
+    group {
+        demo_0
+        demo_1
+    }
+    track_file {
+        lb-path
+    }
+}
+vrrp_instance demo_0 {
+    state BACKUP
+    nopreempt
+    version 2
+    interface eth0
+    virtual_router_id 51
+    priority 40
+    advert_int 1
+    authentication {
+        auth_type PASS
+        auth_pass demo_api
+    }
+    unicast_src_ip 192.0.2.10
+    unicast_ttl 255
+    unicast_peer {
+        192.0.2.11 min_ttl 255
+    }
+    virtual_ipaddress {
+        192.0.2.5/24 dev eth0 label vip
+    }
+}
+vrrp_instance demo_1 {
+    interface eth0
+    virtual_router_id 52
+    advert_int 0.04
+    virtual_ipaddress {
+        2001:db8::5
+    }
+}
+vrrp_instance demo_2 {
+    interface eth0
+    virtual_router_id 53
+    virtual_ipaddress {
+        192.0.2.6
+    }
+    track_file {
+        lb-path weight 5
+    }
+}
+`
+
+// The same in other forms, as people write it.
+var forms = map[string]string{
+	"as it is":                  whole,
+	"braces on their own lines": strings.ReplaceAll(whole, " {\n", "\n{\n"),
+	"braces at the words":       strings.ReplaceAll(whole, " {\n", "{\n"),
+	"comments everywhere":       strings.ReplaceAll(whole, "\n", " ! a comment\n# another\n"),
+	"tabs":                      strings.ReplaceAll(whole, "    ", "\t"),
+}
+
+var ignoreText = cmp.Options{
+	cmpopts.IgnoreTypes(blocks.Statement{}, []blocks.Statement{}),
+	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+}
+
+func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
+
+// Every form is read as the same.
+func TestRead(t *testing.T) {
+	want := &keepalivedconf.Config{
+		RouterID: "master-0", Groups: []netip.Addr{addr("224.0.0.254")},
+		Files:      []keepalivedconf.File{{Name: "lb-path", Path: "/run/vipgen/track/lb-path", Weight: 20}},
+		SyncGroups: []keepalivedconf.SyncGroup{{Name: "demo", Members: []string{"demo_0", "demo_1"}, Tracks: []keepalivedconf.Track{{File: "lb-path", Weight: 20}}}},
+		Instances: []keepalivedconf.Instance{{
+			Name: "demo_0", NoPreempt: true, Version: 2, Interface: "eth0", RouterID: 51, Priority: 40, AdvertMS: 1000, AuthType: "PASS", Password: "demo_api",
+			Source: addr("192.0.2.10"), Peers: []keepalivedconf.Peer{{Address: addr("192.0.2.11"), MinTTL: 255}}, TTL: 255,
+			VIPs: []keepalivedconf.VIP{{Prefix: netip.MustParsePrefix("192.0.2.5/24")}},
+		}, { // IPv6 has version 3, and the group is of IPv4
+			Name: "demo_1", Version: 3, Interface: "eth0", RouterID: 52, Priority: 100, AdvertMS: 40,
+			VIPs: []keepalivedconf.VIP{{Prefix: netip.MustParsePrefix("2001:db8::5/128")}},
+		}, { // what keepalived takes where nothing is said
+			Name: "demo_2", Version: 2, Interface: "eth0", RouterID: 53, Priority: 100, AdvertMS: 1000, Group: addr("224.0.0.254"),
+			VIPs: []keepalivedconf.VIP{{Prefix: netip.MustParsePrefix("192.0.2.6/32")}}, Tracks: []keepalivedconf.Track{{File: "lb-path", Weight: 5}},
+		}},
+	}
+	for name, text := range forms {
+		t.Run(name, func(t *testing.T) {
+			got, problems := keepalivedconf.Read([]byte(text))
+			if len(problems) > 0 {
+				t.Fatal(problems[0].Error())
+			}
+			if diff := cmp.Diff(want, got, ignoreText); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Every form is one that keepalived takes.
+func TestFormsAreKeepaliveds(t *testing.T) {
+	testkit.Live(t)
+	for name, text := range forms {
+		t.Run(name, func(t *testing.T) { daemon.Keepalived(t, []byte(text)) })
+	}
+}
+
+// What is not read is named with its line, and what keepalived does not take is a problem.
+func TestProblems(t *testing.T) {
+	tests := []struct{ old, by, problem, unread string }{
+		{"virtual_router_id 51", "virtual_router_id 300", `line 25: virtual_router_id "300": expected a number from 1 to 255`, ""},
+		{"priority 40", "priority -1", `line 26: priority "-1": expected a number from 1 to 255`, ""},
+		{"advert_int 1\n", "advert_int soon\n", `line 27: advert_int "soon": expected 0.01 to 255 seconds`, ""},
+		{"version 2", "version 4", `line 23: version "4": expected a number from 2 to 3`, ""},
+		{"192.0.2.5/24", "192.0.2.500", `line 38: virtual_ipaddress "192.0.2.500": expected an IP address, with or without the length of a prefix`, ""},
+		{"192.0.2.5/24", "192.0.2.5/33", `line 38: virtual_ipaddress "192.0.2.5/33": expected 192.0.2.5 with a prefix length from 0 to 32`, ""},
+		{"vrrp_instance demo_1 {", "vrrp_instance {", "line 41: vrrp_instance: expected vrrp_instance NAME { ... }", ""},
+		{"state BACKUP", "state BACKUP {", "line 20: a block that does not end", ""},
+		{"state BACKUP", "state BACKUP\n}", "line 41: a brace closes that none opened", ""},
+		{"state BACKUP", "state SLEEPY", "", `line 21: state "SLEEPY": expected BACKUP or MASTER`},
+		{"nopreempt", "preempt_delay 5", "", `line 22: "preempt_delay" is not known in vrrp_instance`},
+		{"nopreempt", "state MASTER", "", `line 22: "state" is in vrrp_instance twice`},
+		{"priority 40", "priority {{ .Priority }}", "", "line 26: priority: its value is not known"},
+		{"auth_type PASS", "auth_type AH", "", `line 29: auth_type "AH": expected PASS`},
+		{"192.0.2.11 min_ttl 255", "192.0.2.11 min_ttl 256", "", `line 35: min_ttl "256": expected 1 to 255`},
+		{"192.0.2.11 min_ttl 255", "peer", "", "line 35: expected the address of a peer"},
+		{"192.0.2.5/24 dev eth0", "192.0.2.5/24 scope link", "", "line 38: expected a VIP, its interface and a label at most"},
+		{"lb-path weight 5", "lb-path weight much", "", "line 56: lb-path: expected a number from -254 to 254"},
+		{"lb-path weight 5", "moon", "", `line 56: track file "moon" is not defined`},
+		{"global_defs {", "vrrp_script x {\n}\nglobal_defs {", "", `line 1: block "vrrp_script" is not known`},
+	}
+	for _, tt := range tests {
+		if !strings.Contains(whole, tt.old) {
+			t.Fatalf("no %q", tt.old)
+		}
+		conf, problems := keepalivedconf.Read([]byte(strings.Replace(whole, tt.old, tt.by, 1)))
+		var got []string
+		for _, p := range append(problems, conf.Unread...) {
+			got = append(got, p.Error())
+		}
+		want := tt.problem + tt.unread
+		if len(got) == 0 || got[0] != want || (len(problems) > 0) != (tt.problem != "") {
+			t.Errorf("%q: %q, want %q", tt.by, got, want)
+		}
+	}
+}
+
+// A template is read but for what only the node knows, and global settings count for
+// instances that do not say.
+func TestTemplate(t *testing.T) {
+	conf, problems := keepalivedconf.Read([]byte(`{{ range .VIPs }}
+vrrp_instance {{ .Name }}_API {
+    virtual_router_id {{ .ID }}
+    advert_int {{ if .Fast }}0.1{{ else }}1{{ end }}
+    virtual_ipaddress {
+        {{ . }}/{{ .Mask }}
+        192.0.2.5/{{ .Mask }}
+    }
+}
+{{ end }}
+global_defs {
+    vrrp_version 3
+}
+`))
+	if len(problems) > 0 || !conf.Template || len(conf.Instances) != 1 {
+		t.Fatalf("%+v, %v", conf, problems)
+	}
+	i := conf.Instances[0]
+	if i.Version != 3 || i.RouterID != 0 || i.AdvertMS != 0 || len(i.VIPs) != 1 || i.VIP() != netip.MustParsePrefix("192.0.2.5/32") {
+		t.Errorf("%+v", i)
+	}
+	if line := i.Block.LineOf("advert_int"); line != 4 {
+		t.Errorf("advert_int is in line %d", line)
+	}
+	if !strings.HasSuffix(i.Name, "_API") || !blocks.HasHole(i.Name) {
+		t.Errorf("the name %q", i.Name)
+	}
+}
+
+// FuzzRead: any text is read, or refused with a line.
+func FuzzRead(f *testing.F) {
+	for _, text := range forms {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		conf, problems := keepalivedconf.Read(text)
+		for _, p := range append(problems, conf.Unread...) {
+			if p.Line < 1 || p.Code == "" || p.Error() == "" {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package vrrp
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Member is a node's part in electing who holds one VIP of a group.
+type Member struct {
+	// VIP is that of the group with this index.
+	VIP   netip.Addr
+	Index int
+	// At is the link of the VIP, and the address there that adverts come from.
+	At v1alpha1.Binding
+	// Peers are the other nodes that hear this one at the VIP.
+	Peers []v1alpha1.Peer
+	// AllKnown says that everybody who may send adverts is one of the peers.
+	AllKnown bool
+}
+
+// PeerAddresses are those that unicast adverts go to, sorted.
+func (m *Member) PeerAddresses() (out []netip.Addr) {
+	for _, p := range m.Peers {
+		if a, ok := p.AddressFor(m.At); ok && a != m.At.Source.Addr() {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+// Join works out for which VIPs of a group a node takes part in electing the holder, and
+// with whom, where advertisements are sent in that mode. idle says, a line each, why it
+// takes no part for others that are for its role.
+func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, mode v1alpha1.Mode) (members []Member, idle []string) {
+	if !s.Hosts(g, n.Role, n.Labels) {
+		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
+			idle = []string{"OpenShift's own keepalived does not know arbiters"} // hard case 32
+		}
+		return nil, idle
+	}
+	peers := peersOf(s, n, g)
+	if why := staysOut(s, n, g, peers); why != "" {
+		return nil, []string{why}
+	}
+	for i, vip := range g.VIPs {
+		at, ok := n.Bind(vip)
+		if !ok {
+			idle = append(idle, fmt.Sprintf("no address of the family of %s on this node", vip))
+			continue
+		}
+		heard, why := near(s, n, g, at, vip, peers, mode)
+		if why != "" {
+			idle = append(idle, why)
+			continue
+		}
+		members = append(members, Member{VIP: vip, Index: i, At: at, Peers: heard, AllKnown: allKnown(s, n, g, at, heard)})
+	}
+	if g.Together && len(members) < len(g.VIPs) {
+		return nil, idle
+	}
+	return members, idle
+}
+
+// allKnown says whether everybody who may send adverts is among the peers. The
+// bootstrap knows the control plane, but the control plane may not know the
+// address of the bootstrap, or knows that of one family alone, which is all that
+// the etcd operator tells, and must hear it all the same.
+func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
+	return !s.Hosts(g, v1alpha1.RoleBootstrap, nil) || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
+		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {
+			_, known := p.AddressFor(bind)
+			return known && p.Role == v1alpha1.RoleBootstrap
+		})
+}
+
+// AddressOf gives where a node with that binding sends the adverts of a group to
+// another one; ok is false for one that can hold none of its VIPs, or has no address.
+func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer, at v1alpha1.Binding) (a netip.Addr, ok bool) {
+	if !s.Hosts(g, p.Role, p.Labels) {
+		return a, false
+	}
+	return p.AddressFor(at)
+}
+
+// peersOf are the other nodes that can hold the group's VIPs.
+func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
+	var out []v1alpha1.Peer
+	for _, p := range n.Peers {
+		if p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// staysOut says why a node must not take part, or nothing.
+func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
+	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
+		// One VIP here would keep the other nodes from holding either: hard case 14.
+		return "the VIPs move together, and this node has no address of one of their families"
+	}
+	if n.Role == v1alpha1.RoleBootstrap {
+		return ""
+	}
+	if n.Unregistered {
+		return "this node is not registered with the cluster" // hard case 3
+	}
+	// A bootstrap that is gone still hears this node, as long as it holds the VIP,
+	// and is no company.
+	gone := func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone }
+	lone := !slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return !gone(p) })
+	if g.Role == v1alpha1.GroupIngress || !lone || s.ControlPlane.Replicas == 1 {
+		return ""
+	}
+	// Hard case 13: with two control-plane nodes one may be alone for a while,
+	// and is the only one that can serve, once the bootstrap has gone.
+	if s.ControlPlane.Replicas == 2 && n.BootstrapGone {
+		return ""
+	}
+	return "no other control-plane node is known" // hard case 2
+}
+
+// near are the peers that hear a node at a VIP in another network than that of the first
+// API VIPs, or why the node must not take part: it would not be heard, and both sides
+// would hold the VIP. That is so where others have an address in the VIP's network and
+// this node has none, and in unicast mode where none of theirs is known. Where nobody has
+// one, the VIP is where all others are (hard case 11).
+//
+// Workers say themselves which addresses they have. So what they say pushes no other node
+// out of an ingress group, nor into one, where it would hear nobody else (hard case 39): a
+// node goes by its own address in the VIP's network, and by being listed at it.
+func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
+	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
+		return peers, ""
+	}
+	networks := s.NodeNetworks(n.Interfaces)
+	within := func(a netip.Addr) bool {
+		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
+			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
+	}
+	for _, p := range peers {
+		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {
+			heard = append(heard, p)
+		}
+	}
+	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
+	switch here := within(bind.Source.Addr()); {
+	case !here && ingress && nodesAreIn(s, n, vip, within):
+		return nil, fmt.Sprintf("this node has no address in the network of %s", vip)
+	case !here && ingress:
+		return peers, ""
+	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
+		return nil, fmt.Sprintf("the other nodes do not know this node's address in the network of %s", vip)
+	case here && len(heard) > 0:
+		return heard, ""
+	case !here && len(heard) > 0:
+		return nil, fmt.Sprintf("other nodes have addresses in the network of %s, and this node has none", vip)
+	case here && unicast:
+		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
+	}
+	return peers, ""
+}
+
+// nodesAreIn says, whatever workers claim, whether there are nodes in the network of a VIP:
+// the control plane is, or the cluster has several machine networks of its family, of which
+// it is one. A single one may be none of any node (hard case 11).
+func nodesAreIn(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr, within func(netip.Addr) bool) bool {
+	family, holds := 0, false
+	for _, m := range s.MachineNetworks {
+		if m.Addr().Is4() == vip.Is4() {
+			family++
+			holds = holds || m.Contains(vip)
+		}
+	}
+	return holds && family > 1 || slices.ContainsFunc(n.Peers, func(p v1alpha1.Peer) bool {
+		return (p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter) && slices.ContainsFunc(p.Addresses, within)
+	})
+}
+
+// sharesFirst says whether a VIP's place on a node is that of a first API VIP, too.
+func sharesFirst(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, bind v1alpha1.Binding) bool {
+	return slices.ContainsFunc(s.Groups[0].VIPs, func(first netip.Addr) bool {
+		b, ok := n.Bind(first)
+		return ok && b == bind
+	})
+}
