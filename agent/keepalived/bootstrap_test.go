@@ -12,7 +12,7 @@ func TestTenure(t *testing.T) {
 	type step struct {
 		at          time.Duration
 		api, ironic bool
-		ended       bool
+		changed     bool
 	}
 	s := time.Second
 	tests := []struct {
@@ -23,7 +23,10 @@ func TestTenure(t *testing.T) {
 		{"ready, then gone for long enough", []step{{0, true, false, false}, {1 * s, false, false, false}, {3 * s, false, false, false}, {4 * s, false, false, true}}},
 		{"a restart does not count", []step{{0, true, false, false}, {1 * s, false, false, false}, {3 * s, true, false, false}, {4 * s, false, false, false}, {6 * s, false, false, false}, {7 * s, false, false, true}}},
 		{"the provisioning service goes on", []step{{0, true, true, false}, {1 * s, false, true, false}, {time.Hour, false, true, false}, {time.Hour + s, false, false, false}, {time.Hour + 4*s, false, false, true}}},
-		{"the end comes once", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, false, false, false}, {6 * s, true, false, false}, {7 * s, false, false, false}, {20 * s, false, false, false}}},
+		{"the end comes once", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, false, false, false}, {time.Hour, false, false, false}}},
+		{"ready again for long enough, then gone again", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, true, false, false}, {6 * s, true, false, false}, {8 * s, true, false, true}, {9 * s, true, false, false}, {10 * s, false, false, false}, {13 * s, false, false, true}}},
+		{"ready again for a moment", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, true, false, false}, {7 * s, false, false, false}, {8 * s, true, false, false}, {10 * s, true, false, false}, {11 * s, false, false, false}}},
+		{"the provisioning service alone takes no end back", []step{{0, true, true, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, false, true, false}, {time.Hour, false, true, false}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -33,8 +36,8 @@ func TestTenure(t *testing.T) {
 				b := health.NewBoard()
 				b.Set(health.Fact{Name: health.FactAPI, OK: step.api})
 				b.Set(health.Fact{Name: health.FactIronic, OK: step.ironic})
-				if got := x.look(began.Add(step.at), b.Get); got != step.ended {
-					t.Fatalf("after %v: ended %v", step.at, got)
+				if got := x.look(began.Add(step.at), b.Get); got != step.changed {
+					t.Fatalf("after %v: changed %v", step.at, got)
 				}
 			}
 		})
@@ -43,14 +46,33 @@ func TestTenure(t *testing.T) {
 
 func TestTenureIsRemembered(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "gone")
-	if newTenure(marker).over {
+	x := newTenure(marker)
+	if x.over {
 		t.Error("over before it began")
 	}
-	if err := newTenure(marker).remember(); err != nil {
-		t.Fatal(err)
+	for _, over := range []bool{true, false, true} {
+		x.over = over
+		if err := x.remember(); err != nil {
+			t.Fatal(err)
+		}
+		if x = newTenure(marker); x.over != over {
+			t.Errorf("remembered %v, want %v", x.over, over)
+		}
 	}
-	if !newTenure(marker).over {
-		t.Error("forgotten")
+}
+
+// A host that starts with an end from before takes part only once its API server is
+// ready.
+func TestTenureOverBefore(t *testing.T) {
+	x := newTenure(filepath.Join(t.TempDir(), "gone"))
+	x.over = true
+	began := time.Now()
+	for at, api := range []bool{false, false, false, false, false, true, true, true, true} {
+		b := health.NewBoard()
+		b.Set(health.Fact{Name: health.FactAPI, OK: api})
+		if changed := x.look(began.Add(time.Duration(at)*time.Second), b.Get); changed != (at == 8) || x.over == (at == 8) {
+			t.Fatalf("after %d s: changed %v, over %v", at, changed, x.over)
+		}
 	}
 }
 

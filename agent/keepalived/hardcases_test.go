@@ -166,8 +166,9 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 	}
 }
 
-// The bootstrap holds the VIP until its API server was ready and then is not,
-// and never again, also when the agent starts anew.
+// The bootstrap holds the VIP until its API server was ready and then is not, also when
+// the agent starts anew; and again once that API server is ready again, as after etcd had
+// no leader for a while.
 func TestHardCase08Bootstrap(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -190,13 +191,16 @@ func TestHardCase08Bootstrap(t *testing.T) {
 		t.Errorf("processes %v, want the agent alone", left)
 	}
 	if out, err := boot.probe(); err != nil {
-		t.Errorf("the probe of a keepalived that stopped for good: %v: %s", err, out)
+		t.Errorf("the probe of a keepalived that has stopped: %v: %s", err, out)
 	}
-	boot.api.Unready.Store(false)
 	boot.agent.Kill()
 	boot.start()
 	boot.awaitState("it is still over", idle("has gone"))
 	c.holder("cp-1", "cp-2")
+	stop := c.neverTwo()
+	boot.api.Unready.Store(false)
+	c.holder("bootstrap")
+	stop()
 }
 
 // A node whose address shares no network with a VIP runs no keepalived.

@@ -95,7 +95,8 @@ type Job struct {
 	migration *Migration
 	moves     Moves
 	held      []netip.Addr
-	over      bool
+	// What tenure has.
+	over, resumed bool
 }
 
 const (
@@ -205,12 +206,16 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		tick.Reset(beat.Next(every))
 		if j.tenure != nil && j.tenure.look(time.Now(), j.board.Get) {
-			j.Log.Info("the API server of this bootstrap host has gone: keepalived stops for good")
+			said := "the API server of this bootstrap host is ready again: keepalived may run again"
+			if j.tenure.over {
+				said = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
+			}
+			j.Log.Info(said)
 			if err := j.tenure.remember(); err != nil {
-				j.Log.Error("the end of the bootstrap will not be remembered", "error", err)
+				j.Log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
 			}
 			j.mu.Lock()
-			j.over = true
+			j.over, j.resumed = j.tenure.over, j.tenure.resumed
 			j.mu.Unlock()
 			j.loop.Trigger()
 		}
@@ -328,7 +333,7 @@ func (j *Job) decide() (*decision, error) {
 		f.Node.VRRP = &v
 	}
 	j.mu.Lock()
-	over := j.over
+	over, resumed := j.over, j.resumed
 	j.mu.Unlock()
 	d := decide(f, conf, over)
 	var alone []keepalived.Instance
@@ -337,6 +342,8 @@ func (j *Job) decide() (*decision, error) {
 		d.sit(whyLeftOut)
 	case j.tenure == nil:
 		alone = j.keepOut(d, f)
+	case resumed:
+		j.resume(d)
 	}
 	j.rivals.follow(alone)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
@@ -348,6 +355,20 @@ func (j *Job) decide() (*decision, error) {
 	}
 	j.mu.Unlock()
 	return d, nil
+}
+
+// resume leaves all of it out on a bootstrap whose API server was away, once the cluster
+// does without it, so that nodes which came since do not know it, or while the holder of
+// a VIP does not.
+func (j *Job) resume(d *decision) {
+	wanted, _, _ := j.daemon.status()
+	switch {
+	case d.node.BootstrapGone:
+		d.sit("the cluster does without this bootstrap host")
+	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == strange:
+		d.sit("the holder of a VIP does not know this bootstrap host any more")
+		time.AfterFunc(doubtTime, j.loop.Trigger)
+	}
 }
 
 // render gives keepalived.conf as it was decided last.

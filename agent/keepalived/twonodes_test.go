@@ -36,10 +36,12 @@ func (c *cluster) neverTwo() (stop func()) {
 			before = len(now)
 		}
 	})
-	return sync.OnceFunc(func() {
+	stop = sync.OnceFunc(func() {
 		close(end)
 		watching.Wait()
 	})
+	c.t.Cleanup(stop)
+	return stop
 }
 
 // One of two control-plane nodes is registered: it leaves the VIP to the
@@ -87,6 +89,10 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	if both.PID != alone.PID || both.Restarts != 0 {
 		t.Errorf("keepalived was started again: %+v, %+v", alone, both)
 	}
+
+	// The second was never told of it: it does not come back beside that.
+	boot.api.Unready.Store(false)
+	boot.awaitState("it stays out", idle("does without this bootstrap host"))
 	first.agent.Kill()
 	c.holder("cp-2")
 }

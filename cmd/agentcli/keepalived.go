@@ -28,7 +28,7 @@ keepalived releases its VIPs and ends.`,
 		// Routers decide on an ingress VIP, the bootstrap on the API's.
 		watch: func(role string, o *nodes.Options) {
 			o.RouterPods = role != v1alpha1.RoleBootstrap && role != v1alpha1.RoleArbiter
-			o.Bootstrap = role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter
+			o.Bootstrap = role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter || role == v1alpha1.RoleBootstrap
 		},
 	})
 }

@@ -24,8 +24,9 @@ var (
 	// APIServerProbe is for services that may be slow for a while, when a node starts or
 	// etcd elects.
 	APIServerProbe = ProbeTiming{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 3 * time.Second, Times: 2}
-	// BootstrapProbe is APIServerProbe for the bootstrap's API server, whose end is for good: one that
-	// stands still for 15 seconds, and answers then, is not gone (hard case 45).
+	// BootstrapProbe is APIServerProbe for the bootstrap's API server, whose end takes the
+	// VIP from it: one that stands still for 15 seconds, and answers then, is not gone (hard
+	// case 45).
 	BootstrapProbe = ProbeTiming{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 15 * time.Second, Times: 2}
 )
 
@@ -41,7 +42,7 @@ func (p ProbeTiming) Refused() time.Duration { return p.Interval + time.Duration
 // Hung is how long it takes at most to notice a service that does not answer.
 func (p ProbeTiming) Hung() time.Duration { return p.Interval + time.Duration(p.Times)*p.Timeout }
 
-// BootstrapGoneAfter is how long the bootstrap's services must be away to be gone for
-// good. An API server that shuts down says so in readyz and goes on serving for
-// much longer than that.
+// BootstrapGoneAfter is how long the bootstrap's services must be away to be gone, and its
+// API server ready to be back. An API server that shuts down says so in readyz and goes on
+// serving for much longer than that.
 const BootstrapGoneAfter = 3 * time.Second
