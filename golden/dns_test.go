@@ -32,7 +32,7 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 		askOwn(t, dns, own)
 		askForeign(t, dns, foreign, upstream)
 		api := "api." + s.Domain
-		if len(s.Groups) == 0 { // which is the site's then
+		if len(own[api]) == 0 { // which is the site's then
 			api = n.Name + "." + s.Domain
 		}
 		for _, a := range addresses {

@@ -38,13 +38,16 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		}
 		switch g.Role {
 		case v1alpha1.GroupAPI:
-			if g.Name != v1alpha1.FirstAPI { // whose names stand among the exact ones
+			if g.Name != v1alpha1.FirstAPI || s.DNS.External { // whose names stand among the exact ones; or are the site's
 				continue
 			}
 			all.add("api."+s.Domain, g.VIPs...)
 			all.add("api-int."+s.Domain, g.VIPs...)
 		case v1alpha1.GroupIngress:
 			for _, domain := range g.Domains {
+				if s.DNS.External && domain == "apps."+s.Domain {
+					continue
+				}
 				all.add("console."+domain, g.VIPs...)
 				all.add("one.two."+domain, g.VIPs...)
 			}
@@ -121,7 +124,7 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 			foreign = append(foreign, "below."+record.Name, "x"+record.Name)
 		}
 	}
-	if len(s.Groups) == 0 {
+	if len(s.Groups) == 0 || s.DNS.External {
 		foreign = append(foreign, "api."+d, "api-int."+d, "console.apps."+d)
 	}
 	for _, p := range n.Peers {

@@ -206,12 +206,14 @@ status:
       ingressIPs: [192.0.2.5]
       loadBalancer: {type: UserManaged}
 `)
-	r, list := importer.Read([]render.File{{Name: "i.yaml", Data: data}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
-	if r == nil {
-		t.Fatal(list.Error())
-	}
-	if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 {
-		t.Errorf("%+v", c.Config.Spec)
+	for dns, records := range map[string]bool{"": false, "      dnsRecordsType: Internal\n": false, "      dnsRecordsType: External\n": true} {
+		r, list := importer.Read([]render.File{{Name: "i.yaml", Data: append(bytes.Clone(data), dns...)}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
+		if r == nil {
+			t.Fatal(list.Error())
+		}
+		if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 || c.Config.Spec.DNS.External != records {
+			t.Errorf("%s%+v", dns, c.Config.Spec)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ type evidence struct {
 	clusterNetworks, serviceNetworks claims[[]netip.Prefix]
 	networkType, topology, version   claims[string]
 	routes, appsDomain               claims[string] // domains of the cluster's Ingress object
-	external                         claims[bool]
+	external, externalDNS            claims[bool]
 	masters, arbiters, workers       claims[int]
 	pools                            claims[string]
 	mode                             claims[v1alpha1.Mode]

@@ -58,6 +58,7 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 		}
 	}
 	i.external.add(c.LoadBalancer == "UserManaged", at("platform"), byInstaller)
+	i.externalDNS.add(c.ExternalDNS, at("platform"), byInstaller)
 	i.masters.add(c.ControlPlane.Replicas, at(c.ControlPlane.Field), byInstaller)
 	if c.Arbiter != nil {
 		i.arbiters.add(c.Arbiter.Replicas, at("arbiter"), byInstaller)

@@ -72,6 +72,7 @@ type platformVIP struct {
 	LoadBalancer        struct {
 		Type string `json:"type"`
 	} `json:"loadBalancer"`
+	DNSRecords      string         `json:"dnsRecordsType"` // of the Infrastructure, since 4.21
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
 }
 
@@ -229,6 +230,9 @@ func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP)
 	one(&i.dns, nil, "", p.NodeDNSIP, "nodeDNSIP")
 	if t := p.LoadBalancer.Type; t != "" {
 		i.external.add(t == "UserManaged", position(doc, at+"loadBalancer.type"), byState)
+	}
+	if t := p.DNSRecords; t != "" {
+		i.externalDNS.add(t == "External", position(doc, at+"dnsRecordsType"), byState)
 	}
 	if len(p.MachineNetworks) > 0 {
 		i.machineNetworks.add(p.MachineNetworks, position(doc, at+"machineNetworks"), byState)

@@ -140,6 +140,10 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 	if external {
 		vc.Spec.LoadBalancer.Type = v1alpha1.LoadBalancerExternal
 		p.LoadBalancer = &loadBalancerFile{"UserManaged"}
+		if dns, said := agreed(i, "the DNS records", i.externalDNS, ""); said && dns.value {
+			i.carry("DNS records", "External: with the site's name servers", dns.at)
+			p.DNSRecords = "External"
+		}
 	}
 	if platform == "none" || platform == "external" {
 		vc.Spec.APIVIPs, vc.Spec.IngressVIPs = api.value, ingress.value

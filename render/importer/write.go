@@ -69,6 +69,7 @@ type platformFile struct {
 	IngressVIPs  []netip.Addr      `json:"ingressVIPs,omitempty"`
 	DNSVIP       *netip.Addr       `json:"dnsVIP,omitempty"`
 	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
+	DNSRecords   string            `json:"dnsRecordsType,omitempty"`
 }
 
 // ovirtFile is platformFile in the spelling of oVirt alone.
@@ -107,7 +108,7 @@ func (f *installFile) text() []byte {
 		v = struct {
 			plain
 			Platform map[string]ovirtFile `json:"platform"`
-		}{plain(*f), map[string]ovirtFile{"ovirt": ovirtFile(p)}}
+		}{plain(*f), map[string]ovirtFile{"ovirt": ovirtFile{p.APIVIPs, p.IngressVIPs, p.DNSVIP, p.LoadBalancer}}}
 	}
 	return append([]byte(head), marshal(v)...)
 }
