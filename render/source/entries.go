@@ -48,9 +48,9 @@ func entries(n *yaml.Node) []entry {
 	return list
 }
 
-// badMerge returns the value of a merge key that is not a mapping nor a list
-// of mappings, or nil.
-func badMerge(n *yaml.Node) *yaml.Node {
+// badMerge returns a merge key and what it cannot merge: a value that is not a mapping
+// nor a list of mappings, or an item of such a list. Nil where all can be merged.
+func badMerge(n *yaml.Node) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if !isMerge(target(n.Content[i])) {
 			continue
@@ -61,12 +61,12 @@ func badMerge(n *yaml.Node) *yaml.Node {
 		case yaml.SequenceNode:
 			for _, item := range value.Content {
 				if target(item).Kind != yaml.MappingNode {
-					return item
+					return n.Content[i], item
 				}
 			}
 		default:
-			return n.Content[i+1]
+			return n.Content[i], n.Content[i+1]
 		}
 	}
-	return nil
+	return nil, nil
 }

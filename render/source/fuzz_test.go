@@ -14,7 +14,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "a: b\n---\nc: d\n", "version: 4.20\ncount: 3\n", "apiVIPs: [10.0.0.1, x]\n",
 		"main: &a {name: b}\nhosts: [*a, {<<: *a, address: 1}]\n", "hosts:\n- name: a\n name: b\n",
-		"labels: {\"a.b/c\": d}\n", "on: yes\nsmall: 0o7\n", "? [a]\n: b\n", "<<: [x]\n", bomb(),
+		"labels: {\"a.b/c\": d}\n", "on: yes\nsmall: 0o7\n", "? [a]\n: b\n", "<<: [x]\n", "? <<", bomb(),
 		"version: !!binary aGk=\nlevel: \"\\u202e\"\n", "a: |\n  b\n\tc\n", "\ufeffa: 'b\n",
 	} {
 		f.Add([]byte(seed))

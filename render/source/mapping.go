@@ -12,8 +12,8 @@ import (
 // reports keys that stand twice and merge keys that cannot merge. Only the
 // names that known accepts are shown.
 func (d *decoder) checked(n, t *yaml.Node, known func(string) bool) []entry {
-	if bad := badMerge(t); bad != nil {
-		d.report(bad, problem.Problem{
+	if key, bad := badMerge(t); bad != nil {
+		d.report(place([]step{{key: key}}, bad), problem.Problem{
 			Code: problem.WrongType, Found: describe(bad),
 			Expected: "a mapping, or a list of mappings, to merge",
 		})

@@ -174,6 +174,8 @@ func TestDecodeProblems(t *testing.T) {
 			"f.yaml:2:3: warning: main.Address: found \"Address\", expected \"address\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
 		{"merge of text", "main:\n  <<: hunter2\n",
 			"f.yaml:2:7: error: main: found text, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
+		{"merge of nothing at the end of the file", "main:\n  ? <<",
+			"f.yaml:2:5: error: main: found nothing, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
 		{"problem behind an alias", "x: &a\n  address: q\nhosts:\n- *a\n",
 			"f.yaml:2:12: error: hosts[0].address: found \"q\", expected an IP address [bad-address]\n"},
 		{"not a mapping", "- a\n",
