@@ -6,8 +6,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 

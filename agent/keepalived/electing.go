@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -396,7 +396,7 @@ func (j *Job) ask(data []byte) error {
 	if err := os.WriteFile(candidate, data, 0o644); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), apply.DefaultCheckTimeout, fmt.Errorf("no answer within %v", apply.DefaultCheckTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), daemon.DefaultCheckTimeout, fmt.Errorf("no answer within %v", daemon.DefaultCheckTimeout))
 	defer cancel()
-	return apply.KeepalivedCheck(j.Program)(ctx, candidate)
+	return Check(j.Program)(ctx, candidate)
 }

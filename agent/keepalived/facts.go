@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -17,7 +17,7 @@ import (
 // checks keeps the health checks of the node running that its groups need.
 type checks struct {
 	board   *health.Board
-	files   *track.Files
+	files   *trackfile.Files
 	metrics *health.Metrics
 	log     *slog.Logger
 	// redirects has the facts of the groups that it follows.

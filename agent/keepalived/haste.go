@@ -6,8 +6,8 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/vipgen/vipgen/agent/trouble"
-	"github.com/vipgen/vipgen/agent/urgent"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/supervise"
 )
 
 // haste has the process of keepalived that sends adverts run as soon as it wakes:
@@ -15,8 +15,8 @@ import (
 type haste struct {
 	file    string // has the process ID
 	pid     int
-	way     urgent.Way // empty while keepalived does not run
-	trouble trouble.Trouble
+	policy  supervise.Scheduling // empty while keepalived does not run
+	failing logging.Transitions
 }
 
 // look sees to a process that is new, or that the kernel refused before.
@@ -26,20 +26,20 @@ func (h *haste) look(running bool, log *slog.Logger) {
 		pid, _ = strconv.Atoi(string(bytes.TrimSpace(data)))
 	}
 	if pid <= 0 {
-		h.pid, h.way = 0, ""
+		h.pid, h.policy = 0, ""
 		return
 	}
-	if pid == h.pid && h.way != urgent.Ordinary {
+	if pid == h.pid && h.policy != supervise.Ordinary {
 		return
 	}
-	before := h.way
-	way, err := urgent.Raise(pid)
-	if way == "" {
+	before := h.policy
+	policy, err := supervise.RaiseScheduling(pid)
+	if policy == "" {
 		return // it is gone
 	}
-	h.pid, h.way = pid, way
-	h.trouble.Warn(log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
-	if way != before {
-		log.Info("keepalived has its time on the cores", "by", way)
+	h.pid, h.policy = pid, policy
+	h.failing.Warn(log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
+	if policy != before {
+		log.Info("keepalived has its time on the cores", "by", policy)
 	}
 }

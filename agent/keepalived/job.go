@@ -12,16 +12,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/track"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -51,7 +51,7 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files   *track.Files
+	files   *trackfile.Files
 	board   *health.Board
 	checks  *checks
 	daemon  *child
@@ -60,8 +60,8 @@ type Job struct {
 	wire    *wire
 	placed  placed
 	rivals  *rivals
-	applier *apply.Applier
-	loop    *apply.Loop
+	applier *daemon.Applier
+	loop    *daemon.Debouncer
 	tenure  *tenure // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
@@ -77,17 +77,17 @@ type Job struct {
 	dump  dump
 	haste haste
 
-	pulse    pulse.Pulse
+	watchdog liveness.Watchdog
 	told     atomic.Pointer[State]
-	telling  trouble.Trouble
-	deciding trouble.Trouble
-	checking trouble.Trouble
-	keeping  trouble.Trouble
-	cleaning trouble.Trouble
-	bounding trouble.Trouble
-	hearing  trouble.Trouble
-	placing  trouble.Trouble
-	choosing trouble.Trouble
+	telling  logging.Transitions
+	deciding logging.Transitions
+	checking logging.Transitions
+	keeping  logging.Transitions
+	cleaning logging.Transitions
+	bounding logging.Transitions
+	hearing  logging.Transitions
+	placing  logging.Transitions
+	choosing logging.Transitions
 
 	mu  sync.Mutex
 	now *decision // nil before the first
@@ -158,7 +158,7 @@ func (j *Job) prepare() (err error) {
 		}
 	}
 	j.adopt()
-	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
+	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
 	j.board = health.NewBoard()
@@ -174,11 +174,11 @@ func (j *Job) prepare() (err error) {
 	j.haste.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
 	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
-	j.applier = &apply.Applier{
-		Path: conf, Check: apply.KeepalivedCheck(j.Program),
+	j.applier = &daemon.Applier{
+		Path: conf, Check: Check(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
-	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
+	j.loop = daemon.NewDebouncer(daemon.DefaultTiming, j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
@@ -204,7 +204,7 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		tick.Reset(beat.Next(every))
+		tick.Reset(ticker.UntilNext(every))
 		if j.tenure != nil && j.tenure.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
 			if j.tenure.over {
@@ -223,7 +223,7 @@ func (j *Job) watch(ctx context.Context) {
 		j.haste.look(running != 0, j.Log)
 		j.guard.look(time.Now())
 		j.publish()
-		j.pulse.Beat()
+		j.watchdog.Reset()
 	}
 }
 
@@ -389,7 +389,7 @@ func (j *Job) lastGood(ctx context.Context) bool {
 	if _, err := os.Stat(conf); err != nil {
 		return false
 	}
-	return apply.KeepalivedCheck(j.Program)(ctx, conf) == nil
+	return Check(j.Program)(ctx, conf) == nil
 }
 
 // starting prepares a start of keepalived.
@@ -428,7 +428,7 @@ func (j *Job) removeAll(d *decision) error {
 func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
-	s.Scheduling = j.haste.way
+	s.Scheduling = j.haste.policy
 	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()

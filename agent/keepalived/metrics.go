@@ -113,7 +113,7 @@ const answerTime = 3 * time.Second
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
 // Health says what is wrong with the job, for /healthz: a loop that does not

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // placed remembers the VIPs that a keepalived of this node may have put on an

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"os"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // inForce says which settings of VRRP the node runs now: kept are those that it

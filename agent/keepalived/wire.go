@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -39,7 +39,7 @@ type wire struct {
 	// node that has moved go on.
 	changed func()
 
-	trouble trouble.Trouble
+	failing logging.Transitions
 
 	mu        sync.Mutex
 	pairs     []pair
@@ -95,7 +95,7 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 		}
 		w.sockets[key] = stop
 	}
-	w.trouble.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
+	w.failing.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
 }
 
 // instances are those whose adverts it is to hear.

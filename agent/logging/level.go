@@ -1,8 +1,9 @@
-// Package loglevel lets the jobs of a node log more or less while they run. A
-// file in a directory that only root can write to says the level for all of
+// Package logging is how the jobs of a node log: what goes wrong for a while once when
+// it begins and once when it is over, and more or less of it all while they run. For
+// that, a file in a directory that only root can write to says the level for all of
 // them, one in a job's own directory that for this job alone. No network is needed,
 // and nothing of it is left after a reboot.
-package loglevel
+package logging
 
 import (
 	"bytes"
@@ -18,34 +19,34 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// name is that of the file for all jobs, and of that for one job in its directory.
-const name = "log-level"
+// levelFile is that of the file for all jobs, and of that for one job in its directory.
+const levelFile = "log-level"
 
-// Names are the levels, the most talkative first.
-var Names = []string{"DEBUG", "INFO", "WARN", "ERROR"}
+// Levels are the levels, the most talkative first.
+var Levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
 
 // file is where the level for a job is, that for all of them if job is empty.
 func file(dir, job string) string {
 	if job == "" {
-		return filepath.Join(dir, name)
+		return filepath.Join(dir, levelFile)
 	}
-	return filepath.Join(dir, job, name)
+	return filepath.Join(dir, job, levelFile)
 }
 
-// Parse reads a level, in upper or lower case, such as "DEBUG".
-func Parse(text string) (level slog.Level, err error) {
-	if !slices.Contains(Names, strings.ToUpper(text)) {
-		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(Names, ", "))
+// ParseLevel reads a level, in upper or lower case, such as "DEBUG".
+func ParseLevel(text string) (level slog.Level, err error) {
+	if !slices.Contains(Levels, strings.ToUpper(text)) {
+		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(Levels, ", "))
 	}
 	return level, level.UnmarshalText([]byte(text))
 }
 
-// Set makes a level that of a job, or of all that have none of their own if job
+// SetLevel makes a level that of a job, or of all that have none of their own if job
 // is empty.
-func Set(dir, job string, level slog.Level) error {
+func SetLevel(dir, job string, level slog.Level) error {
 	if err := os.MkdirAll(filepath.Dir(file(dir, job)), 0o755); err != nil {
 		return err
 	}
@@ -53,23 +54,23 @@ func Set(dir, job string, level slog.Level) error {
 	return err
 }
 
-// Reset makes a job follow that of all again. For an empty job, all jobs follow
+// ResetLevel makes a job follow that of all again. For an empty job, all jobs follow
 // their command lines.
-func Reset(dir, job string) error {
+func ResetLevel(dir, job string) error {
 	_, err := atomicfile.Remove(file(dir, job))
 	return err
 }
 
-// Get returns the level that was set for a job, or for all if job is empty; set
+// Level returns the level that was set for a job, or for all if job is empty; set
 // is false when none was.
-func Get(dir, job string) (level slog.Level, set bool, err error) {
+func Level(dir, job string) (level slog.Level, set bool, err error) {
 	path := file(dir, job)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return level, false, nil
 	}
 	if err == nil {
-		level, err = Parse(string(bytes.TrimSpace(data[:min(len(data), 64)])))
+		level, err = ParseLevel(string(bytes.TrimSpace(data[:min(len(data), 64)])))
 	}
 	if err != nil {
 		return level, false, fmt.Errorf("%s: %w", path, err)
@@ -77,8 +78,8 @@ func Get(dir, job string) (level slog.Level, set bool, err error) {
 	return level, true, nil
 }
 
-// Follower keeps the level of one job.
-type Follower struct {
+// LevelFollower keeps the level of one job.
+type LevelFollower struct {
 	Dir, Job string
 	// Usual is the level where nobody set another one.
 	Usual slog.Level
@@ -89,7 +90,7 @@ type Follower struct {
 }
 
 // Run follows the files until ctx ends.
-func (f *Follower) Run(ctx context.Context) error {
+func (f *LevelFollower) Run(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("following the log level: %w", err)
@@ -111,7 +112,7 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 // await returns when a file may have changed; false if ctx has ended.
-func (f *Follower) await(ctx context.Context, w *fsnotify.Watcher) bool {
+func (f *LevelFollower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 	for {
 		select {
 		case <-ctx.Done():
@@ -127,10 +128,10 @@ func (f *Follower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 }
 
 // look brings the level in line.
-func (f *Follower) look() {
+func (f *LevelFollower) look() {
 	level := f.Usual
 	for _, job := range []string{"", f.Job} {
-		l, set, err := Get(f.Dir, job)
+		l, set, err := Level(f.Dir, job)
 		if set {
 			level = l
 		}
@@ -144,7 +145,7 @@ func (f *Follower) look() {
 }
 
 // complain logs a mistake once.
-func (f *Follower) complain(job string, err error) {
+func (f *LevelFollower) complain(job string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()

@@ -1,11 +1,11 @@
-// Package handover is the order in which the jobs of a node end when all are told to at
+// Package shutdown is the order in which the jobs of a node end when all are told to at
 // once, as when the node is shut down or rebooted (hard case 43): the VIPs leave the node
 // first, then the redirect goes, then HAProxy finishes what it has.
 //
 // The jobs are in containers that may end in any order, and one of them may be dead. So
 // none waits for another: each looks whether the VIPs are still on the node, and waits no
 // longer than a bound.
-package handover
+package shutdown
 
 import (
 	"net/netip"
@@ -26,11 +26,11 @@ const MostPriority = 5 * time.Second
 // every is how often it is looked.
 const every = 5 * time.Millisecond
 
-// Await returns when none of the VIPs is on the node, or after bound. It says whether they
+// AwaitVIPs returns when none of the VIPs is on the node, or after bound. It says whether they
 // have gone; if nobody can tell which addresses there are, they have not.
-func Await(vips []netip.Addr, bound time.Duration) (gone bool) {
+func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
 	for deadline := time.Now().Add(bound); ; time.Sleep(every) {
-		here, err := Here(vips)
+		here, err := VIPsHere(vips)
 		if err == nil && !here {
 			return true
 		}
@@ -40,8 +40,8 @@ func Await(vips []netip.Addr, bound time.Duration) (gone bool) {
 	}
 }
 
-// Here says whether one of the VIPs is on any interface of the node.
-func Here(vips []netip.Addr) (bool, error) {
+// VIPsHere says whether one of the VIPs is on any interface of the node.
+func VIPsHere(vips []netip.Addr) (bool, error) {
 	list, err := netdump.Addresses()
 	if err != nil {
 		return false, err

@@ -1,16 +1,16 @@
-package apply
+package daemon
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/liveness"
 )
 
-// Loop turns triggers, however many, into a bounded number of applies (hard
+// Debouncer turns triggers, however many, into a bounded number of applies (hard
 // case 20).
-type Loop struct {
+type Debouncer struct {
 	// Apply is called when it is time. An error makes the loop try again.
 	Apply func(context.Context) (changed bool, err error)
 	Timing
@@ -18,10 +18,10 @@ type Loop struct {
 	triggered chan struct{}
 	urged     atomic.Bool
 	now       atomic.Bool
-	pulse     pulse.Pulse
+	watchdog  liveness.Watchdog
 }
 
-// Timing of a Loop. All of it is measured by the monotonic clock, so that steps
+// Timing of a Debouncer. All of it is measured by the monotonic clock, so that steps
 // of the wall clock change nothing (hard case 27).
 type Timing struct {
 	// Quiet is how long no trigger must come before an apply, MaxDelay how long
@@ -43,15 +43,15 @@ var DefaultTiming = Timing{
 	RetryMax:    30 * time.Second,
 }
 
-// NewLoop makes a loop; apply is often the Apply of an Applier.
-func NewLoop(t Timing, apply func(context.Context) (changed bool, err error)) *Loop {
-	return &Loop{Apply: apply, Timing: t, triggered: make(chan struct{}, 1)}
+// NewDebouncer makes a Debouncer; apply is often the Apply of an Applier.
+func NewDebouncer(t Timing, apply func(context.Context) (changed bool, err error)) *Debouncer {
+	return &Debouncer{Apply: apply, Timing: t, triggered: make(chan struct{}, 1)}
 }
 
 // Trigger asks for an apply. It never blocks.
-func (l *Loop) Trigger() {
+func (b *Debouncer) Trigger() {
 	select {
-	case l.triggered <- struct{}{}:
+	case b.triggered <- struct{}{}:
 	default: // one is waiting to be seen already
 	}
 }
@@ -59,22 +59,22 @@ func (l *Loop) Trigger() {
 // Urge asks for an apply that does not wait for MinInterval, and for twice Quiet
 // where triggers keep coming: for what does harm until it is applied. It never
 // blocks.
-func (l *Loop) Urge() {
-	l.urged.Store(true)
-	l.Trigger()
+func (b *Debouncer) Urge() {
+	b.urged.Store(true)
+	b.Trigger()
 }
 
 // Now asks for an apply at once: for what other nodes do in the same moment. It
 // never blocks.
-func (l *Loop) Now() {
-	l.now.Store(true)
-	l.Trigger()
+func (b *Debouncer) Now() {
+	b.now.Store(true)
+	b.Trigger()
 }
 
 // Run applies when it was triggered, until ctx ends.
-func (l *Loop) Run(ctx context.Context) {
+func (b *Debouncer) Run(ctx context.Context) {
 	var p pending
-	l.pulse.Beat()
+	b.watchdog.Reset()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	timer.Stop()
@@ -82,19 +82,19 @@ func (l *Loop) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.triggered:
+		case <-b.triggered:
 			p.trigger(time.Now())
-			if l.urged.Swap(false) && p.urged.IsZero() {
+			if b.urged.Swap(false) && p.urged.IsZero() {
 				p.urged = p.last
 			}
-			p.now = l.now.Swap(false) || p.now
+			p.now = b.now.Swap(false) || p.now
 		case <-timer.C:
 			p.first, p.urged, p.now = time.Time{}, time.Time{}, false
-			changed, err := l.Apply(ctx)
-			l.pulse.Beat()
-			p.applied(time.Now(), changed, err, l.Timing)
+			changed, err := b.Apply(ctx)
+			b.watchdog.Reset()
+			p.applied(time.Now(), changed, err, b.Timing)
 		}
-		if due := p.due(l.Timing); due.IsZero() {
+		if due := p.due(b.Timing); due.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(time.Until(due))
@@ -108,8 +108,8 @@ const stuckAfter = 2 * time.Minute
 
 // Stuck returns an error when the loop, or whoever was to trigger it, does not go
 // on: a job triggers it every 30 seconds although nothing was said to have changed.
-func (l *Loop) Stuck() error {
-	return l.pulse.Stuck("the loop that applies configurations", stuckAfter)
+func (b *Debouncer) Stuck() error {
+	return b.watchdog.Stuck("the loop that applies configurations", stuckAfter)
 }
 
 // pending is what a loop has to remember; zero times mean "none".

@@ -1,4 +1,4 @@
-package apply
+package coredns
 
 import (
 	"bufio"
@@ -15,15 +15,16 @@ import (
 
 	"github.com/coredns/caddy/caddyfile"
 
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
-// CorefileCheck starts CoreDNS with the candidate for a moment. CoreDNS has no
+// Check starts CoreDNS with the candidate for a moment. CoreDNS has no
 // mode that only checks, and what is right depends on the plugins that it was
 // built with, so nothing but itself can tell. The trial differs from the
 // candidate in where it listens alone: on loopback, at ports that the kernel
 // picks. It asks nobody anything and ends when it has opened its sockets.
-func CorefileCheck(bin string) Checker {
+func Check(bin string) daemon.Checker {
 	return func(ctx context.Context, candidate string) error {
 		text, err := os.ReadFile(candidate)
 		if err != nil {
@@ -39,7 +40,7 @@ func CorefileCheck(bin string) Checker {
 			return err
 		}
 		out, err := try(ctx, bin, path)
-		return complaint(path, out, err)
+		return daemon.Complaint(path, out, err)
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package alive lets a liveness probe find out whether a job goes on. A process
+// Package liveness lets a liveness probe find out whether a job goes on. A process
 // that stands still, or whose loops do, keeps its locks, and its daemon runs as
 // before: only an answer shows that it does not.
-package alive
+package liveness
 
 import (
 	"context"

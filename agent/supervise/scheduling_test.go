@@ -1,4 +1,4 @@
-package urgent
+package supervise
 
 import (
 	"errors"
@@ -21,14 +21,14 @@ func sleeper(t *testing.T) int {
 }
 
 // A process that may not run on every core is refused SCHED_DEADLINE.
-func TestRaise(t *testing.T) {
+func TestRaiseScheduling(t *testing.T) {
 	testkit.Live(t)
 	var one unix.CPUSet
 	one.Set(0)
 	for _, tt := range []struct {
 		name  string
 		cores *unix.CPUSet
-		want  Way
+		want  Scheduling
 	}{
 		{"every core", nil, Deadline},
 		{"one core", &one, RoundRobin},
@@ -47,16 +47,16 @@ func TestRaise(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if way, err := scheduling(pid); way != Ordinary || err != nil {
-				t.Fatalf("before: %s, %v", way, err)
+			if policy, err := scheduling(pid); policy != Ordinary || err != nil {
+				t.Fatalf("before: %s, %v", policy, err)
 			}
 			for range 2 {
-				if way, err := Raise(pid); way != tt.want || err != nil {
-					t.Fatalf("%s, %v; want %s", way, err, tt.want)
+				if policy, err := RaiseScheduling(pid); policy != tt.want || err != nil {
+					t.Fatalf("%s, %v; want %s", policy, err, tt.want)
 				}
 			}
-			if way, err := scheduling(pid); way != tt.want || err != nil {
-				t.Errorf("after: %s, %v; want %s", way, err, tt.want)
+			if policy, err := scheduling(pid); policy != tt.want || err != nil {
+				t.Errorf("after: %s, %v; want %s", policy, err, tt.want)
 			}
 		})
 	}
@@ -67,13 +67,13 @@ func TestNobody(t *testing.T) {
 	if err := c.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if way, err := Raise(c.Process.Pid); way != "" || !errors.Is(err, unix.ESRCH) {
-		t.Errorf("%q, %v", way, err)
+	if policy, err := RaiseScheduling(c.Process.Pid); policy != "" || !errors.Is(err, unix.ESRCH) {
+		t.Errorf("%q, %v", policy, err)
 	}
 }
 
 // scheduling says how a process gets its time now.
-func scheduling(pid int) (Way, error) {
+func scheduling(pid int) (Scheduling, error) {
 	attr, err := unix.SchedGetAttr(pid, 0)
 	if err != nil {
 		return "", err

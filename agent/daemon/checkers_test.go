@@ -1,4 +1,4 @@
-package apply
+package daemon_test
 
 import (
 	"context"
@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-const keepalived = `global_defs { dynamic_interfaces }
+const keepalivedConf = `global_defs { dynamic_interfaces }
 vrrp_instance demo_API_0 {
 	state BACKUP
 	interface eth7
@@ -23,7 +27,7 @@ vrrp_instance demo_API_0 {
 }
 `
 
-const haproxy = `defaults
+const haproxyConf = `defaults
 	mode tcp
 	timeout connect 1s
 	timeout client 1s
@@ -61,21 +65,21 @@ const corefile = `.:53 {
 `
 
 func TestCheckers(t *testing.T) {
-	coredns := testkit.Tool(t, "coredns")
-	k, h, c := KeepalivedCheck(testkit.Program(t, "keepalived")), HAProxyCheck(testkit.Program(t, "haproxy")), CorefileCheck(coredns)
+	c := coredns.Check(testkit.Tool(t, "coredns"))
+	k, h := keepalived.Check(testkit.Program(t, "keepalived")), haproxy.Check(testkit.Program(t, "haproxy"))
 	tests := map[string]struct {
-		check Checker
+		check daemon.Checker
 		conf  string
 		want  string // part of the refusal
 	}{
-		"keepalived":                      {k, keepalived, ""},
-		"keepalived, unknown keyword":     {k, strings.Replace(keepalived, "priority 40", "prority 40", 1), "Line 6"},
-		"keepalived, only a warning":      {k, strings.Replace(keepalived, "priority 40", "priority 400", 1), "outside range"},
-		"keepalived, missing include":     {k, keepalived + "include /no/such/file\n", "Config files missing"},
-		"haproxy":                         {h, haproxy, ""},
-		"haproxy, only a warning":         {h, strings.Replace(haproxy, "\ttimeout client 1s\n", "", 1), ""},
-		"haproxy, unknown keyword":        {h, strings.Replace(haproxy, "server master-0", "sever master-0", 1), "[candidate:10]"},
-		"haproxy, backend missing":        {h, strings.Replace(haproxy, "\nbackend api-servers\n", "\nbackend apis\n", 1), "api-servers"},
+		"keepalived":                      {k, keepalivedConf, ""},
+		"keepalived, unknown keyword":     {k, strings.Replace(keepalivedConf, "priority 40", "prority 40", 1), "Line 6"},
+		"keepalived, only a warning":      {k, strings.Replace(keepalivedConf, "priority 40", "priority 400", 1), "outside range"},
+		"keepalived, missing include":     {k, keepalivedConf + "include /no/such/file\n", "Config files missing"},
+		"haproxy":                         {h, haproxyConf, ""},
+		"haproxy, only a warning":         {h, strings.Replace(haproxyConf, "\ttimeout client 1s\n", "", 1), ""},
+		"haproxy, unknown keyword":        {h, strings.Replace(haproxyConf, "server master-0", "sever master-0", 1), "[candidate:10]"},
+		"haproxy, backend missing":        {h, strings.Replace(haproxyConf, "\nbackend api-servers\n", "\nbackend apis\n", 1), "api-servers"},
 		"coredns":                         {c, corefile, ""},
 		"coredns, unknown plugin":         {c, strings.Replace(corefile, "errors", "erors", 1), "erors"},
 		"coredns, wrong upstream":         {c, strings.Replace(corefile, "forward . 192.0.2.1", "forward . upstream.example", 1), "forward"},
@@ -123,7 +127,7 @@ func TestCorefileTrialListensElsewhere(t *testing.T) {
 	if err := os.WriteFile(candidate, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := CorefileCheck(testkit.Tool(t, "coredns"))(context.Background(), candidate); err != nil {
+	if err := coredns.Check(testkit.Tool(t, "coredns"))(context.Background(), candidate); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,7 +141,7 @@ func TestCheckersAreBounded(t *testing.T) {
 	if err := os.WriteFile(candidate, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, check := range map[string]Checker{"keepalived": KeepalivedCheck(hangs), "haproxy": HAProxyCheck(hangs), "coredns": CorefileCheck(hangs)} {
+	for name, check := range map[string]daemon.Checker{"keepalived": keepalived.Check(hangs), "haproxy": haproxy.Check(hangs), "coredns": coredns.Check(hangs)} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()

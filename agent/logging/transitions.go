@@ -1,7 +1,4 @@
-// Package trouble logs what goes wrong for a while: once when it begins, once
-// when it turns into something else, once when it is over. A job looks at the
-// same things again and again, and a log that repeats itself hides what is new.
-package trouble
+package logging
 
 import (
 	"context"
@@ -9,9 +6,11 @@ import (
 	"sync"
 )
 
-// Trouble is one thing that may go wrong. The zero value is for one that has not
-// gone wrong so far.
-type Trouble struct {
+// Transitions logs what goes wrong for a while: once when it begins, once when it
+// turns into something else, once when it is over. A job looks at the same things
+// again and again, and a log that repeats itself hides what is new. The zero value is
+// for one thing that has not gone wrong so far.
+type Transitions struct {
 	mu   sync.Mutex
 	last string
 }
@@ -19,16 +18,16 @@ type Trouble struct {
 // Error takes in how the thing went just now, nil for well. what says what an
 // error means for the node, over that it is past; args are more, as for
 // slog.Logger.Error. It says whether err is the one from before.
-func (t *Trouble) Error(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
+func (t *Transitions) Error(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
 	return t.note(log, slog.LevelError, err, what, over, args)
 }
 
 // Warn is Error for what the node can do without.
-func (t *Trouble) Warn(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
+func (t *Transitions) Warn(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
 	return t.note(log, slog.LevelWarn, err, what, over, args)
 }
 
-func (t *Trouble) note(log *slog.Logger, level slog.Level, err error, what, over string, args []any) (same bool) {
+func (t *Transitions) note(log *slog.Logger, level slog.Level, err error, what, over string, args []any) (same bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := ""

@@ -1,4 +1,4 @@
-package beat
+package ticker
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestNext(t *testing.T) {
+func TestUntilNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began = time.Now()
 		for _, tt := range []struct{ after, every, want time.Duration }{
@@ -18,7 +18,7 @@ func TestNext(t *testing.T) {
 			{251, 1000, 749},
 		} {
 			time.Sleep(time.Until(began.Add(tt.after * time.Millisecond)))
-			if got := Next(tt.every * time.Millisecond); got != tt.want*time.Millisecond {
+			if got := UntilNext(tt.every * time.Millisecond); got != tt.want*time.Millisecond {
 				t.Errorf("after %d ms, every %d ms: %v, want %d ms", tt.after, tt.every, got, tt.want)
 			}
 		}

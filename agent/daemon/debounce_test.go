@@ -1,4 +1,4 @@
-package apply
+package daemon
 
 import (
 	"context"
@@ -14,14 +14,14 @@ var timing = Timing{
 	RetryMin: 4 * time.Second, RetryMax: 10 * time.Second,
 }
 
-// runLoop runs a loop, on a clock of its own, against a list of times to
+// runDebouncer runs a loop, on a clock of its own, against a list of times to
 // trigger at, and returns when it applied, all in milliseconds.
-func runLoop(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
+func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
 	t.Helper()
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		loop := NewLoop(timing, func(context.Context) (bool, error) {
+		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return apply(len(at))
 		})
@@ -30,10 +30,10 @@ func runLoop(t *testing.T, triggers []int, length time.Duration, apply func(call
 		go func() {
 			for _, ms := range triggers {
 				time.Sleep(time.Until(began.Add(time.Duration(ms) * time.Millisecond)))
-				loop.Trigger()
+				debouncer.Trigger()
 			}
 		}()
-		loop.Run(ctx)
+		debouncer.Run(ctx)
 	})
 	return at
 }
@@ -46,7 +46,7 @@ func every(ms, until int) []int {
 	return out
 }
 
-func TestLoop(t *testing.T) {
+func TestDebouncer(t *testing.T) {
 	always := func(int) (bool, error) { return true, nil }
 	never := func(int) (bool, error) { return false, nil }
 	fails := func(int) (bool, error) { return false, errors.New("no") }
@@ -68,7 +68,7 @@ func TestLoop(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := runLoop(t, tt.triggers, time.Minute, tt.apply); !slices.Equal(got, tt.want) {
+			if got := runDebouncer(t, tt.triggers, time.Minute, tt.apply); !slices.Equal(got, tt.want) {
 				t.Errorf("applied at %v, want %v", got, tt.want)
 			}
 		})
@@ -82,7 +82,7 @@ func TestHardCase20Storm(t *testing.T) {
 	if len(triggers) != 1000 {
 		t.Fatal(len(triggers))
 	}
-	at := runLoop(t, triggers, 2*time.Minute, func(int) (bool, error) { return true, nil })
+	at := runDebouncer(t, triggers, 2*time.Minute, func(int) (bool, error) { return true, nil })
 	if len(at) > 21 {
 		t.Errorf("%d reloads in a minute: %v", len(at), at)
 	}
@@ -96,7 +96,7 @@ func TestHardCase20Storm(t *testing.T) {
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		l := NewLoop(timing, func(context.Context) (bool, error) {
+		l := NewDebouncer(timing, func(context.Context) (bool, error) {
 			<-hang
 			return false, nil
 		})
@@ -136,28 +136,28 @@ func TestUrge(t *testing.T) {
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		loop := NewLoop(timing, func(context.Context) (bool, error) {
+		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return true, nil
 		})
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		go func() {
-			loop.Trigger()
+			debouncer.Trigger()
 			time.Sleep(500 * time.Millisecond)
-			loop.Trigger()
+			debouncer.Trigger()
 			time.Sleep(500 * time.Millisecond)
-			loop.Urge()
+			debouncer.Urge()
 			time.Sleep(500 * time.Millisecond)
-			loop.Trigger()
+			debouncer.Trigger()
 			time.Sleep(4500 * time.Millisecond)
-			loop.Urge()
+			debouncer.Urge()
 			for range 20 {
 				time.Sleep(50 * time.Millisecond)
-				loop.Trigger()
+				debouncer.Trigger()
 			}
 		}()
-		loop.Run(ctx)
+		debouncer.Run(ctx)
 	})
 	if want := []int{100, 1100, 4100, 6200, 9200}; !slices.Equal(at, want) {
 		t.Errorf("applied at %v ms, want %v", at, want)

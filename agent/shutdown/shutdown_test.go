@@ -1,4 +1,4 @@
-package handover
+package shutdown
 
 import (
 	"net/netip"
@@ -10,12 +10,12 @@ import (
 )
 
 // A VIP that is here is waited for, up to the bound; one that is not is no reason to wait.
-func TestAwait(t *testing.T) {
+func TestAwaitVIPs(t *testing.T) {
 	testkit.Live(t)
 	vip, other := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
 	n := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.10/24", "2001:db8::10/64")
 	await := func(bound time.Duration) (gone bool) {
-		if err := n.Do(func() error { gone = Await([]netip.Addr{vip, other}, bound); return nil }); err != nil {
+		if err := n.Do(func() error { gone = AwaitVIPs([]netip.Addr{vip, other}, bound); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return gone

@@ -1,4 +1,4 @@
-package trouble
+package logging
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func TestTrouble(t *testing.T) {
 				}
 				return a
 			}}))
-			var x Trouble
+			var x Transitions
 			for _, err := range tt.in {
 				x.Error(log, err, "lost", "kept", "file", "f")
 			}

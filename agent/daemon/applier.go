@@ -1,4 +1,4 @@
-package apply
+package daemon
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // Applier keeps one configuration file of one daemon. Its methods may be called
@@ -36,7 +36,7 @@ type Applier struct {
 	running  []byte // what the daemon was last told to read; nil: nothing yet
 
 	mu     sync.Mutex
-	status Status
+	status ConfigStatus
 	last   string // the problem that was reported last, with its bytes
 }
 
@@ -57,8 +57,8 @@ var (
 	ErrReload  = errors.New("the daemon does not reload")
 )
 
-// Status is what an Applier has done.
-type Status struct {
+// ConfigStatus is what an Applier has done.
+type ConfigStatus struct {
 	// Applied counts configurations that the daemon was told to read.
 	Applied int `json:"applied"`
 	// Refused counts those that it would not have, Failed those that failed
@@ -74,7 +74,7 @@ type Status struct {
 }
 
 // Status says what was done so far.
-func (a *Applier) Status() Status {
+func (a *Applier) Status() ConfigStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.status

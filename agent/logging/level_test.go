@@ -1,4 +1,4 @@
-package loglevel
+package logging
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestParse(t *testing.T) {
+func TestParseLevel(t *testing.T) {
 	tests := []struct {
 		in   string
 		want slog.Level
@@ -30,8 +30,8 @@ func TestParse(t *testing.T) {
 		{"INFO+1", 0, false},
 	}
 	for _, tt := range tests {
-		if got, err := Parse(tt.in); (err == nil) != tt.ok || got != tt.want {
-			t.Errorf("Parse(%q) = %v, %v; want %v", tt.in, got, err, tt.want)
+		if got, err := ParseLevel(tt.in); (err == nil) != tt.ok || got != tt.want {
+			t.Errorf("ParseLevel(%q) = %v, %v; want %v", tt.in, got, err, tt.want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestFollow(t *testing.T) {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	var out buffer
-	f := Follower{Dir: dir, Job: "haproxy", Usual: slog.LevelWarn, Level: &level, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: &level}))}
+	f := LevelFollower{Dir: dir, Job: "haproxy", Usual: slog.LevelWarn, Level: &level, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: &level}))}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
@@ -77,11 +77,11 @@ func TestFollow(t *testing.T) {
 		want       slog.Level
 		complaints int
 	}{
-		{"for all", func() error { return Set(dir, "", slog.LevelDebug) }, slog.LevelDebug, 0},
-		{"for another job", func() error { return Set(dir, "coredns", slog.LevelError) }, slog.LevelDebug, 0},
-		{"for this one", func() error { return Set(dir, "haproxy", slog.LevelError) }, slog.LevelError, 0},
-		{"for all does not count then", func() error { return Set(dir, "", slog.LevelInfo) }, slog.LevelError, 0},
-		{"no longer for this one", func() error { return Reset(dir, "haproxy") }, slog.LevelInfo, 0},
+		{"for all", func() error { return SetLevel(dir, "", slog.LevelDebug) }, slog.LevelDebug, 0},
+		{"for another job", func() error { return SetLevel(dir, "coredns", slog.LevelError) }, slog.LevelDebug, 0},
+		{"for this one", func() error { return SetLevel(dir, "haproxy", slog.LevelError) }, slog.LevelError, 0},
+		{"for all does not count then", func() error { return SetLevel(dir, "", slog.LevelInfo) }, slog.LevelError, 0},
+		{"no longer for this one", func() error { return ResetLevel(dir, "haproxy") }, slog.LevelInfo, 0},
 		{"a wrong word", func() error { return write("", "loud\n") }, slog.LevelWarn, 1},
 		{"the same wrong word", func() error { return write("", "loud\n") }, slog.LevelWarn, 1},
 		{"not a word at all", func() error { return write("haproxy", strings.Repeat("\x00", 1<<20)) }, slog.LevelWarn, 2},
@@ -112,16 +112,16 @@ func TestFollow(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	dir := t.TempDir()
-	if _, set, err := Get(dir, ""); set || err != nil {
+	if _, set, err := Level(dir, ""); set || err != nil {
 		t.Errorf("with nothing there: %v, %v", set, err)
 	}
-	if err := Reset(dir, ""); err != nil {
+	if err := ResetLevel(dir, ""); err != nil {
 		t.Errorf("reset of nothing: %v", err)
 	}
-	if err := Set(dir, "mdns", slog.LevelInfo); err != nil {
+	if err := SetLevel(dir, "mdns", slog.LevelInfo); err != nil {
 		t.Fatal(err)
 	}
-	if level, set, err := Get(dir, "mdns"); level != slog.LevelInfo || !set || err != nil {
+	if level, set, err := Level(dir, "mdns"); level != slog.LevelInfo || !set || err != nil {
 		t.Errorf("got %v, %v, %v", level, set, err)
 	}
 	info, err := os.Stat(file(dir, "mdns"))

@@ -1,7 +1,7 @@
-// Package track writes the files that keepalived watches: each says 1 or 0 for
+// Package trackfile writes the files that keepalived watches: each says 1 or 0 for
 // one thing that the agent checks on its node, and keepalived adds the points
 // for it to a VRRP priority within milliseconds.
-package track
+package trackfile
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
