@@ -84,7 +84,7 @@ func (c *checks) stop() {
 }
 
 // routers makes known which groups that the node can hold have a router of their own
-// here (hard case 21). While the API is away its last word stands: a router's own word does not
+// here (hard case 21). While the API is away what it said last stands: the router itself does not
 // say whose it is, and would put another controller's level with the group's own.
 //
 // Where the routers are of other controllers alone, the node must not hold the VIP at

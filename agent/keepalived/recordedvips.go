@@ -12,11 +12,11 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// placed remembers the VIPs that a keepalived of this node may have put on an
+// recordedVIPs remembers the VIPs that a keepalived of this node may have put on an
 // interface, over restarts of the container and until the node boots. One that is
 // killed leaves its VIPs (hard case 1), and by the next start the cluster may have
 // others: nobody else would remove those.
-type placed struct {
+type recordedVIPs struct {
 	path string
 
 	mu   sync.Mutex
@@ -24,7 +24,7 @@ type placed struct {
 }
 
 // open reads what an earlier process left; what cannot be read says nothing.
-func (p *placed) open(path string) error {
+func (p *recordedVIPs) open(path string) error {
 	p.path = path
 	data, err := os.ReadFile(path)
 	switch {
@@ -43,7 +43,7 @@ func (p *placed) open(path string) error {
 
 // note adds VIPs before keepalived gets to know them, and forgets those that are
 // gone.
-func (p *placed) note(vips []netip.Addr, gone func(netip.Addr) bool) error {
+func (p *recordedVIPs) note(vips []netip.Addr, gone func(netip.Addr) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	vips = append(slices.DeleteFunc(slices.Clone(p.vips), gone), vips...)
@@ -61,7 +61,7 @@ func (p *placed) note(vips []netip.Addr, gone func(netip.Addr) bool) error {
 }
 
 // with are those VIPs, and the ones of a configuration.
-func (p *placed) with(vips []netip.Addr) []netip.Addr {
+func (p *recordedVIPs) with(vips []netip.Addr) []netip.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append(slices.Clone(p.vips), vips...)

@@ -10,9 +10,9 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
-// haste has the process of keepalived that sends adverts run as soon as it wakes:
+// scheduling has the process of keepalived that sends adverts run as soon as it wakes:
 // one that is late by three adverts is taken for dead by its peers.
-type haste struct {
+type scheduling struct {
 	file    string // has the process ID
 	pid     int
 	policy  supervise.Scheduling // empty while keepalived does not run
@@ -20,7 +20,7 @@ type haste struct {
 }
 
 // look sees to a process that is new, or that the kernel refused before.
-func (h *haste) look(running bool, log *slog.Logger) {
+func (h *scheduling) look(running bool, log *slog.Logger) {
 	pid := 0
 	if data, err := os.ReadFile(h.file); running && err == nil {
 		pid, _ = strconv.Atoi(string(bytes.TrimSpace(data)))

@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	// displacedTime is how long a node stays out, at least, of an instance whose adverts
+	// mismatchTime is how long a node stays out, at least, of an instance whose adverts
 	// go elsewhere. kubelet reports another address within seconds, but where all nodes
 	// have another one at once it may need the VIP to do so.
-	displacedTime = time.Minute
+	mismatchTime = time.Minute
 	// maxTurns bounds for how many others a node waits that may be out as well.
 	maxTurns = 10
 )
 
-// displacement keeps a node out of instances whose adverts the others send elsewhere, or
+// addressMismatches keeps a node out of instances whose adverts the others send elsewhere, or
 // to nobody (hard cases 15 and 37): it would hear nothing, and they would take none of
 // its own, so that it held the VIP beside them. By instance.
-type displacement map[string]*absence
+type addressMismatches map[string]*addressMismatch
 
-// absence is that of a node from an instance.
-type absence struct {
+// addressMismatch is that of a node from an instance.
+type addressMismatch struct {
 	// ask is when to ask the link who holds the VIP.
 	ask time.Time
 	// alone says that the node takes part all the same: nobody else held the VIP.
 	alone bool
-	// arrival is for when the others know it again.
-	arrival arrival
+	// join is for when the others know it again.
+	join joinDelay
 }
 
 // situation is how things stand with an instance.
 type situation struct {
 	// reached says that the others send its adverts to this node.
 	reached bool
-	// stale is as in arrival.
+	// stale is as in joinDelay.
 	stale bool
 	// claimed says that another host on the link has said that it has the VIP since the
 	// node takes part alone.
@@ -52,25 +52,25 @@ type situation struct {
 
 // wait says for how much longer the node is to stay out of an instance. Where its adverts
 // do not come, it takes part only while nobody else does, as far as the link says.
-func (d displacement) wait(now time.Time, instance string, s situation) time.Duration {
+func (d addressMismatches) wait(now time.Time, instance string, s situation) time.Duration {
 	a := d[instance]
 	switch {
 	case s.reached && (a == nil || a.alone):
 		delete(d, instance)
 		return 0
 	case s.reached:
-		left := a.arrival.wait(now, false, s.stale, s.link)
+		left := a.join.wait(now, false, s.stale, s.link)
 		if left == 0 {
 			delete(d, instance)
 		}
 		return left
 	case a == nil:
-		a = &absence{ask: now.Add(displacedTime + s.turn)}
+		a = &addressMismatch{ask: now.Add(mismatchTime + s.turn)}
 		d[instance] = a
 	case a.alone && s.claimed:
 		a.alone, a.ask = false, now.Add(doubtTime+s.turn)
 	}
-	a.arrival = arrival{sure: true}
+	a.join = joinDelay{sure: true}
 	if left := a.ask.Sub(now); !a.alone && left > 0 {
 		return left
 	}
@@ -99,16 +99,16 @@ func reached(s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, self v1alpha1.P
 	return ok && at == i.Source
 }
 
-// absences leaves out the instances whose adverts go elsewhere. It gives those that run
+// leaveMismatched leaves out the instances whose adverts go elsewhere. It gives those that run
 // all the same, and when to look again; 0 for never.
-func (j *Job) absences(d *decision, f *facts.Facts) (alone []keepalived.Instance, again time.Duration) {
-	before, out := j.displacement, []string(nil)
-	j.displacement = displacement{}
+func (j *Job) leaveMismatched(d *decision, f *facts.Facts) (alone []keepalived.Instance, again time.Duration) {
+	before, out := j.mismatches, []string(nil)
+	j.mismatches = addressMismatches{}
 	for _, i := range d.conf.Instances {
 		if a := before[i.Name]; a != nil {
-			j.displacement[i.Name] = a
+			j.mismatches[i.Name] = a
 		}
-		wait := j.displacement.wait(time.Now(), i.Name, situation{
+		wait := j.mismatches.wait(time.Now(), i.Name, situation{
 			reached: reached(&f.Cluster.Spec, f.Node, f.Self, &i), stale: f.Stale, claimed: j.rivals.claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return j.askLink(d, []keepalived.Instance{i}) },
@@ -119,16 +119,16 @@ func (j *Job) absences(d *decision, f *facts.Facts) (alone []keepalived.Instance
 			if again == 0 || wait < again {
 				again = wait
 			}
-		case j.displacement[i.Name] != nil:
+		case j.mismatches[i.Name] != nil:
 			alone = append(alone, i)
 		}
 	}
-	d.without(out, whyDisplaced)
+	d.without(out, whyMismatch)
 	return alone, again
 }
 
-// whyDisplaced is why a node stays out of instances.
-const whyDisplaced = "the cluster lists this node at an address, or in a role, that it does not have"
+// whyMismatch is why a node stays out of instances.
+const whyMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
 
 // turnOf is the place of a node among the others, by name.
 func turnOf(n *v1alpha1.Node) (turn int) {

@@ -80,8 +80,8 @@ func links(list string) []v1alpha1.Interface {
 	return []v1alpha1.Interface{i}
 }
 
-func TestDisplacement(t *testing.T) {
-	asked := map[linkState]string{unheld: "nobody", knownTo: "somebody who knows it", strange: "somebody", untold: "who knows who"}
+func TestAddressMismatch(t *testing.T) {
+	asked := map[linkState]string{unheld: "nobody", knownTo: "somebody who knows it", unknownTo: "somebody", undetermined: "who knows who"}
 	type step struct {
 		at      time.Duration
 		reached bool
@@ -99,11 +99,11 @@ func TestDisplacement(t *testing.T) {
 			{0, false, not, false, 62 * s}, {5 * s, true, not, false, 7 * s}, {6 * s, false, not, false, 56 * s}, {7 * s, true, not, false, 7 * s},
 		},
 		"the holder does not know it yet": {
-			{0, false, not, false, 62 * s}, {5 * s, true, not, false, 7 * s}, {12 * s, true, strange, false, 1 * s}, {13 * s, true, knownTo, false, 0},
+			{0, false, not, false, 62 * s}, {5 * s, true, not, false, 7 * s}, {12 * s, true, unknownTo, false, 1 * s}, {13 * s, true, knownTo, false, 0},
 		},
 		"while somebody holds the VIP": {
-			{0, false, not, false, 62 * s}, {62 * s, false, strange, false, 7 * s}, {68 * s, false, not, false, 1 * s},
-			{69 * s, false, knownTo, false, 7 * s}, {76 * s, false, untold, false, 7 * s}, {90 * s, false, unheld, false, 0}, {91 * s, false, not, false, 0},
+			{0, false, not, false, 62 * s}, {62 * s, false, unknownTo, false, 7 * s}, {68 * s, false, not, false, 1 * s},
+			{69 * s, false, knownTo, false, 7 * s}, {76 * s, false, undetermined, false, 7 * s}, {90 * s, false, unheld, false, 0}, {91 * s, false, not, false, 0},
 		},
 		"until another takes the VIP": {
 			{0, false, not, false, 62 * s}, {62 * s, false, unheld, false, 0}, {80 * s, false, not, true, 7 * s}, {86 * s, false, not, false, 1 * s},
@@ -114,7 +114,7 @@ func TestDisplacement(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, began := displacement{}, time.Now()
+			d, began := addressMismatches{}, time.Now()
 			for _, x := range steps {
 				got := d.wait(began.Add(x.at), "API_0", situation{reached: x.reached, claimed: x.claimed, turn: 2 * s, link: func() linkState {
 					if x.link == not {
