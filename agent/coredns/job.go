@@ -18,17 +18,16 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
@@ -69,13 +68,13 @@ type Job struct {
 	daemon daemon.Daemon
 	output *output
 
-	reading trouble.Trouble // the state of the mdns job
-	naming  trouble.Trouble // of nodes
+	reading logging.Transitions // the state of the mdns job
+	naming  logging.Transitions // of nodes
 
 	mu      sync.Mutex
 	shown   State // all but Status
 	told    atomic.Pointer[State]
-	telling trouble.Trouble
+	telling logging.Transitions
 }
 
 // Run runs CoreDNS until ctx ends.
@@ -95,7 +94,7 @@ func (j *Job) Run(ctx context.Context) error {
 			Path: j.Program, Args: []string{"-conf", v1alpha1.Corefile},
 			Stdout: j.output.write, Stderr: j.output.write, Unprivileged: true,
 		},
-		Conf: v1alpha1.Corefile, Render: j.render, Check: apply.CorefileCheck(j.Program),
+		Conf: v1alpha1.Corefile, Render: j.render, Check: Check(j.Program),
 		Reload: j.reload, Starting: j.output.starting, Applied: j.publish, Log: j.Log,
 	}
 	j.publish()

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
 	"github.com/vipgen/vipgen/agent/monitor"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
@@ -24,7 +23,7 @@ type Daemon struct {
 	Conf string
 	// Render gives what the file is to hold now.
 	Render func() ([]byte, error)
-	Check  apply.Checker
+	Check  Checker
 	// Reload makes the running daemon read the file, and returns when it serves
 	// what the file says.
 	Reload func(context.Context) error
@@ -34,14 +33,14 @@ type Daemon struct {
 	Applied func()
 	// Drain lets the daemon finish its work before it is stopped; it may be nil.
 	Drain  func()
-	Timing apply.Timing
+	Timing Timing
 	Log    *slog.Logger
 
-	once    sync.Once
-	started chan struct{} // closed when there is a configuration to start with
-	applier apply.Applier
-	loop    *apply.Loop
-	sup     supervise.Supervisor
+	once     sync.Once
+	started  chan struct{} // closed when there is a configuration to start with
+	applier  Applier
+	debounce *Debouncer
+	sup      supervise.Supervisor
 
 	mu      sync.Mutex
 	loaded  []byte // what the daemon was last told to read
@@ -77,11 +76,11 @@ type Status struct {
 func (d *Daemon) init() {
 	d.once.Do(func() {
 		d.started = make(chan struct{})
-		d.applier = apply.Applier{Path: d.Conf, Render: d.Render, Check: d.Check, Reload: d.reload, Log: d.Log}
-		if d.Timing == (apply.Timing{}) {
-			d.Timing = apply.DefaultTiming
+		d.applier = Applier{Path: d.Conf, Render: d.Render, Check: d.Check, Reload: d.reload, Log: d.Log}
+		if d.Timing == (Timing{}) {
+			d.Timing = DefaultTiming
 		}
-		d.loop = apply.NewLoop(d.Timing, d.apply)
+		d.debounce = NewDebouncer(d.Timing, d.apply)
 		d.sup = supervise.Supervisor{Command: d.Command, Before: d.before, Log: d.Log}
 	})
 }
@@ -89,7 +88,7 @@ func (d *Daemon) init() {
 // Trigger asks for the configuration to be looked at. It never blocks.
 func (d *Daemon) Trigger() {
 	d.init()
-	d.loop.Trigger()
+	d.debounce.Trigger()
 }
 
 // Signal sends a signal to the daemon, or returns supervise.ErrNotRunning.
@@ -118,7 +117,7 @@ func (d *Daemon) Status() Status {
 // Stuck says that the loop that applies configurations does not turn.
 func (d *Daemon) Stuck() error {
 	d.init()
-	return d.loop.Stuck()
+	return d.debounce.Stuck()
 }
 
 // Health says what is wrong: the daemon does not run, or the loop that applies
@@ -152,7 +151,7 @@ func (s Status) Metrics(name string) monitor.Daemon {
 func (d *Daemon) Run(ctx context.Context) {
 	d.init()
 	var looping, running sync.WaitGroup
-	looping.Go(func() { d.loop.Run(ctx) })
+	looping.Go(func() { d.debounce.Run(ctx) })
 	// The daemon outlives ctx until it is drained.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -222,7 +221,7 @@ func (d *Daemon) before(context.Context) error {
 	if d.Starting != nil {
 		d.Starting()
 	}
-	d.loop.Trigger()
+	d.debounce.Trigger()
 	return nil
 }
 

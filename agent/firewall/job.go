@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/handover"
 	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/shutdown"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -45,11 +45,11 @@ type Job struct {
 	State  *state.Dir
 	Log    *slog.Logger
 
-	leaving atomic.Bool // HAProxy is
-	pulse   pulse.Pulse
-	told    atomic.Pointer[Published]
-	telling trouble.Trouble
-	reading trouble.Trouble
+	leaving  atomic.Bool // HAProxy is
+	watchdog liveness.Watchdog
+	told     atomic.Pointer[Published]
+	telling  logging.Transitions
+	reading  logging.Transitions
 }
 
 // Run keeps the redirect until ctx ends, and then removes it, once the VIPs have left the
@@ -119,8 +119,8 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 // linger waits for the VIPs to leave the node. That the redirect does not count any more
 // makes them.
 func (j *Job) linger(r Redirect) {
-	if here, err := handover.Here(r.VIPs); err == nil && here {
-		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", handover.Await(r.VIPs, handover.Bound))
+	if here, err := shutdown.VIPsHere(r.VIPs); err == nil && here {
+		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", shutdown.AwaitVIPs(r.VIPs, shutdown.Bound))
 	}
 }
 
@@ -158,7 +158,7 @@ func (j *Job) publish(s State) {
 
 // turn is called several times a second.
 func (j *Job) turn() {
-	j.pulse.Beat()
+	j.watchdog.Reset()
 	j.tell() // again what could not be said before
 }
 

@@ -15,15 +15,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/beat"
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
@@ -57,7 +56,7 @@ const (
 	// parting is how long connections are still taken after HAProxy was declared
 	// not to serve: the redirect and the VIP go elsewhere meanwhile.
 	parting = time.Second
-	// drain is how long connections that there are may go on. With handover.Bound, parting
+	// drain is how long connections that there are may go on. With shutdown.Bound, parting
 	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
 	// lookEvery is how often HAProxy is asked about its backends.
@@ -86,7 +85,7 @@ type Job struct {
 	backends []Backend
 
 	told    atomic.Pointer[State]
-	telling trouble.Trouble
+	telling logging.Transitions
 }
 
 // Run runs HAProxy until ctx ends, and then lets it finish.
@@ -108,7 +107,7 @@ func (j *Job) Run(ctx context.Context) error {
 			Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
 			NoFile: supervise.HAProxyNoFile, Unprivileged: true,
 		},
-		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck(binary),
+		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: Check(binary),
 		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
 	}
 	j.publish()
@@ -229,7 +228,7 @@ func (j *Job) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		j.look(ctx)
-		tick.Reset(beat.Next(lookEvery))
+		tick.Reset(ticker.UntilNext(lookEvery))
 	}
 }
 

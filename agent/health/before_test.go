@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 // A check that is started anew, because a group came or went, goes on from what was
@@ -29,7 +29,7 @@ func TestCheckGoesOn(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(beat.Next(250 * time.Millisecond))
+				time.Sleep(ticker.UntilNext(250 * time.Millisecond))
 				began, probes := time.Now(), 0
 				ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
 				defer cancel()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 // Check is one thing that is looked at again and again.
@@ -74,7 +74,7 @@ func (c Check) Run(ctx context.Context, report func(Fact)) {
 		if time.Since(began) >= pause {
 			timer.Reset(0)
 		} else {
-			timer.Reset(beat.Next(pause))
+			timer.Reset(ticker.UntilNext(pause))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		time.Sleep(beat.Next(250 * time.Millisecond))
+		time.Sleep(ticker.UntilNext(250 * time.Millisecond))
 		began := time.Now()
 		now := func() int { return int(time.Since(began).Milliseconds()) }
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -51,7 +51,7 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	}
 	repeat := time.NewTicker(repeatEvery)
 	defer repeat.Stop()
-	var writing trouble.Trouble
+	var writing logging.Transitions
 	for again := false; ; {
 		err := m.write()
 		if again {

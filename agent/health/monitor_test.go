@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -36,9 +36,9 @@ func runMonitor(t testing.TB, files TrackFiles, checks ...Check) *Board {
 	return m.Board
 }
 
-func openTrack(t testing.TB, dir string) *track.Files {
+func openTrack(t testing.TB, dir string) *trackfile.Files {
 	t.Helper()
-	files, err := track.Open(dir)
+	files, err := trackfile.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

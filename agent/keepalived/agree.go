@@ -8,23 +8,23 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// How the nodes agree on an instant. A word of a node takes up to three seconds to
-// reach the others (agent/nodes), and one more for a large cluster (wordTime).
+// How the nodes agree on an instant. An announcement of a node takes up to three seconds to reach
+// the others (agent/nodes), and one more for a large cluster (announcementTime).
 const (
 	// leadTime is how far ahead an instant is that nobody planned.
 	leadTime = 20 * time.Second
 	// grid is what such instants are multiples of, so that nodes that look within
 	// some seconds come to the same.
 	grid = 10 * time.Second
-	// marginTime is how long before the instant all must have agreed: twice what a
-	// word takes, so that one that is taken back is heard as well.
+	// marginTime is how long before the instant all must have agreed: twice what an
+	// announcement takes, so that one that is withdrawn is heard as well.
 	marginTime = 8 * time.Second
 	// lateTime is how long after the instant a node may still move by its clock.
 	lateTime = 2 * time.Second
 	// mostMissed doubles leadTime so often.
 	mostMissed = 2
-	// wordTime is by how much a word is later for each node of the cluster.
-	wordTime = 5 * time.Millisecond
+	// announcementTime is by how much an announcement is later for each node of the cluster.
+	announcementTime = 5 * time.Millisecond
 )
 
 // view is what a node knows when it looks at whether to move.
@@ -43,10 +43,10 @@ type view struct {
 
 // elector is a node as its fellows see it.
 type elector struct {
-	name   string
-	update nodes.Update
-	holds  bool // it can hold a VIP
-	word   word // the zero value if it says nothing
+	name      string
+	update    nodes.Update
+	holds     bool         // it can hold a VIP
+	announced announcement // the zero value if it says nothing
 }
 
 // verdict is what comes of a view.
@@ -54,7 +54,7 @@ type verdict struct {
 	// settled says that there is nothing to move to.
 	settled bool
 	// say is what the node is to tell the others.
-	say word
+	say announcement
 	// waits says what for; empty once all have agreed.
 	waits string
 	// at is the instant that this node proposes, agreed that all have agreed to
@@ -82,7 +82,7 @@ type agreement struct {
 
 // look takes in what is known now.
 func (a *agreement) look(v view) verdict {
-	out := verdict{say: word{Running: v.running.String()}}
+	out := verdict{say: announcement{Running: v.running.String()}}
 	if understands(v.running, v.target) || v.running == v.target {
 		*a = agreement{}
 		out.settled, out.say.Ready = true, v.target.String()
@@ -122,14 +122,14 @@ func (a *agreement) look(v view) verdict {
 
 // margin is marginTime, as the size of the cluster wants it.
 func (v *view) margin() time.Duration {
-	return marginTime + time.Duration(len(v.nodes))*wordTime
+	return marginTime + time.Duration(len(v.nodes))*announcementTime
 }
 
 // movers are the nodes that have to agree: those that can hold a VIP and do not run
 // the target already.
 func (v *view) movers() (out []elector) {
 	for _, n := range v.nodes {
-		if n.holds && n.word.Running != v.target.String() {
+		if n.holds && n.announced.Running != v.target.String() {
 			out = append(out, n)
 		}
 	}
@@ -139,7 +139,7 @@ func (v *view) movers() (out []elector) {
 // moved is how many of the others run the target.
 func (v *view) moved() (there int) {
 	for _, n := range v.nodes {
-		if n.holds && n.name != v.self && n.word.Running == v.target.String() {
+		if n.holds && n.name != v.self && n.announced.Running == v.target.String() {
 			there++
 		}
 	}
@@ -167,7 +167,7 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 			a.anchor, a.anchorUp = v.now.Round(0), v.up
 		}
 	}
-	lead := (leadTime + 2*time.Duration(len(v.nodes))*wordTime) << a.missed
+	lead := (leadTime + 2*time.Duration(len(v.nodes))*announcementTime) << a.missed
 	if !v.planned.IsZero() {
 		at := v.planned.UTC().Truncate(time.Second)
 		if now.After(at.Add(lateTime)) || !a.agreed && at.Sub(now) < v.margin() {
@@ -184,24 +184,24 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 		set(now.Add(lead + grid - 1).Truncate(grid).UTC())
 	}
 	for _, n := range v.movers() {
-		switch ahead := n.word.At.Sub(now); {
-		case n.name == v.self || !n.word.At.After(a.at):
+		switch ahead := n.announced.At.Sub(now); {
+		case n.name == v.self || !n.announced.At.After(a.at):
 		case ahead > 2*lead+grid:
-			return fmt.Sprintf("%s: it plans for %s, which is %v ahead: its clock or this node's is wrong", n.name, n.word.At.Format(time.RFC3339), ahead.Round(time.Second))
+			return fmt.Sprintf("%s: it plans for %s, which is %v ahead: its clock or this node's is wrong", n.name, n.announced.At.Format(time.RFC3339), ahead.Round(time.Second))
 		default:
-			set(n.word.At)
+			set(n.announced.At)
 		}
 	}
 	return ""
 }
 
 // otherwise names a node that does not say this instant, or nothing. This one's
-// word counts when the others can have read it.
+// announcement counts when the others can have read it.
 func (v *view) otherwise(at time.Time) string {
 	var first string
 	others := 0
 	for _, n := range v.movers() {
-		if n.word.At.Equal(at) && n.word.Ready == v.target.String() {
+		if n.announced.At.Equal(at) && n.announced.Ready == v.target.String() {
 			continue
 		}
 		if others++; first == "" {
@@ -253,12 +253,12 @@ func (v *view) lacks(n *elector) string {
 	case u.KubeletVersion != v.nodes[0].update.KubeletVersion:
 		return fmt.Sprintf("its kubelet is %s, that of %s is %s", u.KubeletVersion, v.nodes[0].name, v.nodes[0].update.KubeletVersion)
 	}
-	w := n.word
+	w := n.announced
 	switch {
 	case !n.holds || n.name == v.self || w.Running == v.target.String():
 		return ""
 	case w.Running == "":
-		return "no agent there says how it elects"
+		return "no agent there announces its VRRP settings"
 	case w.Ready == "" && w.Why != "":
 		return "not ready: " + w.Why
 	case w.Ready != v.target.String():

@@ -12,18 +12,18 @@ import (
 )
 
 var (
-	fastWay    = v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	virtualWay = v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
-	classicWay = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
-	noon       = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
-	done       = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
+	fastSettings    = v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	virtualSettings = v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
+	classicSettings = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	noon            = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
+	done            = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
 )
 
-// three nodes that elect in the classic way and are ready for the fast one.
+// three nodes that have the classic settings and are ready for the fast one.
 func three() view {
-	v := view{now: noon, self: "a", running: classicWay, target: fastWay, openShift: true, fresh: true}
+	v := view{now: noon, self: "a", running: classicSettings, target: fastSettings, openShift: true, fresh: true}
 	for _, name := range []string{"a", "b", "c"} {
-		v.nodes = append(v.nodes, elector{name: name, holds: true, update: done, word: word{Running: classicWay.String(), Ready: fastWay.String()}})
+		v.nodes = append(v.nodes, elector{name: name, holds: true, update: done, announced: announcement{Running: classicSettings.String(), Ready: fastSettings.String()}})
 	}
 	return v
 }
@@ -34,7 +34,7 @@ var at = time.Date(2026, 5, 2, 12, 0, 30, 0, time.UTC)
 func TestAgreement(t *testing.T) {
 	say := func(v *view, at time.Time, who ...int) {
 		for _, n := range who {
-			v.nodes[n].word.At = at
+			v.nodes[n].announced.At = at
 		}
 	}
 	tests := []struct {
@@ -50,7 +50,7 @@ func TestAgreement(t *testing.T) {
 		{name: "all are ready", want: at, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z"},
 		{name: "one has yet to say so", change: func(v *view) { say(v, at, 0, 1) }, want: at, waits: "c to agree"},
 		{name: "all say so", change: func(v *view) { say(v, at, 0, 1, 2) }, want: at, agreed: true},
-		{name: "this node's word is not seen yet", change: func(v *view) { say(v, at, 1, 2) }, want: at, waits: "a to agree"},
+		{name: "this node's announcement is not seen yet", change: func(v *view) { say(v, at, 1, 2) }, want: at, waits: "a to agree"},
 		{name: "the latest counts", change: func(v *view) { say(v, at.Add(10*time.Second), 2) }, want: at.Add(10 * time.Second), waits: "a and 1 more to agree"},
 		{name: "an earlier one does not", change: func(v *view) { say(v, at.Add(-10*time.Second), 2) }, want: at, waits: "a and 2 more"},
 		{name: "one of long ago does not", change: func(v *view) { say(v, at.Add(-time.Hour), 0, 1, 2) }, want: at, waits: "a and 2 more"},
@@ -58,16 +58,16 @@ func TestAgreement(t *testing.T) {
 			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at }, want: at, agreed: true},
 		{name: "too late to agree", before: agreement{at: at, anchor: noon},
 			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at.Add(-7 * time.Second) }, want: at.Add(20 * time.Second), waits: "a and 2 more"},
-		{name: "one takes its word back", before: agreement{at: at, agreed: true, anchor: noon},
+		{name: "one withdraws its announcement", before: agreement{at: at, agreed: true, anchor: noon},
 			change: func(v *view) { say(v, at, 0, 1); v.now = at.Add(-time.Second) }, want: at, waits: "c to agree"},
 		{name: "one is not ready any more", before: agreement{at: at, agreed: true, anchor: noon},
 			change: func(v *view) {
 				say(v, at, 0, 1)
-				v.nodes[2].word = word{Running: classicWay.String(), Why: "keepalived refuses"}
+				v.nodes[2].announced = announcement{Running: classicSettings.String(), Why: "keepalived refuses"}
 			}, waits: "c: not ready: keepalived refuses"},
 		{name: "this node is not ready", change: func(v *view) { v.unready = "the disk is full" }, waits: "this node: the disk is full"},
-		{name: "no agent there", change: func(v *view) { v.nodes[1].word = word{} }, waits: "b: no agent there"},
-		{name: "another target there", change: func(v *view) { v.nodes[1].word.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
+		{name: "no agent there", change: func(v *view) { v.nodes[1].announced = announcement{} }, waits: "b: no agent there"},
+		{name: "another target there", change: func(v *view) { v.nodes[1].announced.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
 		{name: "no API", change: func(v *view) { v.fresh = false }, waits: "an API server"},
 		{name: "no API when all had agreed", before: agreement{at: at, agreed: true, anchor: noon},
 			change: func(v *view) { say(v, at, 0, 1, 2); v.fresh = false; v.now = at }, waits: "an API server"},
@@ -82,11 +82,11 @@ func TestAgreement(t *testing.T) {
 				v.nodes[i].update = nodes.Update{KubeletVersion: "v1.34.2"}
 			}
 		}, want: at, waits: "a and 2 more"},
-		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].holds, v.nodes[2].word = false, word{}; say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].holds, v.nodes[2].announced = false, announcement{}; say(v, at, 0, 1) }, want: at, agreed: true},
 		{name: "its update has to be done, too", change: func(v *view) { v.nodes[2].holds, v.nodes[2].update.State = false, "Working" }, waits: "c: its update"},
-		{name: "one is there already", change: func(v *view) { v.nodes[2].word.Running = fastWay.String(); say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "one is there already", change: func(v *view) { v.nodes[2].announced.Running = fastSettings.String(); say(v, at, 0, 1) }, want: at, agreed: true},
 		{name: "most are there already", change: func(v *view) {
-			v.nodes[1].word.Running, v.nodes[2].word.Running = fastWay.String(), fastWay.String()
+			v.nodes[1].announced.Running, v.nodes[2].announced.Running = fastSettings.String(), fastSettings.String()
 		}, want: at, waits: "a to agree", late: true},
 		{name: "planned", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1, 2) }, want: noon.Add(time.Hour), agreed: true},
 		{name: "planned, and not all agree", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1) }, want: noon.Add(time.Hour), waits: "c to agree"},
@@ -110,12 +110,12 @@ func TestAgreement(t *testing.T) {
 			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
 				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
 			}
-			if ready := v.unready == ""; (got.say.Ready == fastWay.String()) != ready {
+			if ready := v.unready == ""; (got.say.Ready == fastSettings.String()) != ready {
 				t.Errorf("says %+v", got.say)
 			}
 			if text := got.say.encode(); !nodes.VRRPText(text) || text == "" {
 				t.Errorf("%q cannot be said", text)
-			} else if back, ok := decodeWord(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
+			} else if back, ok := decodeAnnouncement(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
 				t.Errorf("%q is heard as %+v", text, back)
 			}
 		})
@@ -126,22 +126,22 @@ func TestAgreement(t *testing.T) {
 // node: nobody changes before all have it, and all do at one instant.
 func TestRerenderedForVirtual(t *testing.T) {
 	v := three()
-	v.running, v.target = fastWay, virtualWay
+	v.running, v.target = fastSettings, virtualSettings
 	for i := range v.nodes {
-		v.nodes[i].word = word{Running: fastWay.String(), Ready: fastWay.String()}
+		v.nodes[i].announced = announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
 	}
-	v.nodes[0].word.Ready = virtualWay.String()
+	v.nodes[0].announced.Ready = virtualSettings.String()
 	var a agreement
-	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastWay.String()+", not for "+virtualWay.String()) {
+	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
 		t.Errorf("one node has it: %+v", got)
 	}
 	for i := range v.nodes {
-		v.nodes[i].word = word{Running: fastWay.String(), Ready: virtualWay.String(), At: at}
+		v.nodes[i].announced = announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
 	}
 	if got := a.look(v); !got.agreed || !got.at.Equal(at) {
 		t.Errorf("all have it, and say the instant: %+v", got)
 	}
-	v.running = virtualWay
+	v.running = virtualSettings
 	if got := a.look(v); !got.settled {
 		t.Errorf("it has moved: %+v", got)
 	}
@@ -149,9 +149,9 @@ func TestRerenderedForVirtual(t *testing.T) {
 
 func TestSettled(t *testing.T) {
 	v := three()
-	v.running, v.unready = fastWay, "whatever"
+	v.running, v.unready = fastSettings, "whatever"
 	a := agreement{at: at, agreed: true}
-	if got := a.look(v); !got.settled || got.agreed || got.waits != "" || got.say.Running != fastWay.String() {
+	if got := a.look(v); !got.settled || got.agreed || got.waits != "" || got.say.Running != fastSettings.String() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -160,18 +160,18 @@ func TestSettled(t *testing.T) {
 // kubelet although it is the first of the list, nor by what it says.
 func TestWithout(t *testing.T) {
 	for name, change := range map[string]func(*elector){
-		"no agent there":      func(n *elector) { n.word = word{} },
-		"it is not ready":     func(n *elector) { n.word = word{Running: classicWay.String(), Why: "it is not"} },
-		"another instant":     func(n *elector) { n.word.At = at.Add(time.Hour) },
+		"no agent there":      func(n *elector) { n.announced = announcement{} },
+		"it is not ready":     func(n *elector) { n.announced = announcement{Running: classicSettings.String(), Why: "it is not"} },
+		"another instant":     func(n *elector) { n.announced.At = at.Add(time.Hour) },
 		"an update goes on":   func(n *elector) { n.update.State = "Degraded" },
 		"an older kubelet":    func(n *elector) { n.update.KubeletVersion = "v1.33.0" },
-		"it says it is there": func(n *elector) { n.word.Running = fastWay.String() },
+		"it says it is there": func(n *elector) { n.announced.Running = fastSettings.String() },
 	} {
 		v := three()
 		v.self = "c"
 		change(&v.nodes[0])
 		for i := range v.nodes[1:] {
-			v.nodes[1+i].word.At = at
+			v.nodes[1+i].announced.At = at
 		}
 		v.nodes = without(v.nodes, []string{"a"})
 		if got := new(agreement).look(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
@@ -186,7 +186,7 @@ func TestHardCase27StepAfterAgreement(t *testing.T) {
 		a, v := agreement{}, three()
 		a.look(v)
 		for i := range v.nodes {
-			v.nodes[i].word.At = at
+			v.nodes[i].announced.At = at
 		}
 		v.now, v.up = v.now.Add(2*time.Second), 2*time.Second
 		if got := a.look(v); !got.agreed {
@@ -209,9 +209,9 @@ type simulated struct {
 	name    string
 	clock   time.Duration // by how much its clock is wrong
 	away    func(now time.Duration) bool
-	sees    map[string]word
-	next    map[string]time.Duration // when the latest word of a node gets here
-	said    word
+	sees    map[string]announcement
+	next    map[string]time.Duration // when the latest announcement of a node gets here
+	said    announcement
 	running v1alpha1.VRRPSettings
 	unready string
 	moved   time.Duration
@@ -219,7 +219,7 @@ type simulated struct {
 
 // Nodes that get what the others say late, whose clocks are wrong by some seconds and
 // who lose the API at any time: either nobody moves, or all do within the time for
-// which a backup of the classic way waits for an advert.
+// which a backup with the classic settings waits for an advert.
 func TestAgreementSimulated(t *testing.T) {
 	const clusters = 60
 	moves := 0
@@ -228,7 +228,7 @@ func TestAgreementSimulated(t *testing.T) {
 		var list []*simulated
 		bad := r.IntN(4) == 0
 		for i := range 3 + r.IntN(6) {
-			n := &simulated{name: fmt.Sprint("n", i), running: classicWay, sees: map[string]word{}, next: map[string]time.Duration{}}
+			n := &simulated{name: fmt.Sprint("n", i), running: classicSettings, sees: map[string]announcement{}, next: map[string]time.Duration{}}
 			n.clock = time.Duration(r.IntN(4000)-2000) * time.Millisecond
 			gone, back := time.Duration(r.IntN(90))*time.Second, time.Duration(r.IntN(30))*time.Second
 			n.away = func(now time.Duration) bool { return now >= gone && now < gone+back && seed%2 == 0 }
@@ -241,18 +241,18 @@ func TestAgreementSimulated(t *testing.T) {
 		for now := time.Duration(0); now < 4*time.Minute; now += 250 * time.Millisecond {
 			for _, n := range list {
 				n.hear(r, now, list)
-				if first > 0 && n.running == classicWay && n.unready == "" {
-					n.running, n.moved = fastWay, now // it hears those who moved
+				if first > 0 && n.running == classicSettings && n.unready == "" {
+					n.running, n.moved = fastSettings, now // it hears those who moved
 				}
 				out := n.look(view{
-					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastWay,
+					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastSettings,
 					unready: n.unready, fresh: !n.away(now), nodes: n.others(list),
 				})
 				if !n.away(now) {
 					n.said = out.say
 				}
-				if out.agreed && out.left <= 0 && n.running == classicWay {
-					n.running, n.moved = fastWay, now
+				if out.agreed && out.left <= 0 && n.running == classicSettings {
+					n.running, n.moved = fastSettings, now
 					if first == 0 {
 						first = now
 					}
@@ -261,9 +261,9 @@ func TestAgreementSimulated(t *testing.T) {
 		}
 		for _, n := range list {
 			switch {
-			case bad && n.running != classicWay:
+			case bad && n.running != classicSettings:
 				t.Errorf("seed %d: %s moved although one is not ready", seed, n.name)
-			case first > 0 && (n.running != fastWay || n.moved-first > downTime(classicInstance())):
+			case first > 0 && (n.running != fastSettings || n.moved-first > downTime(classicInstance())):
 				t.Errorf("seed %d: %s moved at %v, the first at %v", seed, n.name, n.moved, first)
 			case !bad && first == 0:
 				t.Errorf("seed %d: nobody moved; %s: %+v", seed, n.name, n.agreement)
@@ -292,7 +292,7 @@ func (n *simulated) hear(r *rand.Rand, now time.Duration, list []*simulated) {
 
 func (n *simulated) others(list []*simulated) (out []elector) {
 	for _, o := range list {
-		out = append(out, elector{name: o.name, holds: true, word: n.sees[o.name]})
+		out = append(out, elector{name: o.name, holds: true, announced: n.sees[o.name]})
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
@@ -107,7 +107,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 // current.
 func TestHardCase42ChecksGoOn(t *testing.T) {
 	root := t.TempDir()
-	files, err := track.Open(filepath.Join(root, "track"))
+	files, err := trackfile.Open(filepath.Join(root, "track"))
 	if err != nil {
 		t.Fatal(err)
 	}

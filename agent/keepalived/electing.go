@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// electing is how the node elects and moves to another way of it. All of it is of
-// the loop's goroutine.
+// electing has the VRRP settings of the node, and how far it has come on the way to
+// others. All of it is of the loop's goroutine.
 type electing struct {
 	running *v1alpha1.VRRPSettings // nil until it is known
 	// learning is since when it is being found out what the others run.
@@ -25,12 +25,12 @@ type electing struct {
 	agreement
 	moments moments
 	shift   *shift // the last one, as long as it matters
-	// calm is until when the node is not ready to try again, and why.
-	calm    time.Time
-	calmWhy string
+	// cooldown is until when the node is not ready to try again, and why.
+	cooldown    time.Time
+	cooldownWhy string
 
-	// leftOut says that the mode file leaves this node out, and ignored that adverts of
-	// the new way count for nothing, which was said.
+	// leftOut says that the mode file leaves this node out, and ignored that adverts with
+	// the new settings count for nothing, which was said.
 	leftOut, ignored bool
 
 	checked    string // the configuration that keepalived's parser was asked about
@@ -44,14 +44,14 @@ type electing struct {
 	status *Migration
 }
 
-// Moves counts what became of moves to another way of electing.
+// Moves counts what became of moves to other VRRP settings.
 type Moves struct {
 	Moved   int `json:"moved"`
 	Back    int `json:"back"`
 	Refused int `json:"refusedModeFiles"`
 }
 
-// Migration is how far a move to another way of electing is.
+// Migration is how far a move to other VRRP settings is.
 type Migration struct {
 	Target v1alpha1.VRRPSettings `json:"target"`
 	// Ready says that this node could move now. WaitsFor says what is missing,
@@ -67,15 +67,15 @@ type Migration struct {
 // heardTime is for how long an advert is one of now, however busy the node is.
 const heardTime = 2 * time.Second
 
-// lateWordTime is for how long most others must have said that they moved before it
+// lateAnnouncementTime is for how long most others must have said that they moved before it
 // counts without an advert: they may have gone back since, which they say later.
-const lateWordTime = 10 * time.Second
+const lateAnnouncementTime = 10 * time.Second
 
 // learnTime is for how long, over the time that a holder has for its adverts, a node
-// listens for what the others run before it takes its own word for it.
+// listens for what the others run before it goes by what it ran itself.
 const learnTime = 500 * time.Millisecond
 
-// elect decides which way the node elects now, and sees to it that it moves with
+// elect decides on the VRRP settings of the node, and sees to it that it moves with
 // the others. It gives the configuration to run, nil while it is not known which.
 func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepalived.Conf) {
 	e, spec := &j.electing, &f.Cluster.Spec
@@ -86,7 +86,7 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 		n.VRRP = &v
 		return keepalived.New(f.Cluster, &n)
 	}
-	if j.tenure != nil { // no node of the cluster: it speaks as it began
+	if j.lifetime != nil { // no node of the cluster: it keeps the settings that it began with
 		v := inForce(spec.VRRP, readSettings(j.below(keptSettings)))
 		return v, in(v)
 	}
@@ -115,7 +115,7 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	}
 	old, fresh := in(s.from), in(s.to)
 	list := units(old, fresh)
-	again := s.step(now, list, j.holds, func(i string) time.Time { return j.wire.last(i, newWay) })
+	again := s.step(now, list, j.holds, func(i string) time.Time { return j.wire.last(i, newSettings) })
 	if again > 0 {
 		j.lookAgain(again)
 		return s.from, s.mix(old, fresh, list)
@@ -123,7 +123,7 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	e.running = &s.to
 	e.status = nil
 	j.lookAgain(spare) // and tell the others
-	j.Log.Info("this node elects in another way", "from", s.from.String(), "to", s.to.String())
+	j.Log.Info("this node has other VRRP settings", "from", s.from.String(), "to", s.to.String())
 	return s.to, fresh
 }
 
@@ -134,7 +134,7 @@ func (j *Job) holds(vip string) bool {
 	return slices.ContainsFunc(j.held, func(a netip.Addr) bool { return a.String() == vip })
 }
 
-// learn finds out which way the node is to elect when its agent starts. What it ran
+// learn finds out which VRRP settings the node is to have when its agent starts. What it ran
 // last need not be what the others run now: it may have been away when they moved.
 func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alpha1.VRRPSettings) *keepalived.Conf) (known bool) {
 	e := &j.electing
@@ -144,7 +144,7 @@ func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alph
 	}
 	choose := func(v v1alpha1.VRRPSettings, why string) bool {
 		if v != base || why != "" {
-			j.Log.Info("how this node elects", "way", v.String(), "because", why)
+			j.Log.Info("VRRP settings of this node", "settings", v.String(), "because", why)
 		}
 		e.running, e.learning = &v, time.Time{}
 		return true
@@ -162,7 +162,7 @@ func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alph
 	others := electors(f, &list)
 	says := func(v v1alpha1.VRRPSettings) (n int) {
 		for _, o := range others {
-			if o.name != f.Node.Name && o.holds && o.word.Running == v.String() {
+			if o.name != f.Node.Name && o.holds && o.announced.Running == v.String() {
 				n++
 			}
 		}
@@ -177,7 +177,7 @@ func (j *Job) learn(f *facts.Facts, wanted v1alpha1.VRRPSettings, in func(v1alph
 	}
 	pairs := pairsOf(in(base), in(wanted))
 	j.wire.follow(pairs, addressesOf(f.Node.Peers))
-	switch before, after := j.wire.any(oldWay), j.wire.any(newWay); {
+	switch before, after := j.wire.any(oldSettings), j.wire.any(newSettings); {
 	case after.After(before):
 		return choose(wanted, "adverts of other nodes")
 	case !before.IsZero():
@@ -216,8 +216,8 @@ func electors(f *facts.Facts, list *nodes.Snapshot) (out []elector) {
 		holds[p.Name] = slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return spec.Hosts(&g, p.Role, p.Labels) })
 	}
 	for _, u := range list.Updates {
-		w, _ := decodeWord(u.VRRP)
-		out = append(out, elector{name: u.Name, update: u.Update, holds: holds[u.Name], word: w})
+		w, _ := decodeAnnouncement(u.VRRP)
+		out = append(out, elector{name: u.Name, update: u.Update, holds: holds[u.Name], announced: w})
 	}
 	return out
 }
@@ -236,7 +236,7 @@ func (e *electing) listen(j *Job, f *facts.Facts, running, wanted v1alpha1.VRRPS
 	j.wire.follow(pairsOf(in(from), in(to)), addressesOf(f.Node.Peers))
 }
 
-// review looks at the move that was made last: whether all others came along.
+// review looks at the move that was made last: whether all others have moved too.
 func (j *Job) review(now time.Time, in func(v1alpha1.VRRPSettings) *keepalived.Conf) {
 	e := &j.electing
 	s := e.shift
@@ -250,14 +250,14 @@ func (j *Job) review(now time.Time, in func(v1alpha1.VRRPSettings) *keepalived.C
 		return // it went with the others, one way or the other
 	}
 	list := units(in(s.from), in(s.to))
-	stray := s.stray(list, func(i string) time.Time { return j.wire.last(i, oldWay) })
-	if stray == "" {
+	lagging := s.lagging(list, func(i string) time.Time { return j.wire.last(i, oldSettings) })
+	if lagging == "" {
 		j.lookAgain(reviewTime) // adverts that go on as before are no news
 		return
 	}
-	j.Log.Error("another node did not move: this one goes back", "instance", stray, "from", s.to.String(), "to", s.from.String())
+	j.Log.Error("another node did not move: this one goes back", "instance", lagging, "from", s.to.String(), "to", s.from.String())
 	e.counts.Back++
-	e.calm, e.calmWhy = now.Add(calmTime), "it went back at "+now.UTC().Format(time.RFC3339)+" because adverts of "+s.from.String()+" went on ("+stray+")"
+	e.cooldown, e.cooldownWhy = now.Add(cooldownTime), "it went back at "+now.UTC().Format(time.RFC3339)+" because adverts of "+s.from.String()+" went on ("+lagging+")"
 	from := s.from
 	e.running, e.shift = &from, &shift{from: s.to, to: s.from, began: now, all: true, moved: map[string]bool{}}
 	e.agreement = agreement{}
@@ -277,7 +277,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	}
 	pending := v.running != v.target && !understands(v.running, v.target) || t.problem != nil
 	if pending {
-		if !e.calm.After(now) {
+		if !e.cooldown.After(now) {
 			e.shift = nil // the last move is another matter
 		}
 		v.unready = j.unready(f, t, now, v.openShift, list.Bootstrap, in)
@@ -285,7 +285,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	out := e.agreement.look(v)
 	if t.problem != nil {
 		out.settled, out.waits = false, v.unready
-		out.say = word{Running: v.running.String(), Why: v.unready}
+		out.say = announcement{Running: v.running.String(), Why: v.unready}
 	}
 	if j.Source.Nodes != nil {
 		j.Source.Nodes.Announce(out.say.encode())
@@ -304,17 +304,17 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 		e.lateSince = now
 	}
 	begin := func(why string, all bool) {
-		j.Log.Info("moving to another way of electing", "from", v.running.String(), "to", t.settings.String(), "because", why)
+		j.Log.Info("moving to other VRRP settings", "from", v.running.String(), "to", t.settings.String(), "because", why)
 		e.shift = &shift{from: v.running, to: t.settings, began: now, all: all, moved: map[string]bool{}}
 		e.agreement, e.moments = agreement{}, nil
 		e.counts.Moved++
 		e.status.Moving = true
 	}
 	e.listen(j, f, v.running, t.settings, in)
-	heard := evidence{heard: now.Sub(j.wire.any(newWay)) < heardTime, goesOn: j.wire.goesOn(now), said: v.moved() > 0}
+	heard := evidence{heard: now.Sub(j.wire.any(newSettings)) < heardTime, goesOn: j.wire.goesOn(now), said: v.moved() > 0}
 	switch {
 	case v.unready != "":
-	case out.late && now.Sub(e.lateSince) >= lateWordTime:
+	case out.late && now.Sub(e.lateSince) >= lateAnnouncementTime:
 		begin("most other nodes have", true)
 	case e.moments.follow(now, heard):
 		begin("another node has", false)
@@ -345,7 +345,7 @@ func (j *Job) sayWait(what string) {
 	if what != j.electing.said {
 		j.electing.said = what
 		if what != "" {
-			j.Log.Info("moving to another way of electing has to wait", "for", what)
+			j.Log.Info("moving to other VRRP settings has to wait", "for", what)
 		}
 	}
 }
@@ -363,8 +363,8 @@ func (j *Job) unready(f *facts.Facts, t target, now time.Time, openShift bool, b
 		return "the bootstrap, " + b.Address.String() + ", is still there"
 	case control && openShift && !b.Gone:
 		return "nobody says yet that the bootstrap is gone (ConfigMap etcd-endpoints in openshift-etcd)"
-	case e.calm.After(now):
-		return e.calmWhy + "; it tries again in " + e.calm.Sub(now).Round(time.Minute).String()
+	case e.cooldown.After(now):
+		return e.cooldownWhy + "; it tries again in " + e.cooldown.Sub(now).Round(time.Minute).String()
 	}
 	if err := j.tryOut(in(t.settings)); err != nil {
 		return "the new configuration: " + err.Error()
@@ -396,7 +396,7 @@ func (j *Job) ask(data []byte) error {
 	if err := os.WriteFile(candidate, data, 0o644); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), apply.DefaultCheckTimeout, fmt.Errorf("no answer within %v", apply.DefaultCheckTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), daemon.DefaultCheckTimeout, fmt.Errorf("no answer within %v", daemon.DefaultCheckTimeout))
 	defer cancel()
-	return apply.KeepalivedCheck(j.Program)(ctx, candidate)
+	return Check(j.Program)(ctx, candidate)
 }

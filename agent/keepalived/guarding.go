@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/guard"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -87,7 +87,7 @@ type guarding struct {
 	until   time.Time     // for how long the earlier count; zero: for ever
 	dropped uint64        // as it was logged
 	said    time.Time
-	trouble trouble.Trouble
+	failing logging.Transitions
 }
 
 // begin removes what an earlier agent left, whose list of peers may be old.
@@ -149,7 +149,7 @@ func (g *guarding) end() {
 }
 
 func (g *guarding) note(err error) {
-	g.trouble.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
+	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
 }
 
 // state is what is made known.

@@ -12,16 +12,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/track"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -51,43 +51,43 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files   *track.Files
-	board   *health.Board
-	checks  *checks
-	daemon  *child
-	queues  queues
-	guard   guarding
-	wire    *wire
-	placed  placed
-	rivals  *rivals
-	applier *apply.Applier
-	loop    *apply.Loop
-	tenure  *tenure // of the bootstrap; nil elsewhere
+	files    *trackfile.Files
+	board    *health.Board
+	checks   *checks
+	daemon   *child
+	queues   queues
+	guard    guarding
+	wire     *wire
+	recorded recordedVIPs
+	rivals   *rivals
+	applier  *daemon.Applier
+	loop     *daemon.Debouncer
+	lifetime *bootstrapLifetime // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
-	idle         []string // why VIPs are left out, as it was logged
-	arrival      arrival
-	displacement displacement
-	unknown      []netip.Addr // VIPs whose holder does not know this node, as it was logged
-	sources      sources
-	electing     electing
-	begun        time.Time
+	idle       []string // why VIPs are left out, as it was logged
+	join       joinDelay
+	mismatches addressMismatches
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	sources    sources
+	electing   electing
+	begun      time.Time
 
 	// Of the watch's goroutine alone.
-	dump  dump
-	haste haste
+	dump       dump
+	scheduling scheduling
 
-	pulse    pulse.Pulse
-	told     atomic.Pointer[State]
-	telling  trouble.Trouble
-	deciding trouble.Trouble
-	checking trouble.Trouble
-	keeping  trouble.Trouble
-	cleaning trouble.Trouble
-	bounding trouble.Trouble
-	hearing  trouble.Trouble
-	placing  trouble.Trouble
-	choosing trouble.Trouble
+	watchdog  liveness.Watchdog
+	told      atomic.Pointer[State]
+	telling   logging.Transitions
+	deciding  logging.Transitions
+	checking  logging.Transitions
+	keeping   logging.Transitions
+	cleaning  logging.Transitions
+	bounding  logging.Transitions
+	hearing   logging.Transitions
+	recording logging.Transitions
+	choosing  logging.Transitions
 
 	mu  sync.Mutex
 	now *decision // nil before the first
@@ -95,7 +95,7 @@ type Job struct {
 	migration *Migration
 	moves     Moves
 	held      []netip.Addr
-	// What tenure has.
+	// Copies of what lifetime has.
 	over, resumed bool
 }
 
@@ -158,7 +158,7 @@ func (j *Job) prepare() (err error) {
 		}
 	}
 	j.adopt()
-	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
+	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
 	j.board = health.NewBoard()
@@ -167,25 +167,25 @@ func (j *Job) prepare() (err error) {
 	j.queues = queues{j.below(keptQueues)}
 	j.guard.log = j.Log
 	j.guard.begin()
-	if err := j.placed.open(j.below(keptVIPs)); err != nil {
+	if err := j.recorded.open(j.below(keptVIPs)); err != nil {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
 	}
 	j.dump.path = j.below(dumpFile)
-	j.haste.file = j.below(vrrpPID)
+	j.scheduling.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
 	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
-	j.applier = &apply.Applier{
-		Path: conf, Check: apply.KeepalivedCheck(j.Program),
+	j.applier = &daemon.Applier{
+		Path: conf, Check: Check(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
-	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
+	j.loop = daemon.NewDebouncer(daemon.DefaultTiming, j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
-	j.arrival.known = readSettings(j.below(keptSettings)) != nil
+	j.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
-		j.tenure = newTenure(j.below(keptEnd))
-		j.over = j.tenure.over
+		j.lifetime = newBootstrapLifetime(j.below(keptEnd))
+		j.over = j.lifetime.over
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (j *Job) prepare() (err error) {
 // watch looks at what is known of the node, and says how things stand.
 func (j *Job) watch(ctx context.Context) {
 	every := sayEvery
-	if j.tenure != nil {
+	if j.lifetime != nil {
 		every = lookEvery
 	}
 	tick := time.NewTimer(0)
@@ -204,26 +204,26 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		tick.Reset(beat.Next(every))
-		if j.tenure != nil && j.tenure.look(time.Now(), j.board.Get) {
+		tick.Reset(ticker.UntilNext(every))
+		if j.lifetime != nil && j.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
-			if j.tenure.over {
+			if j.lifetime.over {
 				said = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
 			}
 			j.Log.Info(said)
-			if err := j.tenure.remember(); err != nil {
+			if err := j.lifetime.remember(); err != nil {
 				j.Log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
 			}
 			j.mu.Lock()
-			j.over, j.resumed = j.tenure.over, j.tenure.resumed
+			j.over, j.resumed = j.lifetime.over, j.lifetime.resumed
 			j.mu.Unlock()
 			j.loop.Trigger()
 		}
 		_, running, _ := j.daemon.status()
-		j.haste.look(running != 0, j.Log)
+		j.scheduling.look(running != 0, j.Log)
 		j.guard.look(time.Now())
 		j.publish()
-		j.pulse.Beat()
+		j.watchdog.Reset()
 	}
 }
 
@@ -258,7 +258,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	j.leaveOut(d.conf.Idle)
-	j.place(d)
+	j.record(d)
 	if !d.takesPart() {
 		if changed = j.daemon.stop(); changed {
 			j.Log.Info("keepalived stopped")
@@ -288,9 +288,9 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// place remembers the VIPs that keepalived is about to get, and forgets those that
+// record remembers the VIPs that keepalived is about to get, and forgets those that
 // are neither the cluster's nor on this node any more.
-func (j *Job) place(d *decision) {
+func (j *Job) record(d *decision) {
 	j.mu.Lock()
 	looked, here := j.held != nil, append(d.vips(), j.held...)
 	j.mu.Unlock()
@@ -298,8 +298,8 @@ func (j *Job) place(d *decision) {
 	for _, i := range d.conf.Instances {
 		vips = append(vips, i.VIP.Addr())
 	}
-	err := j.placed.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
-	j.placing.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
+	err := j.recorded.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
+	j.recording.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 
 // leaveOut logs which VIPs are left out, and why, when that changed.
@@ -339,8 +339,8 @@ func (j *Job) decide() (*decision, error) {
 	var alone []keepalived.Instance
 	switch {
 	case j.electing.leftOut:
-		d.sit(whyLeftOut)
-	case j.tenure == nil:
+		d.disable(whyLeftOut)
+	case j.lifetime == nil:
 		alone = j.keepOut(d, f)
 	case resumed:
 		j.resume(d)
@@ -364,9 +364,9 @@ func (j *Job) resume(d *decision) {
 	wanted, _, _ := j.daemon.status()
 	switch {
 	case d.node.BootstrapGone:
-		d.sit("the cluster does without this bootstrap host")
-	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == strange:
-		d.sit("the holder of a VIP does not know this bootstrap host any more")
+		d.disable("the cluster does without this bootstrap host")
+	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
+		d.disable("the holder of a VIP does not know this bootstrap host any more")
 		time.AfterFunc(doubtTime, j.loop.Trigger)
 	}
 }
@@ -389,7 +389,7 @@ func (j *Job) lastGood(ctx context.Context) bool {
 	if _, err := os.Stat(conf); err != nil {
 		return false
 	}
-	return apply.KeepalivedCheck(j.Program)(ctx, conf) == nil
+	return Check(j.Program)(ctx, conf) == nil
 }
 
 // starting prepares a start of keepalived.
@@ -419,7 +419,7 @@ func (j *Job) clean(context.Context) error {
 
 // removeAll removes the VIPs of a decision, and those of before.
 func (j *Job) removeAll(d *decision) error {
-	err := removeVIPs(j.placed.with(d.vips()), j.Log)
+	err := removeVIPs(j.recorded.with(d.vips()), j.Log)
 	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
 	return err
 }
@@ -428,7 +428,7 @@ func (j *Job) removeAll(d *decision) error {
 func (j *Job) publish() {
 	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
-	s.Scheduling = j.haste.way
+	s.Scheduling = j.scheduling.policy
 	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()

@@ -14,7 +14,7 @@ func (j *Job) stayOut(t target) {
 	j.wire.follow(nil, nil)
 	j.sayWait(e.status.WaitsFor)
 	if j.Source.Nodes != nil {
-		j.Source.Nodes.Announce(word{Running: "nothing", Why: whyLeftOut}.encode())
+		j.Source.Nodes.Announce(announcement{Running: "nothing", Why: whyLeftOut}.encode())
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/urgent"
+	"github.com/vipgen/vipgen/agent/supervise"
 )
 
 // TestElection: one holder, whichever node has the load balancer path gets the
@@ -18,7 +18,7 @@ func TestElection(t *testing.T) {
 		c.nodes[name].awaitState("it runs", running)
 		// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
 		c.nodes[name].awaitState("it runs ahead of others", func(s State) bool {
-			return s.Scheduling == urgent.Deadline || s.Scheduling == urgent.RoundRobin
+			return s.Scheduling == supervise.Deadline || s.Scheduling == supervise.RoundRobin
 		})
 		if out, err := c.nodes[name].probe(); err != nil {
 			t.Errorf("probe on %s: %v: %s", name, err, out)

@@ -27,11 +27,11 @@ var (
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
 
-	electingWay     = monitor.Gauge("vipgen_vrrp_way", "1 for the way in which this node elects.", "profile", "mode", "version")
-	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to another way of electing (1) or not (0).")
-	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to another way of electing now (1) or not (0); there is no value where it is not to move.")
+	settingsInForce = monitor.Gauge("vipgen_vrrp_settings", "1 for the VRRP settings in force.", "profile", "mode", "version")
+	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to other VRRP settings (1) or not (0).")
+	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to other VRRP settings now (1) or not (0); there is no value where it is not to move.")
 	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes are to move, in seconds since 1970; there is no value before all have agreed.")
-	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to another way of electing: begun (moved), and taken back because another node did not move (back).", "outcome")
+	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to other VRRP settings: begun (moved), and taken back because another node did not move (back).", "outcome")
 	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were not right.")
 )
 
@@ -45,7 +45,7 @@ var (
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
 		guarded, strangers,
-		electingWay, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
+		settingsInForce, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
@@ -77,7 +77,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 
 func (s *State) collectElecting(to chan<- prometheus.Metric) {
 	if v := s.VRRP; v != nil {
-		electingWay.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
+		settingsInForce.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
 	}
 	m := s.Migration
 	migrationWanted.PutBool(to, m != nil)
@@ -113,7 +113,7 @@ const answerTime = 3 * time.Second
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
 // Health says what is wrong with the job, for /healthz: a loop that does not

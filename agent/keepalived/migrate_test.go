@@ -40,7 +40,7 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 }
 
 // A node that was away when the others moved runs what they run when it returns: by
-// their word, or where that cannot be had by their adverts. One that returns before they
+// their announcements, or where that cannot be had by their adverts. One that returns before they
 // move runs what it ran.
 func TestMigrationMissed(t *testing.T) {
 	testkit.Long(t)
@@ -52,9 +52,9 @@ func TestMigrationMissed(t *testing.T) {
 		want        v1alpha1.Mode
 		wordsHidden bool
 	}{
-		{"moved, by their word", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, false},
+		{"moved, by their announcement", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, false},
 		{"moved, by their adverts", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, true},
-		{"not moved, by their word", unicastKept, "", v1alpha1.ModeUnicast, false},
+		{"not moved, by their announcement", unicastKept, "", v1alpha1.ModeUnicast, false},
 		{"not moved, by their adverts", unicastKept, "", v1alpha1.ModeUnicast, true},
 	}
 	for _, tt := range tests {
@@ -132,7 +132,7 @@ func TestMigration(t *testing.T) {
 	c.holder(c.all()...)
 }
 
-// A node to which the words of the others do not come, as behind an API server that is
+// A node to which the announcements of the others do not come, as behind an API server that is
 // cut off, cannot know that all have agreed. It moves when it hears that the others have.
 func TestMigrationFollowed(t *testing.T) {
 	testkit.Long(t)
@@ -155,7 +155,7 @@ func TestMigrationFollowed(t *testing.T) {
 	}
 	to := spec.Spec.VRRP.Target
 	to.Mode = v1alpha1.ModeMulticast
-	said := word{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
+	said := announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.encode()}}})
 	if err == nil {
 		err = c.list.Nodes.Annotate("cp-3", patch)

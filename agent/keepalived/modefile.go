@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// target is the way of electing that the files of a node want, and when.
+// target are the VRRP settings that the files of a node want, and when.
 type target struct {
 	settings v1alpha1.VRRPSettings
 	planned  time.Time
@@ -55,7 +55,7 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
 
 // noteModeFile logs and counts a mode file that is wrong.
 func (j *Job) noteModeFile(err error) {
-	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps the way that it elects", "the mode file is right again")
+	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
 	text := ""
 	if err != nil {
 		text = err.Error()

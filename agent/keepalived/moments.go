@@ -54,10 +54,10 @@ func (m moments) next(now time.Time, most time.Duration) time.Duration {
 
 // evidence is what says that another node has moved.
 type evidence struct {
-	// heard says that an advert of the new way came just now, and goesOn that those of
+	// heard says that an advert with the new settings came just now, and goesOn that those of
 	// one node have gone on for several of its intervals.
 	heard, goesOn bool
-	// said says that another node has told the API that it runs the new way.
+	// said says that another node has told the API that it runs the new settings.
 	said bool
 }
 
@@ -65,7 +65,7 @@ type evidence struct {
 // with a peer's address on the link can forge an advert, so one alone counts only when
 // the agreed instant has come by this node's own clock. Adverts that go on count when an
 // instant has come that may have been agreed, shortly before one that was, since a clock
-// may be wrong, and at any time with the word of a node.
+// may be wrong, and at any time with the announcement of a node.
 func (m moments) follow(now time.Time, e evidence) bool {
 	if !e.heard {
 		return false
@@ -96,8 +96,8 @@ func (e *electing) remember(v *view, out verdict) {
 	}
 	by(v.planned)
 	for _, n := range v.nodes {
-		if n.name == v.self && n.word.Ready == v.target.String() {
-			by(n.word.At)
+		if n.name == v.self && n.announced.Ready == v.target.String() {
+			by(n.announced.At)
 		}
 	}
 }

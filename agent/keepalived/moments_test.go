@@ -83,7 +83,7 @@ func TestMoments(t *testing.T) {
 
 // Adverts of one node go on after several intervals, whatever the number of its VIPs.
 func TestGoesOn(t *testing.T) {
-	old, fresh := *instanceOf(classicWay), *instanceOf(fastWay)
+	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
 	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")
 	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
 		Version: 3, RouterID: uint8(fresh.RouterID), Priority: 60, Interval: fresh.Interval(), VIPs: []netip.Addr{fresh.VIP.Addr()},

@@ -20,7 +20,7 @@ type routerList struct {
 
 func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known }
 
-// The API's last word on whose router runs here stands while the API is away: the
+// The API's last answer on whose router runs here stands while the API is away: the
 // router of another controller must not look like the group's own then (hard case
 // 21).
 func TestHardCase21APIAway(t *testing.T) {

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"os"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // inForce says which settings of VRRP the node runs now: kept are those that it
 // ran last, nil if it never did. A node that differs from the others forms a
 // group of its own and holds the VIP beside them, so that only the coordinated
-// switch changes how a running cluster elects.
+// switch changes the settings of a running cluster.
 func inForce(v v1alpha1.ClusterVRRP, kept *v1alpha1.VRRPSettings) v1alpha1.VRRPSettings {
 	switch {
 	case kept == nil:

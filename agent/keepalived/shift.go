@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// shift is a move from one way of electing to another, instance by instance. Who
+// shift is a move from some VRRP settings to others, instance by instance. Who
 // goes first is such that the VIP is always held: keepalived keeps its state over a
 // reload when an instance changes its version or interval, and begins anew, without
 // the VIP, when the mode changes.
@@ -18,7 +18,7 @@ type shift struct {
 	began    time.Time
 	// all at once: to catch up with the others, or to go back with them.
 	all bool
-	// moved has the instances and sync groups that run the new way.
+	// moved has the instances and sync groups that have the new settings.
 	moved map[string]bool
 	done  time.Time // when all of them did; zero before
 }
@@ -29,16 +29,16 @@ const (
 	headStart = time.Second
 	// spare is what a reload takes, and more, on a busy node.
 	spare = 500 * time.Millisecond
-	// settleTime is how long after a move should be over an advert of the old way
+	// settleTime is how long after a move should be over an advert with the old settings
 	// means that somebody did not move.
 	settleTime = 2 * time.Second
 	// guardTime is for how long after a move such an advert has this node go back.
-	// Later, who sends it has come late, and is to come along.
+	// Later, the sender is a lagging peer, and is to move.
 	guardTime = time.Minute
 	// reviewTime is how often this node looks for such adverts meanwhile.
 	reviewTime = time.Second
-	// calmTime is how long a node that went back is not ready to try again.
-	calmTime = 10 * time.Minute
+	// cooldownTime is how long a node that went back is not ready to try again.
+	cooldownTime = 10 * time.Minute
 )
 
 // unit is what moves at once: an instance, or a sync group.
@@ -103,8 +103,8 @@ func (p *pair) waits(holds bool) (for_ time.Duration, orHeard bool) {
 	return old / 4, true
 }
 
-// settled is how long after the beginning nobody is to send adverts of the old way
-// any more.
+// settled is how long after the beginning nobody is to send adverts with the old
+// settings any more.
 func (p *pair) settled() time.Duration {
 	a, _ := p.waits(true)
 	b, _ := p.waits(false)
@@ -160,9 +160,9 @@ func (s *shift) mix(old, fresh *keepalived.Conf, list []unit) *keepalived.Conf {
 	return &out
 }
 
-// stray names an instance of which adverts of the old way still come, so that
-// somebody has not moved; nothing if there is none.
-func (s *shift) stray(list []unit, heard func(instance string) time.Time) string {
+// lagging names an instance whose adverts still come with the old settings, so that a
+// peer has not moved; nothing if there is none.
+func (s *shift) lagging(list []unit, heard func(instance string) time.Time) string {
 	for i := range list {
 		u := &list[i]
 		if heard(u.pair.name).After(s.began.Add(u.settled())) {

@@ -24,7 +24,7 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	return i
 }
 
-func classicInstance() *keepalived.Instance { return instanceOf(classicWay) }
+func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
 
 // Who goes first, and who waits for whom: docs/migration.md.
 func TestShiftOrder(t *testing.T) {
@@ -36,14 +36,14 @@ func TestShiftOrder(t *testing.T) {
 		holderHears    bool          // and moves at once when it hears somebody
 		backupHears    bool
 	}{
-		{"faster", classicWay, fastWay, 0, time.Second, false, true},
-		{"slower", fastWay, classicWay, time.Second, 0, false, false},
-		{"to virtual", fastWay, virtualWay, 200 * time.Millisecond, 0, false, false},
-		{"from virtual", virtualWay, fastWay, 0, 200 * time.Millisecond, false, true},
-		{"another mode, fast", fastWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
-		{"another mode, back", multicast(fastWay), fastWay, 660 * time.Millisecond, 0, true, false},
-		{"another mode, faster", classicWay, multicast(fastWay), 660 * time.Millisecond, 0, true, false},
-		{"another mode, slower", fastWay, multicast(classicWay), 4500 * time.Millisecond, 0, true, false},
+		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
+		{"slower", fastSettings, classicSettings, time.Second, 0, false, false},
+		{"to virtual", fastSettings, virtualSettings, 200 * time.Millisecond, 0, false, false},
+		{"from virtual", virtualSettings, fastSettings, 0, 200 * time.Millisecond, false, true},
+		{"another mode, fast", fastSettings, multicast(fastSettings), 660 * time.Millisecond, 0, true, false},
+		{"another mode, back", multicast(fastSettings), fastSettings, 660 * time.Millisecond, 0, true, false},
+		{"another mode, faster", classicSettings, multicast(fastSettings), 660 * time.Millisecond, 0, true, false},
+		{"another mode, slower", fastSettings, multicast(classicSettings), 4500 * time.Millisecond, 0, true, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,12 +80,12 @@ func TestShiftOrder(t *testing.T) {
 }
 
 func TestStray(t *testing.T) {
-	list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(classicWay), *instanceOf(fastWay)}}}
+	list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
 	began := time.Now()
-	s := &shift{from: classicWay, to: fastWay, began: began}
+	s := &shift{from: classicSettings, to: fastSettings, began: began}
 	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 2900 * time.Millisecond: "", 3100 * time.Millisecond: "demo_API_0"} {
-		if got := s.stray(list, func(string) time.Time { return began.Add(after) }); got != want {
-			t.Errorf("an advert of the old way after %v: %q, want %q", after, got, want)
+		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
+			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
 		}
 	}
 }
@@ -98,32 +98,32 @@ func TestWayOf(t *testing.T) {
 		}
 		return a
 	}
-	multicast := fastWay
+	multicast := fastSettings
 	multicast.Mode = v1alpha1.ModeMulticast
 	six := func(v v1alpha1.VRRPSettings) keepalived.Instance { i := *instanceOf(v); i.Version = 3; return i }
 	tests := []struct {
 		name     string
 		old, new keepalived.Instance
 		advert   listener.Received
-		want     way
+		want     generation
 	}{
-		{"by the version", *instanceOf(classicWay), *instanceOf(fastWay), advert(2, 255, false, 0), oldWay},
-		{"by the version, moved", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 255, false, 0), newWay},
-		{"by the mode", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 255, false, 0), oldWay},
-		{"by the mode, moved", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 255, true, 0), newWay},
-		{"IPv6, by the interval", six(classicWay), six(fastWay), advert(3, 255, false, time.Second), oldWay},
-		{"IPv6, by the interval, moved", six(classicWay), six(fastWay), advert(3, 255, false, 40*time.Millisecond), newWay},
-		{"IPv6, stretched", six(classicWay), six(fastWay), advert(3, 255, false, 200*time.Millisecond), newWay},
-		{"virtual, by the interval", *instanceOf(fastWay), *instanceOf(virtualWay), advert(3, 255, false, 40*time.Millisecond), oldWay},
-		{"virtual, by the interval, moved", *instanceOf(fastWay), *instanceOf(virtualWay), advert(3, 255, false, 200*time.Millisecond), newWay},
-		{"neither", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 255, true, 0), neither},
-		{"classic, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), advert(2, 63, false, 0), oldWay},
-		{"fast, from beyond the link", *instanceOf(classicWay), *instanceOf(fastWay), advert(3, 254, false, 0), neither},
-		{"multicast, from beyond the link", *instanceOf(fastWay), *instanceOf(multicast), advert(3, 10, true, 0), neither},
+		{"by the version", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 255, false, 0), oldSettings},
+		{"by the version, moved", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), newSettings},
+		{"by the mode", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, false, 0), oldSettings},
+		{"by the mode, moved", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), newSettings},
+		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), oldSettings},
+		{"IPv6, by the interval, moved", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
+		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), oldSettings},
+		{"virtual, by the interval, moved", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), neither},
+		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), oldSettings},
+		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), neither},
+		{"multicast, from beyond the link", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 10, true, 0), neither},
 	}
 	for _, tt := range tests {
 		p := pair{"x", tt.old, tt.new}
-		if got := p.wayOf(tt.advert); got != tt.want {
+		if got := p.generationOf(tt.advert); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestWayOf(t *testing.T) {
 
 // A sync group moves as one: keepalived ties the states of its members.
 func TestUnits(t *testing.T) {
-	four, six := *instanceOf(classicWay), *instanceOf(classicWay)
+	four, six := *instanceOf(classicSettings), *instanceOf(classicSettings)
 	six.Name, six.VIP = "demo_API_1", netip.MustParsePrefix("2001:db8::5/128")
 	apart := &keepalived.Conf{Instances: []keepalived.Instance{four, six}}
 	together := *apart
@@ -144,7 +144,7 @@ func TestUnits(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	fresh := together
-	fresh.Instances = []keepalived.Instance{*instanceOf(fastWay), *instanceOf(fastWay)}
+	fresh.Instances = []keepalived.Instance{*instanceOf(fastSettings), *instanceOf(fastSettings)}
 	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
 	s := &shift{moved: map[string]bool{}}
 	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {

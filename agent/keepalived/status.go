@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/track"
-	"github.com/vipgen/vipgen/agent/urgent"
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -23,7 +23,7 @@ type State struct {
 	Wanted bool `json:"wanted"`
 	PID    int  `json:"pid,omitempty"`
 	// Scheduling is how the process that sends adverts gets its time on the cores.
-	Scheduling urgent.Way `json:"scheduling,omitempty"`
+	Scheduling supervise.Scheduling `json:"scheduling,omitempty"`
 	// Restarts counts how often it ended although it was wanted.
 	Restarts int `json:"restarts"`
 	// Idle says, a line each, why VIPs of this node's role are left out.
@@ -38,7 +38,7 @@ type State struct {
 	// Guard keeps packets of strangers from keepalived.
 	Guard Guard `json:"guard"`
 	// Config is what was applied, and what was refused.
-	Config apply.Status `json:"config"`
+	Config daemon.ConfigStatus `json:"config"`
 	// ClusterProblem says why cluster.yaml on disk is not used.
 	ClusterProblem string `json:"clusterProblem,omitempty"`
 }
@@ -91,7 +91,7 @@ func (s *State) holds(vip netip.Addr) bool {
 }
 
 // instances says how the VIPs of a configuration stand.
-func instances(conf *keepalived.Conf, values []track.Value, held []netip.Addr) []Instance {
+func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []Instance {
 	on := map[string]bool{}
 	for _, v := range values {
 		on[v.Name] = v.Value == 1

@@ -10,18 +10,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// way says which VRRP settings an advert has: those of before a migration, or the new ones.
-type way int
+// generation says which VRRP settings an advert has: those of before a migration, or the new ones.
+type generation int
 
 const (
-	neither way = iota
-	oldWay
-	newWay
+	neither generation = iota
+	oldSettings
+	newSettings
 )
 
 // pair is a VRRP instance with both settings.
@@ -30,23 +30,23 @@ type pair struct {
 	old, new keepalived.Instance
 }
 
-// wire hears the adverts of peers, whichever way keepalived has them itself. That
+// wire hears the adverts of peers, whichever settings keepalived has itself. That
 // is the one thing that nodes which differ in the list of nodes, in their clocks or
 // in the API server that they read have in common.
 type wire struct {
 	log *slog.Logger
-	// changed is told of the first advert of a way of an instance, and when those of a
+	// changed is told of the first advert of a generation of an instance, and when those of a
 	// node that has moved go on.
 	changed func()
 
-	trouble trouble.Trouble
+	failing logging.Transitions
 
 	mu        sync.Mutex
 	pairs     []pair
-	ways      string       // what the pairs tell apart
+	differ    string       // what the pairs tell apart
 	from      []netip.Addr // peers
-	heard     map[string]map[way]time.Time
-	sequences map[netip.Addr]sequence // of adverts of the new way, by sender
+	heard     map[string]map[generation]time.Time
+	sequences map[netip.Addr]sequence // of adverts with the new settings, by sender
 	sockets   map[socketKey]context.CancelFunc
 }
 
@@ -61,12 +61,12 @@ type socketKey struct {
 func (w *wire) follow(pairs []pair, from []netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ways := ""
+	differ := ""
 	for _, p := range pairs {
-		ways += fmt.Sprintln(p.name, p.old.Version, len(p.old.Peers) == 0, p.old.AdvertInterval, p.new.Version, len(p.new.Peers) == 0, p.new.AdvertInterval)
+		differ += fmt.Sprintln(p.name, p.old.Version, len(p.old.Peers) == 0, p.old.AdvertInterval, p.new.Version, len(p.new.Peers) == 0, p.new.AdvertInterval)
 	}
-	if ways != w.ways {
-		w.heard, w.sequences, w.ways = nil, nil, ways
+	if differ != w.differ {
+		w.heard, w.sequences, w.differ = nil, nil, differ
 	}
 	w.pairs, w.from = pairs, from
 	wanted := map[socketKey]bool{}
@@ -95,7 +95,7 @@ func (w *wire) follow(pairs []pair, from []netip.Addr) {
 		}
 		w.sockets[key] = stop
 	}
-	w.trouble.Warn(w.log, errors.Join(errs...), "cannot hear how other nodes elect", "can hear how other nodes elect")
+	w.failing.Warn(w.log, errors.Join(errs...), "cannot hear which VRRP settings other nodes have", "can hear which VRRP settings other nodes have")
 }
 
 // instances are those whose adverts it is to hear.
@@ -108,20 +108,20 @@ func (w *wire) instances() (out []keepalived.Instance) {
 	return out
 }
 
-// last gives when an advert of a way of an instance was heard last; the zero time
+// last gives when an advert of a generation of an instance was heard last; the zero time
 // for never.
-func (w *wire) last(instance string, of way) time.Time {
+func (w *wire) last(instance string, of generation) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.heard[instance][of]
 }
 
-// any gives when an advert of a way was heard last, of whichever instance.
-func (w *wire) any(of way) (last time.Time) {
+// any gives when an advert of a generation was heard last, of whichever instance.
+func (w *wire) any(of generation) (last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, ways := range w.heard {
-		if t := ways[of]; t.After(last) {
+	for _, times := range w.heard {
+		if t := times[of]; t.After(last) {
 			last = t
 		}
 	}
@@ -129,7 +129,7 @@ func (w *wire) any(of way) (last time.Time) {
 }
 
 // staleTime is how old an advert may be that is read now. Those that came while the
-// agent was stopped say how the others elected then.
+// agent was stopped have the settings of then.
 const staleTime = time.Second
 
 // listen hears all adverts on a link until ctx ends.
@@ -170,18 +170,18 @@ func (w *wire) note(key socketKey, a listener.Received, now time.Time) {
 			len(a.VIPs) == 0 || a.VIPs[0] != x.new.VIP.Addr() {
 			continue
 		}
-		is := x.wayOf(a)
+		is := x.generationOf(a)
 		if is == neither {
 			continue
 		}
 		if w.heard == nil {
-			w.heard = map[string]map[way]time.Time{}
+			w.heard = map[string]map[generation]time.Time{}
 		}
 		if w.heard[x.name] == nil {
-			w.heard[x.name] = map[way]time.Time{}
+			w.heard[x.name] = map[generation]time.Time{}
 		}
 		fresh = fresh || now.Sub(w.heard[x.name][is]) > quietTime
-		if is == newWay {
+		if is == newSettings {
 			fresh = w.count(a.Source, now, x.new.Interval()) || fresh
 		}
 		w.heard[x.name][is] = now
@@ -192,7 +192,7 @@ func (w *wire) note(key socketKey, a listener.Received, now time.Time) {
 	}
 }
 
-// sequence are adverts of the new way that one node sends without a break.
+// sequence are adverts with the new settings that one node sends without a break.
 type sequence struct {
 	first, last time.Time
 	interval    time.Duration
@@ -205,7 +205,7 @@ func (s sequence) goesOn() bool { return s.count >= 3 && s.last.Sub(s.first) >= 
 // maxSequences bounds the senders that are told apart: link-local ones can be anybody's.
 const maxSequences = 256
 
-// count takes in an advert of the new way, and says whether the sender's go on from now
+// count takes in an advert with the new settings, and says whether the sender's go on from now
 // on.
 func (w *wire) count(from netip.Addr, now time.Time, interval time.Duration) bool {
 	if w.sequences == nil || len(w.sequences) >= maxSequences {
@@ -221,7 +221,7 @@ func (w *wire) count(from netip.Addr, now time.Time, interval time.Duration) boo
 	return after.goesOn() && !before.goesOn()
 }
 
-// goesOn says whether a node goes on sending adverts of the new way.
+// goesOn says whether a node goes on sending adverts with the new settings.
 func (w *wire) goesOn(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,10 +237,10 @@ func (w *wire) goesOn(now time.Time) bool {
 // interval of any profile, so that a holder that goes on is none.
 const quietTime = 1500 * time.Millisecond
 
-// wayOf says which way an advert is. Ways that VRRP itself does not tell apart, as
+// generationOf says which settings an advert has. Those that VRRP itself does not tell apart, as
 // VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from beyond
-// the link is of no way that sends them with the full TTL: no move follows it.
-func (x *pair) wayOf(a listener.Received) way {
+// the link has no settings with the full TTL: no move follows it.
+func (x *pair) generationOf(a listener.Received) generation {
 	is := func(i *keepalived.Instance) bool {
 		multicast := a.Destination.IsMulticast()
 		return a.Version == i.Version && multicast == (len(i.Peers) == 0) && (a.TTL == 255 || !multicast && !i.FullTTL)
@@ -251,14 +251,14 @@ func (x *pair) wayOf(a listener.Received) way {
 		fromOld, fromNew := (a.Interval - x.old.Interval()).Abs(), (a.Interval - x.new.Interval()).Abs()
 		switch {
 		case fromOld < fromNew:
-			return oldWay
+			return oldSettings
 		case fromNew < fromOld:
-			return newWay
+			return newSettings
 		}
 	case old:
-		return oldWay
+		return oldSettings
 	case fresh:
-		return newWay
+		return newSettings
 	}
 	return neither
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trouble"
 )
 
 // StateName is the name that Published is published under.
@@ -54,9 +54,9 @@ type Job struct {
 	State  *state.Dir
 	Log    *slog.Logger
 
-	pulse   pulse.Pulse
-	told    atomic.Pointer[Published]
-	telling trouble.Trouble
+	watchdog liveness.Watchdog
+	told     atomic.Pointer[Published]
+	telling  logging.Transitions
 
 	host    string
 	changed chan struct{} // holds one word if there is something to publish
@@ -91,7 +91,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.tell(ctx) })
 	var last []netip.Addr
 	err := j.Source.Watch(ctx, func() {
-		j.pulse.Beat()
+		j.watchdog.Reset()
 		if now, ok := j.addresses(); ok && !slices.Equal(now, last) {
 			last = now
 			replace(ours, now)

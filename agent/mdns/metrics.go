@@ -37,7 +37,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 const stuckAfter = 2 * time.Minute
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
-func (j *Job) Stuck() error { return j.pulse.Stuck("the loop that follows addresses", stuckAfter) }
+func (j *Job) Stuck() error { return j.watchdog.Stuck("the loop that follows addresses", stuckAfter) }
 
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {

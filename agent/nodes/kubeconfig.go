@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/vipgen/vipgen/agent/loopback"
+	"github.com/vipgen/vipgen/internal/loopback"
 )
 
 // credentials are those of a kubeconfig, with the contents of the files that it

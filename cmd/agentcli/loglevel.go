@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/loglevel"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 )
@@ -46,13 +46,13 @@ the host, or write the level to /run/vipgen/log-level there.`,
 				return a.printLevels(job, o == "json")
 			}
 			dir := a.below(v1alpha1.RunDir)
-			set := func() error { return loglevel.Reset(dir, job) }
+			set := func() error { return logging.ResetLevel(dir, job) }
 			if words[0] != noLevel {
-				level, err := loglevel.Parse(words[0])
+				level, err := logging.ParseLevel(words[0])
 				if err != nil {
 					return command.Usage(c, err)
 				}
-				set = func() error { return loglevel.Set(dir, job, level) }
+				set = func() error { return logging.SetLevel(dir, job, level) }
 			}
 			err := set()
 			if errors.Is(err, unix.EROFS) {
@@ -85,7 +85,7 @@ func (a *app) printLevels(job string, asJSON bool) error {
 	}
 	out.Level = noLevel
 	for _, name := range ask {
-		level, set, err := loglevel.Get(a.below(v1alpha1.RunDir), name)
+		level, set, err := logging.Level(a.below(v1alpha1.RunDir), name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/alive"
 	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -45,7 +45,7 @@ func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, st
 			}
 			ctx, cancel := context.WithTimeoutCause(c.Context(), probeTime, errors.New("waited for "+probeTime.String()))
 			defer cancel()
-			err = alive.Ask(ctx, a.below(v1alpha1.JobDir(name)), name)
+			err = liveness.Ask(ctx, a.below(v1alpha1.JobDir(name)), name)
 			if err == nil && ask != nil {
 				err = ask(ctx, dir, a.root)
 			}

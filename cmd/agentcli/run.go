@@ -8,10 +8,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/vipgen/vipgen/agent/alive"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/loglevel"
+	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/monitor"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -51,13 +51,13 @@ func (a *app) runTask(ctx context.Context, t task) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	level := loglevel.Follower{Dir: a.below(v1alpha1.RunDir), Job: t.name, Usual: a.level.Level(), Level: &a.level, Log: a.log}
+	level := logging.LevelFollower{Dir: a.below(v1alpha1.RunDir), Job: t.name, Usual: a.level.Level(), Level: &a.level, Log: a.log}
 	all.Go(func() {
 		if err := level.Run(beside); err != nil {
 			a.log.Warn("the log level stays as it is", "error", err)
 		}
 	})
-	all.Go(func() { alive.Answer(beside, a.below(v1alpha1.JobDir(t.name)), t.job.Stuck, a.log) })
+	all.Go(func() { liveness.Answer(beside, a.below(v1alpha1.JobDir(t.name)), t.job.Stuck, a.log) })
 	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Log: a.log}
 	all.Go(func() { server.Run(beside) })
 	return t.job.Run(ctx)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -80,7 +80,7 @@ func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 	if b.Refused == 0 {
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
-	b.Apply = nodesPace + apply.DefaultTiming.MinInterval + apply.DefaultTiming.MaxDelay
+	b.Apply = nodesPace + daemon.DefaultTiming.MinInterval + daemon.DefaultTiming.MaxDelay
 	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + arrival
 	return b, b.haproxy(haproxy.Template)
 }
