@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -26,10 +26,9 @@ func (c *cluster) operator(n *node, state string) {
 }
 
 // elects is what the keepalived job of a node says of how it elects.
-func (n *node) elects() (way string, s keepalived.State) {
+func (n *node) elects() (way string, s state.Keepalived) {
 	n.cluster.t.Helper()
-	alive, err := n.Published(keepalived.StateName, &s)
-	n.cluster.must(err)
+	s, alive := published[state.Keepalived](n)
 	if !alive || s.VRRP == nil || !s.Wanted {
 		return "", s
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -36,7 +37,7 @@ type Check struct {
 // Run probes until ctx ends, and reports the first result and every change from
 // then on. A service that refuses is noticed within Interval + (Fall-1) *
 // Confirm, one that hangs within Interval + Fall * Timeout.
-func (c Check) Run(ctx context.Context, report func(Fact)) {
+func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 	if c.Close != nil {
 		defer c.Close()
 	}
@@ -64,7 +65,7 @@ func (c Check) Run(ctx context.Context, report func(Fact)) {
 		c.Metrics.probed(c.Name, time.Since(began), err)
 		if s.add(err == nil, c.Rise, c.Fall) {
 			c.Metrics.result(c.Name, s.healthy, first)
-			f := Fact{Name: c.Name, OK: s.healthy}
+			f := state.Fact{Name: c.Name, OK: s.healthy}
 			if err != nil { // which decided
 				f.Why = err.Error()
 			}

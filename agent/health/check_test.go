@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -52,7 +53,7 @@ func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.D
 				}
 			},
 		}
-		check.Run(ctx, func(f Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
+		check.Run(ctx, func(f state.Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
 	})
 	return probes, reports
 }

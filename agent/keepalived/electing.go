@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -40,28 +41,8 @@ type electing struct {
 	said       string    // what is waited for, as it was logged
 	timer      *time.Timer
 	// What happened, for the metrics.
-	counts Moves
-	status *Migration
-}
-
-// Moves counts what became of moves to other VRRP settings.
-type Moves struct {
-	Moved   int `json:"moved"`
-	Back    int `json:"back"`
-	Refused int `json:"refusedModeFiles"`
-}
-
-// Migration is how far a move to other VRRP settings is.
-type Migration struct {
-	Target v1alpha1.VRRPSettings `json:"target"`
-	// Ready says that this node could move now. WaitsFor says what is missing,
-	// anywhere in the cluster.
-	Ready    bool   `json:"ready"`
-	WaitsFor string `json:"waitsFor,omitempty"`
-	// At is the instant that this node proposes; Agreed says that all nodes do.
-	At     time.Time `json:"at,omitzero"`
-	Agreed bool      `json:"agreed,omitempty"`
-	Moving bool      `json:"moving,omitempty"`
+	counts state.Moves
+	status *state.Migration
 }
 
 // heardTime is for how long an advert is one of now, however busy the node is.
@@ -296,7 +277,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 		return
 	}
 	e.remember(&v, out)
-	e.status = &Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
+	e.status = &state.Migration{Target: t.settings, Ready: v.unready == "", WaitsFor: out.waits, At: out.at, Agreed: out.agreed}
 	j.sayWait(out.waits)
 	if !out.late || v.unready != "" {
 		e.lateSince = time.Time{}

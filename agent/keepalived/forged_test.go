@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/attack"
@@ -27,7 +28,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "profile: classic\ntime: %s\n", at.Format(time.RFC3339)))
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("all have agreed", func(s State) bool { return s.Migration != nil && s.Migration.Agreed })
+		c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
 	forged := attack.VRRP{Name: "classic, of a peer", Version: 2, Interval: time.Second, TTL: 255, Source: attack.Peer}
 	for _, name := range c.all() {
@@ -41,7 +42,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		t.Errorf("the VIP is on %v, want %s", got, holder)
 	}
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("it has moved", func(s State) bool { return s.Moves.Moved > 0 })
+		s := c.nodes[name].awaitState("it has moved", func(s state.Keepalived) bool { return s.Moves.Moved > 0 })
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
@@ -50,7 +51,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		}
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("it elects as all do", func(s State) bool {
+		c.nodes[name].awaitState("it elects as all do", func(s state.Keepalived) bool {
 			return running(s) && s.VRRP != nil && s.VRRP.Profile == v1alpha1.ProfileClassic
 		})
 	}
@@ -71,14 +72,14 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 	}
 	for _, name := range others {
-		c.nodes[name].awaitState("it names the node that is not ready", func(s State) bool {
+		c.nodes[name].awaitState("it names the node that is not ready", func(s state.Keepalived) bool {
 			return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, broken+": ")
 		})
 	}
 	for _, name := range c.all() {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
-	c.nodes[broken].awaitState("it takes no part", func(s State) bool {
+	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
 		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, whyLeftOut)
 	})
 	for _, name := range others {

@@ -15,12 +15,12 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -33,8 +33,8 @@ const (
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
-	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
-	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
+	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -78,7 +78,7 @@ type Job struct {
 	scheduling scheduling
 
 	watchdog  liveness.Watchdog
-	told      atomic.Pointer[State]
+	told      atomic.Pointer[state.Keepalived]
 	telling   logging.Transitions
 	deciding  logging.Transitions
 	checking  logging.Transitions
@@ -92,8 +92,8 @@ type Job struct {
 	mu  sync.Mutex
 	now *decision // nil before the first
 	// Copies of what electing has.
-	migration *Migration
-	moves     Moves
+	migration *state.Migration
+	moves     state.Moves
 	held      []netip.Addr
 	// Copies of what lifetime has.
 	over, resumed bool
@@ -426,9 +426,9 @@ func (j *Job) removeAll(d *decision) error {
 
 // publish says how things stand.
 func (j *Job) publish() {
-	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
+	s := state.Keepalived{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
-	s.Scheduling = j.scheduling.policy
+	s.Scheduling = string(j.scheduling.policy)
 	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()
@@ -436,15 +436,15 @@ func (j *Job) publish() {
 		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.migration, j.moves
 		s.Instances = instances(d.conf, j.files.Values(), j.held)
 		for i := range s.Instances {
-			s.Instances[i].heldBy(holders, d.node.Peers)
+			heldBy(&s.Instances[i], holders, d.node.Peers)
 		}
 	}
 	j.mu.Unlock()
 	before := j.told.Swap(&s)
 	for _, i := range s.Instances {
-		if i.Holds != before.holds(i.VIP) {
+		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
 		}
 	}
-	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
 }

@@ -1,6 +1,10 @@
 package keepalived
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/vipgen/vipgen/agent/state"
+)
 
 // whyLeftOut is why a node takes no part that the mode file names.
 const whyLeftOut = "the mode file leaves it out (without)"
@@ -10,7 +14,7 @@ const whyLeftOut = "the mode file leaves it out (without)"
 func (j *Job) stayOut(t target) {
 	e := &j.electing
 	e.running, e.shift, e.agreement, e.moments = nil, nil, agreement{}, nil
-	e.status = &Migration{Target: t.settings, WaitsFor: "this node: " + whyLeftOut}
+	e.status = &state.Migration{Target: t.settings, WaitsFor: "this node: " + whyLeftOut}
 	j.wire.follow(nil, nil)
 	j.sayWait(e.status.WaitsFor)
 	if j.Source.Nodes != nil {

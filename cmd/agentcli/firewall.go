@@ -32,7 +32,7 @@ holds the name of this node.`,
 			defer dir.Close()
 			source := &facts.Source{
 				Name: name, Role: v1alpha1.RoleMaster, ClusterConfig: a.below(a.clusterConfig),
-				Kept: a.below(v1alpha1.JobDir(firewall.StateName) + "/cluster.yaml"), Log: a.log,
+				Kept: a.below(v1alpha1.JobDir(state.Firewall{}.JobName()) + "/cluster.yaml"), Log: a.log,
 			}
 			return a.runTask(c.Context(), task{name: c.Name(), job: &firewall.Job{Source: source, State: dir, Log: a.log}, source: source})
 		},

@@ -9,11 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -21,11 +16,11 @@ import (
 
 // nodeStatus is what the jobs of this node say; nil for one that does not run.
 type nodeStatus struct {
-	Keepalived *keepalived.State   `json:"keepalived,omitempty"`
-	HAProxy    *haproxy.State      `json:"haproxy,omitempty"`
-	Firewall   *firewall.Published `json:"firewall,omitempty"`
-	CoreDNS    *coredns.State      `json:"coredns,omitempty"`
-	MDNS       *mdns.Published     `json:"mdns,omitempty"`
+	Keepalived *state.Keepalived `json:"keepalived,omitempty"`
+	HAProxy    *state.HAProxy    `json:"haproxy,omitempty"`
+	Firewall   *state.Firewall   `json:"firewall,omitempty"`
+	CoreDNS    *state.CoreDNS    `json:"coredns,omitempty"`
+	MDNS       *state.MDNS       `json:"mdns,omitempty"`
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -60,29 +55,20 @@ func (a *app) readStatus() (s nodeStatus, err error) {
 		return s, err
 	}
 	defer dir.Close()
-	if s.Keepalived, err = stateOf[keepalived.State](dir, keepalived.StateName); err != nil {
+	if s.Keepalived, err = state.Read[state.Keepalived](dir); err != nil {
 		return s, err
 	}
-	if s.HAProxy, err = stateOf[haproxy.State](dir, haproxy.StateName); err != nil {
+	if s.HAProxy, err = state.Read[state.HAProxy](dir); err != nil {
 		return s, err
 	}
-	if s.Firewall, err = stateOf[firewall.Published](dir, firewall.StateName); err != nil {
+	if s.Firewall, err = state.Read[state.Firewall](dir); err != nil {
 		return s, err
 	}
-	if s.CoreDNS, err = stateOf[coredns.State](dir, coredns.StateName); err != nil {
+	if s.CoreDNS, err = state.Read[state.CoreDNS](dir); err != nil {
 		return s, err
 	}
-	s.MDNS, err = stateOf[mdns.Published](dir, mdns.StateName)
+	s.MDNS, err = state.Read[state.MDNS](dir)
 	return s, err
-}
-
-func stateOf[T any](dir *state.Dir, name string) (*T, error) {
-	v := new(T)
-	alive, err := dir.Read(name, v)
-	if !alive || err != nil {
-		return nil, err
-	}
-	return v, nil
 }
 
 // printStatus prints a line for every fact, a job after the other.
@@ -139,7 +125,7 @@ func (a *app) printStatus(s nodeStatus) error {
 }
 
 // settings are the node's VRRP settings, and the progress of a switch to others.
-func settings(line func(...string), k *keepalived.State) {
+func settings(line func(...string), k *state.Keepalived) {
 	if k.VRRP == nil {
 		return
 	}
@@ -161,7 +147,7 @@ func settings(line func(...string), k *keepalived.State) {
 }
 
 // guard says whose VRRP packets are taken, and how many others there were.
-func guard(line func(...string), g *keepalived.Guard, wanted bool) {
+func guard(line func(...string), g *state.Guard, wanted bool) {
 	if !wanted && len(g.Dropped) == 0 {
 		return
 	}
@@ -172,7 +158,7 @@ func guard(line func(...string), g *keepalived.Guard, wanted bool) {
 	line(words...)
 }
 
-func mdnsStatus(line func(...string), m *mdns.Published) {
+func mdnsStatus(line func(...string), m *state.MDNS) {
 	if m.Announced {
 		line("mdns", "announced", m.Name, fmt.Sprintf("%s on %s", addresses(m.Addresses), m.Interface))
 	} else {
@@ -196,7 +182,7 @@ func addresses(list []netip.Addr) string {
 }
 
 // whereHeld says who holds the VIP, as far as this node knows.
-func whereHeld(i keepalived.Instance) string {
+func whereHeld(i state.Instance) string {
 	switch h := i.Holder; {
 	case i.Holds:
 		return "held here"
@@ -208,7 +194,7 @@ func whereHeld(i keepalived.Instance) string {
 }
 
 // priority says how an instance's priority comes about.
-func priority(i keepalived.Instance) string {
+func priority(i state.Instance) string {
 	text := fmt.Sprintf("priority %d = %d", i.Priority, i.Base)
 	for _, t := range i.Terms {
 		if t.On {

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/daemon"
-	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/pod"
@@ -48,6 +47,10 @@ const (
 	stranger = 10 * time.Second
 	// nodesPace is how often agent/nodes hands changes on.
 	nodesPace = 3 * time.Second
+	// applyPace and applyDelay are agent/daemon's: the least time between two reloads,
+	// and for how long a change is put off at most while more come.
+	applyPace  = 3 * time.Second
+	applyDelay = time.Second
 	// daemonBackOff is the longest wait of agent/supervise between two starts.
 	daemonBackOff = 10 * time.Second
 	// start is for the runtime to make a container and the agent in it to come to
@@ -67,20 +70,17 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 // NewBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
-	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival + stranger, Answer: answer}
-	for _, c := range health.Checks(spec, v1alpha1.RoleMaster, nil) {
-		if c.Name == health.FactHAProxy {
-			b.Refused = c.Interval + time.Duration(c.Fall-1)*c.Confirm
-			b.Hung = c.Interval + time.Duration(c.Fall)*c.Timeout
-		}
-		if c.Close != nil {
-			c.Close()
-		}
+	b = Bounds{
+		Advert: longest, Refused: vrrp.HAProxyProbe.Refused(), Hung: vrrp.HAProxyProbe.Hung(),
+		Arrive: arrival + stranger, Answer: answer, Slack: slack,
 	}
-	if b.Refused == 0 {
+	api := func(g v1alpha1.Group) bool {
+		return g.Role == v1alpha1.GroupAPI && spec.Hosts(&g, v1alpha1.RoleMaster, nil)
+	}
+	if !slices.ContainsFunc(spec.Groups, api) {
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
-	b.Apply = nodesPace + daemon.DefaultTiming.MinInterval + daemon.DefaultTiming.MaxDelay
+	b.Apply = nodesPace + applyPace + applyDelay
 	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + arrival
 	return b, b.haproxy(haproxy.Template)
 }
