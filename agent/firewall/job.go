@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/agent/shutdown"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/liveness"
@@ -100,8 +100,8 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 // linger waits for the VIPs to leave the node. That the redirect does not count any more
 // makes them.
 func (j *Job) linger(r Redirect) {
-	if here, err := shutdown.VIPsHere(r.VIPs); err == nil && here {
-		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", shutdown.AwaitVIPs(r.VIPs, shutdown.Bound))
+	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
+		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
 	}
 }
 

@@ -41,7 +41,7 @@ const (
 	// parting is how long connections are still taken after HAProxy was declared
 	// not to serve: the redirect and the VIP go elsewhere meanwhile.
 	parting = time.Second
-	// drain is how long connections that there are may go on. With shutdown.Bound, parting
+	// drain is how long connections that there are may go on. With job.ShutdownBound, parting
 	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
 	// lookEvery is how often HAProxy is asked about its backends.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/shutdown"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -27,7 +27,7 @@ func (j *Job) handOver() {
 		return
 	}
 	vips, bound := awaited(d.conf)
-	if here, err := shutdown.VIPsHere(vips); err != nil || !here {
+	if here, err := job.VIPsHere(vips); err != nil || !here {
 		return
 	}
 	var terms []vrrp.Term
@@ -39,7 +39,7 @@ func (j *Job) handOver() {
 		return
 	}
 	began := time.Now()
-	gone := shutdown.AwaitVIPs(vips, bound)
+	gone := job.AwaitVIPs(vips, bound)
 	j.Log.Info("VIPs given away before the end", "vips", vips, "gone", gone, "after", time.Since(began).Round(time.Millisecond))
 }
 
@@ -52,5 +52,5 @@ func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 			bound = max(bound, downTime(in)+time.Second)
 		}
 	}
-	return vips, min(bound, shutdown.MostPriority)
+	return vips, min(bound, job.MostPriority)
 }

@@ -76,7 +76,7 @@ func run(role string) error {
 	before := goleak.IgnoreCurrent()
 	if role == "job" {
 		out.Encode(report{})
-		return errors.Join(job(ctx), goleak.Find(before))
+		return errors.Join(runJob(ctx), goleak.Find(before))
 	}
 	if role == "resolver" {
 		(&Resolver{
@@ -97,7 +97,7 @@ func run(role string) error {
 	return errors.Join(publisher.Run(ctx), goleak.Find(before))
 }
 
-func job(ctx context.Context) error {
+func runJob(ctx context.Context) error {
 	at := os.Getenv(dirEnv)
 	dir, err := state.Open(at)
 	if err != nil {

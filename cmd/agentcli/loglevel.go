@@ -14,15 +14,13 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// jobs are the long-running commands, sorted.
-var jobs = []string{"coredns", "firewall", "haproxy", "keepalived", "mdns"}
-
 // noLevel makes jobs log as their command lines say again.
 const noLevel = "default"
 
 func (a *app) logLevelCommand() *cobra.Command {
 	var o command.Format
 	var job string
+	known := jobNames()
 	c := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Print or change how much the jobs of this node log, while they run",
@@ -39,8 +37,8 @@ the host, or write the level to /run/vipgen/log-level there.`,
   vipgen-agent log-level -o json`,
 		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
-			if job != "" && !slices.Contains(jobs, job) {
-				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(jobs, ", "))
+			if job != "" && !slices.Contains(known, job) {
+				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(known, ", "))
 			}
 			if len(words) == 0 {
 				return a.printLevels(job, o == "json")
@@ -61,7 +59,7 @@ the host, or write the level to /run/vipgen/log-level there.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&job, "job", "", "only this `job`: "+strings.Join(jobs, ", "))
+	c.Flags().StringVar(&job, "job", "", "only this `job`: "+strings.Join(known, ", "))
 	o.Add(c, "text", "json")
 	return c
 }
@@ -81,7 +79,7 @@ func (a *app) printLevels(job string, asJSON bool) error {
 	if job != "" {
 		ask = append(ask, job)
 	} else {
-		ask = append(ask, jobs...)
+		ask = append(ask, jobNames()...)
 	}
 	out.Level = noLevel
 	for _, name := range ask {
@@ -116,7 +114,7 @@ func (a *app) printLevel(l levels, asJSON bool) error {
 		return a.printJSON(l)
 	}
 	fmt.Fprintln(a.out, l.Level)
-	for _, name := range jobs {
+	for _, name := range jobNames() {
 		if own, set := l.Jobs[name]; set {
 			fmt.Fprintln(a.out, name, own)
 		}

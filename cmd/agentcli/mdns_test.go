@@ -9,6 +9,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -45,7 +46,7 @@ func finds(host string, want ...string) func(state.MDNS) bool {
 		got := "none"
 		for _, h := range s.Hosts {
 			if h.Name == host {
-				got = addresses(h.Addresses)
+				got = job.Addresses(h.Addresses)
 			}
 		}
 		return got == strings.Join(want, " ")
@@ -76,7 +77,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	}
 	p.start()
 	s := p.awaitState("the name", announced)
-	if s.Name != "master-0.local" || s.Interface != "eth0" || addresses(s.Addresses) != "192.0.2.10 2001:db8:0:1::10" {
+	if s.Name != "master-0.local" || s.Interface != "eth0" || job.Addresses(s.Addresses) != "192.0.2.10 2001:db8:0:1::10" {
 		t.Errorf("state %+v", s)
 	}
 	resolves("-4", "192.0.2.10")
@@ -161,7 +162,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 	p.put(v1alpha1.ClusterConfigPath, cluster)
 	has := func(want string) func(state.MDNS) bool {
 		return func(s state.MDNS) bool {
-			return s.Announced && addresses(s.Addresses) == want && s.Problem == ""
+			return s.Announced && job.Addresses(s.Addresses) == want && s.Problem == ""
 		}
 	}
 	p.awaitState("the address", has("192.0.2.10"))
@@ -246,7 +247,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 	p.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 	p.start()
 	s := p.awaitState("the name", announced)
-	if addresses(s.Addresses) != "192.0.2.10" {
+	if job.Addresses(s.Addresses) != "192.0.2.10" {
 		t.Errorf("state %+v", s)
 	}
 	if errOut, code := p.probe(); code != command.OK || errOut != "" {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -17,20 +16,6 @@ func addressList(texts ...string) (out []netip.Addr) {
 		out = append(out, netip.MustParseAddr(text))
 	}
 	return out
-}
-
-func TestWhereHeld(t *testing.T) {
-	at := netip.MustParseAddr("192.0.2.11")
-	for want, i := range map[string]state.Instance{
-		"held here":                       {Holds: true},
-		"not held here":                   {},
-		"held by master-1, priority 68":   {Holder: &state.Holder{Node: "master-1", Address: at, Priority: 68}},
-		"held by 192.0.2.11, priority 68": {Holder: &state.Holder{Address: at, Priority: 68}},
-	} {
-		if got := whereHeld(i); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
 }
 
 func TestStatus(t *testing.T) {
@@ -73,27 +58,5 @@ func TestStatus(t *testing.T) {
 	}
 	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s", code, out)
-	}
-}
-
-func TestStatusOfMigration(t *testing.T) {
-	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
-	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	for want, m := range map[string]*state.Migration{
-		"VRRP settings|classic/unicast/v2/1s":                                              nil,
-		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
-		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
-		"switches to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
-		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
-	} {
-		var words []string
-		settings(func(w ...string) {
-			for _, x := range w {
-				words = append(words, strings.TrimSpace(x))
-			}
-		}, &state.Keepalived{VRRP: &classic, Migration: m})
-		if got := strings.Join(words, "|"); !strings.HasSuffix(got, want) {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

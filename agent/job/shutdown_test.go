@@ -1,4 +1,4 @@
-package shutdown
+package job
 
 import (
 	"net/netip"
