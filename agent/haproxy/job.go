@@ -103,7 +103,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(watching) })
 	var failed error
 	all.Go(func() {
-		defer stop() // without eyes it is better to be started again
+		defer stop() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(watching, j.daemon.Trigger)
 	})
 	j.daemon.Run(watching)

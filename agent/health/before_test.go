@@ -25,7 +25,7 @@ func TestCheckGoesOn(t *testing.T) {
 		"as many as it takes":         {true, 9, []string{"100 false"}},
 		"one good probe":              {false, 0, []string{"50 true"}},
 		"as bad as before":            {false, 9, nil},
-		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the beat
+		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the tick
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

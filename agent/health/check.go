@@ -13,7 +13,7 @@ type Check struct {
 	// Name is that of the fact that it finds out.
 	Name string
 	// Interval is the time between the starts of two probes; Confirm is that
-	// while a change waits for its confirmation. Probes start on the beat of the
+	// while a change waits for its confirmation. Probes start on the ticks of the
 	// process, with those of other checks; one that takes longer than that is
 	// followed by the next one at once: there are never two at the same time.
 	Interval, Confirm time.Duration

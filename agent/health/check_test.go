@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // runCheck runs a check on a clock of its own, against a service that answers
-// in the given way at a time in milliseconds after a beat, and returns when probes started
+// in the given way at a time in milliseconds after a tick, and returns when probes started
 // and what was reported.
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()

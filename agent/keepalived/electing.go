@@ -45,7 +45,7 @@ type electing struct {
 	status *state.Migration
 }
 
-// heardTime is for how long an advert is one of now, however busy the node is.
+// heardTime is how old an advert may be to count, however busy the node is.
 const heardTime = 2 * time.Second
 
 // lateAnnouncementTime is for how long most others must have said that they moved before it

@@ -59,7 +59,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 }
 
 // A node that keeps the others from moving is left out: it gives its VIPs away and takes
-// no part, the others move, and it comes along when the file names it no longer.
+// no part, the others move, and it follows when the file names it no longer.
 func TestMigrationWithout(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()

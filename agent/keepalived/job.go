@@ -126,7 +126,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(ctx) })
 	var failed error
 	all.Go(func() {
-		defer cancel() // without eyes it is better to be started again
+		defer cancel() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(ctx, func() {
 			switch deaf := j.see(); {
 			case j.lost():

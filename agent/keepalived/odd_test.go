@@ -41,7 +41,7 @@ func mismatched(s state.Keepalived) bool {
 }
 
 // Whatever the Node of one node says, so that the others send it no adverts any more or
-// take none of its own: never are there two holders, and when it is right again, the
+// take none of its own: never is there a split brain, and when it is right again, the
 // node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
 	testkit.Long(t)

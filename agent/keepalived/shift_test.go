@@ -79,7 +79,7 @@ func TestShiftOrder(t *testing.T) {
 	}
 }
 
-func TestStray(t *testing.T) {
+func TestLagging(t *testing.T) {
 	list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
 	began := time.Now()
 	s := &shift{from: classicSettings, to: fastSettings, began: began}

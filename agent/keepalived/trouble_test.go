@@ -43,10 +43,10 @@ func (l *log) messages() (out []string) {
 	return out
 }
 
-// TestSteadyTroubleIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
+// TestSteadyErrorIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
 // template that keepalived refuses and a state directory that is gone, for many
 // turns of the loops: each is one line when it begins, and one when it is over.
-func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
+func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	testkit.Live(t)
 	root := t.TempDir()
 	write := func(path, text string) {

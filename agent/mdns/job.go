@@ -76,7 +76,7 @@ func (j *Job) Run(ctx context.Context) error {
 			replace(theirs, now)
 		}
 	})
-	stop() // without eyes it is better to be started again
+	stop() // exit when the watch fails: kubelet starts the job again
 	all.Wait()
 	return err
 }

@@ -91,7 +91,7 @@ func (d *Dir) publish(name string, data []byte) error {
 	if err != nil {
 		d.later(name, data)
 		// The temporary file has another name at every attempt, whereas the same
-		// trouble is to read the same.
+		// failure is to read the same.
 		if number := syscall.Errno(0); errors.As(err, &number) {
 			err = number
 		}

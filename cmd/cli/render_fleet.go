@@ -75,7 +75,7 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 		if f.allOrNothing {
 			total *= 2
 		}
-		run.progress = startProgress(a.err, "clusters", total, patience, beat)
+		run.progress = startProgress(a.err, "clusters", total, patience, progressInterval)
 	}
 	err = run.all()
 	run.progress.end()

@@ -24,8 +24,8 @@ const socket = "alive"
 // answerTime is how long whoever asked may take to read the answer.
 const answerTime = time.Second
 
-// Answer tells everybody who asks for a job, by the directory of that job, what of it
-// is stuck; an empty answer says that it goes on. That ends with ctx. Whatever keeps it
+// Answer tells everybody who asks for a job, by the directory of that job, which
+// loops are stuck; an empty answer says that it goes on. That ends with ctx. Whatever keeps it
 // from that is logged: a job does not depend on being asked, but its probe will fail.
 func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
 	l, err := listen(dir)

@@ -28,8 +28,8 @@ type Bounds struct {
 	// Apply is how long a change of cluster.yaml, addresses or nodes may take to be
 	// in force.
 	Apply time.Duration
-	// Arrive is how long a node stays out after the cluster got to know it.
-	Arrive time.Duration
+	// Join is how long a node stays out after the cluster got to know it.
+	Join time.Duration
 	// Return is how long a daemon or container that ended may take to run again: the
 	// longest back-off, its start, and on a node that has just come to the cluster
 	// the time that it stays out.
@@ -42,9 +42,9 @@ type Bounds struct {
 
 // What of the agent and of the lab has no setting to take it from.
 const (
-	// arrival and stranger are agent/keepalived's arrivalTime and strangerTime.
-	arrival  = 7 * time.Second
-	stranger = 10 * time.Second
+	// joinDelay and unknown are agent/keepalived's joinTime and unknownTime.
+	joinDelay = 7 * time.Second
+	unknown   = 10 * time.Second
 	// nodesPace is how often agent/nodes hands changes on.
 	nodesPace = 3 * time.Second
 	// applyPace and applyDelay are agent/daemon's: the least time between two reloads,
@@ -72,7 +72,7 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
 	b = Bounds{
 		Advert: longest, Refused: vrrp.HAProxyProbe.Refused(), Hung: vrrp.HAProxyProbe.Hung(),
-		Arrive: arrival + stranger, Answer: answer, Slack: slack,
+		Join: joinDelay + unknown, Answer: answer, Slack: slack,
 	}
 	api := func(g v1alpha1.Group) bool {
 		return g.Role == v1alpha1.GroupAPI && spec.Hosts(&g, v1alpha1.RoleMaster, nil)
@@ -81,7 +81,7 @@ func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
 	b.Apply = nodesPace + applyPace + applyDelay
-	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + arrival
+	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + joinDelay
 	return b, b.haproxy(haproxy.Template)
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Who does not move: the agent of a node stops working after all have agreed, and its
 // keepalived goes on as before.
-func TestMigrationStray(t *testing.T) {
+func TestMigrationLaggingPeer(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
@@ -39,13 +39,13 @@ func TestMigrationStray(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &cluster{t: t, top: t}
 			log := c.record()
-			rendered := load(t, demo).Electing(tt.from)
+			rendered := load(t, demo).WithVRRP(tt.from)
 			plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
 			for i := range 3 {
 				plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
 			}
 			c.build(t, Config{Cluster: rendered, Plan: plan, Log: log})
-			c.awaitWays(tt.from.String())
+			c.awaitSettings(tt.from.String())
 			broken := c.holder(t, api)
 			if !tt.holder {
 				for _, n := range c.nodes {
@@ -54,14 +54,14 @@ func TestMigrationStray(t *testing.T) {
 					}
 				}
 			}
-			c.stray(t, broken, tt.from, tt.to, tt.two)
+			c.lagging(t, broken, tt.from, tt.to, tt.two)
 		})
 	}
 }
 
 // All have agreed, and the agent of a node stops working before the instant: the
 // others move, hear its keepalived go on as before, and go back.
-func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
+func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
 	c.agreed(t)
@@ -72,7 +72,7 @@ func (c *cluster) stray(t *testing.T, broken *node, from, to v1alpha1.VRRPSettin
 	testkit.Await(t, "the others on the control plane to move and go back", func() bool {
 		back = nil
 		for _, n := range c.masters() {
-			if way, s := n.elects(); n.Name != broken.Name && s.Moves.Back > 0 && way == from.String() {
+			if settings, s := n.vrrp(); n.Name != broken.Name && s.Moves.Back > 0 && settings == from.String() {
 				back = append(back, n.Name)
 			}
 		}
