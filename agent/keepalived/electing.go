@@ -308,7 +308,7 @@ func (j *Job) consider(f *facts.Facts, t target, now time.Time, in func(v1alpha1
 	}
 	if heard.heard && !e.ignored && e.moments != nil && !e.status.Moving {
 		e.ignored = true
-		j.Log.Warn("adverts of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", heard.goesOn)
+		j.Log.Warn("advertisements of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", heard.goesOn)
 	}
 }
 

@@ -316,7 +316,7 @@ func (j *Job) bound(instances []keepalived.Instance) {
 	if err == nil {
 		err = j.queues.bound(bounds(instances, buffer))
 	}
-	j.bounding.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "dead peers keep nobody from hearing this node again")
+	j.bounding.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
 }
 
 // decide looks at everything.

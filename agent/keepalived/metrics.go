@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in electing who holds VIPs (1) or not (0).")
+	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
 	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
 	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
 	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
