@@ -143,6 +143,6 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
 	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again",
-		"dead peers keep nobody from hearing this node again")
+		"all living peers can hear this node again")
 	expect("when all is well", lines...)
 }
