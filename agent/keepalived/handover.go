@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -49,7 +50,7 @@ func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 	for i := range conf.Instances {
 		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody hears it
 			vips = append(vips, in.VIP.Addr())
-			bound = max(bound, downTime(in)+time.Second)
+			bound = max(bound, migration.DownTime(in)+time.Second)
 		}
 	}
 	return vips, min(bound, job.MostPriority)

@@ -16,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
@@ -70,7 +71,7 @@ type Job struct {
 	mismatches addressMismatches
 	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
 	sources    sources
-	electing   electing
+	settings   settings
 	begun      time.Time
 
 	// Of the watch's goroutine alone.
@@ -91,7 +92,7 @@ type Job struct {
 
 	mu  sync.Mutex
 	now *decision // nil before the first
-	// Copies of what electing has.
+	// Copies of what settings has.
 	migration *state.Migration
 	moves     state.Moves
 	held      []netip.Addr
@@ -338,8 +339,8 @@ func (j *Job) decide() (*decision, error) {
 	d := decide(f, conf, over)
 	var alone []keepalived.Instance
 	switch {
-	case j.electing.leftOut:
-		d.disable(whyLeftOut)
+	case j.settings.leftOut:
+		d.disable(migration.WhyLeftOut)
 	case j.lifetime == nil:
 		alone = j.keepOut(d, f)
 	case resumed:
@@ -348,11 +349,7 @@ func (j *Job) decide() (*decision, error) {
 	j.rivals.follow(alone)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.mu.Lock()
-	j.now, j.migration, j.moves = d, nil, j.electing.counts
-	if s := j.electing.status; s != nil {
-		m := *s
-		j.migration = &m
-	}
+	j.now, j.migration, j.moves = d, j.settings.migration, j.settings.moves
 	j.mu.Unlock()
 	return d, nil
 }

@@ -164,7 +164,7 @@ func text(e ast.Expr) string {
 // says tells whether a call logs or declares a metric.
 func says(c *ast.CallExpr) bool {
 	f, ok := c.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
+	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "log", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
 }
 
 var hump = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
