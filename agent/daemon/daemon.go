@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
@@ -24,7 +24,7 @@ type Daemon struct {
 	Conf string
 	// Render gives what the file is to hold now.
 	Render func() ([]byte, error)
-	Check  apply.Checker
+	Check  Checker
 	// Reload makes the running daemon read the file, and returns when it serves
 	// what the file says.
 	Reload func(context.Context) error
@@ -34,54 +34,29 @@ type Daemon struct {
 	Applied func()
 	// Drain lets the daemon finish its work before it is stopped; it may be nil.
 	Drain  func()
-	Timing apply.Timing
+	Timing Timing
 	Log    *slog.Logger
 
-	once    sync.Once
-	started chan struct{} // closed when there is a configuration to start with
-	applier apply.Applier
-	loop    *apply.Loop
-	sup     supervise.Supervisor
+	once     sync.Once
+	started  chan struct{} // closed when there is a configuration to start with
+	applier  Applier
+	debounce *Debouncer
+	sup      supervise.Supervisor
 
 	mu      sync.Mutex
 	loaded  []byte // what the daemon was last told to read
-	refusal Refusal
-}
-
-// Refusal is a configuration that was not applied.
-type Refusal struct {
-	Time time.Time `json:"time"`
-	Why  string    `json:"why"`
-}
-
-// Status is what a Daemon has done.
-type Status struct {
-	// PID is the daemon's process ID, 0 while it does not run.
-	PID int `json:"pid,omitempty"`
-	// Restarts is how often it was started again, Reloads how many
-	// configurations were applied, LastReload when the last one was.
-	Restarts   int       `json:"restarts"`
-	Reloads    int       `json:"reloads"`
-	LastReload time.Time `json:"lastReload,omitzero"`
-	// Refused counts configurations that the daemon's parser refused, Failed those
-	// that failed otherwise, each once however often it was tried.
-	Refused int `json:"refused"`
-	Failed  int `json:"failed"`
-	// Problem says why the latest configuration is not the one that runs.
-	Problem string `json:"problem,omitempty"`
-	// LastRefusal is the last configuration that was not applied.
-	LastRefusal *Refusal `json:"lastRefusal,omitempty"`
+	refusal state.Refusal
 }
 
 // init makes what Run and the other methods share.
 func (d *Daemon) init() {
 	d.once.Do(func() {
 		d.started = make(chan struct{})
-		d.applier = apply.Applier{Path: d.Conf, Render: d.Render, Check: d.Check, Reload: d.reload, Log: d.Log}
-		if d.Timing == (apply.Timing{}) {
-			d.Timing = apply.DefaultTiming
+		d.applier = Applier{Path: d.Conf, Render: d.Render, Check: d.Check, Reload: d.reload, Log: d.Log}
+		if d.Timing == (Timing{}) {
+			d.Timing = DefaultTiming
 		}
-		d.loop = apply.NewLoop(d.Timing, d.apply)
+		d.debounce = NewDebouncer(d.Timing, d.apply)
 		d.sup = supervise.Supervisor{Command: d.Command, Before: d.before, Log: d.Log}
 	})
 }
@@ -89,7 +64,7 @@ func (d *Daemon) init() {
 // Trigger asks for the configuration to be looked at. It never blocks.
 func (d *Daemon) Trigger() {
 	d.init()
-	d.loop.Trigger()
+	d.debounce.Trigger()
 }
 
 // Signal sends a signal to the daemon, or returns supervise.ErrNotRunning.
@@ -99,10 +74,10 @@ func (d *Daemon) Signal(s os.Signal) error { d.init(); return d.sup.Signal(s) }
 func (d *Daemon) PID() int { d.init(); return d.sup.PID() }
 
 // Status says what was done so far.
-func (d *Daemon) Status() Status {
+func (d *Daemon) Status() state.Daemon {
 	d.init()
 	a := d.applier.Status()
-	s := Status{
+	s := state.Daemon{
 		PID: d.sup.PID(), Restarts: d.sup.Restarts(), Reloads: a.Applied, LastReload: a.AppliedAt,
 		Refused: a.Refused, Failed: a.Failed, Problem: a.Problem,
 	}
@@ -118,7 +93,7 @@ func (d *Daemon) Status() Status {
 // Stuck says that the loop that applies configurations does not turn.
 func (d *Daemon) Stuck() error {
 	d.init()
-	return d.loop.Stuck()
+	return d.debounce.Stuck()
 }
 
 // Health says what is wrong: the daemon does not run, or the loop that applies
@@ -134,8 +109,8 @@ func (d *Daemon) Health() error {
 	return nil
 }
 
-// Metrics is what is shown of a Status of the daemon of that name.
-func (s Status) Metrics(name string) monitor.Daemon {
+// Metrics is what is shown of the daemon of that name.
+func Metrics(name string, s *state.Daemon) monitor.Daemon {
 	m := monitor.Daemon{
 		Name: name, Wanted: true, Up: s.PID != 0, Restarts: s.Restarts,
 		Applied: s.Reloads, AppliedAt: s.LastReload, Refused: s.Refused, Failed: s.Failed,
@@ -152,7 +127,7 @@ func (s Status) Metrics(name string) monitor.Daemon {
 func (d *Daemon) Run(ctx context.Context) {
 	d.init()
 	var looping, running sync.WaitGroup
-	looping.Go(func() { d.loop.Run(ctx) })
+	looping.Go(func() { d.debounce.Run(ctx) })
 	// The daemon outlives ctx until it is drained.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -211,7 +186,7 @@ func (d *Daemon) remember(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if why := err.Error(); why != d.refusal.Why {
-		d.refusal = Refusal{Time: time.Now().UTC(), Why: why}
+		d.refusal = state.Refusal{Time: time.Now().UTC(), Why: why}
 	}
 }
 
@@ -222,7 +197,7 @@ func (d *Daemon) before(context.Context) error {
 	if d.Starting != nil {
 		d.Starting()
 	}
-	d.loop.Trigger()
+	d.debounce.Trigger()
 	return nil
 }
 

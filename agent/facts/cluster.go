@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"os"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // Problem says what is wrong with cluster.yaml; nothing if it is right.

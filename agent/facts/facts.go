@@ -12,10 +12,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/resolvconf"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -59,9 +59,9 @@ type Source struct {
 	data    []byte                  // that it was read from, nil for the copy
 	kept    bool                    // data is in the copy
 	problem string                  // with cluster.yaml
-	reading trouble.Trouble         // cluster.yaml
-	keeping trouble.Trouble         // the copy
-	naming  trouble.Trouble         // of interfaces
+	reading logging.Transitions     // cluster.yaml
+	keeping logging.Transitions     // the copy
+	naming  logging.Transitions     // of interfaces
 	ignored int                     // interfaces, for their names
 }
 

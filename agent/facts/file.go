@@ -13,8 +13,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/nodes"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -26,8 +26,8 @@ type File struct {
 	path, self string
 	log        *slog.Logger
 	changed    chan struct{}
-	reading    trouble.Trouble // the file
-	invalid    trouble.Trouble // nodes in it
+	reading    logging.Transitions // the file
+	invalid    logging.Transitions // nodes in it
 
 	mu    sync.Mutex
 	nodes []v1alpha1.Peer

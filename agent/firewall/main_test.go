@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/vipgen/vipgen/agent/handover"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -81,7 +81,7 @@ func keeperProcess() error {
 		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Restored, text(s.Err)})
 	}, Leaving: leaving.Load, Linger: func(r Redirect) {
 		if linger.Load() {
-			handover.Await(r.VIPs, testkit.Patience)
+			job.AwaitVIPs(r.VIPs, testkit.Patience)
 		}
 	}}
 	before := goleak.IgnoreCurrent()

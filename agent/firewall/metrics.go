@@ -42,7 +42,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 const stuckAfter = time.Minute
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
-func (j *Job) Stuck() error { return j.pulse.Stuck("the loop that keeps the redirect", stuckAfter) }
+func (j *Job) Stuck() error { return j.watchdog.Stuck("the loop that keeps the redirect", stuckAfter) }
 
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {

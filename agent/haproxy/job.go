@@ -15,33 +15,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/beat"
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/trouble"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
-
-// StateName is the name that State is published under.
-const StateName = "haproxy"
-
-// State is what the agent's other jobs may know.
-type State struct {
-	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
-	// why it is not.
-	Serving bool `json:"serving"`
-	// Leaving says that it is being stopped, and serves until the VIPs are on other nodes.
-	Leaving  bool      `json:"leaving,omitempty"`
-	Why      string    `json:"why,omitempty"`
-	Backends []Backend `json:"backends"`
-	daemon.Status
-}
 
 // binary is the program, which the images have in PATH.
 const binary = "haproxy"
@@ -57,7 +41,7 @@ const (
 	// parting is how long connections are still taken after HAProxy was declared
 	// not to serve: the redirect and the VIP go elsewhere meanwhile.
 	parting = time.Second
-	// drain is how long connections that there are may go on. With handover.Bound, parting
+	// drain is how long connections that there are may go on. With job.ShutdownBound, parting
 	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
 	// lookEvery is how often HAProxy is asked about its backends.
@@ -83,10 +67,10 @@ type Job struct {
 	serving  bool
 	leaving  bool
 	why      string
-	backends []Backend
+	backends []state.Backend
 
-	told    atomic.Pointer[State]
-	telling trouble.Trouble
+	told    atomic.Pointer[state.HAProxy]
+	telling logging.Transitions
 }
 
 // Run runs HAProxy until ctx ends, and then lets it finish.
@@ -108,7 +92,7 @@ func (j *Job) Run(ctx context.Context) error {
 			Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
 			NoFile: supervise.HAProxyNoFile, Unprivileged: true,
 		},
-		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: apply.HAProxyCheck(binary),
+		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: Check(binary),
 		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
 	}
 	j.publish()
@@ -119,7 +103,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(watching) })
 	var failed error
 	all.Go(func() {
-		defer stop() // without eyes it is better to be started again
+		defer stop() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(watching, j.daemon.Trigger)
 	})
 	j.daemon.Run(watching)
@@ -218,7 +202,7 @@ func (j *Job) watch(ctx context.Context) {
 		},
 	}
 	checks.Go(func() {
-		check.Run(ctx, func(f health.Fact) { j.set(f.OK, f.Why) })
+		check.Run(ctx, func(f state.Fact) { j.set(f.OK, f.Why) })
 	})
 	tick := time.NewTimer(0)
 	defer tick.Stop()
@@ -229,7 +213,7 @@ func (j *Job) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		j.look(ctx)
-		tick.Reset(beat.Next(lookEvery))
+		tick.Reset(ticker.UntilNext(lookEvery))
 	}
 }
 
@@ -272,7 +256,7 @@ func (j *Job) look(ctx context.Context) {
 
 // publish tells the other jobs.
 func (j *Job) publish() {
-	s := State{Status: j.daemon.Status()}
+	s := state.HAProxy{Daemon: j.daemon.Status()}
 	if problem := j.Source.Problem(); problem != "" {
 		s.Problem = problem
 	}
@@ -280,7 +264,7 @@ func (j *Job) publish() {
 	defer j.mu.Unlock()
 	s.Serving, s.Leaving, s.Why, s.Backends = j.serving, j.leaving, j.why, j.backends
 	j.told.Store(&s)
-	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }
 
 // Probe says whether HAProxy answers, for a liveness probe: not whether it has a

@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/netip"
 
-	"github.com/vipgen/vipgen/agent/handover"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// leave goes on serving until the API VIPs are on other nodes, or for handover.Bound (hard
+// leave goes on serving until the API VIPs are on other nodes, or for job.ShutdownBound (hard
 // case 43). What it publishes has the firewall job keep the redirect and say that nobody is
 // to rely on it, so that the node loses the VIPs even if only this pod ends.
 //
@@ -25,7 +25,7 @@ func (j *Job) leave() {
 			vips = append(vips, g.VIPs...)
 		}
 	}
-	if here, err := handover.Here(vips); err != nil || !here {
+	if here, err := job.VIPsHere(vips); err != nil || !here {
 		return
 	}
 	j.mu.Lock()
@@ -35,7 +35,7 @@ func (j *Job) leave() {
 	if _, err := Ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
 		j.Log.Debug("HAProxy cannot be told to spare the node's own API server", "error", err)
 	}
-	j.Log.Info("HAProxy serves until the VIPs are on other nodes", "gone", handover.Await(vips, handover.Bound))
+	j.Log.Info("HAProxy serves until the VIPs are on other nodes", "gone", job.AwaitVIPs(vips, job.ShutdownBound))
 	j.mu.Lock()
 	j.leaving = false
 	j.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -51,7 +52,7 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	}
 	repeat := time.NewTicker(repeatEvery)
 	defer repeat.Stop()
-	var writing trouble.Trouble
+	var writing logging.Transitions
 	for again := false; ; {
 		err := m.write()
 		if again {
@@ -70,7 +71,7 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 }
 
 // report takes in what a check has come to.
-func (m *Monitor) report(f Fact) {
+func (m *Monitor) report(f state.Fact) {
 	if f.OK {
 		m.Log.Info("check succeeds", "check", f.Name)
 	} else {

@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/loopback"
+	"github.com/vipgen/vipgen/internal/loopback"
 )
 
 // maxBody is how much of an answer is read, in bytes: readyz lists its checks.

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // Where the job kept files until a reboot before it had a directory of its own.

@@ -6,18 +6,19 @@ import (
 	"os"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// tenure is for how long the bootstrap may hold the API VIP: until its own API
+// bootstrapLifetime is for how long the bootstrap may hold the API VIP: until its own API
 // server is gone, and the provisioning service if it ever was there (hard case
 // 8). Its end lasts over restarts and reboots: a bootstrap host may be kept for long
 // after the installation. It is taken back only by an API server that is ready again,
 // as after etcd had no leader while its members changed: a host that the installation
 // is done with has none.
-type tenure struct {
+type bootstrapLifetime struct {
 	// marker is the file that says that it is over.
 	marker       string
 	seen, ironic bool      // the API server was ready, the provisioning service answered
@@ -26,14 +27,14 @@ type tenure struct {
 	resumed      bool // it was over before
 }
 
-func newTenure(marker string) *tenure {
+func newBootstrapLifetime(marker string) *bootstrapLifetime {
 	_, err := os.Stat(marker)
-	return &tenure{marker: marker, over: !errors.Is(err, fs.ErrNotExist)}
+	return &bootstrapLifetime{marker: marker, over: !errors.Is(err, fs.ErrNotExist)}
 }
 
-// look takes in what is known now and says whether that has ended the tenure just now,
+// look takes in what is known now and says whether that has ended the lifetime just now,
 // or taken its end back.
-func (t *tenure) look(now time.Time, get func(fact string) (f health.Fact, known bool)) (changed bool) {
+func (t *bootstrapLifetime) look(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	api, _ := get(health.FactAPI)
 	ironic, _ := get(health.FactIronic)
 	t.seen = t.seen || api.OK
@@ -57,7 +58,7 @@ func (t *tenure) look(now time.Time, get func(fact string) (f health.Fact, known
 }
 
 // remember makes the end last, or forgets it.
-func (t *tenure) remember() error {
+func (t *bootstrapLifetime) remember() error {
 	if !t.over {
 		_, err := atomicfile.Remove(t.marker)
 		return err

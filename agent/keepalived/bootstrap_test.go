@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
 )
 
-func TestTenure(t *testing.T) {
+func TestBootstrapLifetime(t *testing.T) {
 	type step struct {
 		at          time.Duration
 		api, ironic bool
@@ -30,12 +31,12 @@ func TestTenure(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newTenure(filepath.Join(t.TempDir(), "gone"))
+			x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"))
 			began := time.Now()
 			for _, step := range tt.steps {
 				b := health.NewBoard()
-				b.Set(health.Fact{Name: health.FactAPI, OK: step.api})
-				b.Set(health.Fact{Name: health.FactIronic, OK: step.ironic})
+				b.Set(state.Fact{Name: health.FactAPI, OK: step.api})
+				b.Set(state.Fact{Name: health.FactIronic, OK: step.ironic})
 				if got := x.look(began.Add(step.at), b.Get); got != step.changed {
 					t.Fatalf("after %v: changed %v", step.at, got)
 				}
@@ -44,9 +45,9 @@ func TestTenure(t *testing.T) {
 	}
 }
 
-func TestTenureIsRemembered(t *testing.T) {
+func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "gone")
-	x := newTenure(marker)
+	x := newBootstrapLifetime(marker)
 	if x.over {
 		t.Error("over before it began")
 	}
@@ -55,7 +56,7 @@ func TestTenureIsRemembered(t *testing.T) {
 		if err := x.remember(); err != nil {
 			t.Fatal(err)
 		}
-		if x = newTenure(marker); x.over != over {
+		if x = newBootstrapLifetime(marker); x.over != over {
 			t.Errorf("remembered %v, want %v", x.over, over)
 		}
 	}
@@ -63,20 +64,20 @@ func TestTenureIsRemembered(t *testing.T) {
 
 // A host that starts with an end from before takes part only once its API server is
 // ready.
-func TestTenureOverBefore(t *testing.T) {
-	x := newTenure(filepath.Join(t.TempDir(), "gone"))
+func TestBootstrapLifetimeOverBefore(t *testing.T) {
+	x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"))
 	x.over = true
 	began := time.Now()
 	for at, api := range []bool{false, false, false, false, false, true, true, true, true} {
 		b := health.NewBoard()
-		b.Set(health.Fact{Name: health.FactAPI, OK: api})
+		b.Set(state.Fact{Name: health.FactAPI, OK: api})
 		if changed := x.look(began.Add(time.Duration(at)*time.Second), b.Get); changed != (at == 8) || x.over == (at == 8) {
 			t.Fatalf("after %d s: changed %v, over %v", at, changed, x.over)
 		}
 	}
 }
 
-func TestArrival(t *testing.T) {
+func TestJoinDelay(t *testing.T) {
 	type step struct {
 		at           time.Duration
 		unregistered bool
@@ -86,7 +87,7 @@ func TestArrival(t *testing.T) {
 	strangers := func(until time.Duration) func(time.Duration) linkState {
 		return func(at time.Duration) linkState {
 			if at < until {
-				return strange
+				return unknownTo
 			}
 			return unheld
 		}
@@ -112,7 +113,7 @@ func TestArrival(t *testing.T) {
 		{"... adverts of the holder come", true, func(at time.Duration) linkState {
 			switch {
 			case at < 4*s:
-				return strange
+				return unknownTo
 			case at < 8*s:
 				return unheld // for a moment
 			}
@@ -131,7 +132,7 @@ func TestArrival(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := arrival{known: tt.known}
+			a := joinDelay{known: tt.known}
 			began := time.Now()
 			for _, step := range tt.steps {
 				if got := a.wait(began.Add(step.at), step.unregistered, step.stale, func() linkState { return tt.link(step.at) }); got != step.want {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
@@ -30,7 +30,7 @@ func TestHardCase38CrashLoop(t *testing.T) {
 	c.controlPlane(2)
 	n := c.nodes[c.holder(c.all()...)]
 	for kills := range 4 {
-		var s State
+		var s state.Keepalived
 		testkit.Await(t, "keepalived to run", func() bool {
 			s, _ = n.state()
 			return s.PID != 0 && s.Restarts == kills && len(workers(t, s.PID)) > 0
@@ -107,7 +107,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 // current.
 func TestHardCase42ChecksGoOn(t *testing.T) {
 	root := t.TempDir()
-	files, err := track.Open(filepath.Join(root, "track"))
+	files, err := trackfile.Open(filepath.Join(root, "track"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func (d *decision) vips() []netip.Addr {
 	return nodeip.VIPs(&d.cluster.Spec)
 }
 
-// sit leaves all of it out.
-func (d *decision) sit(why string) {
+// disable leaves all of it out.
+func (d *decision) disable(why string) {
 	d.conf.Instances, d.conf.SyncGroups, d.conf.TrackFiles = nil, nil, nil
 	d.conf.Idle = []string{why}
 }
@@ -50,7 +50,7 @@ func (d *decision) without(names []string, why string) {
 	}
 	left := func(i keepalived.Instance) bool { return slices.Contains(names, i.Name) }
 	if !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool { return !left(i) }) {
-		d.sit(why)
+		d.disable(why)
 		return
 	}
 	for _, i := range d.conf.Instances {
@@ -67,21 +67,21 @@ func (d *decision) without(names []string, why string) {
 	})
 }
 
-// decide puts together what is known. conf is for the way that the node elects
-// now; nil while that is not known.
-func decide(f *facts.Facts, conf *keepalived.Conf, tenureOver bool) *decision {
+// decide puts together what is known. conf is for the VRRP settings in force; nil while
+// these are not known.
+func decide(f *facts.Facts, conf *keepalived.Conf, lifetimeOver bool) *decision {
 	d := &decision{cluster: f.Cluster, node: f.Node, conf: conf, self: f.Self}
 	if conf == nil {
 		d.conf = keepalived.New(f.Cluster, f.Node)
 		if d.takesPart() {
-			d.sit("this node is finding out how the others elect")
+			d.disable("this node is finding out which VRRP settings the others have")
 		}
 	}
 	switch {
 	case f.RemoteWorker && f.Node.Role != v1alpha1.RoleBootstrap:
-		d.sit("this node is in no network with a VIP") // hard case 9
-	case tenureOver:
-		d.sit("the API server of this bootstrap host has gone") // hard case 8
+		d.disable("this node is in no network with a VIP") // hard case 9
+	case lifetimeOver:
+		d.disable("the API server of this bootstrap host has gone") // hard case 8
 	}
 	return d
 }

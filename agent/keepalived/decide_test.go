@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -32,9 +32,9 @@ func TestInstances(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var values []track.Value
+			var values []trackfile.Value
 			for _, name := range tt.on {
-				values = append(values, track.Value{Name: name, Value: 1})
+				values = append(values, trackfile.Value{Name: name, Value: 1})
 			}
 			got := instances(&tt.conf, values, tt.held)[0]
 			want := []any{tt.priority, tt.fault, len(tt.held) > 0}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/track"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -17,7 +18,7 @@ import (
 // checks keeps the health checks of the node running that its groups need.
 type checks struct {
 	board   *health.Board
-	files   *track.Files
+	files   *trackfile.Files
 	metrics *health.Metrics
 	log     *slog.Logger
 	// redirects has the facts of the groups that it follows.
@@ -84,7 +85,7 @@ func (c *checks) stop() {
 }
 
 // routers makes known which groups that the node can hold have a router of their own
-// here (hard case 21). While the API is away its last word stands: a router's own word does not
+// here (hard case 21). While the API is away what it said last stands: the router itself does not
 // say whose it is, and would put another controller's level with the group's own.
 //
 // Where the routers are of other controllers alone, the node must not hold the VIP at
@@ -99,12 +100,12 @@ func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node
 		if g.Role != v1alpha1.GroupIngress || g.Controller == "" || !s.Hosts(g, node.Role, node.Labels) {
 			continue
 		}
-		here := health.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
+		here := state.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
 		if !here.OK {
 			here.Why = "no ready router of ingress controller " + g.Controller
 		}
 		b.Set(here)
-		own := health.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
+		own := state.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
 		if !own.OK {
 			own.Why = "the router here is of ingress controller " + strings.Join(r.Present, ", ")
 		}

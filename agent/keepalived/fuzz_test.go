@@ -5,10 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -52,7 +50,7 @@ func FuzzPlaced(f *testing.F) {
 	f.Add([]byte(`["192.0.2.5","2001:db8::5"]`))
 	f.Add([]byte(`["192.0.2.5","","fe80::1%eth0",7]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := placed{}
+		p := recordedVIPs{}
 		p.open(written(t, data))
 		for _, a := range p.with(nil) {
 			if !a.IsValid() || a.Zone() != "" {
@@ -63,7 +61,7 @@ func FuzzPlaced(f *testing.F) {
 		if err := p.note([]netip.Addr{vip}, func(netip.Addr) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		var again placed
+		var again recordedVIPs
 		if err := again.open(p.path); err != nil || !slices.Equal(again.with(nil), []netip.Addr{vip}) {
 			t.Errorf("%v, %v", again.vips, err)
 		}
@@ -88,24 +86,6 @@ func FuzzQueues(f *testing.F) {
 		}
 		if again, err := q.earlier(); err != nil || !slices.Equal(again, list) {
 			t.Errorf("%v is written, and read as %v: %v", list, again, err)
-		}
-	})
-}
-
-// FuzzWord reads what any other node may say of how it elects.
-func FuzzWord(f *testing.F) {
-	f.Add(`{"running":"fast unicast VRRPv3 40ms","ready":"","why":"x\ny"}`)
-	f.Add(`{"running":"a","at":"9999-12-31T23:59:59Z"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		w, ok := decodeWord(text)
-		if !ok {
-			return
-		}
-		if strings.ContainsFunc(w.Why, func(c rune) bool { return c < ' ' || c > '~' }) || len(w.Why) > maxWhy {
-			t.Errorf("why: %q", w.Why)
-		}
-		if out := w.encode(); out != "" && !nodes.VRRPText(out) {
-			t.Errorf("%q", out)
 		}
 	})
 }

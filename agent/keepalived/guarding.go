@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/guard"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -61,15 +62,6 @@ func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	return []guard.Sender{{From: from}, {FullTTL: true}}
 }
 
-// Guard is what the job makes known of the guard.
-type Guard struct {
-	// InPlace says that packets of the groups come from their nodes alone.
-	InPlace bool `json:"inPlace"`
-	// Restored counts how often something else had removed or changed the rules.
-	Restored int             `json:"restored,omitempty"`
-	Dropped  []guard.Dropped `json:"dropped,omitempty"`
-}
-
 // guardLag is how long after a reload the senders of before are let through: many
 // times what keepalived takes for one on a busy node.
 const guardLag = 3 * time.Second
@@ -87,7 +79,7 @@ type guarding struct {
 	until   time.Time     // for how long the earlier count; zero: for ever
 	dropped uint64        // as it was logged
 	said    time.Time
-	trouble trouble.Trouble
+	failing logging.Transitions
 }
 
 // begin removes what an earlier agent left, whose list of peers may be old.
@@ -149,11 +141,11 @@ func (g *guarding) end() {
 }
 
 func (g *guarding) note(err error) {
-	g.trouble.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
+	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
 }
 
 // state is what is made known.
-func (g *guarding) state() Guard {
+func (g *guarding) state() state.Guard {
 	is, restored := g.table.InPlace()
-	return Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
+	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
 }

@@ -4,7 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/handover"
+	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -27,7 +28,7 @@ func (j *Job) handOver() {
 		return
 	}
 	vips, bound := awaited(d.conf)
-	if here, err := handover.Here(vips); err != nil || !here {
+	if here, err := job.VIPsHere(vips); err != nil || !here {
 		return
 	}
 	var terms []vrrp.Term
@@ -39,7 +40,7 @@ func (j *Job) handOver() {
 		return
 	}
 	began := time.Now()
-	gone := handover.Await(vips, bound)
+	gone := job.AwaitVIPs(vips, bound)
 	j.Log.Info("VIPs given away before the end", "vips", vips, "gone", gone, "after", time.Since(began).Round(time.Millisecond))
 }
 
@@ -49,8 +50,8 @@ func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 	for i := range conf.Instances {
 		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody hears it
 			vips = append(vips, in.VIP.Addr())
-			bound = max(bound, downTime(in)+time.Second)
+			bound = max(bound, migration.DownTime(in)+time.Second)
 		}
 	}
-	return vips, min(bound, handover.MostPriority)
+	return vips, min(bound, job.MostPriority)
 }

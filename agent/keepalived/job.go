@@ -12,16 +12,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/apply"
-	"github.com/vipgen/vipgen/agent/beat"
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/pulse"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/agent/track"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -33,8 +34,8 @@ const (
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
-	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
-	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
+	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -51,51 +52,51 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files   *track.Files
-	board   *health.Board
-	checks  *checks
-	daemon  *child
-	queues  queues
-	guard   guarding
-	wire    *wire
-	placed  placed
-	rivals  *rivals
-	applier *apply.Applier
-	loop    *apply.Loop
-	tenure  *tenure // of the bootstrap; nil elsewhere
+	files    *trackfile.Files
+	board    *health.Board
+	checks   *checks
+	daemon   *child
+	queues   queues
+	guard    guarding
+	wire     *wire
+	recorded recordedVIPs
+	rivals   *rivals
+	applier  *daemon.Applier
+	loop     *daemon.Debouncer
+	lifetime *bootstrapLifetime // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
-	idle         []string // why VIPs are left out, as it was logged
-	arrival      arrival
-	displacement displacement
-	unknown      []netip.Addr // VIPs whose holder does not know this node, as it was logged
-	sources      sources
-	electing     electing
-	begun        time.Time
+	idle       []string // why VIPs are left out, as it was logged
+	join       joinDelay
+	mismatches addressMismatches
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	sources    sources
+	settings   settings
+	begun      time.Time
 
 	// Of the watch's goroutine alone.
-	dump  dump
-	haste haste
+	dump       dump
+	scheduling scheduling
 
-	pulse    pulse.Pulse
-	told     atomic.Pointer[State]
-	telling  trouble.Trouble
-	deciding trouble.Trouble
-	checking trouble.Trouble
-	keeping  trouble.Trouble
-	cleaning trouble.Trouble
-	bounding trouble.Trouble
-	hearing  trouble.Trouble
-	placing  trouble.Trouble
-	choosing trouble.Trouble
+	watchdog  liveness.Watchdog
+	told      atomic.Pointer[state.Keepalived]
+	telling   logging.Transitions
+	deciding  logging.Transitions
+	checking  logging.Transitions
+	keeping   logging.Transitions
+	cleaning  logging.Transitions
+	bounding  logging.Transitions
+	hearing   logging.Transitions
+	recording logging.Transitions
+	choosing  logging.Transitions
 
 	mu  sync.Mutex
 	now *decision // nil before the first
-	// Copies of what electing has.
-	migration *Migration
-	moves     Moves
+	// Copies of what settings has.
+	migration *state.Migration
+	moves     state.Moves
 	held      []netip.Addr
-	// What tenure has.
+	// Copies of what lifetime has.
 	over, resumed bool
 }
 
@@ -126,7 +127,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(ctx) })
 	var failed error
 	all.Go(func() {
-		defer cancel() // without eyes it is better to be started again
+		defer cancel() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(ctx, func() {
 			switch deaf := j.see(); {
 			case j.lost():
@@ -158,7 +159,7 @@ func (j *Job) prepare() (err error) {
 		}
 	}
 	j.adopt()
-	if j.files, err = track.Open(j.below(v1alpha1.TrackDir)); err != nil {
+	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
 	j.board = health.NewBoard()
@@ -167,25 +168,25 @@ func (j *Job) prepare() (err error) {
 	j.queues = queues{j.below(keptQueues)}
 	j.guard.log = j.Log
 	j.guard.begin()
-	if err := j.placed.open(j.below(keptVIPs)); err != nil {
+	if err := j.recorded.open(j.below(keptVIPs)); err != nil {
 		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
 	}
 	j.dump.path = j.below(dumpFile)
-	j.haste.file = j.below(vrrpPID)
+	j.scheduling.file = j.below(vrrpPID)
 	conf := j.below(v1alpha1.KeepalivedConf)
 	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
-	j.applier = &apply.Applier{
-		Path: conf, Check: apply.KeepalivedCheck(j.Program),
+	j.applier = &daemon.Applier{
+		Path: conf, Check: Check(j.Program),
 		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
 	}
-	j.loop = apply.NewLoop(apply.DefaultTiming, j.apply)
+	j.loop = daemon.NewDebouncer(daemon.DefaultTiming, j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
-	j.arrival.known = readSettings(j.below(keptSettings)) != nil
+	j.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
-		j.tenure = newTenure(j.below(keptEnd))
-		j.over = j.tenure.over
+		j.lifetime = newBootstrapLifetime(j.below(keptEnd))
+		j.over = j.lifetime.over
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (j *Job) prepare() (err error) {
 // watch looks at what is known of the node, and says how things stand.
 func (j *Job) watch(ctx context.Context) {
 	every := sayEvery
-	if j.tenure != nil {
+	if j.lifetime != nil {
 		every = lookEvery
 	}
 	tick := time.NewTimer(0)
@@ -204,26 +205,26 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		tick.Reset(beat.Next(every))
-		if j.tenure != nil && j.tenure.look(time.Now(), j.board.Get) {
+		tick.Reset(ticker.UntilNext(every))
+		if j.lifetime != nil && j.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
-			if j.tenure.over {
+			if j.lifetime.over {
 				said = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
 			}
 			j.Log.Info(said)
-			if err := j.tenure.remember(); err != nil {
+			if err := j.lifetime.remember(); err != nil {
 				j.Log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
 			}
 			j.mu.Lock()
-			j.over, j.resumed = j.tenure.over, j.tenure.resumed
+			j.over, j.resumed = j.lifetime.over, j.lifetime.resumed
 			j.mu.Unlock()
 			j.loop.Trigger()
 		}
 		_, running, _ := j.daemon.status()
-		j.haste.look(running != 0, j.Log)
+		j.scheduling.look(running != 0, j.Log)
 		j.guard.look(time.Now())
 		j.publish()
-		j.pulse.Beat()
+		j.watchdog.Reset()
 	}
 }
 
@@ -258,7 +259,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	j.leaveOut(d.conf.Idle)
-	j.place(d)
+	j.record(d)
 	if !d.takesPart() {
 		if changed = j.daemon.stop(); changed {
 			j.Log.Info("keepalived stopped")
@@ -288,9 +289,9 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// place remembers the VIPs that keepalived is about to get, and forgets those that
+// record remembers the VIPs that keepalived is about to get, and forgets those that
 // are neither the cluster's nor on this node any more.
-func (j *Job) place(d *decision) {
+func (j *Job) record(d *decision) {
 	j.mu.Lock()
 	looked, here := j.held != nil, append(d.vips(), j.held...)
 	j.mu.Unlock()
@@ -298,8 +299,8 @@ func (j *Job) place(d *decision) {
 	for _, i := range d.conf.Instances {
 		vips = append(vips, i.VIP.Addr())
 	}
-	err := j.placed.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
-	j.placing.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
+	err := j.recorded.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
+	j.recording.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 
 // leaveOut logs which VIPs are left out, and why, when that changed.
@@ -316,7 +317,7 @@ func (j *Job) bound(instances []keepalived.Instance) {
 	if err == nil {
 		err = j.queues.bound(bounds(instances, buffer))
 	}
-	j.bounding.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "dead peers keep nobody from hearing this node again")
+	j.bounding.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
 }
 
 // decide looks at everything.
@@ -338,9 +339,9 @@ func (j *Job) decide() (*decision, error) {
 	d := decide(f, conf, over)
 	var alone []keepalived.Instance
 	switch {
-	case j.electing.leftOut:
-		d.sit(whyLeftOut)
-	case j.tenure == nil:
+	case j.settings.leftOut:
+		d.disable(migration.WhyLeftOut)
+	case j.lifetime == nil:
 		alone = j.keepOut(d, f)
 	case resumed:
 		j.resume(d)
@@ -348,11 +349,7 @@ func (j *Job) decide() (*decision, error) {
 	j.rivals.follow(alone)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.mu.Lock()
-	j.now, j.migration, j.moves = d, nil, j.electing.counts
-	if s := j.electing.status; s != nil {
-		m := *s
-		j.migration = &m
-	}
+	j.now, j.migration, j.moves = d, j.settings.migration, j.settings.moves
 	j.mu.Unlock()
 	return d, nil
 }
@@ -364,9 +361,9 @@ func (j *Job) resume(d *decision) {
 	wanted, _, _ := j.daemon.status()
 	switch {
 	case d.node.BootstrapGone:
-		d.sit("the cluster does without this bootstrap host")
-	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == strange:
-		d.sit("the holder of a VIP does not know this bootstrap host any more")
+		d.disable("the cluster does without this bootstrap host")
+	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
+		d.disable("the holder of a VIP does not know this bootstrap host any more")
 		time.AfterFunc(doubtTime, j.loop.Trigger)
 	}
 }
@@ -389,7 +386,7 @@ func (j *Job) lastGood(ctx context.Context) bool {
 	if _, err := os.Stat(conf); err != nil {
 		return false
 	}
-	return apply.KeepalivedCheck(j.Program)(ctx, conf) == nil
+	return Check(j.Program)(ctx, conf) == nil
 }
 
 // starting prepares a start of keepalived.
@@ -419,16 +416,16 @@ func (j *Job) clean(context.Context) error {
 
 // removeAll removes the VIPs of a decision, and those of before.
 func (j *Job) removeAll(d *decision) error {
-	err := removeVIPs(j.placed.with(d.vips()), j.Log)
+	err := removeVIPs(j.recorded.with(d.vips()), j.Log)
 	j.cleaning.Error(j.Log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
 	return err
 }
 
 // publish says how things stand.
 func (j *Job) publish() {
-	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
+	s := state.Keepalived{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
-	s.Scheduling = j.haste.way
+	s.Scheduling = string(j.scheduling.policy)
 	s.Guard = j.guard.state()
 	holders := j.dump.look()
 	j.mu.Lock()
@@ -436,15 +433,15 @@ func (j *Job) publish() {
 		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.migration, j.moves
 		s.Instances = instances(d.conf, j.files.Values(), j.held)
 		for i := range s.Instances {
-			s.Instances[i].heldBy(holders, d.node.Peers)
+			heldBy(&s.Instances[i], holders, d.node.Peers)
 		}
 	}
 	j.mu.Unlock()
 	before := j.told.Swap(&s)
 	for _, i := range s.Instances {
-		if i.Holds != before.holds(i.VIP) {
+		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
 		}
 	}
-	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 var (
-	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in electing who holds VIPs (1) or not (0).")
+	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
 	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
 	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
 	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
@@ -27,11 +28,11 @@ var (
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
 
-	electingWay     = monitor.Gauge("vipgen_vrrp_way", "1 for the way in which this node elects.", "profile", "mode", "version")
-	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to another way of electing (1) or not (0).")
-	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to another way of electing now (1) or not (0); there is no value where it is not to move.")
+	settingsInForce = monitor.Gauge("vipgen_vrrp_settings", "1 for the VRRP settings in force.", "profile", "mode", "version")
+	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to other VRRP settings (1) or not (0).")
+	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to other VRRP settings now (1) or not (0); there is no value where it is not to move.")
 	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes are to move, in seconds since 1970; there is no value before all have agreed.")
-	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to another way of electing: begun (moved), and taken back because another node did not move (back).", "outcome")
+	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to other VRRP settings: begun (moved), and taken back because another node did not move (back).", "outcome")
 	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were not right.")
 )
 
@@ -45,7 +46,7 @@ var (
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
 		guarded, strangers,
-		electingWay, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
+		settingsInForce, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
@@ -69,15 +70,15 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	for _, d := range s.Guard.Dropped {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
-	s.collectElecting(to)
+	collectElecting(to, s)
 	for _, i := range s.Instances {
-		i.collect(to)
+		collectInstance(to, &i)
 	}
 }
 
-func (s *State) collectElecting(to chan<- prometheus.Metric) {
+func collectElecting(to chan<- prometheus.Metric, s *state.Keepalived) {
 	if v := s.VRRP; v != nil {
-		electingWay.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
+		settingsInForce.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
 	}
 	m := s.Migration
 	migrationWanted.PutBool(to, m != nil)
@@ -92,7 +93,7 @@ func (s *State) collectElecting(to chan<- prometheus.Metric) {
 	modeFileRefused.Put(to, float64(s.Moves.Refused))
 }
 
-func (i Instance) collect(to chan<- prometheus.Metric) {
+func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 	vip := i.VIP.String()
 	held.PutBool(to, i.Holds, i.Name, vip)
 	priority.Put(to, float64(i.Priority), i.Name, vip)
@@ -113,7 +114,7 @@ const answerTime = 3 * time.Second
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.pulse.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
 // Health says what is wrong with the job, for /healthz: a loop that does not

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/migration"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
@@ -18,8 +20,8 @@ const (
 	unicastKept   = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":40}`
 )
 
-func electsIn(m v1alpha1.Mode) func(State) bool {
-	return func(s State) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
+func electsIn(m v1alpha1.Mode) func(state.Keepalived) bool {
+	return func(s state.Keepalived) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
 }
 
 // mover adds and starts a registered control-plane node that ran something last, and
@@ -40,7 +42,7 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 }
 
 // A node that was away when the others moved runs what they run when it returns: by
-// their word, or where that cannot be had by their adverts. One that returns before they
+// their announcements, or where that cannot be had by their adverts. One that returns before they
 // move runs what it ran.
 func TestMigrationMissed(t *testing.T) {
 	testkit.Long(t)
@@ -52,9 +54,9 @@ func TestMigrationMissed(t *testing.T) {
 		want        v1alpha1.Mode
 		wordsHidden bool
 	}{
-		{"moved, by their word", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, false},
+		{"moved, by their announcement", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, false},
 		{"moved, by their adverts", multicastKept, "mode: multicast\n", v1alpha1.ModeMulticast, true},
-		{"not moved, by their word", unicastKept, "", v1alpha1.ModeUnicast, false},
+		{"not moved, by their announcement", unicastKept, "", v1alpha1.ModeUnicast, false},
 		{"not moved, by their adverts", unicastKept, "", v1alpha1.ModeUnicast, true},
 	}
 	for _, tt := range tests {
@@ -66,7 +68,7 @@ func TestMigrationMissed(t *testing.T) {
 			late := c.add("cp-3", "master", 13)
 			c.register(late)
 			for _, name := range []string{"cp-1", "cp-2"} {
-				c.nodes[name].awaitState("it runs and knows the late one", func(s State) bool {
+				c.nodes[name].awaitState("it runs and knows the late one", func(s state.Keepalived) bool {
 					return electsIn(tt.want)(s) &&
 						(tt.want == v1alpha1.ModeMulticast || slices.Contains(s.Instances[0].Peers, late.address.Addr()))
 				})
@@ -85,7 +87,7 @@ func TestMigrationMissed(t *testing.T) {
 			late.awaitState("it runs as the others", electsIn(tt.want))
 			c.holder(holder)
 			if tt.want == v1alpha1.ModeUnicast {
-				late.awaitState("it waits for the others", func(s State) bool {
+				late.awaitState("it waits for the others", func(s state.Keepalived) bool {
 					return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, "cp-1: ")
 				})
 			}
@@ -104,7 +106,7 @@ func TestMigration(t *testing.T) {
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nmodus: multicast\n"))
-	s := n.awaitState("the mode file is wrong", func(s State) bool { return s.Moves.Refused == 1 && s.Migration != nil })
+	s := n.awaitState("the mode file is wrong", func(s state.Keepalived) bool { return s.Moves.Refused == 1 && s.Migration != nil })
 	if !strings.Contains(s.Migration.WaitsFor, "modus") || s.Migration.Ready {
 		t.Errorf("%+v", s.Migration)
 	}
@@ -113,7 +115,7 @@ func TestMigration(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "mode: multicast\ntime: %s\n", at.Format(time.RFC3339)))
 	}
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("all have agreed", func(s State) bool {
+		s := c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool {
 			return s.Migration != nil && s.Migration.Agreed || electsIn(v1alpha1.ModeMulticast)(s)
 		})
 		if s.Migration != nil && !s.Migration.At.Equal(at) {
@@ -132,7 +134,7 @@ func TestMigration(t *testing.T) {
 	c.holder(c.all()...)
 }
 
-// A node to which the words of the others do not come, as behind an API server that is
+// A node to which the announcements of the others do not come, as behind an API server that is
 // cut off, cannot know that all have agreed. It moves when it hears that the others have.
 func TestMigrationFollowed(t *testing.T) {
 	testkit.Long(t)
@@ -155,8 +157,8 @@ func TestMigrationFollowed(t *testing.T) {
 	}
 	to := spec.Spec.VRRP.Target
 	to.Mode = v1alpha1.ModeMulticast
-	said := word{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.encode()}}})
+	said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.Encode()}}})
 	if err == nil {
 		err = c.list.Nodes.Annotate("cp-3", patch)
 	}
@@ -170,7 +172,7 @@ func TestMigrationFollowed(t *testing.T) {
 		c.nodes[name].awaitState("it runs", running)
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte(file))
 	}
-	blind.awaitState("it knows of nobody who is ready", func(s State) bool {
+	blind.awaitState("it knows of nobody who is ready", func(s state.Keepalived) bool {
 		return running(s) && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, "no agent there")
 	})
 	for _, name := range c.all() {

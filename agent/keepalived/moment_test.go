@@ -20,7 +20,7 @@ func TestEndAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(*testing.T, *daemon.Process){
 		"SIGTERM": func(t *testing.T, p *daemon.Process) {
-			// Before it says its first word it may not have begun.
+			// Before its first announcement it may not have begun.
 			begun := p.Output() != ""
 			if code := p.Stop(); code != 0 && begun {
 				t.Errorf("exit code %d", code)

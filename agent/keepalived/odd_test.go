@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -32,15 +33,15 @@ var misread = map[string]func(c *cluster, n *node){
 	"another role": func(c *cluster, n *node) { c.listAs(n, "worker", n.address.Addr()) },
 }
 
-// displaced is a node that stays out of the API group for what its Node says. In the
+// mismatched is a node that stays out of the API group for what its Node says. In the
 // role of a worker it may be in another group.
-func displaced(s State) bool {
-	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, whyDisplaced) }) &&
-		!slices.ContainsFunc(s.Instances, func(i Instance) bool { return strings.Contains(i.Name, "API") })
+func mismatched(s state.Keepalived) bool {
+	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, whyMismatch) }) &&
+		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 
 // Whatever the Node of one node says, so that the others send it no adverts any more or
-// take none of its own: never are there two holders, and when it is right again, the
+// take none of its own: never is there a split brain, and when it is right again, the
 // node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
 	testkit.Long(t)
@@ -60,10 +61,10 @@ func TestHardCase37MisreadNode(t *testing.T) {
 						n := c.nodes[who(c.holder(c.all()...))]
 						stop := c.neverTwo()
 						misread(c, n)
-						n.awaitState("the others see it elsewhere", displaced)
+						n.awaitState("the others see it elsewhere", mismatched)
 						c.holder(c.others(n.name)...)
 						c.register(n)
-						n.awaitState("it is in the API group", func(s State) bool { return running(s) && !displaced(s) && s.Instances != nil })
+						n.awaitState("it is in the API group", func(s state.Keepalived) bool { return running(s) && !mismatched(s) && s.Instances != nil })
 						c.holder(c.all()...)
 						stop()
 					}
@@ -86,7 +87,7 @@ func TestHardCase37MisreadAlone(t *testing.T) {
 			c.awaitRunning()
 			n := c.nodes[c.holder(c.all()...)]
 			misread["an odd address first"](c, n)
-			n.awaitState("the others see it elsewhere", displaced)
+			n.awaitState("the others see it elsewhere", mismatched)
 			others := c.others(n.name)
 			c.holder(others...)
 			for _, name := range others {
@@ -94,7 +95,7 @@ func TestHardCase37MisreadAlone(t *testing.T) {
 			}
 			c.holder(n.name)
 			c.nodes[others[0]].start()
-			n.awaitState("another one has the VIP", displaced)
+			n.awaitState("another one has the VIP", mismatched)
 			c.holder(others[0])
 			c.nodes[others[0]].agent.Stop()
 			c.holder(n.name)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 

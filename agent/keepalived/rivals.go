@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -24,7 +24,7 @@ import (
 type rivals struct {
 	log     *slog.Logger
 	changed func() // is told of the first claim of a VIP
-	trouble trouble.Trouble
+	failing logging.Transitions
 
 	mu   sync.Mutex
 	ears map[netip.Addr]*claims // by VIP
@@ -69,7 +69,7 @@ func (r *rivals) follow(instances []keepalived.Instance) {
 		}
 		r.ears[vip] = e
 	}
-	r.trouble.Warn(r.log, errors.Join(errs...), "cannot hear whether other hosts have VIPs of this node", "can hear whether other hosts have VIPs of this node")
+	r.failing.Warn(r.log, errors.Join(errs...), "cannot hear whether other hosts have VIPs of this node", "can hear whether other hosts have VIPs of this node")
 }
 
 // claimed says whether another host has said that it has a VIP since that is followed.

@@ -150,11 +150,11 @@ func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
 	j.unknown = vips
 	switch {
 	case len(vips) > 0:
-		return strange
+		return unknownTo
 	case heard:
 		return knownTo
 	case err != nil:
-		return untold
+		return undetermined
 	}
 	return unheld
 }

@@ -100,7 +100,7 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// A node takes no packet for the word of a holder that keepalived would not take.
+// A node takes no packet for one of a holder that keepalived would not take.
 func TestAccepts(t *testing.T) {
 	peer, stranger, node := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.31")
 	vip := netip.MustParseAddr("192.0.2.5")

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // report is a line of such a process's standard output.
 type report struct {
 	State    *stateReport
-	Hosts    []Host
+	Hosts    []state.Host
 	Complain string
 }
 
@@ -76,12 +76,12 @@ func run(role string) error {
 	before := goleak.IgnoreCurrent()
 	if role == "job" {
 		out.Encode(report{})
-		return errors.Join(job(ctx), goleak.Find(before))
+		return errors.Join(runJob(ctx), goleak.Find(before))
 	}
 	if role == "resolver" {
 		(&Resolver{
 			Addresses: addresses,
-			Notify:    func(hosts []Host) { out.Encode(report{Hosts: hosts}) },
+			Notify:    func(hosts []state.Host) { out.Encode(report{Hosts: hosts}) },
 			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
 		}).Run(ctx)
 		return goleak.Find(before)
@@ -97,7 +97,7 @@ func run(role string) error {
 	return errors.Join(publisher.Run(ctx), goleak.Find(before))
 }
 
-func job(ctx context.Context) error {
+func runJob(ctx context.Context) error {
 	at := os.Getenv(dirEnv)
 	dir, err := state.Open(at)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 var (
 	announced = monitor.Gauge("vipgen_mdns_announced", "Whether this node's name is announced on its link for its addresses (1) or not (0).")
-	conflict  = monitor.Gauge("vipgen_mdns_conflict", "Whether somebody else on the link has this node's name (1) or nobody does (0).")
+	conflict  = monitor.Gauge("vipgen_mdns_conflict", "Whether another host on the link has this node's name (1) or none does (0).")
 	hosts     = monitor.Gauge("vipgen_mdns_hosts", "Other hosts that are known by mDNS.")
 )
 
@@ -37,7 +37,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 const stuckAfter = 2 * time.Minute
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
-func (j *Job) Stuck() error { return j.pulse.Stuck("the loop that follows addresses", stuckAfter) }
+func (j *Job) Stuck() error { return j.watchdog.Stuck("the loop that follows addresses", stuckAfter) }
 
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {

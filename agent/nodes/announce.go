@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 )
 
 // vrrpAnnotation holds what the agent of a node says of how it elects, on its Node.
@@ -38,7 +38,7 @@ var announceRights = rights{
 type announcer struct {
 	client *client
 	self   string
-	trouble.Trouble
+	logging.Transitions
 
 	mu     sync.Mutex
 	wanted string

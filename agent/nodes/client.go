@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -43,7 +43,7 @@ type client struct {
 	contact time.Time
 	silent  bool // no server answered, which was said
 
-	loading trouble.Trouble // with the kubeconfig
+	loading logging.Transitions // with the kubeconfig
 }
 
 // openWatch is a watch that goes on.

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // Options say what a Watcher watches, and for whom.
@@ -63,9 +63,9 @@ type Watcher struct {
 	mu      sync.Mutex
 	cluster *v1alpha1.ClusterConfig
 
-	saving  trouble.Trouble // of the last known state
-	reading trouble.Trouble // of Nodes that are not valid
-	invalid atomic.Int64    // how many those are
+	saving  logging.Transitions // of the last known state
+	reading logging.Transitions // of Nodes that are not valid
+	invalid atomic.Int64        // how many those are
 }
 
 // New returns a Watcher that has the last known state, if there is one on disk,

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/atomicfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
 // Paths on the host.

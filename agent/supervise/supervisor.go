@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/trouble"
+	"github.com/vipgen/vipgen/agent/logging"
 )
 
 // Supervisor keeps a daemon running.
@@ -30,8 +30,8 @@ type Supervisor struct {
 	process  *Process
 	restarts int
 
-	failing trouble.Trouble // of Run's goroutine
-	quiet   bool            // it failed like this before
+	failing logging.Transitions // of Run's goroutine
+	quiet   bool                // it failed like this before
 }
 
 // Run starts the daemon, and again whenever it ends, until ctx ends. Then it

@@ -9,13 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/loglevel"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 )
-
-// jobs are the long-running commands, sorted.
-var jobs = []string{"coredns", "firewall", "haproxy", "keepalived", "mdns"}
 
 // noLevel makes jobs log as their command lines say again.
 const noLevel = "default"
@@ -23,6 +20,7 @@ const noLevel = "default"
 func (a *app) logLevelCommand() *cobra.Command {
 	var o command.Format
 	var job string
+	known := jobNames()
 	c := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Print or change how much the jobs of this node log, while they run",
@@ -39,20 +37,20 @@ the host, or write the level to /run/vipgen/log-level there.`,
   vipgen-agent log-level -o json`,
 		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
-			if job != "" && !slices.Contains(jobs, job) {
-				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(jobs, ", "))
+			if job != "" && !slices.Contains(known, job) {
+				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(known, ", "))
 			}
 			if len(words) == 0 {
 				return a.printLevels(job, o == "json")
 			}
 			dir := a.below(v1alpha1.RunDir)
-			set := func() error { return loglevel.Reset(dir, job) }
+			set := func() error { return logging.ResetLevel(dir, job) }
 			if words[0] != noLevel {
-				level, err := loglevel.Parse(words[0])
+				level, err := logging.ParseLevel(words[0])
 				if err != nil {
 					return command.Usage(c, err)
 				}
-				set = func() error { return loglevel.Set(dir, job, level) }
+				set = func() error { return logging.SetLevel(dir, job, level) }
 			}
 			err := set()
 			if errors.Is(err, unix.EROFS) {
@@ -61,7 +59,7 @@ the host, or write the level to /run/vipgen/log-level there.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&job, "job", "", "only this `job`: "+strings.Join(jobs, ", "))
+	c.Flags().StringVar(&job, "job", "", "only this `job`: "+strings.Join(known, ", "))
 	o.Add(c, "text", "json")
 	return c
 }
@@ -81,11 +79,11 @@ func (a *app) printLevels(job string, asJSON bool) error {
 	if job != "" {
 		ask = append(ask, job)
 	} else {
-		ask = append(ask, jobs...)
+		ask = append(ask, jobNames()...)
 	}
 	out.Level = noLevel
 	for _, name := range ask {
-		level, set, err := loglevel.Get(a.below(v1alpha1.RunDir), name)
+		level, set, err := logging.Level(a.below(v1alpha1.RunDir), name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)
@@ -116,7 +114,7 @@ func (a *app) printLevel(l levels, asJSON bool) error {
 		return a.printJSON(l)
 	}
 	fmt.Fprintln(a.out, l.Level)
-	for _, name := range jobs {
+	for _, name := range jobNames() {
 		if own, set := l.Jobs[name]; set {
 			fmt.Fprintln(a.out, name, own)
 		}

@@ -12,26 +12,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/keepalived"
-	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // tasks are those of all jobs, which need not run to say what they show.
-func tasks() []task {
-	watched := &facts.Source{Nodes: &facts.Watched{}}
-	return []task{
-		{"coredns", &coredns.Job{}, watched, health.NewMetrics()},
-		{"firewall", &firewall.Job{}, &facts.Source{}, nil},
-		{"haproxy", &haproxy.Job{}, watched, health.NewMetrics()},
-		{"keepalived", &keepalived.Job{}, watched, health.NewMetrics()},
-		{"mdns", &mdns.Job{}, &facts.Source{}, nil},
+func tasks() (out []task) {
+	for _, k := range jobs {
+		e := job.Environment{Source: &facts.Source{}}
+		if k.Conf != "" {
+			e.Source.Nodes, e.Checks = &facts.Watched{}, health.NewMetrics()
+		}
+		out = append(out, task{Kind: k, env: e, job: k.New(e)})
 	}
+	slices.SortFunc(out, func(a, b task) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 var described = regexp.MustCompile(`^Desc{fqName: "(.*)", help: "(.*)", constLabels: {}, variableLabels: {(.*)}}$`)
@@ -62,7 +60,7 @@ func metricRows(t *testing.T) []string {
 				t.Errorf("%s: %v and %v", m[1], before, r)
 			}
 			rows[m[1]] = r
-			jobsOf[m[1]] = append(jobsOf[m[1]], "`"+x.name+"`")
+			jobsOf[m[1]] = append(jobsOf[m[1]], "`"+x.Name+"`")
 		}
 	}
 	var out []string
@@ -98,15 +96,18 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 }
 
-func TestEveryJobHasAMonitor(t *testing.T) {
+// Each job has all that the command line needs of it, and nothing that another has.
+func TestJobs(t *testing.T) {
+	names, ports := map[string]bool{}, map[int]bool{}
 	root := (&app{}).command()
-	for _, name := range jobs {
-		c, _, err := root.Find([]string{name})
-		if _, served := monitorPorts[name]; !served || err != nil || c.Name() != name {
-			t.Errorf("%s: %v", name, err)
+	for _, k := range jobs {
+		port := k.Port(v1alpha1.DefaultPorts)
+		if names[k.Name] || ports[port] || port == 0 || k.Probed == "" || k.Summary == nil {
+			t.Errorf("%s: %+v", k.Name, k)
 		}
-		if !slices.ContainsFunc(tasks(), func(x task) bool { return x.name == name }) {
-			t.Errorf("%s shows no metrics", name)
+		names[k.Name], ports[port] = true, true
+		if c, _, err := root.Find([]string{k.Name}); err != nil || c.Name() != k.Name || c.Short == "" || c.Long == "" || c.Example == "" {
+			t.Errorf("%s: %v", k.Name, err)
 		}
 	}
 }

@@ -7,23 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/alive"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
 
 func (a *app) probeCommand() *cobra.Command {
-	return command.Group(&cobra.Command{
+	c := &cobra.Command{
 		Use:     "probe",
 		Short:   "Liveness probe: check whether a job of this container and its daemon work",
 		Example: "  vipgen-agent probe keepalived",
-	}, a.probe("coredns", "Check whether CoreDNS answers for the API's name", probeCoreDNS),
-		a.probe("firewall", "Check whether the firewall job is alive", nil),
-		a.probe("haproxy", "Check whether HAProxy answers", probeHAProxy),
-		a.probe("keepalived", "Check whether keepalived answers, or need not run", keepalived.Probe),
-		a.probe("mdns", "Check whether the mdns job answers for this node's name", a.probeMDNS))
+	}
+	var probes []*cobra.Command
+	for _, k := range jobs {
+		probes = append(probes, a.probe(k))
+	}
+	return command.Group(c, probes...)
 }
 
 // probeTime is less than what kubelet gives a probe of the pods, so that it is
@@ -31,12 +32,13 @@ func (a *app) probeCommand() *cobra.Command {
 const probeTime = 4 * time.Second
 
 // probe makes the command that asks a job, and its daemon if it has one.
-func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, string) error) *cobra.Command {
+func (a *app) probe(k job.Kind) *cobra.Command {
+	short := "Check " + k.Probed
 	return &cobra.Command{
-		Use:     name,
+		Use:     k.Name,
 		Short:   short,
 		Long:    short + ". It runs in the container of the job.\n\nExit code 1: it does not work.",
-		Example: "  vipgen-agent probe " + name,
+		Example: "  vipgen-agent probe " + k.Name,
 		Args:    command.Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := state.Open(a.below(v1alpha1.RunDir))
@@ -45,12 +47,12 @@ func (a *app) probe(name, short string, ask func(context.Context, *state.Dir, st
 			}
 			ctx, cancel := context.WithTimeoutCause(c.Context(), probeTime, errors.New("waited for "+probeTime.String()))
 			defer cancel()
-			err = alive.Ask(ctx, a.below(v1alpha1.JobDir(name)), name)
-			if err == nil && ask != nil {
-				err = ask(ctx, dir, a.root)
+			err = liveness.Ask(ctx, a.below(v1alpha1.JobDir(k.Name)), k.Name)
+			if err == nil && k.Probe != nil {
+				err = k.Probe(ctx, job.Environment{Root: a.root, State: dir, Log: a.log})
 			}
 			if err != nil {
-				a.log.Error("not alive", "daemon", name, "error", err)
+				a.log.Error("not alive", "daemon", k.Name, "error", err)
 				return command.ErrFinding
 			}
 			return nil

@@ -58,7 +58,11 @@ Exit codes: 0 done; 1 a finding, such as a failed probe; 2 bad input or usage;
   vipgen-agent node-ip show -o json`,
 	}
 	command.Setup(root)
-	command.Group(root, a.installCommand(), a.corednsCommand(), a.firewallCommand(), a.haproxyCommand(), a.keepalivedCommand(), a.logLevelCommand(), a.mdnsCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.vrrpCommand())
+	commands := []*cobra.Command{a.installCommand(), a.logLevelCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.vrrpCommand()}
+	for _, k := range jobs {
+		commands = append(commands, a.jobCommand(k))
+	}
+	command.Group(root, commands...)
 	command.AddVersion(root)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.clusterConfig, "cluster-config", v1alpha1.ClusterConfigPath, "`file` with the facts of the cluster, below --root")

@@ -3,93 +3,178 @@ package agentcli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/alive"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/loglevel"
+	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
 
-// job is what a long-running command runs. It shows its metrics as a Collector.
-type job interface {
-	prometheus.Collector
-	// Run runs the job until ctx ends.
-	Run(ctx context.Context) error
-	// Stuck says which of its loops does not turn any more; nil if all do.
-	Stuck() error
-	// Health says what is wrong with the job, nil if it works as it should.
-	Health(ctx context.Context) error
+// What a job keeps beside the configuration file of its daemon, in a directory that
+// outlives the pod.
+const (
+	keptCluster = ".vipgen-cluster.yaml"
+	keptNodes   = ".vipgen-nodes.json"
+)
+
+// jobFlags are those of a job's command, which has those that it needs.
+type jobFlags struct{ role, kubeconfig, nodes string }
+
+func addRole(c *cobra.Command, role *string) {
+	c.Flags().StringVar(role, "role", "", "`pool` of this node: bootstrap, master, worker, arbiter or a custom one")
 }
 
-// monitorPorts are where the jobs serve metrics and health.
-var monitorPorts = map[string]func(v1alpha1.Ports) int{
-	"coredns":    func(p v1alpha1.Ports) int { return p.CoreDNSMonitor },
-	"firewall":   func(p v1alpha1.Ports) int { return p.FirewallMonitor },
-	"haproxy":    func(p v1alpha1.Ports) int { return p.HAProxyMonitor },
-	"keepalived": func(p v1alpha1.Ports) int { return p.KeepalivedMonitor },
-	"mdns":       func(p v1alpha1.Ports) int { return p.MDNSMonitor },
+// nodeName is how the API knows this node.
+func nodeName() (string, error) {
+	if name := os.Getenv("NODE_NAME"); name != "" {
+		return name, nil
+	}
+	return "", &inputError{errors.New("the environment variable NODE_NAME must hold the name of this node")}
 }
 
-// task is a job with what the command of that name knows of it.
-type task struct {
-	name   string
-	job    job
-	source *facts.Source
-	checks *health.Metrics // nil if it has none
+// below gives where a path of the host is.
+func (a *app) below(path string) string { return filepath.Join(a.root, path) }
+
+// jobCommand runs a job.
+func (a *app) jobCommand(k job.Kind) *cobra.Command {
+	f := jobFlags{role: k.Role}
+	c := &cobra.Command{Use: k.Name, Short: k.Short, Long: k.Long, Example: k.Example, Args: command.Args(0, 0)}
+	if k.Role == "" {
+		c.Use += " --role ROLE"
+		addRole(c, &f.role)
+	}
+	if k.Conf != "" {
+		c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "/var/lib/kubelet/kubeconfig", "`file` with the credentials for the API, below --root")
+		c.Flags().StringVar(&f.nodes, "nodes", "", "`file` with the list of nodes, instead of the API's")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if f.role == "" {
+			return command.Usagef(c, "missing: --role ROLE")
+		}
+		name, err := nodeName()
+		if err != nil {
+			return err
+		}
+		dir, err := state.Open(a.below(v1alpha1.RunDir))
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		source := &facts.Source{Name: name, Role: f.role, ClusterConfig: a.below(a.clusterConfig), Log: a.log}
+		t := task{Kind: k, env: job.Environment{Root: a.root, State: dir, Log: a.log, Source: source}}
+		if k.Kept != "" {
+			source.Kept = a.below(k.Kept)
+		}
+		if k.Conf == "" {
+			return a.runTask(c.Context(), t)
+		}
+		t.env.Checks = health.NewMetrics()
+		return a.runWithNodes(c.Context(), t, f)
+	}
+	return c
 }
 
-// runTask runs a job until ctx ends. Meanwhile its log level can be changed, and
-// it can be watched, until it has ended.
-func (a *app) runTask(ctx context.Context, t task) error {
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+// runWithNodes is runTask for a job that follows the list of nodes.
+func (a *app) runWithNodes(ctx context.Context, t task, f jobFlags) error {
+	beside := func(file string) string { return a.below(filepath.Join(filepath.Dir(t.Conf), file)) }
+	source := t.env.Source
+	source.Kept = beside(keptCluster)
+	if f.nodes != "" {
+		source.Nodes = facts.NewFile(f.nodes, source.Name, a.log)
+	} else {
+		o := nodes.Options{
+			Node: source.Name, Role: f.role, Kubeconfig: a.below(f.kubeconfig), StateFile: beside(keptNodes), Log: a.log,
+		}
+		if t.Watch != nil {
+			t.Watch(f.role, &o)
+		}
+		source.Nodes = facts.NewWatched(o)
+	}
+	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	level := loglevel.Follower{Dir: a.below(v1alpha1.RunDir), Job: t.name, Usual: a.level.Level(), Level: &a.level, Log: a.log}
 	all.Go(func() {
-		if err := level.Run(beside); err != nil {
+		if err := source.Nodes.Run(ctx); err != nil {
+			a.log.Error("the list of nodes is not followed", "error", err)
+		}
+	})
+	all.Go(func() {
+		if nodes.AwaitReplaced(ctx, a.below(f.kubeconfig), source.Name, func() bool { return source.Nodes.Current().Stale }) {
+			a.log.Warn("the kubeconfig was replaced and no API server takes this one: ending, to be started anew with the other", "kubeconfig", f.kubeconfig)
+			stop()
+		}
+	})
+	return a.runTask(ctx, t)
+}
+
+// task is a job with what it runs on.
+type task struct {
+	job.Kind
+	env job.Environment
+	job job.Job // made by runTask
+}
+
+// runTask makes a job and runs it until ctx ends. Meanwhile its log level can be changed,
+// and it can be watched, until it has ended.
+func (a *app) runTask(ctx context.Context, t task) error {
+	t.job = t.New(t.env)
+	meanwhile, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	level := logging.LevelFollower{Dir: a.below(v1alpha1.RunDir), Job: t.Name, Usual: a.level.Level(), Level: &a.level, Log: a.log}
+	all.Go(func() {
+		if err := level.Run(meanwhile); err != nil {
 			a.log.Warn("the log level stays as it is", "error", err)
 		}
 	})
-	all.Go(func() { alive.Answer(beside, a.below(v1alpha1.JobDir(t.name)), t.job.Stuck, a.log) })
+	all.Go(func() { liveness.Answer(meanwhile, a.below(v1alpha1.JobDir(t.Name)), t.job.Stuck, a.log) })
 	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Log: a.log}
-	all.Go(func() { server.Run(beside) })
+	all.Go(func() { server.Run(meanwhile) })
 	return t.job.Run(ctx)
 }
 
 // port is that of the job: 0 until cluster.yaml was looked at, and the usual one
 // while that says nothing.
 func (t task) port() int {
-	port := monitorPorts[t.name]
-	usual := port(v1alpha1.DefaultPorts)
-	c := t.source.Cluster()
+	usual := t.Port(v1alpha1.DefaultPorts)
+	c := t.env.Source.Cluster()
 	switch {
 	case c != nil:
-		return cmp.Or(port(c.Spec.Ports), usual)
-	case t.source.Problem() == "":
+		return cmp.Or(t.Port(c.Spec.Ports), usual)
+	case t.env.Source.Problem() == "":
 		return 0
 	}
 	return usual
 }
 
 func (t task) health(ctx context.Context) error {
-	if t.source.Cluster() == nil {
-		return fmt.Errorf("there was no right cluster.yaml so far: %s", cmp.Or(t.source.Problem(), "it was not read yet"))
+	if t.env.Source.Cluster() == nil {
+		return fmt.Errorf("there was no right cluster.yaml so far: %s", cmp.Or(t.env.Source.Problem(), "it was not read yet"))
 	}
 	return t.job.Health(ctx)
 }
 
 // metrics are those of the job and of what it stands on.
 func (t task) metrics() []prometheus.Collector {
-	out := []prometheus.Collector{t.job, t.source}
-	if t.checks != nil {
-		out = append(out, t.checks)
+	out := []prometheus.Collector{t.job, t.env.Source}
+	if t.env.Checks != nil {
+		out = append(out, t.env.Checks)
 	}
 	return out
 }

@@ -1,32 +1,15 @@
 package agentcli
 
 import (
-	"cmp"
 	"fmt"
-	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 )
-
-// nodeStatus is what the jobs of this node say; nil for one that does not run.
-type nodeStatus struct {
-	Keepalived *keepalived.State   `json:"keepalived,omitempty"`
-	HAProxy    *haproxy.State      `json:"haproxy,omitempty"`
-	Firewall   *firewall.Published `json:"firewall,omitempty"`
-	CoreDNS    *coredns.State      `json:"coredns,omitempty"`
-	MDNS       *mdns.Published     `json:"mdns,omitempty"`
-}
 
 func (a *app) statusCommand() *cobra.Command {
 	var o command.Format
@@ -39,204 +22,36 @@ and refused configurations. Jobs that do not run are left out.`,
 		Example: `  vipgen-agent status
   vipgen-agent status -o json`,
 		Args: command.Args(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			s, err := a.readStatus()
-			if err != nil {
-				return err
-			}
-			if o == "json" {
-				return a.printJSON(s)
-			}
-			return a.printStatus(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return a.status(o == "json") },
 	}
 	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) readStatus() (s nodeStatus, err error) {
+// status prints what the jobs of this node have published: for JSON those that run, by
+// name, else a line for every fact, a job after the other.
+func (a *app) status(asJSON bool) error {
 	dir, err := state.Open(a.below(v1alpha1.RunDir))
 	if err != nil {
-		return s, err
+		return err
 	}
 	defer dir.Close()
-	if s.Keepalived, err = stateOf[keepalived.State](dir, keepalived.StateName); err != nil {
-		return s, err
-	}
-	if s.HAProxy, err = stateOf[haproxy.State](dir, haproxy.StateName); err != nil {
-		return s, err
-	}
-	if s.Firewall, err = stateOf[firewall.Published](dir, firewall.StateName); err != nil {
-		return s, err
-	}
-	if s.CoreDNS, err = stateOf[coredns.State](dir, coredns.StateName); err != nil {
-		return s, err
-	}
-	s.MDNS, err = stateOf[mdns.Published](dir, mdns.StateName)
-	return s, err
-}
-
-func stateOf[T any](dir *state.Dir, name string) (*T, error) {
-	v := new(T)
-	alive, err := dir.Read(name, v)
-	if !alive || err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// printStatus prints a line for every fact, a job after the other.
-func (a *app) printStatus(s nodeStatus) error {
+	published := map[string]any{}
 	w := command.Table(a.out)
-	line := func(words ...string) { fmt.Fprintln(w, strings.Join(words, "\t")) }
-	if k := s.Keepalived; k == nil {
-		line("keepalived", "does not run")
-	} else {
-		line("keepalived", yesNo(k.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", k.Restarts))
-		for _, why := range k.Idle {
-			line("", why)
+	for _, k := range jobs {
+		v, rows, err := k.Summary(dir)
+		if err != nil {
+			return err
 		}
-		if k.Scheduling != "" {
-			line("  scheduling", string(k.Scheduling))
+		if v != nil {
+			published[k.Name] = v
 		}
-		settings(line, k)
-		guard(line, &k.Guard, k.Wanted)
-		for _, i := range k.Instances {
-			line("  "+i.VIP.String(), whereHeld(i), priority(i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers)))
+		for _, row := range rows {
+			fmt.Fprintln(w, strings.Join(row, "\t"))
 		}
-		line(lastOf(k.Config.AppliedAt, cmp.Or(k.ClusterProblem, k.Config.Problem))...)
 	}
-	if h := s.HAProxy; h == nil {
-		line("haproxy", "does not run")
-	} else {
-		line("haproxy", yesNo(h.Serving, "serves", "does not serve: "+h.Why), fmt.Sprintf("restarts %d, reloads %d", h.Restarts, h.Reloads))
-		for _, b := range h.Backends {
-			line("  "+b.Name, yesNo(b.Up, "up", "down"), b.Address)
-		}
-		line(lastOf(h.LastReload, h.Problem)...)
-	}
-	if f := s.Firewall; f == nil {
-		line("firewall", "does not run")
-	} else {
-		line("firewall", yesNo(f.InPlace, "redirect in place", "no redirect"), addresses(f.VIPs), fmt.Sprintf("restored %d", f.Restored), f.Why)
-	}
-	if d := s.CoreDNS; d == nil {
-		line("coredns", "does not run")
-	} else {
-		line("coredns", yesNo(d.Serving, "serves", "does not serve: "+d.Why), fmt.Sprintf("restarts %d, reloads %d", d.Restarts, d.Reloads))
-		line("  upstreams", cmp.Or(strings.Join(d.Upstreams, " "), "none"))
-		if len(d.MDNS) > 0 {
-			line("  names from mDNS", strings.Join(d.MDNS, " "))
-		}
-		line(lastOf(d.LastReload, d.Problem)...)
-	}
-	if m := s.MDNS; m == nil {
-		line("mdns", "does not run")
-	} else {
-		mdnsStatus(line, m)
+	if asJSON {
+		return a.printJSON(published)
 	}
 	return w.Flush()
-}
-
-// settings are the node's VRRP settings, and the progress of a switch to others.
-func settings(line func(...string), k *keepalived.State) {
-	if k.VRRP == nil {
-		return
-	}
-	line("  VRRP settings", k.VRRP.String())
-	m := k.Migration
-	if m == nil {
-		return
-	}
-	words := []string{"  switches to", m.Target.String(), yesNo(m.Ready, "ready", "not ready")}
-	switch {
-	case m.Moving:
-		line(append(words, "now")...)
-	case m.Agreed:
-		line(append(words, "all switch at "+m.At.UTC().Format(time.RFC3339))...)
-	default:
-		line(words...)
-		line("  waits for", m.WaitsFor)
-	}
-}
-
-// guard says whose VRRP packets are taken, and how many others there were.
-func guard(line func(...string), g *keepalived.Guard, wanted bool) {
-	if !wanted && len(g.Dropped) == 0 {
-		return
-	}
-	words := []string{"  guard", yesNo(g.InPlace, "in place", "not in place"), fmt.Sprintf("restored %d", g.Restored)}
-	for _, d := range g.Dropped {
-		words = append(words, fmt.Sprintf("router ID %d on %s, %s: %d packets dropped", d.RouterID, d.Interface, d.Family, d.Packets))
-	}
-	line(words...)
-}
-
-func mdnsStatus(line func(...string), m *mdns.Published) {
-	if m.Announced {
-		line("mdns", "announced", m.Name, fmt.Sprintf("%s on %s", addresses(m.Addresses), m.Interface))
-	} else {
-		line("mdns", "not announced", m.Name, m.Why)
-	}
-	for _, h := range m.Hosts {
-		line("  "+h.Name, "found", addresses(h.Addresses))
-	}
-	if m.Problem != "" {
-		first, _, _ := strings.Cut(m.Problem, "\n")
-		line("  problem", first)
-	}
-}
-
-func addresses(list []netip.Addr) string {
-	var out []string
-	for _, a := range list {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, " ")
-}
-
-// whereHeld says who holds the VIP, as far as this node knows.
-func whereHeld(i keepalived.Instance) string {
-	switch h := i.Holder; {
-	case i.Holds:
-		return "held here"
-	case h == nil:
-		return "not held here"
-	default:
-		return fmt.Sprintf("held by %s, priority %d", cmp.Or(h.Node, h.Address.String()), h.Priority)
-	}
-}
-
-// priority says how an instance's priority comes about.
-func priority(i keepalived.Instance) string {
-	text := fmt.Sprintf("priority %d = %d", i.Priority, i.Base)
-	for _, t := range i.Terms {
-		if t.On {
-			text += fmt.Sprintf(" %+d %s", t.Points, t.Name)
-		}
-	}
-	if i.Fault {
-		text += ", in fault"
-	}
-	return text
-}
-
-// lastOf is the line with the last reload and what is wrong now.
-func lastOf(reload time.Time, problem string) []string {
-	last := "never"
-	if !reload.IsZero() {
-		last = reload.UTC().Format(time.RFC3339)
-	}
-	first, _, _ := strings.Cut(problem, "\n")
-	if first != "" {
-		first = "problem: " + first
-	}
-	return []string{"  last reload", last, first}
-}
-
-func yesNo(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
 }

@@ -5,13 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -24,20 +18,6 @@ func addressList(texts ...string) (out []netip.Addr) {
 	return out
 }
 
-func TestWhereHeld(t *testing.T) {
-	at := netip.MustParseAddr("192.0.2.11")
-	for want, i := range map[string]keepalived.Instance{
-		"held here":                       {Holds: true},
-		"not held here":                   {},
-		"held by master-1, priority 68":   {Holder: &keepalived.Holder{Node: "master-1", Address: at, Priority: 68}},
-		"held by 192.0.2.11, priority 68": {Holder: &keepalived.Holder{Address: at, Priority: 68}},
-	} {
-		if got := whereHeld(i); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 func TestStatus(t *testing.T) {
 	root := t.TempDir()
 	dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))
@@ -45,22 +25,22 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	h := haproxy.State{Serving: true, Backends: []haproxy.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}, {Name: "master-1", Address: "192.0.2.11:6443"}}}
+	h := state.HAProxy{Serving: true, Backends: []state.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}, {Name: "master-1", Address: "192.0.2.11:6443"}}}
 	h.Problem = "HAProxy says no\nand more"
-	if err := dir.Publish(haproxy.StateName, h); err != nil {
+	if err := dir.Publish(h); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(firewall.StateName, firewall.Published{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
+	if err := dir.Publish(state.Firewall{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
 		t.Fatal(err)
 	}
-	m := mdns.Published{
+	m := state.MDNS{
 		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: addressList("192.0.2.10", "2001:db8::10"),
-		Hosts: []mdns.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
+		Hosts: []state.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
 	}
-	if err := dir.Publish(mdns.StateName, m); err != nil {
+	if err := dir.Publish(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(coredns.StateName, coredns.State{MDNS: []string{"master-7"}}); err != nil {
+	if err := dir.Publish(state.CoreDNS{MDNS: []string{"master-7"}}); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "status", "--root", root)
@@ -78,27 +58,5 @@ func TestStatus(t *testing.T) {
 	}
 	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s", code, out)
-	}
-}
-
-func TestStatusOfMigration(t *testing.T) {
-	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
-	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	for want, m := range map[string]*keepalived.Migration{
-		"VRRP settings|classic/unicast/v2/1s":                                              nil,
-		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
-		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
-		"switches to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
-		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
-	} {
-		var words []string
-		settings(func(w ...string) {
-			for _, x := range w {
-				words = append(words, strings.TrimSpace(x))
-			}
-		}, &keepalived.State{VRRP: &classic, Migration: m})
-		if got := strings.Join(words, "|"); !strings.HasSuffix(got, want) {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

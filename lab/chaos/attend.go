@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/alive"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -50,7 +50,7 @@ func (r *run) ask(ctx context.Context, n *lab.Node, name string, j job) {
 	for sleep(ctx, attendEvery) {
 		began := r.record.now()
 		asking, cancel := context.WithTimeout(ctx, attendEvery)
-		err := alive.Ask(asking, filepath.Join(n.Path(v1alpha1.RunDir), name), name)
+		err := liveness.Ask(asking, filepath.Join(n.Path(v1alpha1.RunDir), name), name)
 		cancel()
 		if err == nil || !goesOn(n, j) {
 			since = -1

@@ -1,0 +1,144 @@
+package coredns
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/coredns/caddy/caddyfile"
+
+	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/supervise"
+)
+
+// Check starts CoreDNS with the candidate for a moment. CoreDNS has no
+// mode that only checks, and what is right depends on the plugins that it was
+// built with, so nothing but itself can tell. The trial differs from the
+// candidate in where it listens alone: on loopback, at ports that the kernel
+// picks. It asks nobody anything and ends when it has opened its sockets.
+func Check(bin string) daemon.Checker {
+	return func(ctx context.Context, candidate string) error {
+		text, err := os.ReadFile(candidate)
+		if err != nil {
+			return err
+		}
+		onTrial, err := trialOf(text)
+		if err != nil {
+			return err
+		}
+		path := candidate + ".trial"
+		defer os.Remove(path)
+		if err := os.WriteFile(path, onTrial, 0o644); err != nil {
+			return err
+		}
+		out, err := try(ctx, bin, path)
+		return daemon.Complaint(path, out, err)
+	}
+}
+
+// try runs CoreDNS until it says its version, which it does once all of its
+// servers listen, or ends.
+func try(ctx context.Context, bin, corefile string) (printed []byte, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	p, err := supervise.Start(supervise.Command{Path: bin, Args: []string{"-conf", corefile, "-dns.port=0"}, Stdout: w, Stderr: w})
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	stop, cancel := context.WithCancel(context.Background())
+	cancel()
+	defer p.Stop(stop) // at once: it serves nobody
+	late := context.AfterFunc(ctx, func() { p.Stop(stop) })
+	defer late()
+	lines := bufio.NewScanner(io.LimitReader(r, 1<<20))
+	for lines.Scan() {
+		if bytes.HasPrefix(lines.Bytes(), []byte("CoreDNS-")) {
+			return nil, nil
+		}
+		printed = append(append(printed, lines.Bytes()...), '\n')
+	}
+	p.Stop(stop)
+	if ctx.Err() != nil {
+		return printed, fmt.Errorf("CoreDNS neither starts nor ends: %w", context.Cause(ctx))
+	}
+	return printed, errors.Join(p.Err(), errors.New("CoreDNS does not start"))
+}
+
+// portOf finds the port of a server's address, such as "tls://example.org:853".
+var portOf = regexp.MustCompile(`:[0-9]+$`)
+
+// listeners are plugins that listen at an address of their own.
+var listeners = []string{"health", "ready", "prometheus", "pprof"}
+
+// trialOf gives the Corefile in other words, all listening on loopback at any
+// port. Every server block gets an address of its own in 127.0.0.0/8: those
+// that have one zone at several ports would be the same otherwise. CoreDNS puts
+// plugins in its own order, so theirs in the file does not matter.
+func trialOf(corefile []byte) ([]byte, error) {
+	blocks, err := caddyfile.Parse("Corefile", bytes.NewReader(corefile), nil)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for i, block := range blocks {
+		for _, key := range block.Keys {
+			fmt.Fprintf(&b, "%s:0 ", portOf.ReplaceAllString(key, ""))
+		}
+		fmt.Fprintf(&b, "{\nbind 127.0.%d.%d\n", i/250, i%250+1)
+		for _, plugin := range slices.Sorted(maps.Keys(block.Tokens)) {
+			if plugin != "bind" {
+				writePlugin(&b, plugin, block.Tokens[plugin])
+			}
+		}
+		b.WriteString("}\n")
+	}
+	return b.Bytes(), nil
+}
+
+// writePlugin writes all uses of a plugin in a block, each line as it was.
+func writePlugin(b *bytes.Buffer, plugin string, tokens []caddyfile.Token) {
+	var line []string
+	flush := func() {
+		if len(line) > 0 && line[0] == plugin && slices.Contains(listeners, plugin) {
+			brace := line[len(line)-1] == "{"
+			if line = []string{plugin, "127.0.0.1:0"}; brace {
+				line = append(line, "{")
+			}
+		}
+		if len(line) > 0 {
+			fmt.Fprintln(b, strings.Join(line, " "))
+		}
+		line = nil
+	}
+	for i, t := range tokens {
+		if i > 0 && startsLine(tokens[i-1], t) {
+			flush()
+		}
+		line = append(line, quoted(t.Text))
+	}
+	flush()
+}
+
+func startsLine(before, t caddyfile.Token) bool {
+	return t.File != before.File || t.Line != before.Line+strings.Count(before.Text, "\n")
+}
+
+// quoted writes a token such that it is read as one again.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\r\n\"#") {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`
+}

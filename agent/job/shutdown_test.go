@@ -1,0 +1,40 @@
+package job
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
+)
+
+// A VIP that is here is waited for, up to the bound; one that is not is no reason to wait.
+func TestAwaitVIPs(t *testing.T) {
+	testkit.Live(t)
+	vip, other := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
+	n := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.10/24", "2001:db8::10/64")
+	await := func(bound time.Duration) (gone bool) {
+		if err := n.Do(func() error { gone = AwaitVIPs([]netip.Addr{vip, other}, bound); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return gone
+	}
+	if !await(time.Hour) {
+		t.Error("it is not here")
+	}
+	if err := n.AddAddress(n.Link, netip.PrefixFrom(other, 128)); err != nil {
+		t.Fatal(err)
+	}
+	if await(10 * time.Millisecond) {
+		t.Error("it is here")
+	}
+	done := make(chan bool)
+	go func() { done <- await(time.Hour) }()
+	if out, err := n.Command(t.Context(), "ip", "address", "delete", other.String()+"/128", "dev", n.Link).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !<-done {
+		t.Error("it has gone")
+	}
+}

@@ -1,0 +1,120 @@
+package keepalived
+
+import (
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// joinTime is how long the other nodes take, at most, to make a node a peer
+// that the cluster lists from now on: the watch hands changes on every 3 s, and
+// configurations are applied every 3 s.
+const joinTime = 7 * time.Second
+
+// unknownTime is for how much longer a node waits, at most, for a holder that
+// does not know it. A holder that was cut off when the node came learns of it as
+// soon as it reads from an API server again, within six seconds (agent/nodes).
+const unknownTime = 10 * time.Second
+
+// joinDelay keeps a node out until the others know it. In unicast mode the holder
+// sends its adverts to its peers alone, so that a node which came sooner would
+// hear nothing and hold the VIP beside it.
+type joinDelay struct {
+	known  bool      // the others know it; also from before a restart
+	listed bool      // the cluster listed it when it was looked at last
+	since  time.Time // it is listed since then, while it is not known
+	sure   bool      // an API server or the link has confirmed known since the start
+	doubt  bool      // the link has not: it may have been removed from the cluster
+}
+
+// doubtTime is how often a node in doubt asks the link again.
+const doubtTime = 5 * time.Second
+
+// linkState is what the link says of those who hold the VIPs.
+type linkState int
+
+const (
+	unheld       linkState = iota // nobody answers for a VIP, nor advertises one
+	knownTo                       // adverts of holders come here, so that they know this node
+	unknownTo                     // somebody answers for a VIP and sends no advert here
+	undetermined                  // it could not be found out
+)
+
+// again has the node join once more, when the others know it no longer.
+func (a *joinDelay) again() { a.known, a.listed = false, false }
+
+// wait says for how much longer the node is to stay out. A node that is not
+// listed is out for another reason, and joins when it is. An agent that just
+// started has not read the list yet, which is no reason to forget that the others
+// know this node; one that was listed and is not any more has to join again.
+//
+// stale says that no API server vouches for the list: what an agent that starts has on
+// disk may be from before the node was removed from the cluster (hard case 36). Then
+// the link decides. If a node that does not know this one holds a VIP, this one is in
+// doubt: it stays out until an API server has answered, or adverts of the holder come. A
+// VIP that nobody holds for a moment ends no doubt. If at first nobody holds it, or who
+// does knows the node, it takes part as before (hard case 19).
+func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() linkState) time.Duration {
+	before := a.listed
+	a.listed = !unregistered
+	switch {
+	case unregistered && before:
+		a.known = false
+		return 0
+	case unregistered:
+		return 0
+	case !stale && a.doubt:
+		before, a.doubt, a.sure = false, false, true // it joins
+	case !stale:
+		a.sure = true
+	case a.doubt || !a.sure:
+		switch said := link(); {
+		case said == knownTo:
+			a.known, a.doubt = a.known || a.doubt, false
+		case said == unknownTo || a.doubt:
+			a.doubt, a.known = true, false
+			return doubtTime
+		}
+		a.sure = true
+	}
+	if a.known {
+		return 0
+	}
+	if !before {
+		a.since = now
+	}
+	passed := now.Sub(a.since)
+	left := max(joinTime-passed, 0)
+	if left == 0 && passed < joinTime+unknownTime && link() == unknownTo {
+		left = time.Second
+	}
+	a.known = left == 0
+	return left
+}
+
+// keepOut leaves out what the other nodes do not know this one in. It gives the
+// instances that run although adverts of the others go elsewhere.
+func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
+	now := time.Now()
+	if j.sources.moved(d.conf.Instances) {
+		// Also where the cluster lists the new address already: the others have yet
+		// to send their adverts there.
+		j.join.again()
+	}
+	alone, again := j.leaveMismatched(d, f)
+	link := func() linkState { return j.askLink(d, d.conf.Instances) }
+	wait, why := j.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
+	if j.join.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	}
+	if wait > 0 && d.takesPart() {
+		d.disable(why)
+	}
+	for _, w := range []time.Duration{wait, again} {
+		if w > 0 {
+			time.AfterFunc(w, j.loop.Trigger)
+		}
+	}
+	return alone
+}

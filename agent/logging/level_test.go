@@ -1,0 +1,131 @@
+package logging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestParseLevel(t *testing.T) {
+	tests := []struct {
+		in   string
+		want slog.Level
+		ok   bool
+	}{
+		{"DEBUG", slog.LevelDebug, true},
+		{"info", slog.LevelInfo, true},
+		{"Warn", slog.LevelWarn, true},
+		{"ERROR", slog.LevelError, true},
+		{"loud", 0, false},
+		{"", 0, false},
+		{"INFO+1", 0, false},
+	}
+	for _, tt := range tests {
+		if got, err := ParseLevel(tt.in); (err == nil) != tt.ok || got != tt.want {
+			t.Errorf("ParseLevel(%q) = %v, %v; want %v", tt.in, got, err, tt.want)
+		}
+	}
+}
+
+// buffer is written to by one goroutine and read by another.
+type buffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+func TestFollow(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	var level slog.LevelVar
+	level.Set(slog.LevelWarn)
+	var out buffer
+	f := LevelFollower{Dir: dir, Job: "haproxy", Usual: slog.LevelWarn, Level: &level, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: &level}))}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- f.Run(ctx) }()
+	// At once, as everything that is followed is written: the follower would
+	// rightly complain of a file that is empty for the moment of a truncation.
+	write := func(job, text string) error {
+		aside := filepath.Join(t.TempDir(), "aside")
+		return errors.Join(os.WriteFile(aside, []byte(text), 0o644), os.Rename(aside, file(dir, job)))
+	}
+	complaints := func() int { return strings.Count(out.String(), "is ignored") }
+	tests := []struct {
+		name       string
+		do         func() error
+		want       slog.Level
+		complaints int
+	}{
+		{"for all", func() error { return SetLevel(dir, "", slog.LevelDebug) }, slog.LevelDebug, 0},
+		{"for another job", func() error { return SetLevel(dir, "coredns", slog.LevelError) }, slog.LevelDebug, 0},
+		{"for this one", func() error { return SetLevel(dir, "haproxy", slog.LevelError) }, slog.LevelError, 0},
+		{"for all does not count then", func() error { return SetLevel(dir, "", slog.LevelInfo) }, slog.LevelError, 0},
+		{"no longer for this one", func() error { return ResetLevel(dir, "haproxy") }, slog.LevelInfo, 0},
+		{"a wrong word", func() error { return write("", "loud\n") }, slog.LevelWarn, 1},
+		{"the same wrong word", func() error { return write("", "loud\n") }, slog.LevelWarn, 1},
+		{"not a word at all", func() error { return write("haproxy", strings.Repeat("\x00", 1<<20)) }, slog.LevelWarn, 2},
+		{"right again", func() error { return write("haproxy", "debug") }, slog.LevelDebug, 2},
+		{"none", func() error { return os.Remove(file(dir, "haproxy")) }, slog.LevelWarn, 2},
+	}
+	for _, tt := range tests {
+		if err := tt.do(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); level.Level() != tt.want || complaints() < tt.complaints; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: level %v, %d complaints; want %v, %d\n%s", tt.name, level.Level(), complaints(), tt.want, tt.complaints, out.String())
+			}
+		}
+		if got := complaints(); got != tt.complaints {
+			t.Errorf("%s: %d complaints, want %d\n%s", tt.name, got, tt.complaints, out.String())
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(out.String(), "log level changed"); got != 6 {
+		t.Errorf("%d changes are logged, want 6\n%s", got, out.String())
+	}
+}
+
+func TestGet(t *testing.T) {
+	dir := t.TempDir()
+	if _, set, err := Level(dir, ""); set || err != nil {
+		t.Errorf("with nothing there: %v, %v", set, err)
+	}
+	if err := ResetLevel(dir, ""); err != nil {
+		t.Errorf("reset of nothing: %v", err)
+	}
+	if err := SetLevel(dir, "mdns", slog.LevelInfo); err != nil {
+		t.Fatal(err)
+	}
+	if level, set, err := Level(dir, "mdns"); level != slog.LevelInfo || !set || err != nil {
+		t.Errorf("got %v, %v, %v", level, set, err)
+	}
+	info, err := os.Stat(file(dir, "mdns"))
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v: want 0644, so that root alone writes", info.Mode(), err)
+	}
+}

@@ -1,0 +1,88 @@
+package supervise
+
+import (
+	"errors"
+	"os/exec"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+// sleeper is a process, which ends with the test.
+func sleeper(t *testing.T) int {
+	t.Helper()
+	c := exec.Command("sleep", "infinity")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	return c.Process.Pid
+}
+
+// A process that may not run on every core is refused SCHED_DEADLINE.
+func TestRaiseScheduling(t *testing.T) {
+	testkit.Live(t)
+	var one unix.CPUSet
+	one.Set(0)
+	for _, tt := range []struct {
+		name  string
+		cores *unix.CPUSet
+		want  Scheduling
+	}{
+		{"every core", nil, Deadline},
+		{"one core", &one, RoundRobin},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pid := sleeper(t)
+			var all unix.CPUSet
+			if err := unix.SchedGetaffinity(pid, &all); err != nil {
+				t.Fatal(err)
+			}
+			if tt.cores != nil {
+				if all.Count() == 1 {
+					t.Skip("this machine has one core")
+				}
+				if err := unix.SchedSetaffinity(pid, tt.cores); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if policy, err := scheduling(pid); policy != Ordinary || err != nil {
+				t.Fatalf("before: %s, %v", policy, err)
+			}
+			for range 2 {
+				if policy, err := RaiseScheduling(pid); policy != tt.want || err != nil {
+					t.Fatalf("%s, %v; want %s", policy, err, tt.want)
+				}
+			}
+			if policy, err := scheduling(pid); policy != tt.want || err != nil {
+				t.Errorf("after: %s, %v; want %s", policy, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNobody(t *testing.T) {
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if policy, err := RaiseScheduling(c.Process.Pid); policy != "" || !errors.Is(err, unix.ESRCH) {
+		t.Errorf("%q, %v", policy, err)
+	}
+}
+
+// scheduling says how a process gets its time now.
+func scheduling(pid int) (Scheduling, error) {
+	attr, err := unix.SchedGetAttr(pid, 0)
+	if err != nil {
+		return "", err
+	}
+	switch attr.Policy {
+	case unix.SCHED_DEADLINE:
+		return Deadline, nil
+	case unix.SCHED_RR:
+		return RoundRobin, nil
+	}
+	return Ordinary, nil
+}

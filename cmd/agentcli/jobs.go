@@ -1,0 +1,32 @@
+package agentcli
+
+import (
+	"slices"
+
+	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/mdns"
+)
+
+// jobs are those of a node, in the order in which `status` has them. Each is a folder below agent and a
+// line here.
+var jobs = []job.Kind{
+	keepalived.Kind,
+	haproxy.Kind,
+	firewall.Kind,
+	coredns.Kind,
+	mdns.Kind,
+}
+
+// jobNames are theirs, sorted.
+func jobNames() []string {
+	var out []string
+	for _, k := range jobs {
+		out = append(out, k.Name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,99 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAsk(t *testing.T) {
+	// Longer than the path of a socket may be.
+	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want string) {
+		t.Helper()
+		got := ""
+		if err := Ask(t.Context(), dir, "job"); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	expect("the job job does not run")
+
+	var stuck atomic.Pointer[error]
+	start := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			Answer(ctx, dir, func() error {
+				if err := stuck.Load(); err != nil {
+					return *err
+				}
+				return nil
+			}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		}()
+		return func() {
+			cancel()
+			<-ended
+		}
+	}
+	running := func() {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); Ask(t.Context(), dir, "job") != nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no answer")
+			}
+		}
+	}
+	stop := start()
+	running()
+	err := errors.New("the loop is stuck")
+	stuck.Store(&err)
+	expect("the loop is stuck")
+	stuck.Store(nil)
+	expect("")
+	stop()
+	expect("the job job does not run")
+
+	// One that takes over while the earlier one still ends.
+	stop = start()
+	running()
+	before, _ := os.Stat(filepath.Join(dir, socket))
+	defer start()()
+	for after := before; os.SameFile(before, after); {
+		after, _ = os.Stat(filepath.Join(dir, socket))
+	}
+	stop()
+	running()
+	expect("")
+}
+
+// A process that stands still takes connections, as long as the kernel has room.
+func TestAskHangs(t *testing.T) {
+	dir := t.TempDir()
+	l, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("waited for long"))
+	defer cancel()
+	if err := Ask(ctx, dir, "job"); err == nil || err.Error() != "the job job does not answer: waited for long" {
+		t.Error(err)
+	}
+}
