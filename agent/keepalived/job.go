@@ -51,18 +51,20 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files   *track.Files
-	board   *health.Board
-	checks  *checks
-	daemon  *child
-	queues  queues
-	guard   guarding
-	wire    *wire
-	placed  placed
-	rivals  *rivals
-	applier *apply.Applier
-	loop    *apply.Loop
-	tenure  *tenure // of the bootstrap; nil elsewhere
+	files  *track.Files
+	board  *health.Board
+	checks *checks
+	daemon *child
+	queues queues
+	guard  guarding
+	wire   *wire
+	placed placed
+	// rivals are heard where adverts of the others go elsewhere, claimants while no API
+	// server says that they come here.
+	rivals, claimants *rivals
+	applier           *apply.Applier
+	loop              *apply.Loop
+	tenure            *tenure // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
 	idle         []string // why VIPs are left out, as it was logged
@@ -95,6 +97,7 @@ type Job struct {
 	migration *Migration
 	moves     Moves
 	held      []netip.Addr
+	since     map[netip.Addr]time.Time // each of held is here since then
 	// What tenure has.
 	over, resumed bool
 }
@@ -147,6 +150,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.bound(nil)
 	j.wire.follow(nil, nil)
 	j.rivals.follow(nil)
+	j.claimants.follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -182,6 +186,7 @@ func (j *Job) prepare() (err error) {
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
+	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
 	j.arrival.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.tenure = newTenure(j.below(keptEnd))
@@ -238,9 +243,16 @@ func (j *Job) see() bool {
 	for _, a := range list {
 		held = append(held, ipOf(a))
 	}
+	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.held = held
+	since := make(map[netip.Addr]time.Time, len(held))
+	for _, a := range held {
+		if since[a] = now; !j.since[a].IsZero() {
+			since[a] = j.since[a]
+		}
+	}
+	j.held, j.since = held, since
 	return j.now != nil && deaf(j.now.conf.Instances, held)
 }
 
