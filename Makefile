@@ -17,7 +17,7 @@ ELECTIONS := ./agent/keepalived ./lab/... ./cmd/cli
 # bytes, also from a tree without history.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-# For `make lab-chaos`: for how long, and the seed (any if it is empty).
+# For `make lab-chaos`: for how long, and the seeds (any if it is empty).
 DURATION ?= 5m
 SEED     ?=
 
@@ -125,8 +125,10 @@ e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hou
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
-lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURATION (5m), by SEED, and watch what must hold (needs root)
-	bin/vipgen lab chaos --duration $(DURATION) $(if $(SEED),--seed $(SEED)) --coredns .cache/bin/coredns
+lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURATION (5m) by each SEED, and watch what must hold (needs root)
+	@failed=0; for seed in $(or $(SEED),random); do \
+		bin/vipgen lab chaos --duration $(DURATION) $$([ $$seed = random ] || echo --seed $$seed) --coredns .cache/bin/coredns || failed=$$?; \
+	done; exit $$failed
 
 gofmt:
 	@bad=$$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +); \
@@ -159,8 +161,11 @@ bench-render: ## Measure one render as a process, and many through the library o
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
 
-bench-guard: setup tools ## Measure floods of VRRP packets for a minute each, with the guard and without (needs root)
-	VIPGEN_TESTS=all go test -count 1 -timeout 30m -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood 1m
+# How long each of the 48 floods of bench-guard lasts.
+FLOOD ?= 1m
+
+bench-guard: setup tools ## Print a table of what floods of VRRP packets do for FLOOD (1m) each, with the guard and without; an hour (needs root)
+	VIPGEN_TESTS=all go test -count 1 -timeout 4h -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood $(FLOOD)
 
 # Where lab-bench writes its reports; a directory of its own unless given.
 BENCHDIR ?=

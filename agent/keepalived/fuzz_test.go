@@ -118,7 +118,11 @@ func FuzzClaim(f *testing.F) {
 	f.Add([]byte{0, 1, 8, 0, 6, 4, 0, 2, 1, 2, 3, 4, 5, 6, 192, 0, 2, 5, 0, 0, 0, 0, 0, 0, 192, 0, 2, 5})
 	f.Add(make([]byte, 64))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if a := claim(data); a.IsValid() && len(data) < arpLength {
+		a := claim(data)
+		if a.IsValid() && len(data) >= arpLength {
+			announcement(data)
+		}
+		if a.IsValid() && len(data) < arpLength {
 			t.Errorf("%x says %v", data, a)
 		}
 	})

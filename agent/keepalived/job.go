@@ -60,10 +60,12 @@ type Job struct {
 	guard    guarding
 	wire     *wire
 	recorded recordedVIPs
-	rivals   *rivals
-	applier  *daemon.Applier
-	loop     *daemon.Debouncer
-	lifetime *bootstrapLifetime // of the bootstrap; nil elsewhere
+	// rivals are heard where adverts of the others go elsewhere, claimants while no API
+	// server says that they come here.
+	rivals, claimants *rivals
+	applier           *daemon.Applier
+	loop              *daemon.Debouncer
+	lifetime          *bootstrapLifetime // of the bootstrap; nil elsewhere
 
 	// Of the loop's goroutine alone.
 	idle       []string // why VIPs are left out, as it was logged
@@ -96,6 +98,7 @@ type Job struct {
 	migration *state.Migration
 	moves     state.Moves
 	held      []netip.Addr
+	since     map[netip.Addr]time.Time // each of held is here since then
 	// Copies of what lifetime has.
 	over, resumed bool
 }
@@ -148,6 +151,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.bound(nil)
 	j.wire.follow(nil, nil)
 	j.rivals.follow(nil)
+	j.claimants.follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -183,6 +187,7 @@ func (j *Job) prepare() (err error) {
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
+	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
 	j.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.lifetime = newBootstrapLifetime(j.below(keptEnd))
@@ -239,9 +244,16 @@ func (j *Job) see() bool {
 	for _, a := range list {
 		held = append(held, ipOf(a))
 	}
+	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.held = held
+	since := make(map[netip.Addr]time.Time, len(held))
+	for _, a := range held {
+		if since[a] = now; !j.since[a].IsZero() {
+			since[a] = j.since[a]
+		}
+	}
+	j.held, j.since = held, since
 	return j.now != nil && deaf(j.now.conf.Instances, held)
 }
 

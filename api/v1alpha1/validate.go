@@ -182,7 +182,7 @@ func (c *checker) port(field string, p int) {
 // defaults counted in. Ironic counts too: after the bootstrap host it runs on
 // the control plane.
 func (c *checker) ports(p Ports, ingress []Ingress) {
-	taken := map[int]string{22: "ssh", 53: "CoreDNS", 80: "the router", 443: "the router", 5353: "mDNS", 10250: "kubelet"}
+	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", 10250: "kubelet"}
 	usual := DefaultPorts
 	// Ports that the user set come last, so that they are the ones complained of.
 	for _, chosen := range []bool{false, true} {

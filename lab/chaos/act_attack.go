@@ -26,8 +26,8 @@ const floodRate = 5000
 // vrrpFlood sends advertisements for every VIP to every node and to the multicast group.
 func (a *act) vrrpFlood(context.Context) (undo, error) {
 	i := slices.IndexFunc(attack.VRRPs, func(v attack.VRRP) bool { return v.Name == a.fault.What })
-	v := attack.VRRPs[i]
-	if !filtered(v, a.cluster.Spec().VRRP.Target) {
+	v := attack.VRRPs[i].Against(a.cluster.Spec().VRRP.Target)
+	if !v.Filtered(a.cluster.Spec().VRRP.Target) {
 		return nil, errNoEffect
 	}
 	nodes := a.cluster.Nodes()
@@ -53,18 +53,6 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 		}
 	}
 	return a.flood(floodRate, packets)
-}
-
-// filtered says whether the guard tells such packets from those of the group's nodes, by
-// the VRRP settings; docs/security.md says why where it does not.
-func filtered(v attack.VRRP, s v1alpha1.VRRPSettings) bool {
-	switch {
-	case s.Mode == v1alpha1.ModeMulticast:
-		return v.TTL != 255
-	case s.Profile == v1alpha1.ProfileClassic:
-		return v.Source != attack.Peer
-	}
-	return true
 }
 
 // addressOf is the first address of a family; the zero value if there is none.

@@ -226,8 +226,8 @@ func (r *resolver) plan() *Plan {
 		add(ServeMachineConfig, ports.MachineConfig, r.clusterHosts(),
 			[]externallb.Backend{r.backend(ServeMachineConfig, &api, ports.MachineConfig, externallb.Check{Path: "/healthz", TLS: true})})
 	}
-	add("ingress-https", 443, nil, r.routers("https", 443))
-	add("ingress-http", 80, nil, r.routers("http", 80))
+	add("ingress-https", v1alpha1.HTTPSPort, nil, r.routers("https", v1alpha1.HTTPSPort))
+	add("ingress-http", v1alpha1.HTTPPort, nil, r.routers("http", v1alpha1.HTTPPort))
 	p.DNS = r.names()
 	p.proxy = r.proxy(p.Services)
 	return p
