@@ -35,7 +35,9 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	for _, name := range c.all() {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
 		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
-		testkit.Await(t, name+" to ignore the advert", func() bool { return strings.Contains(n.agent.Output(), "advertisements of the new VRRP settings come before") })
+		testkit.Await(t, name+" to ignore the advert", func() bool {
+			return strings.Contains(n.agent.Output(), "advertisements of the new VRRP settings come before")
+		})
 		flood.Stop()
 		t.Logf("%s: %d adverts", name, flood.Sent())
 	}
