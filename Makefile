@@ -32,13 +32,13 @@ IMAGEDIR ?= bin/image
 FAULTS     ?= all
 E2EREPORTS ?= bin
 
-# Each tool is pinned by a module of its own, golden/tools/NAME.
+# Each tool is pinned by a module of its own, internal/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
 E2E_TOOLS   := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
-# Modules of their own: each takes the Kubernetes that its subject does.
-E2E_MODULES := e2e e2e/pods e2e/metallb
+# Modules of their own, so that what they need is not what vipgen needs.
+MODULES := internal/image e2e e2e/pods e2e/metallb
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -57,12 +57,12 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install the Debian packages that are missing (needs root if any is)
-	@golden/tools/setup
+	@internal/tools/setup
 
 tools: $(TOOLS:%=$(BIN)/%) .cache/generations/trixie ## Build what the tests run, at its pinned version, into .cache/bin
 
-.cache/generations/trixie: golden/tools/generations | setup
-	golden/tools/generations .cache/generations
+.cache/generations/trixie: internal/tools/generations | setup
+	internal/tools/generations .cache/generations
 	@touch $@
 
 e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
@@ -71,9 +71,9 @@ e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what r
 	e2e/firstboot/system $@
 	@touch $@
 
-$(BIN)/%: golden/tools/%/go.mod golden/tools/%/go.sum
+$(BIN)/%: internal/tools/%/go.mod internal/tools/%/go.sum
 	@mkdir -p $(BIN)
-	go -C golden/tools/$* build -trimpath -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
+	go -C internal/tools/$* build -trimpath -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
 	@touch $@
 
 # Building Ignition takes Debian packages.
@@ -83,13 +83,13 @@ build: ## Build bin/vipgen and bin/vipgen-agent, static
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/version.stamped=$(VERSION))" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
 
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
-	go -C e2e run ./cmd/image vipgen --source .. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
+	go -C internal/image run ./cmd/image vipgen --source ../.. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
-	go -C e2e test -timeout 60m $(TESTFLAGS) ./image/... ./cmd/image/...
+	go -C internal/image test -timeout 60m $(TESTFLAGS) ./...
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
 	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
@@ -134,22 +134,23 @@ gofmt:
 
 vet:
 	go vet ./...
-	for module in $(E2E_MODULES); do go -C $$module vet ./... || exit; done
+	for module in $(MODULES); do go -C $$module vet ./... || exit; done
 
 staticcheck: $(BIN)/staticcheck
 	$(BIN)/staticcheck ./...
-	for module in $(E2E_MODULES); do (cd $$module && $(CURDIR)/$(BIN)/staticcheck ./...) || exit; done
+	for module in $(MODULES); do (cd $$module && $(CURDIR)/$(BIN)/staticcheck ./...) || exit; done
 
 govulncheck: $(BIN)/govulncheck
-	@golden/tools/govulncheck/run $(BIN)/govulncheck ./...
-	@golden/tools/govulncheck/run $(BIN)/govulncheck -C e2e ./...
+	@internal/tools/govulncheck/run $(BIN)/govulncheck ./...
+	@internal/tools/govulncheck/run $(BIN)/govulncheck -C internal/image ./...
+	@internal/tools/govulncheck/run $(BIN)/govulncheck -C e2e ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@targets=$$(go test -list '^Fuzz' ./... | \
 		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
 	while read -r package name; do \
 		echo "$$package $$name for $(FUZZTIME)"; \
-		golden/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
+		internal/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
 	done <<<"$$targets"
 
 bench-render: ## Measure one render as a process, and many through the library on one core

@@ -24,7 +24,7 @@ func (r repository) output(name string, args ...string) string {
 	c := exec.Command(name, args...)
 	var errOut bytes.Buffer
 	c.Dir, c.Stderr = r.dir, &errOut
-	c.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN_CACHE=off", "VIPGEN=" + self, asVipgen + "=1"}
+	c.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1"}
 	out, err := c.Output()
 	if err != nil {
 		r.Fatalf("%s %v: %v\n%s", name, args, err, errOut.String())

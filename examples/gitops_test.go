@@ -85,7 +85,7 @@ func (r repository) run(name string, args ...string) (code int, output string) {
 	}
 	c := exec.Command(name, args...)
 	c.Dir = r.dir
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN_CACHE=off", "VIPGEN=" + self, asVipgen + "=1",
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com"}
 	out, err := c.CombinedOutput()

@@ -199,7 +199,7 @@ func TestSwitchIsForAll(t *testing.T) { daemon.EachGeneration(t, switchIsForAll)
 func switchIsForAll(t *testing.T, g daemon.Generation) {
 	testkit.Long(t)
 	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-switched")
-	e.await("two holders", func() bool { return len(e.Holders()) == 2 })
+	e.await("split brain", func() bool { return len(e.Holders()) == 2 })
 }
 
 // TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes goes

@@ -141,7 +141,7 @@ func TestApartFromItsSource(t *testing.T) {
 			e.say("new", "lb-path", "1")
 			// Two that hear each other are both holders for an advert at most.
 			var since time.Time
-			e.await("two holders for five adverts", func() bool {
+			e.await("split brain for five adverts", func() bool {
 				switch {
 				case len(e.Holders()) != 2:
 					since = time.Time{}

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -51,7 +49,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	for _, n := range c.masters() {
 		c.awaitRedirects(t, n, 8)
 		testkit.Await(t, n.Name+" to be as good for the new VIPs as for the first", func() bool {
-			s, alive := published[keepalived.State](n, keepalived.StateName)
+			s, alive := published[state.Keepalived](n)
 			return alive && len(s.Instances) == 4 && s.Instances[0].Priority == 68 && s.Instances[2].Priority == 65 && s.Instances[3].Priority == 65
 		})
 	}
@@ -75,7 +73,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	for _, n := range c.masters() {
 		c.awaitRedirects(t, n, 4)
 		testkit.Await(t, n.Name+" to know nothing of the new VIPs", func() bool {
-			s, alive := published[keepalived.State](n, keepalived.StateName)
+			s, alive := published[state.Keepalived](n)
 			return alive && len(s.Instances) == 2 && !strings.Contains(fmt.Sprint(s.Facts), "mgmt")
 		})
 	}
@@ -137,7 +135,7 @@ func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	t.Helper()
 	testkit.Await(t, fmt.Sprintf("%d rules on %s", rules, n.Name), func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "table", "inet", "vipgen").CombinedOutput()
-		p, alive := published[firewall.Published](n, firewall.StateName)
+		p, alive := published[state.Firewall](n)
 		return err == nil && strings.Count(string(out), "dnat to :9445") == rules && alive && 2*len(p.VIPs) == rules
 	})
 }
@@ -159,10 +157,10 @@ func (c *cluster) containers() map[string]string {
 // reloads are those of CoreDNS and the configurations of keepalived that were applied.
 func (c *cluster) reloads() (sum int) {
 	for _, n := range c.nodes {
-		if s, alive := published[keepalived.State](n, keepalived.StateName); alive {
+		if s, alive := published[state.Keepalived](n); alive {
 			sum += s.Config.Applied
 		}
-		if s, alive := published[coredns.State](n, coredns.StateName); alive {
+		if s, alive := published[state.CoreDNS](n); alive {
 			sum += s.Reloads
 		}
 	}
@@ -214,12 +212,13 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	c := newLab(t, ctx, r, plan)
 	c.await(t, ctx, mgmt)
 	for _, n := range c.Nodes() {
-		var s keepalived.State
+		var s *state.Keepalived
 		testkit.Await(t, n.Name+" to know whether it takes part", func() bool {
-			alive, err := n.Published(keepalived.StateName, &s)
-			return err == nil && alive && len(s.Instances)+len(s.Idle) >= 2
+			var err error
+			s, err = Published[state.Keepalived](n)
+			return err == nil && s != nil && len(s.Instances)+len(s.Idle) >= 2
 		})
-		at := slices.IndexFunc(s.Instances, func(i keepalived.Instance) bool { return i.VIP == mgmt })
+		at := slices.IndexFunc(s.Instances, func(i state.Instance) bool { return i.VIP == mgmt })
 		switch {
 		case n.Name == without.Name && (at >= 0 || !strings.Contains(fmt.Sprint(s.Idle), "this node has none")):
 			t.Errorf("%s takes part: %+v, left out %q", n.Name, s.Instances, s.Idle)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/pod"
@@ -23,18 +23,18 @@ import (
 )
 
 // awaitBackend waits until every HAProxy has a backend in that state.
-func (c *cluster) awaitBackend(t *testing.T, want haproxy.Backend) {
+func (c *cluster) awaitBackend(t *testing.T, want state.Backend) {
 	t.Helper()
 	for _, n := range c.masters() {
 		testkit.Await(t, fmt.Sprintf("HAProxy on %s to have %+v", n.Name, want), func() bool {
-			s, alive := published[haproxy.State](n, haproxy.StateName)
+			s, alive := published[state.HAProxy](n)
 			return alive && slices.Contains(s.Backends, want)
 		})
 	}
 }
 
-func (n *node) backend(up bool) haproxy.Backend {
-	return haproxy.Backend{Name: n.Name, Address: n.Address().String() + ":6443", Up: up}
+func (n *node) backend(up bool) state.Backend {
+	return state.Backend{Name: n.Name, Address: n.Address().String() + ":6443", Up: up}
 }
 
 func testAPIServerRestarts(t *testing.T, c *cluster) {
@@ -112,12 +112,12 @@ func testBackendComesAndGoes(t *testing.T, c *cluster) {
 	const joining = "/api/v1/nodes/master-3"
 	c.create("/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-3","labels":{"node-role.kubernetes.io/master":""}}}`)
 	c.patch(joining+"/status", `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.13"}]}}`)
-	c.awaitBackend(t, haproxy.Backend{Name: "master-3", Address: "192.0.2.13:6443"})
+	c.awaitBackend(t, state.Backend{Name: "master-3", Address: "192.0.2.13:6443"})
 	askAll("with a backend more")
 	c.remove(joining)
 	for _, n := range c.masters() {
 		testkit.Await(t, "HAProxy on "+n.Name+" to lose the backend", func() bool {
-			s, alive := published[haproxy.State](n, haproxy.StateName)
+			s, alive := published[state.HAProxy](n)
 			return alive && len(s.Backends) == 3
 		})
 	}

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -31,7 +30,7 @@ func testAddressChanges(t *testing.T, c *cluster) {
 			continue
 		}
 		testkit.Await(t, "keepalived on "+other.Name+" to have the new peer", func() bool {
-			s, alive := published[keepalived.State](other, keepalived.StateName)
+			s, alive := published[state.Keepalived](other)
 			return alive && len(s.Instances) > 0 && slices.Contains(s.Instances[0].Peers, fresh.Addr()) && !slices.Contains(s.Instances[0].Peers, old.Addr())
 		})
 	}
@@ -50,9 +49,9 @@ func testUpstreams(t *testing.T, c *cluster) {
 	}
 	upstreams := func(want int) []string {
 		t.Helper()
-		var s coredns.State
+		var s state.CoreDNS
 		testkit.Await(t, fmt.Sprintf("%d upstreams", want), func() bool {
-			now, alive := published[coredns.State](n, coredns.StateName)
+			now, alive := published[state.CoreDNS](n)
 			s = now
 			return alive && s.Serving && len(s.Upstreams) == want
 		})

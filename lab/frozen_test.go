@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/firewall"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/watch"
@@ -20,9 +20,9 @@ const freezeTime = 10 * time.Second
 // moves and no redirect goes. A machine that is late itself may move a VIP, which says
 // nothing of this.
 func testAllAPIServersFreeze(t *testing.T, c *cluster) {
-	redirects := func() (out []firewall.Published) {
+	redirects := func() (out []state.Firewall) {
 		for _, n := range c.masters() {
-			s, alive := published[firewall.Published](n, firewall.StateName)
+			s, alive := published[state.Firewall](n)
 			if !alive || !s.InPlace {
 				t.Errorf("%s has no redirect: %+v", n.Name, s)
 			}
@@ -56,7 +56,7 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	c.must(err)
 	moves := len(timeline.Of(watch.Addresses)) - len(c.vips)
 	after := redirects()
-	if !slices.EqualFunc(before, after, func(a, b firewall.Published) bool { return a.Since.Equal(b.Since) }) {
+	if !slices.EqualFunc(before, after, func(a, b state.Firewall) bool { return a.Since.Equal(b.Since) }) {
 		t.Errorf("redirects went meanwhile: before %+v, after %+v", before, after)
 	}
 	show(t, "no API server answers for "+freezeTime.String(), fmt.Sprintf("%d VIPs moved, all redirects stayed: %t (this machine was late by %v at most)", moves, !t.Failed(), late))

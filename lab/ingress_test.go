@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -165,9 +165,9 @@ func (n *node) startRouterPod(t *testing.T, name string) {
 	t.Helper()
 	n.must(func(ctx context.Context) error { return n.scheduleRouter(ctx, name) })
 	testkit.Await(t, "the agent on "+n.Name+" to know the pod of "+name, func() bool {
-		s, alive := published[keepalived.State](n, keepalived.StateName)
+		s, alive := published[state.Keepalived](n)
 		return alive && !slices.ContainsFunc(controllers, func(k controller) bool {
-			fact := slices.IndexFunc(s.Facts, func(f health.Fact) bool { return f.Name == health.RouterOwn(k.group) })
+			fact := slices.IndexFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.RouterOwn(k.group) })
 			return fact < 0 || s.Facts[fact].OK != (k.name == name)
 		})
 	})

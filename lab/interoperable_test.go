@@ -60,7 +60,7 @@ func TestHardCase23Migration(t *testing.T) {
 		return installOperators(n, rendered, plan, log)
 	}})
 	fast, classic := rendered.Config.Spec.VRRP.Target, *rendered.Config.Spec.VRRP.Start
-	c.awaitWays(classic.String())
+	c.awaitSettings(classic.String())
 	if h := c.holder(t, api); h.Role != v1alpha1.RoleBootstrap {
 		t.Fatalf("%s holds the API VIP, not the bootstrap", h.Name)
 	}
@@ -86,12 +86,12 @@ func TestHardCase23Migration(t *testing.T) {
 	}
 	o.ends(t, "the bootstrap leaves", operatorsChecks, 0)
 	o = c.observe()
-	for _, way := range c.ways() {
-		if way != classic.String() {
-			t.Fatalf("a node elects as %s already", way)
+	for _, s := range c.settings() {
+		if s != classic.String() {
+			t.Fatalf("a node has the settings %s already", s)
 		}
 	}
-	c.awaitWays(fast.String())
+	c.awaitSettings(fast.String())
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}

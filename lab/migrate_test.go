@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -25,34 +25,33 @@ func (c *cluster) operator(n *node, state string) {
 	c.patch("/api/v1/nodes/"+n.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"rendered-1",%q:"rendered-1",%q:%q}}}`, p+"currentConfig", p+"desiredConfig", p+"state", state))
 }
 
-// elects is what the keepalived job of a node says of how it elects.
-func (n *node) elects() (way string, s keepalived.State) {
+// vrrp is what the keepalived job of a node says of its VRRP settings.
+func (n *node) vrrp() (settings string, s state.Keepalived) {
 	n.cluster.t.Helper()
-	alive, err := n.Published(keepalived.StateName, &s)
-	n.cluster.must(err)
+	s, alive := published[state.Keepalived](n)
 	if !alive || s.VRRP == nil || !s.Wanted {
 		return "", s
 	}
 	return s.VRRP.String(), s
 }
 
-// ways are how the nodes elect.
-func (c *cluster) ways() (out []string) {
+// settings are the VRRP settings of the nodes.
+func (c *cluster) settings() (out []string) {
 	c.t.Helper()
 	for _, n := range c.nodes {
 		if n.Role == v1alpha1.RoleBootstrap {
 			continue
 		}
-		way, _ := n.elects()
-		out = append(out, way)
+		settings, _ := n.vrrp()
+		out = append(out, settings)
 	}
 	return out
 }
 
-func (c *cluster) awaitWays(want string) {
+func (c *cluster) awaitSettings(want string) {
 	c.t.Helper()
 	testkit.Await(c.t, "all nodes to elect as "+want, func() bool {
-		return !slices.ContainsFunc(c.ways(), func(w string) bool { return w != want })
+		return !slices.ContainsFunc(c.settings(), func(w string) bool { return w != want })
 	})
 }
 
@@ -109,18 +108,18 @@ func (o observed) settles(t *testing.T) {
 	}
 }
 
-// ends shows what was seen, and holds the longest time without an answer, and with two
-// holders, against what is promised.
+// ends shows what was seen, and holds the longest time without an answer, and the longest
+// split brain, against what is promised.
 func (o observed) ends(t *testing.T, what string, outage, two time.Duration) {
 	t.Helper()
 	sawOutage, sawTwo := o.end(t, what)
 	late := o.machine.End()
 	testkit.Promise(t, what+", no answer", sawOutage, outage+neighbour+slack, outage+neighbour+busy, late)
-	testkit.Promise(t, what+", two holders", sawTwo, two+slack, two+busy, late)
+	testkit.Promise(t, what+", split brain", sawTwo, two+slack, two+busy, late)
 }
 
-// end shows what was seen and gives the longest time without an answer, and with two
-// holders.
+// end shows what was seen and gives the longest time without an answer, and the longest
+// split brain.
 func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	t.Helper()
 	seen := o.probe.End()
@@ -128,8 +127,8 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	if err != nil {
 		t.Error(err)
 	}
-	outage, two = seen.Outage(), timeline.TwoHolders(0)
-	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); two holders for %v", len(seen.Requests), seen.Lost(),
+	outage, two = seen.Outage(), timeline.SplitBrain(0)
+	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); split brain for %v", len(seen.Requests), seen.Lost(),
 		outage.Round(time.Millisecond), seen.Pause().Round(time.Millisecond), two.Round(time.Millisecond))
 	for _, s := range timeline.Of(watch.Addresses) {
 		lines += fmt.Sprintf("\n%v: %s from %v to %v", s.VIP, s.Node, s.From.Round(time.Millisecond), s.To.Round(time.Millisecond))
@@ -147,7 +146,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	t.Helper()
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
-	c.awaitWays(to.String())
+	c.awaitSettings(to.String())
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}
@@ -159,7 +158,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	bound := interval(from) + 3*interval(to)
 	o.ends(t, from.String()+" -> "+to.String(), bound, bound)
 	for _, n := range c.nodes {
-		if _, s := n.elects(); s.Migration != nil || s.Moves.Back != 0 {
+		if _, s := n.vrrp(); s.Migration != nil || s.Moves.Back != 0 {
 			t.Errorf("%s: %+v, %+v", n.Name, s.Migration, s.Moves)
 		}
 	}
@@ -227,7 +226,7 @@ func TestMigration(t *testing.T) {
 	multicast := fast
 	multicast.Mode = v1alpha1.ModeMulticast
 	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
-	c.awaitWays(fast.String())
+	c.awaitSettings(fast.String())
 	for _, n := range c.nodes {
 		c.operator(n, "Done")
 	}
@@ -252,7 +251,7 @@ func TestMigration(t *testing.T) {
 		{"OneReturnsLater", func(t *testing.T) { c.t = t; c.returnsLater(t, fast, multicast); at = multicast }},
 		{"BackAgain", to(fast)},
 		{"NotReady", func(t *testing.T) { c.t = t; c.notReady(t, fast) }},
-		{"DoesNotMove", func(t *testing.T) { c.t = t; c.stray(t, c.holder(t, api), fast, classic, 0) }},
+		{"DoesNotMove", func(t *testing.T) { c.t = t; c.lagging(t, c.holder(t, api), fast, classic, 0) }},
 	} {
 		if !t.Run(step.name, step.run) {
 			break
@@ -267,7 +266,7 @@ func (n *node) waiting(for_ string) {
 	last := ""
 	defer func() { show(n.cluster.t, n.Name+" waits", last) }()
 	testkit.Await(n.cluster.t, n.Name+" to wait for "+for_, func() bool {
-		_, s := n.elects()
+		_, s := n.vrrp()
 		if s.Migration != nil {
 			last = s.Migration.WaitsFor
 		}
@@ -287,16 +286,16 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	last.write(v1alpha1.UserModeFile, "mode: multicast\n")
 	first.waiting(last.Name + ": its update is not done (state Working)")
 	show(t, first.Name+"$ vipgen-agent status", firstLines(first.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
-	for _, way := range c.ways() {
-		if way != now.String() {
-			t.Errorf("a node elects as %s", way)
+	for _, s := range c.settings() {
+		if s != now.String() {
+			t.Errorf("a node has the settings %s", s)
 		}
 	}
 	// It is called off.
 	c.modeFile("mode: unicast\n", c.nodes...)
 	c.operator(last, "Done")
 	testkit.Await(t, "nothing to wait for", func() bool {
-		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration != nil })
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.vrrp(); return s.Migration != nil })
 	})
 	o.ends(t, "one node is not ready", 0, 0)
 }
@@ -313,14 +312,14 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	c.agreed(t)
 	off.powerOff()
 	testkit.Await(t, "the others to move", func() bool {
-		return !slices.ContainsFunc(c.nodes, func(n *node) bool { way, _ := n.elects(); return n.Name != off.Name && way != to.String() })
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { settings, _ := n.vrrp(); return n.Name != off.Name && settings != to.String() })
 	})
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}
 	o := c.observe()
 	off.powerOn()
-	c.awaitWays(to.String())
+	c.awaitSettings(to.String())
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}
@@ -333,6 +332,6 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 func (c *cluster) agreed(t *testing.T) {
 	t.Helper()
 	testkit.Await(t, "all to agree", func() bool {
-		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.elects(); return s.Migration == nil || !s.Migration.Agreed })
+		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.vrrp(); return s.Migration == nil || !s.Migration.Agreed })
 	})
 }

@@ -289,18 +289,18 @@ func (n *Node) Signal(ctx context.Context, podName, name, process string, s sysc
 	return err
 }
 
-// Published reads what a job of the agent on the node says of itself into v;
-// false if the job does not run.
-func (n *Node) Published(name string, v any) (alive bool, err error) {
+// Published reads what a job of the agent on a node says of itself; nil if the job does
+// not run.
+func Published[T state.Job](n *Node) (*T, error) {
 	if _, err := os.Stat(n.Path(v1alpha1.RunDir)); errors.Is(err, os.ErrNotExist) {
-		return false, nil
+		return nil, nil
 	}
 	dir, err := state.Open(n.Path(v1alpha1.RunDir))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer dir.Close()
-	return dir.Read(name, v)
+	return state.Read[T](dir)
 }
 
 // Logs are the last lines of every container on the node.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/pod"
@@ -110,11 +111,14 @@ func (n *node) exec(podName, name string, args ...string) string {
 }
 
 // published reads what a job of the node says; false if it does not run.
-func published[T any](n *node, name string) (v T, alive bool) {
+func published[T state.Job](n *node) (v T, alive bool) {
 	n.cluster.t.Helper()
-	alive, err := n.Published(name, &v)
+	p, err := Published[T](n.Node)
 	n.cluster.must(err)
-	return v, alive
+	if p == nil {
+		return v, false
+	}
+	return *p, true
 }
 
 // holds says whether the node has a VIP now.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -91,10 +91,11 @@ func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
 	c := newLab(t, ctx, r, plan)
 	masters := c.ControlPlane()
 	for _, n := range masters {
-		var s keepalived.State
+		var s *state.Keepalived
 		testkit.Await(t, n.Name+" to take part with its peers in the VIPs' network", func() bool {
-			alive, err := n.Published(keepalived.StateName, &s)
-			return err == nil && alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2 && len(s.Instances[1].Peers) == 2
+			var err error
+			s, err = Published[state.Keepalived](n)
+			return err == nil && s != nil && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2 && len(s.Instances[1].Peers) == 2
 		})
 		for _, i := range s.Instances {
 			for _, p := range i.Peers {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/probe"
@@ -177,10 +177,9 @@ func awaitWell(t *testing.T, ctx context.Context, c *Cluster) {
 	t.Helper()
 	for _, n := range c.ControlPlane() {
 		err := Await(ctx, n.Name+" to be as good a holder as any", func() (bool, error) {
-			var s keepalived.State
-			alive, err := n.Published(keepalived.StateName, &s)
-			less := func(i keepalived.Instance) bool { return i.Priority != 68 }
-			return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, less), err
+			s, err := Published[state.Keepalived](n)
+			less := func(i state.Instance) bool { return i.Priority != 68 }
+			return s != nil && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, less), err
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -58,8 +57,8 @@ func testInterfaceChanges(t *testing.T, c *cluster) {
 		}
 	}
 	testkit.Await(t, "keepalived on "+n.Name+" to use br-ex", func() bool {
-		s, alive := published[keepalived.State](n, keepalived.StateName)
-		return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, func(i keepalived.Instance) bool { return i.Interface != "br-ex" })
+		s, alive := published[state.Keepalived](n)
+		return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.Interface != "br-ex" })
 	})
 	show(t, n.Name+"$ grep interface /etc/keepalived/keepalived.conf", grep(n.read(v1alpha1.KeepalivedConf), "interface br-ex"))
 }
@@ -96,7 +95,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 		t.Fatalf("%s holds the VIP", h.Name)
 	}
 	testkit.Await(t, n.Name+" to say that it has the two others as peers", func() bool {
-		s, alive := published[keepalived.State](n, keepalived.StateName)
+		s, alive := published[state.Keepalived](n)
 		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
 	})
 	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
@@ -108,7 +107,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 	}
 	for _, other := range c.masters() {
 		testkit.Await(t, "keepalived on "+other.Name, func() bool {
-			s, alive := published[keepalived.State](other, keepalived.StateName)
+			s, alive := published[state.Keepalived](other)
 			return alive && s.PID != 0
 		})
 	}
@@ -116,13 +115,13 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 
 func testFlush(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
-	before, _ := published[firewall.Published](n, firewall.StateName)
+	before, _ := published[state.Firewall](n)
 	p := c.startProbe(t, api)
 	if err := n.Run(nil, "nft", "flush", "ruleset"); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "the redirect to be restored", func() bool {
-		now, alive := published[firewall.Published](n, firewall.StateName)
+		now, alive := published[state.Firewall](n)
 		return alive && now.InPlace && now.Restored > before.Restored
 	})
 	p.answers(t, 20)
@@ -233,7 +232,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 		n.container(name, name)
 	}
 	testkit.Await(t, n.Name+" to serve again", func() bool {
-		s, alive := published[keepalived.State](n, keepalived.StateName)
+		s, alive := published[state.Keepalived](n)
 		return alive && s.PID != 0 && len(s.Instances) == 2 && s.Instances[0].Priority == 68
 	})
 	if h := c.holder(t, api); h != next {

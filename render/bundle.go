@@ -90,7 +90,7 @@ func (c *Cluster) authFile(role string) string {
 	return "/var/lib/kubelet/config.json"
 }
 
-// modeFile names the way of electing that a running cluster is to move to; the
+// modeFile names the VRRP settings that a running cluster is to move to; the
 // agents switch together (seed 004).
 func modeFile(v v1alpha1.VRRPSettings) []byte {
 	return []byte("mode: " + string(v.Mode) + "\nprofile: " + string(v.Profile) + "\n")

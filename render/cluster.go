@@ -72,8 +72,8 @@ func (c *Cluster) Understood() bool {
 	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
-// Electing gives the cluster another way of electing, from the first packet on.
-func (c *Cluster) Electing(v v1alpha1.VRRPSettings) *Cluster {
+// WithVRRP gives the cluster other VRRP settings, from the first packet on.
+func (c *Cluster) WithVRRP(v v1alpha1.VRRPSettings) *Cluster {
 	out, config := *c, *c.Config
 	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
 	out.Config, out.ProfileWhy = &config, ""

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"crypto/sha256"
-
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render/source"
@@ -15,15 +13,6 @@ type Defaults struct {
 	doc      *source.Document
 	config   v1alpha1.VIPConfig
 	warnings problem.List
-	sum      [sha256.Size]byte
-}
-
-// Sum is a digest of the file. That of no defaults is zero.
-func (d *Defaults) Sum() [sha256.Size]byte {
-	if d == nil {
-		return [sha256.Size]byte{}
-	}
-	return d.sum
 }
 
 // ReadDefaults reads them. What is wrong with a value shows when a cluster is
@@ -34,7 +23,7 @@ func ReadDefaults(f File) (*Defaults, error) {
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
-	d := &Defaults{doc: doc, sum: sha256.Sum256(f.Data)}
+	d := &Defaults{doc: doc}
 	list = doc.DecodeStrict(&d.config)
 	list = append(list, doc.Locate(d.config.ValidateKind())...)
 	list.Sort()

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Migration is a move of a running cluster to another way of electing (seed 004).
+// Migration is a move of a running cluster to other VRRP settings (seed 004).
 type Migration struct {
 	Cluster string `json:"cluster"`
 	// From is what the cluster's input says, To what it is to run.

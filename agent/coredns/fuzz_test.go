@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/state"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
@@ -12,14 +12,14 @@ import (
 // what becomes of it can be in the hosts file, and takes no name or VIP of the cluster.
 func FuzzNeighbours(f *testing.F) {
 	for _, host := range []string{"master-2 192.0.2.12", "api 192.0.2.5", "localhost ::1", "x 192.0.2.10"} {
-		data, err := json.Marshal(mdns.Published{Hosts: hosts(host)})
+		data, err := json.Marshal(state.MDNS{Hosts: hosts(host)})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s mdns.Published
+		var s state.MDNS
 		if json.Unmarshal(data, &s) != nil {
 			t.Skip("not what the job says")
 		}

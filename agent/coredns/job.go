@@ -22,7 +22,6 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
@@ -30,24 +29,6 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
-
-// StateName is the name that State is published under.
-const StateName = "coredns"
-
-// State is what the agent's other jobs may know.
-type State struct {
-	// Serving says that CoreDNS answers for Name; Why says why it does not.
-	Serving bool   `json:"serving"`
-	Why     string `json:"why,omitempty"`
-	// Name is that of the API, in the cluster's domain; empty until it is known.
-	Name string `json:"name,omitempty"`
-	// Upstreams are those that other names are asked of.
-	Upstreams []string `json:"upstreams"`
-	// MDNS are the names of nodes that are known from mDNS alone, since the API
-	// has not told of any yet.
-	MDNS []string `json:"mdns,omitempty"`
-	daemon.Status
-}
 
 // server is where the job asks CoreDNS, which listens on loopback on every node.
 const server = "127.0.0.1:53"
@@ -72,8 +53,8 @@ type Job struct {
 	naming  logging.Transitions // of nodes
 
 	mu      sync.Mutex
-	shown   State // all but Status
-	told    atomic.Pointer[State]
+	shown   state.CoreDNS // all but Daemon
+	told    atomic.Pointer[state.CoreDNS]
 	telling logging.Transitions
 }
 
@@ -100,7 +81,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.publish()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	neighbours, err := j.State.Watch(watching, mdns.StateName)
+	neighbours, err := j.State.Watch(watching, state.MDNS{})
 	if err != nil {
 		return err
 	}
@@ -115,7 +96,7 @@ func (j *Job) Run(ctx context.Context) error {
 	})
 	var failed error
 	all.Go(func() {
-		defer stop() // without eyes it is better to be started again
+		defer stop() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(watching, j.daemon.Trigger)
 	})
 	j.daemon.Run(watching)
@@ -194,7 +175,7 @@ func (j *Job) name() string {
 	return j.shown.Name
 }
 
-func (j *Job) report(f health.Fact) {
+func (j *Job) report(f state.Fact) {
 	j.mu.Lock()
 	j.shown.Serving, j.shown.Why = f.OK, f.Why
 	if f.OK {
@@ -215,9 +196,9 @@ func (j *Job) publish() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.shown
-	s.Upstreams, s.MDNS, s.Status = slices.Clone(s.Upstreams), slices.Clone(s.MDNS), status
+	s.Upstreams, s.MDNS, s.Daemon = slices.Clone(s.Upstreams), slices.Clone(s.MDNS), status
 	j.told.Store(&s)
-	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how CoreDNS is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how CoreDNS is", "the other jobs can be told again")
 }
 
 // ask wants the address of the API, of either family: CoreDNS answers without an
@@ -239,12 +220,11 @@ func ask(ctx context.Context, name string) error {
 
 // Probe asks CoreDNS for the API's name, for a liveness probe.
 func Probe(ctx context.Context, dir *state.Dir) error {
-	var s State
-	alive, err := dir.Read(StateName, &s)
+	s, err := state.Read[state.CoreDNS](dir)
 	if err != nil {
 		return err
 	}
-	if !alive {
+	if s == nil {
 		return errors.New("the coredns job does not run")
 	}
 	return ask(ctx, s.Name)

@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
+var name = state.CoreDNS{}.JobName()
+
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  StateName,
+	Name:  name,
 	Short: "Run CoreDNS on this node, with the cluster's names",
 	Long: `Run CoreDNS as a child process. It answers for the API's names, the ingress domains
 and the nodes, and forwards everything else to the network's name servers. The
@@ -26,7 +29,7 @@ environment variable NODE_NAME holds the name of this node.`,
 	},
 	Probed:  "whether CoreDNS answers for the API's name",
 	Probe:   func(ctx context.Context, e job.Environment) error { return Probe(ctx, e.State) },
-	Summary: job.Summarize(StateName, (*State).rows),
+	Summary: job.Summarize(rows),
 }
 
 // program is in PATH in OpenShift's image, and at the top of the project's own.
@@ -38,9 +41,9 @@ func program() string {
 }
 
 // rows are for people.
-func (s *State) rows() [][]string {
+func rows(s *state.CoreDNS) [][]string {
 	out := [][]string{
-		{StateName, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)},
+		{name, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)},
 		{"  upstreams", cmp.Or(strings.Join(s.Upstreams, " "), "none")},
 	}
 	if len(s.MDNS) > 0 {

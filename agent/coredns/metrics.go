@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/monitor"
 )
 
@@ -25,7 +26,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	s.Status.Metrics("coredns").Collect(to)
+	daemon.Metrics("coredns", &s.Daemon).Collect(to)
 	serving.PutBool(to, s.Serving)
 	upstreams.Put(to, float64(len(s.Upstreams)))
 }

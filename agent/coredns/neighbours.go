@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
@@ -26,9 +26,11 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 			return nil
 		}
 	}
-	var s mdns.Published
-	_, err := j.State.Read(mdns.StateName, &s)
+	s, err := state.Read[state.MDNS](j.State)
 	j.reading.Error(j.Log, err, "what the mdns job says cannot be read", "what the mdns job says can be read again")
+	if s == nil {
+		return nil
+	}
 	return neighbours(s.Hosts, c, n)
 }
 
@@ -40,7 +42,7 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 // They are known as <host>, alone and in the cluster's domain, which is what the
 // API will call nodes named <host> or <host>.<cluster's domain>. Names in other
 // domains are for that domain's servers to answer, not for whoever is on the link.
-func neighbours(hosts []mdns.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
+func neighbours(hosts []state.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	names, addresses := taken(c, n)
 	cluster := template.New(c, n)
 	networks := c.Spec.NodeNetworks(n.Interfaces)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -48,10 +47,10 @@ func testNode(name string) *v1alpha1.Node {
 }
 
 // hosts reads "name address...".
-func hosts(lines ...string) (out []mdns.Host) {
+func hosts(lines ...string) (out []state.Host) {
 	for _, line := range lines {
 		words := strings.Fields(line)
-		out = append(out, mdns.Host{Name: words[0], Addresses: addrs(words[1:]...)})
+		out = append(out, state.Host{Name: words[0], Addresses: addrs(words[1:]...)})
 	}
 	return out
 }
@@ -107,9 +106,9 @@ func TestNeighbours(t *testing.T) {
 }
 
 func TestNeighboursAreBounded(t *testing.T) {
-	var many []mdns.Host
+	var many []state.Host
 	for i := range 1000 {
-		h := mdns.Host{Name: fmt.Sprintf("h%d", i)}
+		h := state.Host{Name: fmt.Sprintf("h%d", i)}
 		for low := range 100 {
 			h.Addresses = append(h.Addresses, netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + low)}))
 		}
@@ -144,7 +143,7 @@ func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 			}
 			defer reader.Close()
 			defer writer.Close()
-			if err := writer.Publish(mdns.StateName, mdns.Published{Hosts: hosts("master-2 192.0.2.12")}); err != nil {
+			if err := writer.Publish(state.MDNS{Hosts: hosts("master-2 192.0.2.12")}); err != nil {
 				t.Fatal(err)
 			}
 			if !tt.lives {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
@@ -36,7 +37,7 @@ type Applier struct {
 	running  []byte // what the daemon was last told to read; nil: nothing yet
 
 	mu     sync.Mutex
-	status ConfigStatus
+	status state.Config
 	last   string // the problem that was reported last, with its bytes
 }
 
@@ -57,24 +58,8 @@ var (
 	ErrReload  = errors.New("the daemon does not reload")
 )
 
-// ConfigStatus is what an Applier has done.
-type ConfigStatus struct {
-	// Applied counts configurations that the daemon was told to read.
-	Applied int `json:"applied"`
-	// Refused counts those that it would not have, Failed those that failed
-	// otherwise, each once however often it was tried.
-	Refused int `json:"refused"`
-	Failed  int `json:"failed"`
-	// AppliedAt is when the last one was applied.
-	AppliedAt time.Time `json:"appliedAt,omitzero"`
-	// RefusedAt is when one was refused, or failed otherwise, for the last time.
-	RefusedAt time.Time `json:"refusedAt,omitzero"`
-	// Problem says why the latest configuration is not the one that runs.
-	Problem string `json:"problem,omitempty"`
-}
-
 // Status says what was done so far.
-func (a *Applier) Status() ConfigStatus {
+func (a *Applier) Status() state.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.status

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -63,21 +64,21 @@ func TestApply(t *testing.T) {
 		err            error
 		want           string
 		reloads, lines int // since the start
-		status         ConfigStatus
+		status         state.Config
 	}{
-		{name: "first", text: "one", changed: true, want: "one", reloads: 1, lines: 1, status: ConfigStatus{Applied: 1}},
-		{name: "same", text: "one", want: "one", reloads: 1, lines: 1, status: ConfigStatus{Applied: 1}},
-		{name: "bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: ConfigStatus{Applied: 1, Refused: 1}},
-		{name: "still bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: ConfigStatus{Applied: 1, Refused: 1}},
-		{name: "another bad one", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 3, status: ConfigStatus{Applied: 1, Refused: 2}},
-		{name: "as it was", text: "one", want: "one", reloads: 1, lines: 4, status: ConfigStatus{Applied: 1, Refused: 2}},
-		{name: "bad again", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 5, status: ConfigStatus{Applied: 1, Refused: 3}},
-		{name: "good", text: "two", changed: true, want: "two", reloads: 2, lines: 6, status: ConfigStatus{Applied: 2, Refused: 3}},
-		{name: "template fails", renders: broken, err: ErrRender, want: "two", reloads: 2, lines: 7, status: ConfigStatus{Applied: 2, Refused: 3, Failed: 1}},
-		{name: "reload fails", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 3, lines: 8, status: ConfigStatus{Applied: 2, Refused: 3, Failed: 2}},
-		{name: "reload fails again", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 4, lines: 8, status: ConfigStatus{Applied: 2, Refused: 3, Failed: 2}},
-		{name: "reload works", text: "three", changed: true, want: "three", reloads: 5, lines: 9, status: ConfigStatus{Applied: 3, Refused: 3, Failed: 2}},
-		{name: "somebody wrote", text: "three", disk: "mine", changed: true, want: "three", reloads: 6, lines: 10, status: ConfigStatus{Applied: 4, Refused: 3, Failed: 2}},
+		{name: "first", text: "one", changed: true, want: "one", reloads: 1, lines: 1, status: state.Config{Applied: 1}},
+		{name: "same", text: "one", want: "one", reloads: 1, lines: 1, status: state.Config{Applied: 1}},
+		{name: "bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: state.Config{Applied: 1, Refused: 1}},
+		{name: "still bad", text: "bad", err: ErrRefused, want: "one", reloads: 1, lines: 2, status: state.Config{Applied: 1, Refused: 1}},
+		{name: "another bad one", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 3, status: state.Config{Applied: 1, Refused: 2}},
+		{name: "as it was", text: "one", want: "one", reloads: 1, lines: 4, status: state.Config{Applied: 1, Refused: 2}},
+		{name: "bad again", text: "bad 2", err: ErrRefused, want: "one", reloads: 1, lines: 5, status: state.Config{Applied: 1, Refused: 3}},
+		{name: "good", text: "two", changed: true, want: "two", reloads: 2, lines: 6, status: state.Config{Applied: 2, Refused: 3}},
+		{name: "template fails", renders: broken, err: ErrRender, want: "two", reloads: 2, lines: 7, status: state.Config{Applied: 2, Refused: 3, Failed: 1}},
+		{name: "reload fails", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 3, lines: 8, status: state.Config{Applied: 2, Refused: 3, Failed: 2}},
+		{name: "reload fails again", text: "three", stuck: stuck, err: ErrReload, want: "two", reloads: 4, lines: 8, status: state.Config{Applied: 2, Refused: 3, Failed: 2}},
+		{name: "reload works", text: "three", changed: true, want: "three", reloads: 5, lines: 9, status: state.Config{Applied: 3, Refused: 3, Failed: 2}},
+		{name: "somebody wrote", text: "three", disk: "mine", changed: true, want: "three", reloads: 6, lines: 10, status: state.Config{Applied: 4, Refused: 3, Failed: 2}},
 	} {
 		b.text, b.renders, b.stuck = step.text, step.renders, step.stuck
 		if step.disk != "" {
@@ -154,7 +155,7 @@ func TestApplyEndsWithTheAgent(t *testing.T) {
 	if _, err := b.Apply(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if b.Status() != (ConfigStatus{}) || b.logged() != 0 {
+	if b.Status() != (state.Config{}) || b.logged() != 0 {
 		t.Errorf("counted as a refusal: %+v\n%s", b.Status(), &b.log)
 	}
 }

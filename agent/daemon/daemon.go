@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
@@ -44,32 +45,7 @@ type Daemon struct {
 
 	mu      sync.Mutex
 	loaded  []byte // what the daemon was last told to read
-	refusal Refusal
-}
-
-// Refusal is a configuration that was not applied.
-type Refusal struct {
-	Time time.Time `json:"time"`
-	Why  string    `json:"why"`
-}
-
-// Status is what a Daemon has done.
-type Status struct {
-	// PID is the daemon's process ID, 0 while it does not run.
-	PID int `json:"pid,omitempty"`
-	// Restarts is how often it was started again, Reloads how many
-	// configurations were applied, LastReload when the last one was.
-	Restarts   int       `json:"restarts"`
-	Reloads    int       `json:"reloads"`
-	LastReload time.Time `json:"lastReload,omitzero"`
-	// Refused counts configurations that the daemon's parser refused, Failed those
-	// that failed otherwise, each once however often it was tried.
-	Refused int `json:"refused"`
-	Failed  int `json:"failed"`
-	// Problem says why the latest configuration is not the one that runs.
-	Problem string `json:"problem,omitempty"`
-	// LastRefusal is the last configuration that was not applied.
-	LastRefusal *Refusal `json:"lastRefusal,omitempty"`
+	refusal state.Refusal
 }
 
 // init makes what Run and the other methods share.
@@ -98,10 +74,10 @@ func (d *Daemon) Signal(s os.Signal) error { d.init(); return d.sup.Signal(s) }
 func (d *Daemon) PID() int { d.init(); return d.sup.PID() }
 
 // Status says what was done so far.
-func (d *Daemon) Status() Status {
+func (d *Daemon) Status() state.Daemon {
 	d.init()
 	a := d.applier.Status()
-	s := Status{
+	s := state.Daemon{
 		PID: d.sup.PID(), Restarts: d.sup.Restarts(), Reloads: a.Applied, LastReload: a.AppliedAt,
 		Refused: a.Refused, Failed: a.Failed, Problem: a.Problem,
 	}
@@ -133,8 +109,8 @@ func (d *Daemon) Health() error {
 	return nil
 }
 
-// Metrics is what is shown of a Status of the daemon of that name.
-func (s Status) Metrics(name string) monitor.Daemon {
+// Metrics is what is shown of the daemon of that name.
+func Metrics(name string, s *state.Daemon) monitor.Daemon {
 	m := monitor.Daemon{
 		Name: name, Wanted: true, Up: s.PID != 0, Restarts: s.Restarts,
 		Applied: s.Reloads, AppliedAt: s.LastReload, Refused: s.Refused, Failed: s.Failed,
@@ -210,7 +186,7 @@ func (d *Daemon) remember(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if why := err.Error(); why != d.refusal.Why {
-		d.refusal = Refusal{Time: time.Now().UTC(), Why: why}
+		d.refusal = state.Refusal{Time: time.Now().UTC(), Why: why}
 	}
 }
 

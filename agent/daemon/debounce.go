@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/liveness"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
 
 // Debouncer turns triggers, however many, into a bounded number of applies (hard

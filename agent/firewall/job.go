@@ -4,35 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
-
-// StateName is the name that Published is published under.
-const StateName = "firewall"
-
-// Published is what the agent's other jobs may know.
-type Published struct {
-	// InPlace says that every API VIP is redirected to HAProxy, in both families
-	// and both hooks; Why says what keeps it from that.
-	InPlace bool `json:"inPlace"`
-	// VIPs are those that are redirected now.
-	VIPs     []netip.Addr `json:"vips,omitempty"`
-	Serving  bool         `json:"serving"`
-	Since    time.Time    `json:"since,omitzero"`
-	Restored int          `json:"restored"`
-	Why      string       `json:"why,omitempty"`
-}
 
 // settle is how long a job that starts leaves what it finds in place while
 // nobody says whether HAProxy serves: it may be starting as well.
@@ -47,7 +29,7 @@ type Job struct {
 
 	leaving  atomic.Bool // HAProxy is
 	watchdog liveness.Watchdog
-	told     atomic.Pointer[Published]
+	told     atomic.Pointer[state.Firewall]
 	telling  logging.Transitions
 	reading  logging.Transitions
 }
@@ -58,7 +40,7 @@ type Job struct {
 func (j *Job) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	haproxyChanged, err := j.State.Watch(ctx, haproxy.StateName)
+	haproxyChanged, err := j.State.Watch(ctx, state.HAProxy{})
 	if err != nil {
 		return err
 	}
@@ -106,12 +88,11 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 			known = true
 		case <-haproxyChanged:
 		}
-		var s haproxy.State
-		alive, err := j.State.Read(haproxy.StateName, &s)
+		s, err := state.Read[state.HAProxy](j.State)
 		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
-		if known = known || alive; known {
-			j.leaving.Store(alive && s.Leaving)
-			send(ctx, serving, alive && (s.Serving || s.Leaving))
+		if known = known || s != nil; known {
+			j.leaving.Store(s != nil && s.Leaving)
+			send(ctx, serving, s != nil && (s.Serving || s.Leaving))
 		}
 	}
 }
@@ -147,7 +128,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 }
 
 func (j *Job) publish(s State) {
-	p := Published{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	p := state.Firewall{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
 	if s.InPlace {
 		p.VIPs = s.Redirect.VIPs
 	}
@@ -165,11 +146,11 @@ func (j *Job) turn() {
 // tell makes known what was published last.
 func (j *Job) tell() {
 	p := j.told.Load()
-	j.telling.Error(j.Log, j.State.Publish(StateName, p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
 }
 
 // say logs what changed since before, which is nil at the start.
-func (j *Job) say(before *Published, now Published) {
+func (j *Job) say(before *state.Firewall, now state.Firewall) {
 	level, what := slog.LevelInfo, ""
 	switch {
 	case before == nil:

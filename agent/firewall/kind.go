@@ -4,12 +4,15 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
+var name = state.Firewall{}.JobName()
+
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  StateName,
+	Name:  name,
 	Short: "Redirect the API VIPs to HAProxy while it serves",
 	Long: `Maintain the nftables rules that redirect connections to an API VIP to this node's
 HAProxy, while the haproxy job reports that it serves. They are restored when
@@ -18,12 +21,12 @@ holds the name of this node.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent firewall",
 	Port:    func(p v1alpha1.Ports) int { return p.FirewallMonitor },
 	Role:    v1alpha1.RoleMaster,
-	Kept:    v1alpha1.JobDir(StateName) + "/cluster.yaml",
+	Kept:    v1alpha1.JobDir(name) + "/cluster.yaml",
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Log: e.Log}
 	},
 	Probed: "whether the firewall job is alive",
-	Summary: job.Summarize(StateName, func(p *Published) [][]string {
-		return [][]string{{StateName, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why}}
+	Summary: job.Summarize(func(p *state.Firewall) [][]string {
+		return [][]string{{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why}}
 	}),
 }

@@ -118,13 +118,3 @@ func validate(groups []Group) error {
 	}
 	return nil
 }
-
-// Dropped is what was dropped of a group.
-type Dropped struct {
-	Interface string `json:"interface"`
-	// Family is IPv4 or IPv6.
-	Family   string `json:"family"`
-	RouterID int    `json:"routerID"`
-	// Packets counts since the agent started.
-	Packets uint64 `json:"packets"`
-}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // TableName is the name of the nftables table, of family inet.
@@ -80,11 +82,11 @@ func (g *Guard) InPlace() (is bool, restored int) {
 }
 
 // Dropped says what was dropped up to the last Look, of all groups that there were.
-func (g *Guard) Dropped() (out []Dropped) {
+func (g *Guard) Dropped() (out []state.Dropped) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, k := range slices.SortedFunc(maps.Keys(g.counts), key.compare) {
-		out = append(out, Dropped{Interface: k.link, Family: k.family(), RouterID: k.router, Packets: g.counts[k]})
+		out = append(out, state.Dropped{Interface: k.link, Family: k.family(), RouterID: k.router, Packets: g.counts[k]})
 	}
 	return out
 }

@@ -27,21 +27,6 @@ import (
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
 
-// StateName is the name that State is published under.
-const StateName = "haproxy"
-
-// State is what the agent's other jobs may know.
-type State struct {
-	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
-	// why it is not.
-	Serving bool `json:"serving"`
-	// Leaving says that it is being stopped, and serves until the VIPs are on other nodes.
-	Leaving  bool      `json:"leaving,omitempty"`
-	Why      string    `json:"why,omitempty"`
-	Backends []Backend `json:"backends"`
-	daemon.Status
-}
-
 // binary is the program, which the images have in PATH.
 const binary = "haproxy"
 
@@ -82,9 +67,9 @@ type Job struct {
 	serving  bool
 	leaving  bool
 	why      string
-	backends []Backend
+	backends []state.Backend
 
-	told    atomic.Pointer[State]
+	told    atomic.Pointer[state.HAProxy]
 	telling logging.Transitions
 }
 
@@ -118,7 +103,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(watching) })
 	var failed error
 	all.Go(func() {
-		defer stop() // without eyes it is better to be started again
+		defer stop() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(watching, j.daemon.Trigger)
 	})
 	j.daemon.Run(watching)
@@ -217,7 +202,7 @@ func (j *Job) watch(ctx context.Context) {
 		},
 	}
 	checks.Go(func() {
-		check.Run(ctx, func(f health.Fact) { j.set(f.OK, f.Why) })
+		check.Run(ctx, func(f state.Fact) { j.set(f.OK, f.Why) })
 	})
 	tick := time.NewTimer(0)
 	defer tick.Stop()
@@ -271,7 +256,7 @@ func (j *Job) look(ctx context.Context) {
 
 // publish tells the other jobs.
 func (j *Job) publish() {
-	s := State{Status: j.daemon.Status()}
+	s := state.HAProxy{Daemon: j.daemon.Status()}
 	if problem := j.Source.Problem(); problem != "" {
 		s.Problem = problem
 	}
@@ -279,7 +264,7 @@ func (j *Job) publish() {
 	defer j.mu.Unlock()
 	s.Serving, s.Leaving, s.Why, s.Backends = j.serving, j.leaving, j.why, j.backends
 	j.told.Store(&s)
-	j.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
+	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }
 
 // Probe says whether HAProxy answers, for a liveness probe: not whether it has a

@@ -5,12 +5,15 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
+var name = state.HAProxy{}.JobName()
+
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  StateName,
+	Name:  name,
 	Short: "Run HAProxy on this node, in front of every API server",
 	Long: `Run HAProxy as a child process, with every known control-plane node as a backend. A
 change is checked by HAProxy's parser, and reloaded without refusing or resetting a
@@ -24,12 +27,12 @@ HAProxy accepts no more connections, drains existing ones for 20s at most, and e
 	},
 	Probed:  "whether HAProxy answers",
 	Probe:   func(ctx context.Context, _ job.Environment) error { return Probe(ctx) },
-	Summary: job.Summarize(StateName, (*State).rows),
+	Summary: job.Summarize(rows),
 }
 
 // rows are for people.
-func (s *State) rows() [][]string {
-	out := [][]string{{StateName, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)}}
+func rows(s *state.HAProxy) [][]string {
+	out := [][]string{{name, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)}}
 	for _, b := range s.Backends {
 		out = append(out, []string{"  " + b.Name, job.Either(b.Up, "up", "down"), b.Address})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/monitor"
 )
 
@@ -25,7 +26,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	s.Status.Metrics("haproxy").Collect(to)
+	daemon.Metrics("haproxy", &s.Daemon).Collect(to)
 	serving.PutBool(to, s.Serving)
 	for _, b := range s.Backends {
 		backendUp.PutBool(to, b.Up, b.Name, b.Address)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // socketTimeout bounds one question.
@@ -174,15 +176,8 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// Backend is an API server as HAProxy sees it.
-type Backend struct {
-	Name    string `json:"name"`
-	Address string `json:"address"`
-	Up      bool   `json:"up"`
-}
-
 // parseBackends reads the answer to "show stat".
-func parseBackends(text string) ([]Backend, error) {
+func parseBackends(text string) ([]state.Backend, error) {
 	rows, err := csv.NewReader(bytes.NewReader([]byte(strings.TrimPrefix(text, "# ")))).ReadAll()
 	if err != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("HAProxy's statistics: %w", errors.Join(err, io.ErrUnexpectedEOF))
@@ -196,11 +191,11 @@ func parseBackends(text string) ([]Backend, error) {
 			return nil, fmt.Errorf("HAProxy's statistics have no %q", name)
 		}
 	}
-	var out []Backend
+	var out []state.Backend
 	for _, row := range rows[1:] {
 		// Of frontends and sums there is no address.
 		if address := row[column["addr"]]; row[column["pxname"]] == "api-servers" && address != "" {
-			out = append(out, Backend{Name: row[column["svname"]], Address: address, Up: strings.HasPrefix(row[column["status"]], "UP")})
+			out = append(out, state.Backend{Name: row[column["svname"]], Address: address, Up: strings.HasPrefix(row[column["status"]], "UP")})
 		}
 	}
 	return out, nil

@@ -3,6 +3,8 @@ package haproxy
 import (
 	"slices"
 	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 func TestParseProcesses(t *testing.T) {
@@ -33,11 +35,11 @@ func TestParseBackends(t *testing.T) {
 	const head = "# pxname,svname,status,addr,\n"
 	tests := []struct {
 		name, text string
-		want       []Backend
+		want       []state.Backend
 		ok         bool
 	}{
 		{"servers alone", head + "api,FRONTEND,OPEN,,\napi-servers,m0,UP,192.0.2.10:6443,\napi-servers,m1,DOWN,[2001:db8::1]:6443,\napi-servers,m2,UP 1/2,192.0.2.12:6443,\napi-servers,BACKEND,UP,,\n",
-			[]Backend{{"m0", "192.0.2.10:6443", true}, {"m1", "[2001:db8::1]:6443", false}, {"m2", "192.0.2.12:6443", true}}, true},
+			[]state.Backend{{Name: "m0", Address: "192.0.2.10:6443", Up: true}, {Name: "m1", Address: "[2001:db8::1]:6443", Up: false}, {Name: "m2", Address: "192.0.2.12:6443", Up: true}}, true},
 		{"none", head, nil, true},
 		{"other columns", "# a,b\n", nil, false},
 		{"nothing", "", nil, false},

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -24,7 +25,7 @@ func TestCheckGoesOn(t *testing.T) {
 		"as many as it takes":         {true, 9, []string{"100 false"}},
 		"one good probe":              {false, 0, []string{"50 true"}},
 		"as bad as before":            {false, 9, nil},
-		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the beat
+		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the tick
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestCheckGoesOn(t *testing.T) {
 						return nil
 					},
 				}
-				check.Run(ctx, func(f Fact) {
+				check.Run(ctx, func(f state.Fact) {
 					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), f.OK))
 				})
 				if !slices.Equal(reports, tt.reports) {
@@ -59,9 +60,9 @@ func TestCheckGoesOn(t *testing.T) {
 func TestForget(t *testing.T) {
 	b := NewBoard()
 	for _, name := range FactsOf(&ingressGroup) {
-		b.Set(Fact{Name: name, OK: true})
+		b.Set(state.Fact{Name: name, OK: true})
 	}
-	b.Set(Fact{Name: FactAPI, OK: true})
+	b.Set(state.Fact{Name: FactAPI, OK: true})
 	<-b.Changed()
 	b.Forget(FactsOf(&ingressGroup)...)
 	<-b.Changed()

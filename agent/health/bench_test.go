@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -75,7 +76,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 func BenchmarkFactToTrackFile(b *testing.B) {
 	dir := memory(b)
 	board := runMonitor(b, openTrack(b, dir))
-	flip(b, dir, time.Microsecond, func(ok bool) { board.Set(Fact{Name: FactAPI, OK: ok}) })
+	flip(b, dir, time.Microsecond, func(ok bool) { board.Set(state.Fact{Name: FactAPI, OK: ok}) })
 }
 
 // BenchmarkProbe is what one probe costs, the server's part included.

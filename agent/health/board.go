@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -55,28 +56,20 @@ func FactsOf(g *v1alpha1.Group) []string {
 	return nil
 }
 
-// Fact is what is known about one thing.
-type Fact struct {
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
-	// Why says in a few words why it is not so.
-	Why string `json:"why,omitempty"`
-}
-
 // Board holds what is known about the node, from checks and from elsewhere.
 type Board struct {
 	mu      sync.Mutex
-	facts   map[string]Fact
+	facts   map[string]state.Fact
 	changed chan struct{}
 }
 
 // NewBoard makes an empty board.
 func NewBoard() *Board {
-	return &Board{facts: map[string]Fact{}, changed: make(chan struct{}, 1)}
+	return &Board{facts: map[string]state.Fact{}, changed: make(chan struct{}, 1)}
 }
 
 // Set makes a fact known.
-func (b *Board) Set(f Fact) {
+func (b *Board) Set(f state.Fact) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if before, known := b.facts[f.Name]; known && before == f {
@@ -109,7 +102,7 @@ func (b *Board) say() {
 func (b *Board) Changed() <-chan struct{} { return b.changed }
 
 // Get gives a fact, if it is known.
-func (b *Board) Get(name string) (f Fact, known bool) {
+func (b *Board) Get(name string) (f state.Fact, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f, known = b.facts[name]
@@ -117,8 +110,8 @@ func (b *Board) Get(name string) (f Fact, known bool) {
 }
 
 // Facts gives all facts, sorted by name.
-func (b *Board) Facts() []Fact {
+func (b *Board) Facts() []state.Fact {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.SortedFunc(maps.Values(b.facts), func(a, b Fact) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(b.facts), func(a, b state.Fact) int { return strings.Compare(a.Name, b.Name) })
 }

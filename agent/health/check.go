@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -12,7 +13,7 @@ type Check struct {
 	// Name is that of the fact that it finds out.
 	Name string
 	// Interval is the time between the starts of two probes; Confirm is that
-	// while a change waits for its confirmation. Probes start on the beat of the
+	// while a change waits for its confirmation. Probes start on the ticks of the
 	// process, with those of other checks; one that takes longer than that is
 	// followed by the next one at once: there are never two at the same time.
 	Interval, Confirm time.Duration
@@ -36,7 +37,7 @@ type Check struct {
 // Run probes until ctx ends, and reports the first result and every change from
 // then on. A service that refuses is noticed within Interval + (Fall-1) *
 // Confirm, one that hangs within Interval + Fall * Timeout.
-func (c Check) Run(ctx context.Context, report func(Fact)) {
+func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 	if c.Close != nil {
 		defer c.Close()
 	}
@@ -64,7 +65,7 @@ func (c Check) Run(ctx context.Context, report func(Fact)) {
 		c.Metrics.probed(c.Name, time.Since(began), err)
 		if s.add(err == nil, c.Rise, c.Fall) {
 			c.Metrics.result(c.Name, s.healthy, first)
-			f := Fact{Name: c.Name, OK: s.healthy}
+			f := state.Fact{Name: c.Name, OK: s.healthy}
 			if err != nil { // which decided
 				f.Why = err.Error()
 			}

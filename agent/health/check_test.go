@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // runCheck runs a check on a clock of its own, against a service that answers
-// in the given way at a time in milliseconds after a beat, and returns when probes started
+// in the given way at a time in milliseconds after a tick, and returns when probes started
 // and what was reported.
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()
@@ -52,7 +53,7 @@ func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.D
 				}
 			},
 		}
-		check.Run(ctx, func(f Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
+		check.Run(ctx, func(f state.Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
 	})
 	return probes, reports
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -70,7 +71,7 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 }
 
 // report takes in what a check has come to.
-func (m *Monitor) report(f Fact) {
+func (m *Monitor) report(f state.Fact) {
 	if f.OK {
 		m.Log.Info("check succeeds", "check", f.Name)
 	} else {

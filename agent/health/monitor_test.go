@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -67,7 +68,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 		})
 	}
 	says("0", "1") // the redirect is not in place yet
-	board.Set(Fact{Name: FactRedirect, OK: true})
+	board.Set(state.Fact{Name: FactRedirect, OK: true})
 	says("1", "1")
 	haproxy.status.Store(http.StatusServiceUnavailable)
 	says("0", "1")
@@ -75,9 +76,9 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	says("0", "0")
 	haproxy.status.Store(http.StatusOK)
 	says("1", "1")
-	board.Set(Fact{Name: FactRedirect})
+	board.Set(state.Fact{Name: FactRedirect})
 	says("0", "0") // HAProxy is out of reach, and there is no API server here
-	want := []Fact{{Name: FactAPI, Why: "status 500 Internal Server Error"}, {Name: FactHAProxy, OK: true}, {Name: FactRedirect}}
+	want := []state.Fact{{Name: FactAPI, Why: "status 500 Internal Server Error"}, {Name: FactHAProxy, OK: true}, {Name: FactRedirect}}
 	if got := board.Facts(); !slices.Equal(got, want) {
 		t.Errorf("facts %v, want %v", got, want)
 	}
@@ -126,7 +127,7 @@ func TestMonitorTriesAgain(t *testing.T) {
 			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
 			Log: slog.New(slog.DiscardHandler),
 		}
-		m.Board.Set(Fact{Name: FactMachineConfig, OK: true})
+		m.Board.Set(state.Fact{Name: FactMachineConfig, OK: true})
 		ctx, cancel := context.WithTimeout(context.Background(), 9500*time.Millisecond)
 		defer cancel()
 		m.Run(ctx, nil)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -16,7 +17,7 @@ var (
 )
 
 // priority is that of a node of which the facts are known, minus 300 for a veto.
-func priority(t *testing.T, g v1alpha1.Group, role string, facts ...Fact) int {
+func priority(t *testing.T, g v1alpha1.Group, role string, facts ...state.Fact) int {
 	t.Helper()
 	b := NewBoard()
 	for _, f := range facts {
@@ -35,20 +36,20 @@ func priority(t *testing.T, g v1alpha1.Group, role string, facts ...Fact) int {
 	return sum
 }
 
-func so(names ...string) (out []Fact) {
+func so(names ...string) (out []state.Fact) {
 	for _, name := range names {
-		out = append(out, Fact{Name: name, OK: true})
+		out = append(out, state.Fact{Name: name, OK: true})
 	}
 	return out
 }
 
 func TestPriorities(t *testing.T) {
-	notHere, notOwn := Fact{Name: RouterHere("ingress")}, Fact{Name: RouterOwn("ingress")}
+	notHere, notOwn := state.Fact{Name: RouterHere("ingress")}, state.Fact{Name: RouterOwn("ingress")}
 	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
 	tests := map[string]struct {
 		group v1alpha1.Group
 		role  string
-		facts []Fact
+		facts []state.Fact
 		want  int
 	}{
 		"nothing known":                       {apiGroup, v1alpha1.RoleMaster, nil, 40},
@@ -56,7 +57,7 @@ func TestPriorities(t *testing.T) {
 		"the bootstrap":                       {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
 		"an API server without HAProxy":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
 		"none ready, for a while":             {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, FactReady, FactMachineConfig), 68},
-		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, FactMachineConfig), Fact{Name: FactReady}), 43},
+		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, FactMachineConfig), state.Fact{Name: FactReady}), 43},
 		"HAProxy without the redirect":        {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
 		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(FactMachineConfig), 43},
 		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), FactMachineConfig), 65},
@@ -102,7 +103,7 @@ func TestHardCase07LocalAPIServerRestarts(t *testing.T) {
 func TestHardCase21OtherController(t *testing.T) {
 	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
 	own := priority(t, ingressGroup, v1alpha1.RoleWorker, so(answers, here)...)
-	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), Fact{Name: here})...)
+	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), state.Fact{Name: here})...)
 	if other >= own {
 		t.Errorf("a ready router of another controller has %d, the own one that is not ready %d", other, own)
 	}

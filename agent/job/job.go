@@ -76,17 +76,16 @@ type Kind struct {
 	Summary func(*state.Dir) (published any, rows [][]string, err error)
 }
 
-// Summarize makes a Summary of rows for what a job publishes under its name as a T.
-func Summarize[T any](name string, rows func(*T) [][]string) func(*state.Dir) (any, [][]string, error) {
+// Summarize makes a Summary of rows for what a job publishes.
+func Summarize[T state.Job](rows func(*T) [][]string) func(*state.Dir) (any, [][]string, error) {
 	return func(dir *state.Dir) (any, [][]string, error) {
-		v := new(T)
-		alive, err := dir.Read(name, v)
+		s, err := state.Read[T](dir)
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case !alive:
-			return nil, [][]string{{name, "does not run"}}, nil
+		case s == nil:
+			return nil, [][]string{{(*new(T)).JobName(), "does not run"}}, nil
 		}
-		return v, rows(v), nil
+		return s, rows(s), nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
@@ -53,7 +54,7 @@ func TestHardCase35Strangers(t *testing.T) {
 			c := newClusterOf(t, l)
 			c.controlPlane(3)
 			holder := c.nodes[c.holder(c.all()...)]
-			holder.awaitState("the guard is in place", func(s State) bool { return s.Guard.InPlace })
+			holder.awaitState("the guard is in place", func(s state.Keepalived) bool { return s.Guard.InPlace })
 			x, peer := newIntruder(t, c.net, l.host(66)), c.nodes[c.others(holder.name)[0]]
 			for n, a := range attack.VRRPs {
 				rates := []int{floodRate}
@@ -64,7 +65,7 @@ func TestHardCase35Strangers(t *testing.T) {
 					s, _ := holder.state()
 					before := dropped(s)
 					f := x.flood(a, l.apiVIP, peer.address.Addr(), holder.address.Addr(), perSecond)
-					holder.awaitState("packets are dropped: "+a.Name, func(s State) bool {
+					holder.awaitState("packets are dropped: "+a.Name, func(s state.Keepalived) bool {
 						if got := c.holders(); !slices.Equal(got, []string{holder.name}) {
 							t.Fatalf("%s: the VIP is on %v, want %s", a.Name, got, holder.name)
 						}
@@ -123,7 +124,7 @@ const (
 )
 
 // dropped is what the guard of a node has dropped.
-func dropped(s State) (n uint64) {
+func dropped(s state.Keepalived) (n uint64) {
 	for _, d := range s.Guard.Dropped {
 		n += d.Packets
 	}

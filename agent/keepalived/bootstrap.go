@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -33,7 +34,7 @@ func newBootstrapLifetime(marker string) *bootstrapLifetime {
 
 // look takes in what is known now and says whether that has ended the lifetime just now,
 // or taken its end back.
-func (t *bootstrapLifetime) look(now time.Time, get func(fact string) (f health.Fact, known bool)) (changed bool) {
+func (t *bootstrapLifetime) look(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	api, _ := get(health.FactAPI)
 	ironic, _ := get(health.FactIronic)
 	t.seen = t.seen || api.OK

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 func TestBootstrapLifetime(t *testing.T) {
@@ -34,8 +35,8 @@ func TestBootstrapLifetime(t *testing.T) {
 			began := time.Now()
 			for _, step := range tt.steps {
 				b := health.NewBoard()
-				b.Set(health.Fact{Name: health.FactAPI, OK: step.api})
-				b.Set(health.Fact{Name: health.FactIronic, OK: step.ironic})
+				b.Set(state.Fact{Name: health.FactAPI, OK: step.api})
+				b.Set(state.Fact{Name: health.FactIronic, OK: step.ironic})
 				if got := x.look(began.Add(step.at), b.Get); got != step.changed {
 					t.Fatalf("after %v: changed %v", step.at, got)
 				}
@@ -69,7 +70,7 @@ func TestBootstrapLifetimeOverBefore(t *testing.T) {
 	began := time.Now()
 	for at, api := range []bool{false, false, false, false, false, true, true, true, true} {
 		b := health.NewBoard()
-		b.Set(health.Fact{Name: health.FactAPI, OK: api})
+		b.Set(state.Fact{Name: health.FactAPI, OK: api})
 		if changed := x.look(began.Add(time.Duration(at)*time.Second), b.Get); changed != (at == 8) || x.over == (at == 8) {
 			t.Fatalf("after %d s: changed %v, over %v", at, changed, x.over)
 		}

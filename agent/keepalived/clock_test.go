@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // stepClock allows TestHardCase27ClockSteps to set this machine's clock, which no
@@ -38,7 +40,7 @@ func TestHardCase27ClockSteps(t *testing.T) {
 	c.controlPlane(3)
 	for _, by := range []time.Duration{stepBy, -stepBy, -stepBy, stepBy} {
 		t.Run(by.String(), func(t *testing.T) {
-			before := map[string]State{}
+			before := map[string]state.Keepalived{}
 			for _, name := range c.all() {
 				before[name] = c.nodes[name].awaitState("it runs", running)
 			}
@@ -59,13 +61,13 @@ func TestHardCase27ClockSteps(t *testing.T) {
 			n.awaitState("it runs", running)
 			c.holder(c.all()...)
 			n.api.Unready.Store(true)
-			n.awaitState("the API server counts no more", func(s State) bool { return s.Instances[0].Priority == 40 })
+			n.awaitState("the API server counts no more", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
 			n.api.Unready.Store(false)
-			n.awaitState("the API server counts", func(s State) bool { return s.Instances[0].Priority == 45 })
+			n.awaitState("the API server counts", func(s state.Keepalived) bool { return s.Instances[0].Priority == 45 })
 			c.list.SetNode("cp-x", "master", c.host(90).Addr().String())
-			n.awaitState("the new peer", func(s State) bool { return len(s.Instances[0].Peers) == 4 })
+			n.awaitState("the new peer", func(s state.Keepalived) bool { return len(s.Instances[0].Peers) == 4 })
 			c.list.Nodes.Remove("cp-x")
-			n.awaitState("no new peer", func(s State) bool { return len(s.Instances[0].Peers) == 3 })
+			n.awaitState("no new peer", func(s state.Keepalived) bool { return len(s.Instances[0].Peers) == 3 })
 		})
 	}
 }

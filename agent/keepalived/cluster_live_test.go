@@ -211,17 +211,20 @@ func (n *node) dir() *state.Dir {
 }
 
 // state is what the job makes known; alive is false while it does not run.
-func (n *node) state() (s State, alive bool) {
+func (n *node) state() (s state.Keepalived, alive bool) {
 	n.t.Helper()
-	alive, err := n.dir().Read(StateName, &s)
+	p, err := state.Read[state.Keepalived](n.dir())
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return s, alive
+	if p == nil {
+		return s, false
+	}
+	return *p, true
 }
 
 // awaitState waits until the job says something.
-func (n *node) awaitState(what string, ok func(State) bool) (s State) {
+func (n *node) awaitState(what string, ok func(state.Keepalived) bool) (s state.Keepalived) {
 	n.t.Helper()
 	testkit.Await(n.t, n.name+" to say: "+what, func() bool {
 		var alive bool
@@ -231,10 +234,10 @@ func (n *node) awaitState(what string, ok func(State) bool) (s State) {
 	return s
 }
 
-func running(s State) bool { return s.Wanted && s.PID != 0 && s.Config.Applied > 0 }
+func running(s state.Keepalived) bool { return s.Wanted && s.PID != 0 && s.Config.Applied > 0 }
 
-func idle(why string) func(State) bool {
-	return func(s State) bool {
+func idle(why string) func(state.Keepalived) bool {
+	return func(s state.Keepalived) bool {
 		return !s.Wanted && slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, why) })
 	}
 }

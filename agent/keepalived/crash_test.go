@@ -30,7 +30,7 @@ func TestHardCase38CrashLoop(t *testing.T) {
 	c.controlPlane(2)
 	n := c.nodes[c.holder(c.all()...)]
 	for kills := range 4 {
-		var s State
+		var s state.Keepalived
 		testkit.Await(t, "keepalived to run", func() bool {
 			s, _ = n.state()
 			return s.PID != 0 && s.Restarts == kills && len(workers(t, s.PID)) > 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -50,7 +51,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	}
 	for _, name := range c.all() {
 		n := c.nodes[name]
-		n.awaitState("all are peers", func(s State) bool {
+		n.awaitState("all are peers", func(s state.Keepalived) bool {
 			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
 			return err == nil && strings.Count(string(conf), "min_ttl") == dead+2 && s.Config.Problem == ""
 		})

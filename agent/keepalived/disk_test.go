@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -108,13 +109,13 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 
 			tt.spoil(disk)
 			c.list.SetNode("cp-3", "master", c.host(13).Addr().String())
-			before := n.awaitState("what is wrong", func(s State) bool { return strings.Contains(s.Config.Problem, tt.want) })
+			before := n.awaitState("what is wrong", func(s state.Keepalived) bool { return strings.Contains(s.Config.Problem, tt.want) })
 			c.holder("cp-1")
 			n.valid()
 			n.agent.Kill()
 			c.holder("cp-2")
 			n.start()
-			after := n.awaitState("it runs, and what is wrong", func(s State) bool {
+			after := n.awaitState("it runs, and what is wrong", func(s state.Keepalived) bool {
 				return s.PID != 0 && strings.Contains(s.Config.Problem, tt.want)
 			})
 			if after.PID == before.PID {
@@ -125,7 +126,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 			c.holder("cp-1")
 
 			tt.mend(disk)
-			n.awaitState("the new peer is applied", func(s State) bool {
+			n.awaitState("the new peer is applied", func(s state.Keepalived) bool {
 				conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
 				return err == nil && s.Config.Problem == "" && strings.Contains(string(conf), c.host(13).Addr().String())
 			})
@@ -154,16 +155,16 @@ func TestDiskOfTheTrackFiles(t *testing.T) {
 	n.start()
 	c.holder("cp-1")
 	stop := n.serve(9444)
-	n.awaitState("HAProxy counts", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
+	n.awaitState("HAProxy counts", func(s state.Keepalived) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
 	other.serve(9444)
 	other.start()
-	other.awaitState("HAProxy counts", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
+	other.awaitState("HAProxy counts", func(s state.Keepalived) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
 	c.holder("cp-1")
 	disk.fill()
 	n.api.Unready.Store(true)
 	stop()
 	c.holder("cp-2")
 	disk.empty()
-	n.awaitState("it says so", func(s State) bool { return s.Instances[0].Priority == 40 })
+	n.awaitState("it says so", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
 	c.holder("cp-2")
 }

@@ -8,28 +8,21 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-)
 
-// Holder is another node that holds a VIP, as the adverts that come here say.
-type Holder struct {
-	// Node is its name, empty where no peer has the address.
-	Node    string     `json:"node,omitempty"`
-	Address netip.Addr `json:"address"`
-	// Priority is what the adverts carry.
-	Priority int `json:"priority"`
-}
+	"github.com/vipgen/vipgen/agent/state"
+)
 
 // dump is the file with keepalived's own view, as it was read last. It is as old
 // as the last probe that asked for it.
 type dump struct {
 	path    string
 	at      syscall.Timespec
-	holders map[string]Holder // by instance
+	holders map[string]state.Holder // by instance
 }
 
 // look reads the file if it was written anew, and gives who holds the VIPs of
 // instances whose holder is another node.
-func (d *dump) look() map[string]Holder {
+func (d *dump) look() map[string]state.Holder {
 	at, err := writtenAt(d.path)
 	if err != nil || at == d.at {
 		return d.holders
@@ -44,8 +37,8 @@ func (d *dump) look() map[string]Holder {
 // parseDump takes from what keepalived writes at SIGUSR1, for people to read, who
 // holds the VIPs of its instances that are backups. What it cannot make out is
 // left out.
-func parseDump(data []byte) map[string]Holder {
-	out := map[string]Holder{}
+func parseDump(data []byte) map[string]state.Holder {
+	out := map[string]state.Holder{}
 	name, backup := "", false
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
@@ -61,7 +54,7 @@ func parseDump(data []byte) map[string]Holder {
 			backup = value == "BACKUP"
 		case "Master router":
 			if a, err := netip.ParseAddr(value); err == nil && backup && name != "" && !a.IsUnspecified() && !a.IsMulticast() {
-				out[name] = Holder{Address: a.WithZone("")}
+				out[name] = state.Holder{Address: a.WithZone("")}
 			}
 		case "Master priority":
 			h, known := out[name]

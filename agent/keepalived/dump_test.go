@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 const dumped = `------< Global definitions >------
@@ -31,7 +33,7 @@ const dumped = `------< Global definitions >------
 `
 
 func TestParseDump(t *testing.T) {
-	want := map[string]Holder{
+	want := map[string]state.Holder{
 		"demo_API_0": {Address: netip.MustParseAddr("192.0.2.2"), Priority: 68},
 		"demo_API_1": {Address: netip.MustParseAddr("fe80::2"), Priority: 65},
 	}

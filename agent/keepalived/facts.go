@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -101,12 +102,12 @@ func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node
 		if g.Role != v1alpha1.GroupIngress || g.Controller == "" || !s.Hosts(g, node.Role, node.Labels) {
 			continue
 		}
-		here := health.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
+		here := state.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
 		if !here.OK {
 			here.Why = "no ready router of ingress controller " + g.Controller
 		}
 		b.Set(here)
-		own := health.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
+		own := state.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
 		if !own.OK {
 			own.Why = "the router here is of ingress controller " + strings.Join(r.Present, ", ")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -22,15 +23,15 @@ func TestBrokenFiles(t *testing.T) {
 		name, path string
 		bad        []byte
 		good       []byte
-		problem    func(State) string
+		problem    func(state.Keepalived) string
 	}{
-		{"cluster.yaml that is no YAML", v1alpha1.ClusterConfigPath, []byte("spec: ["), good, func(s State) string { return s.ClusterProblem }},
+		{"cluster.yaml that is no YAML", v1alpha1.ClusterConfigPath, []byte("spec: ["), good, func(s state.Keepalived) string { return s.ClusterProblem }},
 		{"cluster.yaml with a mistake", v1alpha1.ClusterConfigPath, bytes.Replace(good, []byte("virtualRouterID: 97"), []byte("virtualRouterID: 0"), 1), good,
-			func(s State) string { return s.ClusterProblem }},
+			func(s state.Keepalived) string { return s.ClusterProblem }},
 		{"a template that does not execute", v1alpha1.KeepalivedTemplate, []byte("{{ .Nothing }}"), []byte(keepalived.Template),
-			func(s State) string { return s.Config.Problem }},
+			func(s state.Keepalived) string { return s.Config.Problem }},
 		{"a template that keepalived refuses", v1alpha1.KeepalivedTemplate, []byte(strings.ReplaceAll(keepalived.Template, "virtual_router_id", "frobnicate")), []byte(keepalived.Template),
-			func(s State) string { return s.Config.Problem }},
+			func(s state.Keepalived) string { return s.Config.Problem }},
 	}
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -44,7 +45,7 @@ func TestBrokenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			n.Write(tt.path, tt.bad)
-			n.awaitState("what is wrong", func(s State) bool { return tt.problem(s) != "" })
+			n.awaitState("what is wrong", func(s state.Keepalived) bool { return tt.problem(s) != "" })
 			c.holder(holder)
 			if s, _ := n.state(); s.PID != before.PID {
 				t.Error("keepalived was started again")
@@ -52,7 +53,7 @@ func TestBrokenFiles(t *testing.T) {
 			n.agent.Kill()
 			c.holder(c.others(holder)...)
 			n.start()
-			n.awaitState("it runs, and what is wrong", func(s State) bool { return s.PID != 0 && tt.problem(s) != "" })
+			n.awaitState("it runs, and what is wrong", func(s state.Keepalived) bool { return s.PID != 0 && tt.problem(s) != "" })
 			for _, other := range c.others(holder) {
 				c.nodes[other].agent.Stop()
 			}
@@ -64,7 +65,7 @@ func TestBrokenFiles(t *testing.T) {
 				c.nodes[other].start()
 			}
 			n.Write(tt.path, tt.good)
-			n.awaitState("all is well", func(s State) bool { return tt.problem(s) == "" && running(s) })
+			n.awaitState("all is well", func(s state.Keepalived) bool { return tt.problem(s) == "" && running(s) })
 		})
 	}
 }
@@ -85,9 +86,9 @@ func TestClusterConfigChanges(t *testing.T) {
 	for _, name := range c.all() {
 		c.nodes[name].Write(v1alpha1.ClusterConfigPath, changed)
 	}
-	var after State
+	var after state.Keepalived
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("the new interval", func(s State) bool {
+		s := c.nodes[name].awaitState("the new interval", func(s state.Keepalived) bool {
 			conf, err := os.ReadFile(c.nodes[name].Path(v1alpha1.KeepalivedConf))
 			return err == nil && strings.Contains(string(conf), "advert_int 0.1") && s.VRRP.AdvertIntervalMS == 100 &&
 				(name != holder || s.Config.Applied > before.Config.Applied)

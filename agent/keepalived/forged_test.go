@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/migration"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/attack"
@@ -28,13 +29,15 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "profile: classic\ntime: %s\n", at.Format(time.RFC3339)))
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("all have agreed", func(s State) bool { return s.Migration != nil && s.Migration.Agreed })
+		c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
 	forged := attack.VRRP{Name: "classic, of a peer", Version: 2, Interval: time.Second, TTL: 255, Source: attack.Peer}
 	for _, name := range c.all() {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
 		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
-		testkit.Await(t, name+" to ignore the advert", func() bool { return strings.Contains(n.agent.Output(), "adverts of the new VRRP settings come before") })
+		testkit.Await(t, name+" to ignore the advert", func() bool {
+			return strings.Contains(n.agent.Output(), "advertisements of the new VRRP settings come before")
+		})
 		flood.Stop()
 		t.Logf("%s: %d adverts", name, flood.Sent())
 	}
@@ -42,7 +45,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		t.Errorf("the VIP is on %v, want %s", got, holder)
 	}
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("it has moved", func(s State) bool { return s.Moves.Moved > 0 })
+		s := c.nodes[name].awaitState("it has moved", func(s state.Keepalived) bool { return s.Moves.Moved > 0 })
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
@@ -51,7 +54,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		}
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("it elects as all do", func(s State) bool {
+		c.nodes[name].awaitState("it elects as all do", func(s state.Keepalived) bool {
 			return running(s) && s.VRRP != nil && s.VRRP.Profile == v1alpha1.ProfileClassic
 		})
 	}
@@ -59,7 +62,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 }
 
 // A node that keeps the others from moving is left out: it gives its VIPs away and takes
-// no part, the others move, and it comes along when the file names it no longer.
+// no part, the others move, and it follows when the file names it no longer.
 func TestMigrationWithout(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -72,14 +75,14 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 	}
 	for _, name := range others {
-		c.nodes[name].awaitState("it names the node that is not ready", func(s State) bool {
+		c.nodes[name].awaitState("it names the node that is not ready", func(s state.Keepalived) bool {
 			return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, broken+": ")
 		})
 	}
 	for _, name := range c.all() {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
-	c.nodes[broken].awaitState("it takes no part", func(s State) bool {
+	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
 		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, migration.WhyLeftOut)
 	})
 	for _, name := range others {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -59,15 +60,6 @@ func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 		return []guard.Sender{{}} // keepalived 2.2 sends with the link's own hop limit
 	}
 	return []guard.Sender{{From: from}, {FullTTL: true}}
-}
-
-// Guard is what the job makes known of the guard.
-type Guard struct {
-	// InPlace says that packets of the groups come from their nodes alone.
-	InPlace bool `json:"inPlace"`
-	// Restored counts how often something else had removed or changed the rules.
-	Restored int             `json:"restored,omitempty"`
-	Dropped  []guard.Dropped `json:"dropped,omitempty"`
 }
 
 // guardLag is how long after a reload the senders of before are let through: many
@@ -153,7 +145,7 @@ func (g *guarding) note(err error) {
 }
 
 // state is what is made known.
-func (g *guarding) state() Guard {
+func (g *guarding) state() state.Guard {
 	is, restored := g.table.InPlace()
-	return Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
+	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -16,7 +17,7 @@ func TestHardCase43HandOver(t *testing.T) {
 	first := c.holder(c.all()...)
 	second := c.others(first)[0]
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("its API server counts", func(s State) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
+		c.nodes[name].awaitState("its API server counts", func(s state.Keepalived) bool { return len(s.Instances) == 1 && s.Instances[0].Priority == 45 })
 	}
 	ends := func(name string) string {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -149,7 +149,7 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 	if err := moved.AddLink("br-ex", moved.address); err != nil {
 		t.Fatal(err)
 	}
-	moved.awaitState("the instance is on br-ex", func(s State) bool {
+	moved.awaitState("the instance is on br-ex", func(s state.Keepalived) bool {
 		return len(s.Instances) == 1 && s.Instances[0].Interface == "br-ex" && s.Config.Problem == "" && s.PID != 0
 	})
 	testkit.Await(t, "the new configuration to be on disk", func() bool {
@@ -179,8 +179,8 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	c.holder("bootstrap") // the API server was never ready, so it is not gone either
 	c.controlPlane(2)
 	boot.api.Unready.Store(false)
-	boot.awaitState("the API server is ready", func(s State) bool {
-		return slices.ContainsFunc(s.Facts, func(f health.Fact) bool { return f.Name == "api" && f.OK })
+	boot.awaitState("the API server is ready", func(s state.Keepalived) bool {
+		return slices.ContainsFunc(s.Facts, func(f state.Fact) bool { return f.Name == "api" && f.OK })
 	})
 	c.holder("bootstrap")
 
@@ -253,8 +253,8 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 		c.holders() // takes its time, so that they come one after another
 	}
 	// The other node, the bootstrap and those 50.
-	n.awaitState("all are peers", func(s State) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 52 })
-	after := n.awaitState("they are applied", func(s State) bool {
+	n.awaitState("all are peers", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 52 })
+	after := n.awaitState("they are applied", func(s state.Keepalived) bool {
 		conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
 		return err == nil && strings.Count(string(conf), "min_ttl") == 52
 	})
@@ -273,23 +273,23 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 func TestHardCase24Kills(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	agent := func(n *node, _ State) { n.agent.Kill() }
-	main := func(_ *node, s State) { syscall.Kill(s.PID, syscall.SIGKILL) }
-	worker := func(n *node, s State) {
+	agent := func(n *node, _ state.Keepalived) { n.agent.Kill() }
+	main := func(_ *node, s state.Keepalived) { syscall.Kill(s.PID, syscall.SIGKILL) }
+	worker := func(n *node, s state.Keepalived) {
 		for _, pid := range workers(n.t, s.PID) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 	tests := []struct {
 		name  string
-		kill  []func(*node, State)
+		kill  []func(*node, state.Keepalived)
 		moves bool // at once to another node, since the agent is gone
 	}{
-		{"agent", []func(*node, State){agent}, true},
-		{"keepalived", []func(*node, State){main}, false},
-		{"the worker of keepalived", []func(*node, State){worker}, false},
-		{"keepalived and its worker", []func(*node, State){worker, main}, false},
-		{"agent and keepalived", []func(*node, State){agent, main}, true},
+		{"agent", []func(*node, state.Keepalived){agent}, true},
+		{"keepalived", []func(*node, state.Keepalived){main}, false},
+		{"the worker of keepalived", []func(*node, state.Keepalived){worker}, false},
+		{"keepalived and its worker", []func(*node, state.Keepalived){worker, main}, false},
+		{"agent and keepalived", []func(*node, state.Keepalived){agent, main}, true},
 	}
 	c := newCluster(t)
 	c.controlPlane(3)
@@ -305,7 +305,7 @@ func TestHardCase24Kills(t *testing.T) {
 				testkit.Await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })
 				n.start()
 			}
-			n.awaitState("a new keepalived runs", func(s State) bool { return running(s) && s.PID != before.PID })
+			n.awaitState("a new keepalived runs", func(s state.Keepalived) bool { return running(s) && s.PID != before.PID })
 			c.holder(c.all()...)
 			testkit.Await(t, "one keepalived with its worker", func() bool { return len(n.processes()) == 3 })
 		})

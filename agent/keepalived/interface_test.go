@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vishvananda/netlink"
 )
@@ -48,7 +49,7 @@ func TestInterfaceFaults(t *testing.T) {
 	t.Run("renamed", func(t *testing.T) {
 		n := c.nodes[c.holder(c.all()...)]
 		n.rename("ens192")
-		n.awaitState("the instance is on ens192", func(s State) bool {
+		n.awaitState("the instance is on ens192", func(s state.Keepalived) bool {
 			return len(s.Instances) == 1 && s.Instances[0].Interface == "ens192" && s.Config.Problem == "" && s.PID != 0
 		})
 		c.holder(c.all()...)

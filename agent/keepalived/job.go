@@ -14,12 +14,12 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
 
 // What the job keeps over restarts and reboots, in the one directory on the disk
@@ -29,8 +29,8 @@ const (
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// keptQueues goes with a reboot, as what it is about does.
-	keptQueues = v1alpha1.RunDir + "/" + StateName + "/queues.json"
-	keptVIPs   = v1alpha1.RunDir + "/" + StateName + "/vips.json"
+	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
+	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
 )
 
 // Job runs keepalived on a node.
@@ -80,7 +80,7 @@ type watching struct {
 	dump       dump
 	scheduling scheduling
 	watchdog   liveness.Watchdog
-	told       atomic.Pointer[State]
+	told       atomic.Pointer[state.Keepalived]
 	telling    logging.Transitions
 }
 
@@ -89,8 +89,8 @@ type shared struct {
 	mu  sync.Mutex
 	now *decision // nil before the first
 	// Copies of what settings has.
-	migration *Migration
-	moves     Moves
+	migration *state.Migration
+	moves     state.Moves
 	held      []netip.Addr // addresses of this node, VIPs among them; nil before the first look
 	// Copies of what lifetime has.
 	over, resumed bool
@@ -129,7 +129,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.watch(ctx) })
 	var failed error
 	all.Go(func() {
-		defer cancel() // without eyes it is better to be started again
+		defer cancel() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(ctx, func() {
 			switch deaf := j.see(); {
 			case j.lost():

@@ -8,12 +8,15 @@ import (
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
+var name = state.Keepalived{}.JobName()
+
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  StateName,
+	Name:  name,
 	Short: "Run keepalived on this node, if it can hold VIPs",
 	Long: `Run keepalived as a child process while this node takes part in the election of VIPs,
 with a configuration rendered from the cluster's facts, this node's addresses and the
@@ -32,30 +35,30 @@ keepalived releases its VIPs and ends.`,
 	},
 	Probed:  "whether keepalived answers, or need not run",
 	Probe:   func(ctx context.Context, e job.Environment) error { return Probe(ctx, e.State, e.Root) },
-	Summary: job.Summarize(StateName, (*State).rows),
+	Summary: job.Summarize(rows),
 }
 
 // rows are for people.
-func (s *State) rows() [][]string {
-	out := [][]string{{StateName, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
+func rows(s *state.Keepalived) [][]string {
+	out := [][]string{{name, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
 	for _, why := range s.Idle {
 		out = append(out, []string{"", why})
 	}
 	if s.Scheduling != "" {
-		out = append(out, []string{"  scheduling", string(s.Scheduling)})
+		out = append(out, []string{"  scheduling", s.Scheduling})
 	}
-	out = append(out, s.settingsRows()...)
+	out = append(out, settingsRows(s)...)
 	if s.Wanted || len(s.Guard.Dropped) > 0 {
-		out = append(out, s.Guard.row())
+		out = append(out, guardRow(&s.Guard))
 	}
 	for _, i := range s.Instances {
-		out = append(out, []string{"  " + i.VIP.String(), i.whereHeld(), i.sum(), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers))})
+		out = append(out, []string{"  " + i.VIP.String(), whereHeld(&i), sum(&i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers))})
 	}
 	return append(out, job.LastReload(s.Config.AppliedAt, cmp.Or(s.ClusterProblem, s.Config.Problem)))
 }
 
 // settingsRows are the node's VRRP settings, and the progress of a switch to others.
-func (s *State) settingsRows() [][]string {
+func settingsRows(s *state.Keepalived) [][]string {
 	if s.VRRP == nil {
 		return nil
 	}
@@ -74,8 +77,8 @@ func (s *State) settingsRows() [][]string {
 	return append(out, switches, []string{"  waits for", m.WaitsFor})
 }
 
-// row says whether only peers' VRRP packets are taken, and how many others there were.
-func (g *Guard) row() []string {
+// guardRow says whether only peers' VRRP packets are taken, and how many others there were.
+func guardRow(g *state.Guard) []string {
 	out := []string{"  guard", job.Either(g.InPlace, "in place", "not in place"), fmt.Sprintf("restored %d", g.Restored)}
 	for _, d := range g.Dropped {
 		out = append(out, fmt.Sprintf("router ID %d on %s, %s: %d packets dropped", d.RouterID, d.Interface, d.Family, d.Packets))
@@ -84,7 +87,7 @@ func (g *Guard) row() []string {
 }
 
 // whereHeld says who holds the VIP, as far as this node knows.
-func (i *Instance) whereHeld() string {
+func whereHeld(i *state.Instance) string {
 	switch h := i.Holder; {
 	case i.Holds:
 		return "held here"
@@ -96,7 +99,7 @@ func (i *Instance) whereHeld() string {
 }
 
 // sum says how the priority comes about.
-func (i *Instance) sum() string {
+func sum(i *state.Instance) string {
 	text := fmt.Sprintf("priority %d = %d", i.Priority, i.Base)
 	for _, t := range i.Terms {
 		if t.On {

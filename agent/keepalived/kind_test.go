@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 func TestWhereHeld(t *testing.T) {
 	at := netip.MustParseAddr("192.0.2.11")
-	for want, i := range map[string]Instance{
+	for want, i := range map[string]state.Instance{
 		"held here":                       {Holds: true},
 		"not held here":                   {},
-		"held by master-1, priority 68":   {Holder: &Holder{Node: "master-1", Address: at, Priority: 68}},
-		"held by 192.0.2.11, priority 68": {Holder: &Holder{Address: at, Priority: 68}},
+		"held by master-1, priority 68":   {Holder: &state.Holder{Node: "master-1", Address: at, Priority: 68}},
+		"held by 192.0.2.11, priority 68": {Holder: &state.Holder{Address: at, Priority: 68}},
 	} {
-		if got := i.whereHeld(); got != want {
+		if got := whereHeld(&i); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -26,7 +27,7 @@ func TestWhereHeld(t *testing.T) {
 func TestSettingsRows(t *testing.T) {
 	classic, at := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), time.Date(2026, 5, 2, 3, 0, 0, 0, time.UTC)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	for want, m := range map[string]*Migration{
+	for want, m := range map[string]*state.Migration{
 		"VRRP settings|classic/unicast/v2/1s":                                              nil,
 		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
 		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
@@ -34,7 +35,7 @@ func TestSettingsRows(t *testing.T) {
 		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
 	} {
 		var cells []string
-		for _, row := range (&State{VRRP: &classic, Migration: m}).settingsRows() {
+		for _, row := range settingsRows(&state.Keepalived{VRRP: &classic, Migration: m}) {
 			for _, cell := range row {
 				cells = append(cells, strings.TrimSpace(cell))
 			}

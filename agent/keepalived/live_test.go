@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
@@ -17,8 +18,9 @@ func TestElection(t *testing.T) {
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it runs", running)
 		// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
-		c.nodes[name].awaitState("it runs ahead of others", func(s State) bool {
-			return s.Scheduling == supervise.Deadline || s.Scheduling == supervise.RoundRobin
+		c.nodes[name].awaitState("it runs ahead of others", func(s state.Keepalived) bool {
+			policy := supervise.Scheduling(s.Scheduling)
+			return policy == supervise.Deadline || policy == supervise.RoundRobin
 		})
 		if out, err := c.nodes[name].probe(); err != nil {
 			t.Errorf("probe on %s: %v: %s", name, err, out)
@@ -26,20 +28,20 @@ func TestElection(t *testing.T) {
 	}
 
 	for _, name := range c.others(first) { // which were probed just now
-		c.nodes[name].awaitState("who holds the VIP", func(s State) bool {
+		c.nodes[name].awaitState("who holds the VIP", func(s state.Keepalived) bool {
 			h := s.Instances[0].Holder
-			return h != nil && *h == Holder{Node: first, Address: c.nodes[first].address.Addr(), Priority: 45}
+			return h != nil && *h == state.Holder{Node: first, Address: c.nodes[first].address.Addr(), Priority: 45}
 		})
 	}
 
 	best := c.nodes[c.others(first)[0]]
 	best.serve(9444)
 	firewall := best.dir()
-	if err := firewall.Publish(FirewallState, Firewall{InPlace: true, VIPs: []netip.Addr{c.vip}}); err != nil {
+	if err := firewall.Publish(state.Firewall{InPlace: true, VIPs: []netip.Addr{c.vip}}); err != nil {
 		t.Fatal(err)
 	}
 	c.holder(best.name)
-	s := best.awaitState("the load balancer path counts", func(s State) bool {
+	s := best.awaitState("the load balancer path counts", func(s state.Keepalived) bool {
 		return len(s.Instances) == 1 && s.Instances[0].Holds && s.Instances[0].Terms[0].On
 	})
 	if got := s.Instances[0].Priority; got != 65 {
@@ -48,7 +50,7 @@ func TestElection(t *testing.T) {
 	if err := firewall.Close(); err != nil { // the redirect is part of the path (hard case 6)
 		t.Fatal(err)
 	}
-	best.awaitState("the load balancer path does not count", func(s State) bool { return !s.Instances[0].Terms[0].On })
+	best.awaitState("the load balancer path does not count", func(s state.Keepalived) bool { return !s.Instances[0].Terms[0].On })
 	c.holder(best.name) // HAProxy still counts, and that is more than the others have
 
 	if code := best.agent.Stop(); code != 0 {

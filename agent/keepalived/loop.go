@@ -86,7 +86,7 @@ func (j *Job) bound(instances []keepalived.Instance) {
 	if err == nil {
 		err = j.queues.bound(bounds(instances, buffer))
 	}
-	j.queues.failing.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "dead peers keep nobody from hearing this node again")
+	j.queues.failing.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
 }
 
 // decide looks at everything.

@@ -11,10 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 var (
-	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in electing who holds VIPs (1) or not (0).")
+	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
 	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
 	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
 	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
@@ -69,13 +70,13 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	for _, d := range s.Guard.Dropped {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
-	s.collectElecting(to)
+	collectElecting(to, s)
 	for _, i := range s.Instances {
-		i.collect(to)
+		collectInstance(to, &i)
 	}
 }
 
-func (s *State) collectElecting(to chan<- prometheus.Metric) {
+func collectElecting(to chan<- prometheus.Metric, s *state.Keepalived) {
 	if v := s.VRRP; v != nil {
 		settingsInForce.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
 	}
@@ -92,7 +93,7 @@ func (s *State) collectElecting(to chan<- prometheus.Metric) {
 	modeFileRefused.Put(to, float64(s.Moves.Refused))
 }
 
-func (i Instance) collect(to chan<- prometheus.Metric) {
+func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 	vip := i.VIP.String()
 	held.PutBool(to, i.Holds, i.Name, vip)
 	priority.Put(to, float64(i.Priority), i.Name, vip)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/migration"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
@@ -19,8 +20,8 @@ const (
 	unicastKept   = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":40}`
 )
 
-func electsIn(m v1alpha1.Mode) func(State) bool {
-	return func(s State) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
+func electsIn(m v1alpha1.Mode) func(state.Keepalived) bool {
+	return func(s state.Keepalived) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
 }
 
 // mover adds and starts a registered control-plane node that ran something last, and
@@ -67,7 +68,7 @@ func TestMigrationMissed(t *testing.T) {
 			late := c.add("cp-3", "master", 13)
 			c.register(late)
 			for _, name := range []string{"cp-1", "cp-2"} {
-				c.nodes[name].awaitState("it runs and knows the late one", func(s State) bool {
+				c.nodes[name].awaitState("it runs and knows the late one", func(s state.Keepalived) bool {
 					return electsIn(tt.want)(s) &&
 						(tt.want == v1alpha1.ModeMulticast || slices.Contains(s.Instances[0].Peers, late.address.Addr()))
 				})
@@ -86,7 +87,7 @@ func TestMigrationMissed(t *testing.T) {
 			late.awaitState("it runs as the others", electsIn(tt.want))
 			c.holder(holder)
 			if tt.want == v1alpha1.ModeUnicast {
-				late.awaitState("it waits for the others", func(s State) bool {
+				late.awaitState("it waits for the others", func(s state.Keepalived) bool {
 					return s.Migration != nil && strings.HasPrefix(s.Migration.WaitsFor, "cp-1: ")
 				})
 			}
@@ -105,7 +106,7 @@ func TestMigration(t *testing.T) {
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nmodus: multicast\n"))
-	s := n.awaitState("the mode file is wrong", func(s State) bool { return s.Moves.Refused == 1 && s.Migration != nil })
+	s := n.awaitState("the mode file is wrong", func(s state.Keepalived) bool { return s.Moves.Refused == 1 && s.Migration != nil })
 	if !strings.Contains(s.Migration.WaitsFor, "modus") || s.Migration.Ready {
 		t.Errorf("%+v", s.Migration)
 	}
@@ -114,7 +115,7 @@ func TestMigration(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "mode: multicast\ntime: %s\n", at.Format(time.RFC3339)))
 	}
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("all have agreed", func(s State) bool {
+		s := c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool {
 			return s.Migration != nil && s.Migration.Agreed || electsIn(v1alpha1.ModeMulticast)(s)
 		})
 		if s.Migration != nil && !s.Migration.At.Equal(at) {
@@ -171,7 +172,7 @@ func TestMigrationFollowed(t *testing.T) {
 		c.nodes[name].awaitState("it runs", running)
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte(file))
 	}
-	blind.awaitState("it knows of nobody who is ready", func(s State) bool {
+	blind.awaitState("it knows of nobody who is ready", func(s state.Keepalived) bool {
 		return running(s) && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, "no agent there")
 	})
 	for _, name := range c.all() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -74,7 +75,7 @@ func TestObserve(t *testing.T) {
 	c.controlPlane(2)
 	holder := c.nodes[c.holder(c.all()...)]
 	other := c.nodes[c.others(holder.name)[0]]
-	s := holder.awaitState("the local API counts", func(s State) bool { return running(s) && s.Instances[0].Priority == 45 })
+	s := holder.awaitState("the local API counts", func(s state.Keepalived) bool { return running(s) && s.Instances[0].Priority == 45 })
 	name := s.Instances[0].Name
 	series := func(metric string, more ...string) string {
 		var term string

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -34,13 +35,13 @@ var misread = map[string]func(c *cluster, n *node){
 
 // mismatched is a node that stays out of the API group for what its Node says. In the
 // role of a worker it may be in another group.
-func mismatched(s State) bool {
+func mismatched(s state.Keepalived) bool {
 	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, whyMismatch) }) &&
-		!slices.ContainsFunc(s.Instances, func(i Instance) bool { return strings.Contains(i.Name, "API") })
+		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 
 // Whatever the Node of one node says, so that the others send it no adverts any more or
-// take none of its own: never are there two holders, and when it is right again, the
+// take none of its own: never is there a split brain, and when it is right again, the
 // node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
 	testkit.Long(t)
@@ -61,7 +62,7 @@ func TestHardCase37MisreadNode(t *testing.T) {
 						n.awaitState("the others see it elsewhere", mismatched)
 						c.holder(c.others(n.name)...)
 						c.register(n)
-						n.awaitState("it is in the API group", func(s State) bool { return running(s) && !mismatched(s) && s.Instances != nil })
+						n.awaitState("it is in the API group", func(s state.Keepalived) bool { return running(s) && !mismatched(s) && s.Instances != nil })
 						c.holder(c.all()...)
 						stop()
 					}

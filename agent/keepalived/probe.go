@@ -19,19 +19,18 @@ import (
 // container of the job, whose process IDs it shares, and returns soon after ctx
 // has ended.
 func Probe(ctx context.Context, dir *state.Dir, root string) error {
-	var s State
-	alive, err := dir.Read(StateName, &s)
+	s, err := state.Read[state.Keepalived](dir)
 	switch {
 	case err != nil:
 		return err
-	case !alive:
+	case s == nil:
 		return errors.New("the agent's keepalived job does not run")
 	}
-	return ask(ctx, &s, root)
+	return ask(ctx, s, root)
 }
 
 // ask returns nil if keepalived answers, or is not wanted.
-func ask(ctx context.Context, s *State, root string) error {
+func ask(ctx context.Context, s *state.Keepalived, root string) error {
 	switch _, err := os.Stat(filepath.Join(root, vrrpPID)); {
 	case !s.Wanted:
 		return nil

@@ -12,18 +12,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// FirewallState is the name under which the firewall job publishes Firewall.
-const FirewallState = "firewall"
-
-// Firewall is what the load balancer path needs to know of the firewall job.
-type Firewall struct {
-	// InPlace says that a redirect to HAProxy is in place, in both families and
-	// both hooks (hard case 6).
-	InPlace bool `json:"inPlace"`
-	// VIPs are those that it is for.
-	VIPs []netip.Addr `json:"vips,omitempty"`
-}
-
 // redirects makes known of every API group on the node whether all of its VIPs
 // are redirected to HAProxy, each group by itself: a VIP that is new keeps the
 // others where they are.
@@ -38,7 +26,7 @@ type redirects struct {
 // run keeps the facts in step with what the firewall job says, for as long as
 // that lives, until ctx ends.
 func (r *redirects) run(ctx context.Context) error {
-	changed, err := r.dir.Watch(ctx, FirewallState)
+	changed, err := r.dir.Watch(ctx, state.Firewall{})
 	if err != nil {
 		return err
 	}
@@ -61,28 +49,28 @@ func (r *redirects) follow(groups []v1alpha1.Group) {
 func (r *redirects) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var fw Firewall
-	alive, err := r.dir.Read(FirewallState, &fw)
+	fw, err := state.Read[state.Firewall](r.dir)
 	for _, g := range r.groups {
 		if g.Role == v1alpha1.GroupAPI {
-			r.board.Set(redirect(&g, &fw, alive, err))
+			r.board.Set(redirect(&g, fw, err))
 		}
 	}
 }
 
-// redirect is the fact of one group, from what the firewall job said.
-func redirect(g *v1alpha1.Group, fw *Firewall, alive bool, err error) health.Fact {
-	f := health.Fact{Name: health.Redirect(g)}
-	missing := slices.IndexFunc(g.VIPs, func(vip netip.Addr) bool { return !slices.Contains(fw.VIPs, vip) })
+// redirect is the fact of one group, from what the firewall job said; nil if it does
+// not run.
+func redirect(g *v1alpha1.Group, fw *state.Firewall, err error) state.Fact {
+	f := state.Fact{Name: health.Redirect(g)}
+	missing := func(vip netip.Addr) bool { return !slices.Contains(fw.VIPs, vip) }
 	switch {
 	case err != nil:
 		f.Why = fmt.Sprintf("the firewall job says nothing useful: %v", err)
-	case !alive:
+	case fw == nil:
 		f.Why = "the firewall job does not run"
 	case !fw.InPlace:
 		f.Why = "the firewall job has not placed it"
-	case missing >= 0:
-		f.Why = fmt.Sprintf("the firewall job has not placed that of %s", g.VIPs[missing])
+	case slices.ContainsFunc(g.VIPs, missing):
+		f.Why = fmt.Sprintf("the firewall job has not placed that of %s", g.VIPs[slices.IndexFunc(g.VIPs, missing)])
 	default:
 		f.OK = true
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -17,27 +18,26 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	mgmt := &v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{more}}
 	tests := []struct {
 		what      string
-		fw        Firewall
-		alive     bool
+		fw        *state.Firewall
 		err       error
 		api, mgmt bool
 	}{
-		{"all", Firewall{InPlace: true, VIPs: []netip.Addr{first, second, more}}, true, nil, true, true},
-		{"a VIP is new", Firewall{InPlace: true, VIPs: []netip.Addr{first, second}}, true, nil, true, false},
-		{"one family is missing", Firewall{InPlace: true, VIPs: []netip.Addr{first, more}}, true, nil, false, true},
-		{"withdrawn", Firewall{VIPs: []netip.Addr{first, second, more}}, true, nil, false, false},
-		{"nobody keeps it", Firewall{InPlace: true, VIPs: []netip.Addr{first, second, more}}, false, nil, false, false},
-		{"not readable", Firewall{}, true, errors.New("half a file"), false, false},
+		{"all", &state.Firewall{InPlace: true, VIPs: []netip.Addr{first, second, more}}, nil, true, true},
+		{"a VIP is new", &state.Firewall{InPlace: true, VIPs: []netip.Addr{first, second}}, nil, true, false},
+		{"one family is missing", &state.Firewall{InPlace: true, VIPs: []netip.Addr{first, more}}, nil, false, true},
+		{"withdrawn", &state.Firewall{VIPs: []netip.Addr{first, second, more}}, nil, false, false},
+		{"the job does not run", nil, nil, false, false},
+		{"not readable", nil, errors.New("half a file"), false, false},
 	}
 	for _, tt := range tests {
 		for g, want := range map[*v1alpha1.Group]bool{api: tt.api, mgmt: tt.mgmt} {
-			f := redirect(g, &tt.fw, tt.alive, tt.err)
+			f := redirect(g, tt.fw, tt.err)
 			if f.OK != want || f.OK == (f.Why != "") {
 				t.Errorf("%s: %+v", tt.what, f)
 			}
 		}
 	}
-	if a, b := redirect(api, &Firewall{}, true, nil).Name, redirect(mgmt, &Firewall{}, true, nil).Name; a != "redirect" || b != "api-mgmt-redirect" {
+	if a, b := redirect(api, &state.Firewall{}, nil).Name, redirect(mgmt, &state.Firewall{}, nil).Name; a != "redirect" || b != "api-mgmt-redirect" {
 		t.Errorf("facts %s and %s", a, b)
 	}
 }

@@ -40,7 +40,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 	tries := 0
 	defer func() {
 		if !t.Failed() {
-			t.Logf("%d times a deleted node has returned, and never were there two holders", tries)
+			t.Logf("%d times a deleted node has returned, and never was there a split brain", tries)
 		}
 	}()
 	for family, l := range families {

@@ -7,6 +7,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -28,7 +29,7 @@ func TestHardCase21APIAway(t *testing.T) {
 	t.Parallel()
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}
 	b := health.NewBoard()
-	b.Set(health.Fact{Name: health.RouterReady("ingress"), OK: true})
+	b.Set(state.Fact{Name: health.RouterReady("ingress"), OK: true})
 	of := func(ready, present string) nodes.Routers {
 		return nodes.Routers{Ready: strings.Fields(ready), Present: strings.Fields(present)}
 	}

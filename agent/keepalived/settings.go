@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/templates"
@@ -33,28 +34,8 @@ type settings struct {
 	refusedEver int
 	choosing    logging.Transitions // of the mode file
 	keeping     logging.Transitions // of the settings on disk
-	moves       Moves
-	migration   *Migration
-}
-
-// Moves counts what became of moves to other VRRP settings.
-type Moves struct {
-	Moved   int `json:"moved"`
-	Back    int `json:"back"`
-	Refused int `json:"refusedModeFiles"`
-}
-
-// Migration is how far a move to other VRRP settings is.
-type Migration struct {
-	Target v1alpha1.VRRPSettings `json:"target"`
-	// Ready says that this node could move now. WaitsFor says what is missing,
-	// anywhere in the cluster.
-	Ready    bool   `json:"ready"`
-	WaitsFor string `json:"waitsFor,omitempty"`
-	// At is the instant that this node proposes; Agreed says that all nodes do.
-	At     time.Time `json:"at,omitzero"`
-	Agreed bool      `json:"agreed,omitempty"`
-	Moving bool      `json:"moving,omitempty"`
+	moves       state.Moves
+	migration   *state.Migration
 }
 
 // elect gives the VRRP settings of the node and the configuration to run, nil while it is
@@ -102,8 +83,8 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 	if out.Again > 0 {
 		s.lookAgain(out.Again, j.loop.Now)
 	}
-	s.leftOut, s.migration = out.LeftOut, (*Migration)(out.Status)
-	s.moves = Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: s.refusedEver}
+	s.leftOut, s.migration = out.LeftOut, out.Status
+	s.moves = state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: s.refusedEver}
 	return out.Settings, out.Conf
 }
 

@@ -43,10 +43,10 @@ func (l *log) messages() (out []string) {
 	return out
 }
 
-// TestSteadyTroubleIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
+// TestSteadyErrorIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
 // template that keepalived refuses and a state directory that is gone, for many
 // turns of the loops: each is one line when it begins, and one when it is over.
-func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
+func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	testkit.Live(t)
 	root := t.TempDir()
 	write := func(path, text string) {
@@ -143,6 +143,6 @@ func TestSteadyTroubleIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
 	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again",
-		"dead peers keep nobody from hearing this node again")
+		"all living peers can hear this node again")
 	expect("when all is well", lines...)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -62,10 +63,10 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	c.register(first)
 	first.start()
 	first.awaitState("nobody else is known", idle("no other control-plane node"))
-	boot.awaitState("it knows the first", func(s State) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
+	boot.awaitState("it knows the first", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
 
 	c.list.SetBootstrap("192.168.111.10")
-	first.awaitState("the bootstrap is a peer", func(s State) bool {
+	first.awaitState("the bootstrap is a peer", func(s state.Keepalived) bool {
 		return running(s) && len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1
 	})
 	c.holder("bootstrap")
@@ -81,7 +82,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	c.register(second)
 	second.start()
 	second.awaitState("it runs", running)
-	both := first.awaitState("the other is a peer", func(s State) bool {
+	both := first.awaitState("the other is a peer", func(s state.Keepalived) bool {
 		conf, err := os.ReadFile(first.Path(v1alpha1.KeepalivedConf))
 		return err == nil && strings.Contains(string(conf), "192.168.111.12 min_ttl 255") && len(s.Instances) == 1
 	})

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -72,9 +73,9 @@ func (j *Job) see() bool {
 
 // publish says how things stand.
 func (j *Job) publish() {
-	s := State{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
+	s := state.Keepalived{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Wanted, s.PID, s.Restarts = j.daemon.status()
-	s.Scheduling = j.watching.scheduling.policy
+	s.Scheduling = string(j.watching.scheduling.policy)
 	s.Guard = j.guard.state()
 	holders := j.watching.dump.look()
 	j.shared.mu.Lock()
@@ -82,15 +83,15 @@ func (j *Job) publish() {
 		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.shared.migration, j.shared.moves
 		s.Instances = instances(d.conf, j.files.Values(), j.shared.held)
 		for i := range s.Instances {
-			s.Instances[i].heldBy(holders, d.node.Peers)
+			heldBy(&s.Instances[i], holders, d.node.Peers)
 		}
 	}
 	j.shared.mu.Unlock()
 	before := j.watching.told.Swap(&s)
 	for _, i := range s.Instances {
-		if i.Holds != before.holds(i.VIP) {
+		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
 		}
 	}
-	j.watching.telling.Error(j.Log, j.State.Publish(StateName, s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	j.watching.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
 }

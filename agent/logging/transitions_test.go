@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTrouble(t *testing.T) {
+func TestTransitions(t *testing.T) {
 	disk, rights := errors.New("disk full"), errors.New("permission denied")
 	tests := []struct {
 		name string

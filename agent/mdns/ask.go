@@ -28,12 +28,11 @@ const (
 // again would not change; err is about a job that does not work.
 func Probe(ctx context.Context, dir *state.Dir) (why string, err error) {
 	for {
-		var p Published
-		alive, err := dir.Read(StateName, &p)
+		p, err := state.Read[state.MDNS](dir)
 		switch {
 		case err != nil:
 			return "", err
-		case !alive:
+		case p == nil:
 			return "", errors.New("the mdns job does not run")
 		case !p.Announced:
 			return p.Why, nil
@@ -55,7 +54,7 @@ func Probe(ctx context.Context, dir *state.Dir) (why string, err error) {
 // node listens at the port of Multicast DNS. It asks the group, since packets to
 // the node's own address reach one of those listeners, which may be avahi. With
 // 0 hops nobody beyond the node hears the question.
-func askOnce(ctx context.Context, p Published) error {
+func askOnce(ctx context.Context, p *state.MDNS) error {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	source := p.Addresses[0]

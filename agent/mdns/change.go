@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // logChange says what is not as it was.
-func logChange(log *slog.Logger, before, now Published) {
+func logChange(log *slog.Logger, before, now state.MDNS) {
 	if now.Announced != before.Announced || now.Why != before.Why || now.Interface != before.Interface || !slices.Equal(now.Addresses, before.Addresses) {
 		level := slog.LevelInfo
 		args := []any{"name", now.Name, "announced", now.Announced}
@@ -41,8 +43,8 @@ func logChange(log *slog.Logger, before, now Published) {
 }
 
 // compare says which hosts came, went and have other addresses.
-func compare(before, now []Host) (found, lost, moved []string) {
-	old := make(map[string]Host, len(before))
+func compare(before, now []state.Host) (found, lost, moved []string) {
+	old := make(map[string]state.Host, len(before))
 	for _, h := range before {
 		old[h.Name] = h
 	}
@@ -51,9 +53,9 @@ func compare(before, now []Host) (found, lost, moved []string) {
 		delete(old, h.Name)
 		switch {
 		case !ok:
-			found = append(found, h.text())
+			found = append(found, text(h))
 		case !slices.Equal(was.Addresses, h.Addresses):
-			moved = append(moved, h.text())
+			moved = append(moved, text(h))
 		}
 	}
 	for _, h := range before {
@@ -64,7 +66,7 @@ func compare(before, now []Host) (found, lost, moved []string) {
 	return found, lost, moved
 }
 
-func (h Host) text() string { return fmt.Sprint(h.Name, h.Addresses) }
+func text(h state.Host) string { return fmt.Sprint(h.Name, h.Addresses) }
 
 // some has the first of many, for a line of a log.
 func some(list []string) string {

@@ -12,32 +12,10 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
-
-// StateName is the name that Published is published under.
-const StateName = "mdns"
-
-// Published is what the agent's other jobs may know.
-type Published struct {
-	// Name is the node's, <host>.local.
-	Name string `json:"name"`
-	// Announced says that the name is the node's and stands for Addresses on
-	// Interface; Why says why it is not.
-	Announced bool         `json:"announced"`
-	Why       string       `json:"why,omitempty"`
-	Interface string       `json:"interface,omitempty"`
-	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// Conflict is who else has the name.
-	Conflict *ConflictError `json:"conflict,omitempty"`
-	// Hosts are the others on the link, by name. Nobody vouches for them.
-	Hosts []Host `json:"hosts,omitempty"`
-	// Problem says what keeps others from being found, or what is wrong with
-	// cluster.yaml.
-	Problem string `json:"problem,omitempty"`
-}
 
 // pause is the least time between two states that are published: whoever is on
 // the link can make the hosts change as often as he likes.
@@ -55,17 +33,17 @@ type Job struct {
 	Log    *slog.Logger
 
 	watchdog liveness.Watchdog
-	told     atomic.Pointer[Published]
+	told     atomic.Pointer[state.MDNS]
 	telling  logging.Transitions
 
 	host    string
 	changed chan struct{} // holds one word if there is something to publish
 
 	mu       sync.Mutex
-	unfit    error  // the host is not to be published
-	chosen   error  // why the node has no address
-	name     State  // the Publisher's
-	hosts    []Host // the Resolver's
+	unfit    error        // the host is not to be published
+	chosen   error        // why the node has no address
+	name     State        // the Publisher's
+	hosts    []state.Host // the Resolver's
 	resolver error
 }
 
@@ -80,7 +58,7 @@ func (j *Job) Run(ctx context.Context) error {
 	publisher := Publisher{Host: j.host, Addresses: ours, Notify: func(s State) { j.set(func() { j.name = s }) }}
 	resolver := Resolver{
 		Addresses: theirs,
-		Notify:    func(hosts []Host) { j.set(func() { j.hosts = j.others(hosts) }) },
+		Notify:    func(hosts []state.Host) { j.set(func() { j.hosts = j.others(hosts) }) },
 		Complain:  func(err error) { j.set(func() { j.resolver = err }) },
 	}
 	var all sync.WaitGroup
@@ -98,7 +76,7 @@ func (j *Job) Run(ctx context.Context) error {
 			replace(theirs, now)
 		}
 	})
-	stop() // without eyes it is better to be started again
+	stop() // exit when the watch fails: kubelet starts the job again
 	all.Wait()
 	return err
 }
@@ -129,8 +107,8 @@ func (j *Job) addresses() (out []netip.Addr, ok bool) {
 }
 
 // others leaves out the node's own name.
-func (j *Job) others(hosts []Host) []Host {
-	return slices.DeleteFunc(slices.Clone(hosts), func(h Host) bool { return h.Name == j.host })
+func (j *Job) others(hosts []state.Host) []state.Host {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h state.Host) bool { return h.Name == j.host })
 }
 
 // replace leaves v as the value that the channel holds, of whose two sides this
@@ -155,18 +133,20 @@ func (j *Job) set(change func()) {
 }
 
 // state is what is known now.
-func (j *Job) state() Published {
+func (j *Job) state() state.MDNS {
 	problem := j.Source.Problem()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p := Published{
+	p := state.MDNS{
 		Name: j.host + ".local", Announced: j.name.Published,
 		Interface: j.name.Link, Addresses: j.name.Addresses, Hosts: j.hosts, Problem: problem,
 	}
 	if p.Problem == "" && j.resolver != nil {
 		p.Problem = j.resolver.Error()
 	}
-	errors.As(j.name.Err, &p.Conflict)
+	if c, ok := errors.AsType[*ConflictError](j.name.Err); ok {
+		p.Conflict = (*state.Conflict)(c)
+	}
 	switch {
 	case p.Announced:
 	case j.unfit != nil:
@@ -185,7 +165,7 @@ func (j *Job) state() Published {
 
 // tell tells the other jobs and the log what is known, at a pace.
 func (j *Job) tell(ctx context.Context) {
-	var last Published
+	var last state.MDNS
 	var again <-chan time.Time
 	for {
 		select {
@@ -196,7 +176,7 @@ func (j *Job) tell(ctx context.Context) {
 		}
 		now := j.state()
 		j.told.Store(&now)
-		err := j.State.Publish(StateName, now)
+		err := j.State.Publish(now)
 		j.telling.Error(j.Log, err, "the other jobs cannot be told of mDNS", "the other jobs can be told again")
 		if again = nil; err != nil {
 			again = time.After(retell)

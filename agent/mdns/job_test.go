@@ -47,7 +47,7 @@ func TestJobEndsAtAnyMoment(t *testing.T) {
 		if !job.cmd.ProcessState.Success() {
 			t.Errorf("SIGTERM after %v: %v", moment, job.cmd.ProcessState)
 		}
-		if alive, err := dir.Read(StateName, &Published{}); alive || err != nil {
+		if s, err := state.Read[state.MDNS](dir); s != nil || err != nil {
 			t.Errorf("SIGTERM after %v: the state is there: %v", moment, err)
 		}
 	}
@@ -67,8 +67,7 @@ func TestProbe(t *testing.T) {
 		l.do(node, func() error { why, err = Probe(ctx, dir); return nil })
 		return why, err
 	}
-	var p Published
-	until(t, "the name", func() bool { alive, _ := dir.Read(StateName, &p); return alive && p.Announced })
+	until(t, "the name", func() bool { p, _ := state.Read[state.MDNS](dir); return p != nil && p.Announced })
 	if why, err := probe(testkit.Patience); why != "" || err != nil {
 		t.Errorf("%q, %v", why, err)
 	}
@@ -149,11 +148,10 @@ func TestWhyNothingIsPublished(t *testing.T) {
 				l.ip(node, tt.before...)
 			}
 			_, dir := l.runJob(node, tt.host)
-			var p Published
+			var p *state.MDNS
 			until(t, "the reason", func() bool {
-				p = Published{}
-				alive, _ := dir.Read(StateName, &p)
-				return alive && strings.Contains(p.Why, tt.why)
+				p, _ = state.Read[state.MDNS](dir)
+				return p != nil && strings.Contains(p.Why, tt.why)
 			})
 			if why, err := Probe(t.Context(), dir); err != nil || why != p.Why || p.Announced {
 				t.Errorf("probe: %q, %v; state %+v", why, err, p)
@@ -163,18 +161,20 @@ func TestWhyNothingIsPublished(t *testing.T) {
 }
 
 func TestLogSaysOnceWhatChanged(t *testing.T) {
-	at := func(name string, addresses ...string) Host { return Host{name, addrs(addresses...)} }
-	none := Published{Name: "m0.local", Why: "no address"}
-	out := Published{Name: "m0.local", Announced: true, Interface: "eth0", Addresses: addrs("192.0.2.1")}
-	lost := Published{Name: "m0.local", Why: "the name is taken", Conflict: &ConflictError{}}
-	with := func(p Published, hosts ...Host) Published { p.Hosts = hosts; return p }
+	at := func(name string, addresses ...string) state.Host {
+		return state.Host{Name: name, Addresses: addrs(addresses...)}
+	}
+	none := state.MDNS{Name: "m0.local", Why: "no address"}
+	out := state.MDNS{Name: "m0.local", Announced: true, Interface: "eth0", Addresses: addrs("192.0.2.1")}
+	lost := state.MDNS{Name: "m0.local", Why: "the name is taken", Conflict: &state.Conflict{}}
+	with := func(p state.MDNS, hosts ...state.Host) state.MDNS { p.Hosts = hosts; return p }
 	tests := []struct {
 		name        string
-		before, now Published
+		before, now state.MDNS
 		want        []string
 	}{
 		{"the same", out, out, nil},
-		{"begun", Published{}, none, []string{`level=INFO msg="the node's name" name=m0.local announced=false why="no address"`}},
+		{"begun", state.MDNS{}, none, []string{`level=INFO msg="the node's name" name=m0.local announced=false why="no address"`}},
 		{"announced", none, out, []string{`level=INFO msg="the node's name" name=m0.local announced=true interface=eth0 addresses=[192.0.2.1]`}},
 		{"taken", out, lost, []string{`level=WARN msg="the node's name" name=m0.local announced=false why="the name is taken"`}},
 		{"hosts", with(out, at("a", "192.0.2.2"), at("b", "192.0.2.3")), with(out, at("a", "192.0.2.4"), at("c", "192.0.2.5")),

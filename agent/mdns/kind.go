@@ -5,12 +5,15 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
+var name = state.MDNS{}.JobName()
+
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  StateName,
+	Name:  name,
 	Short: "Publish this node's name by mDNS, and discover other nodes",
 	Long: `Publish <host>.local and a workstation service for this node's addresses by multicast
 DNS, and collect the published hosts of other nodes, for CoreDNS on this node until an
@@ -29,14 +32,14 @@ node; its first label is the host. At SIGTERM it withdraws its records and ends.
 		}
 		return err
 	},
-	Summary: job.Summarize(StateName, (*Published).rows),
+	Summary: job.Summarize(rows),
 }
 
 // rows are for people.
-func (p *Published) rows() [][]string {
-	out := [][]string{{StateName, "not announced", p.Name, p.Why}}
+func rows(p *state.MDNS) [][]string {
+	out := [][]string{{name, "not announced", p.Name, p.Why}}
 	if p.Announced {
-		out[0] = []string{StateName, "announced", p.Name, fmt.Sprintf("%s on %s", job.Addresses(p.Addresses), p.Interface)}
+		out[0] = []string{name, "announced", p.Name, fmt.Sprintf("%s on %s", job.Addresses(p.Addresses), p.Interface)}
 	}
 	for _, h := range p.Hosts {
 		out = append(out, []string{"  " + h.Name, "found", job.Addresses(h.Addresses)})

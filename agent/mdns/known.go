@@ -9,15 +9,9 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
-)
 
-// Host is a machine that publishes the workstation service.
-type Host struct {
-	// Name is the host of <host>.local.
-	Name string `json:"name"`
-	// Addresses are all that it publishes but link-local ones, IPv4 first.
-	Addresses []netip.Addr `json:"addresses"`
-}
+	"github.com/vipgen/vipgen/agent/state"
+)
 
 func (c *cache) instances(now time.Time) map[string]bool {
 	out := map[string]bool{}
@@ -38,16 +32,16 @@ func (c *cache) liveTargets(now time.Time) map[string]bool {
 }
 
 // hosts returns who is there, by name. A host without an address is left out.
-func (c *cache) hosts(now time.Time) []Host {
+func (c *cache) hosts(now time.Time) []state.Host {
 	c.changed = false
-	var out []Host
+	var out []state.Host
 	for target := range c.liveTargets(now) {
 		host, ok := hostOf(target)
 		if addrs := c.addresses(target, now); ok && len(addrs) > 0 {
-			out = append(out, Host{host, addrs})
+			out = append(out, state.Host{Name: host, Addresses: addrs})
 		}
 	}
-	slices.SortFunc(out, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b state.Host) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -74,7 +75,7 @@ type proc struct {
 
 	mu    sync.Mutex
 	state stateReport
-	hosts []Host
+	hosts []state.Host
 	log   bytes.Buffer
 }
 

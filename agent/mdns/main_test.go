@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // report is a line of such a process's standard output.
 type report struct {
 	State    *stateReport
-	Hosts    []Host
+	Hosts    []state.Host
 	Complain string
 }
 
@@ -81,7 +81,7 @@ func run(role string) error {
 	if role == "resolver" {
 		(&Resolver{
 			Addresses: addresses,
-			Notify:    func(hosts []Host) { out.Encode(report{Hosts: hosts}) },
+			Notify:    func(hosts []state.Host) { out.Encode(report{Hosts: hosts}) },
 			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
 		}).Run(ctx)
 		return goleak.Find(before)

@@ -9,17 +9,12 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // ConflictError says that somebody else on the link has the host's name.
-type ConflictError struct {
-	// Name is the name, such as master-0.local.
-	Name string `json:"name"`
-	// Theirs is the other's record, as zone files write it.
-	Theirs string `json:"theirs"`
-	// From is the address that it came from.
-	From netip.Addr `json:"from"`
-}
+type ConflictError state.Conflict
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the name %s is taken on this link: %v says %q", e.Name, e.From, e.Theirs)

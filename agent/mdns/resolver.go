@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // Resolver collects the hosts on the node's link that publish the workstation
@@ -19,7 +21,7 @@ type Resolver struct {
 	Addresses <-chan []netip.Addr
 	// Notify is called with all hosts, by name, whenever they change, by Run's
 	// goroutine.
-	Notify func([]Host)
+	Notify func([]state.Host)
 	// Complain is called when there is something in the way, and with nil when
 	// it is not any more. May be nil.
 	Complain func(error)
@@ -57,7 +59,7 @@ type resolving struct {
 	asked time.Time     // when anything was asked last
 	// looked is when it was last worked out what is known, and when to act.
 	looked, acts time.Time
-	hosts        []Host
+	hosts        []state.Host
 	err          string
 }
 

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // review looks at the move that was made last: whether all others have moved too.
@@ -76,7 +78,7 @@ func (m *Machine) consider(in *Input, out *Output) {
 		return
 	}
 	m.remember(&v, got)
-	m.status = &Status{Target: t.Settings, Ready: v.unready == "", WaitsFor: got.waits, At: got.at, Agreed: got.agreed}
+	m.status = &state.Migration{Target: t.Settings, Ready: v.unready == "", WaitsFor: got.waits, At: got.at, Agreed: got.agreed}
 	m.logWait(got.waits, out)
 	if !got.late || v.unready != "" {
 		m.lateSince = time.Time{}
@@ -112,7 +114,7 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	}
 	if e.heard && !m.ignored && m.instants != nil && !m.status.Moving {
 		m.ignored = true
-		out.log(slog.LevelWarn, "adverts of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", e.goesOn)
+		out.log(slog.LevelWarn, "advertisements of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", e.goesOn)
 	}
 }
 

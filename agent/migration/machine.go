@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -76,7 +77,7 @@ type Output struct {
 	// Again is when to look again, from now; 0 for when that was said last.
 	Again time.Duration
 	// Status is how far the move is; nil where there is none to make.
-	Status *Status
+	Status *state.Migration
 	Counts Counts
 	// Log is what happened.
 	Log []Line
@@ -91,18 +92,6 @@ type Line struct {
 
 func (o *Output) log(level slog.Level, text string, args ...any) {
 	o.Log = append(o.Log, Line{level, text, args})
-}
-
-// Status is how far a move to other VRRP settings is.
-type Status struct {
-	Target v1alpha1.VRRPSettings
-	// Ready says that this node could move now. WaitsFor says what is missing,
-	// anywhere in the cluster.
-	Ready    bool
-	WaitsFor string
-	// At is the instant that this node proposes; Agreed says that all nodes do.
-	At             time.Time
-	Agreed, Moving bool
 }
 
 // Counts are what became of moves.
@@ -125,11 +114,11 @@ type Machine struct {
 	lateSince time.Time // most others say since then that they have moved
 	waits     string    // what is waited for, as it was logged
 	counts    Counts
-	status    *Status
+	status    *state.Migration
 }
 
 const (
-	// heardTime is for how long an advert is one of now, however busy the node is.
+	// heardTime is how old an advert may be to count, however busy the node is.
 	heardTime = 2 * time.Second
 	// lateAnnouncementTime is for how long most others must have said that they moved
 	// before it counts without an advert: they may have gone back since, which they say
@@ -223,7 +212,7 @@ func (m *Machine) step(in *Input, out *Output) {
 // it does again it finds out as if it started then.
 func (m *Machine) stayOut(t *Target, out *Output) {
 	m.running, m.move, m.agreement, m.instants = nil, nil, agreement{}, nil
-	m.status = &Status{Target: t.Settings, WaitsFor: "this node: " + WhyLeftOut}
+	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + WhyLeftOut}
 	m.logWait(m.status.WaitsFor, out)
 	out.Announce = &Announcement{Running: "nothing", Why: WhyLeftOut}
 }

@@ -22,7 +22,7 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	writer, reader := open(t, dir), open(t, dir)
 	ctx, cancel := context.WithCancel(context.Background())
-	changed, err := reader.Watch(ctx, "firewall")
+	changed, err := reader.Watch(ctx, value{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 		for range changed { // until the watch has ended
 		}
 	}()
-	if err := writer.Publish("firewall", value{true, 1}); err != nil {
+	if err := writer.Publish(value{true, 1}); err != nil {
 		t.Fatal(err)
 	}
 	awaitAlive(t, reader, changed, true)
@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(rubbish, make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if err := writer.Publish("firewall", value{false, 2}); !errors.Is(err, unix.ENOSPC) {
+	if err := writer.Publish(value{false, 2}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
 	awaitAlive(t, reader, changed, false)

@@ -26,10 +26,10 @@ func hold(t testing.TB, path string) {
 // inJob is where a job says something.
 func inJob(t testing.TB, dir string) string {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, "job"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, value{}.JobName()), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, "job", fileName)
+	return filepath.Join(dir, value{}.JobName(), fileName)
 }
 
 // A job that was taken over can put anything in its place: it makes others neither
@@ -52,29 +52,39 @@ func TestOddFile(t *testing.T) {
 			if name != "link" && name != "directory" {
 				hold(t, path)
 			}
-			var v value
-			if alive, err := open(t, dir).Read("job", &v); alive && err == nil {
-				t.Errorf("it says %+v", v)
+			if v, err := Read[value](open(t, dir)); v != nil {
+				t.Errorf("it says %+v, error %v", v, err)
 			}
 		})
 	}
 }
 
-// FuzzRead reads any file of another job.
+// FuzzRead reads any file of another job, of any type.
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{`{"inPlace":true,"count":1}`, `null`, `{"inPlace":[]}`, "\x00"} {
+	for _, text := range []string{`{"inPlace":true,"restored":1}`, `null`, `{"inPlace":[]}`, `{"instances":[{"vip":"x"}],"hosts":[{}]}`, "\x00"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		path := inJob(t, dir)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		hold(t, path)
-		var v value
-		if alive, err := open(t, dir).Read("job", &v); alive != (err == nil) {
-			t.Errorf("alive %v, error %v", alive, err)
-		}
+		readAs[Keepalived](t, data)
+		readAs[HAProxy](t, data)
+		readAs[Firewall](t, data)
+		readAs[CoreDNS](t, data)
+		readAs[MDNS](t, data)
 	})
+}
+
+func readAs[T Job](t *testing.T, data []byte) {
+	dir := t.TempDir()
+	job := filepath.Join(dir, (*new(T)).JobName())
+	if err := os.Mkdir(job, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(job, fileName)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hold(t, path)
+	if v, err := Read[T](open(t, dir)); (v != nil) != (err == nil) {
+		t.Errorf("%+v, error %v", v, err)
+	}
 }

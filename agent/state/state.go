@@ -1,6 +1,7 @@
-// Package state shares what one container of a node knows with the others,
-// through files in directories that they all mount: each job writes to its own
-// alone. What a file says counts only while its writer lives.
+// Package state is the published state of the agent's jobs on a node: what one
+// container knows and the others read, the probes and the lab too, through files in
+// directories that all mount. Each job writes to its own alone. What a file says counts
+// only while its writer lives.
 package state
 
 import (
@@ -55,15 +56,16 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(name string) string { return filepath.Join(d.path, name, fileName) }
 
-// Publish makes v, as JSON, what readers of name see from now on, until this
-// process ends or publishes anew. A name has one writer; where a pod is replaced
+// Publish makes j, as JSON, what readers of the job see from now on, until this
+// process ends or publishes anew. A job has one writer; where a pod is replaced
 // and two of them meet, the later one counts.
 //
-// When v cannot be written, as on a full disk, what was published before does not
+// When j cannot be written, as on a full disk, what was published before does not
 // count any more, since it is not so: readers find no writer. It is tried again
 // until it is there or replaced; the error is for the log.
-func (d *Dir) Publish(name string, v any) error {
-	data, err := json.Marshal(v)
+func (d *Dir) Publish(j Job) error {
+	name := j.JobName()
+	data, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("shared state %s: %w", name, err)
 	}
@@ -89,7 +91,7 @@ func (d *Dir) publish(name string, data []byte) error {
 	if err != nil {
 		d.later(name, data)
 		// The temporary file has another name at every attempt, whereas the same
-		// trouble is to read the same.
+		// failure is to read the same.
 		if number := syscall.Errno(0); errors.As(err, &number) {
 			err = number
 		}
@@ -168,26 +170,30 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read reads what is published under name into v. alive is false, and v is left
-// alone, when there is nothing or its writer is gone.
-func (d *Dir) Read(name string, v any) (alive bool, err error) {
+// Read reads what a job of that type published. It is nil when there is nothing or its
+// writer is gone.
+func Read[T Job](d *Dir) (*T, error) {
+	v := new(T)
+	name := (*v).JobName()
 	for {
 		// Another job may have been taken over: nobody waits for a FIFO, or follows a
 		// link, that stands in the place of its file.
 		f, err := os.OpenFile(d.file(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
+			return nil, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("shared state: %w", err)
+			return nil, fmt.Errorf("shared state: %w", err)
 		}
 		alive, stale, err := read(f, d.file(name), v)
 		f.Close()
-		if err != nil {
-			return false, fmt.Errorf("shared state %s: %w", name, err)
-		}
-		if !stale {
-			return alive, nil
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("shared state %s: %w", name, err)
+		case alive:
+			return v, nil
+		case !stale:
+			return nil, nil
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerVariable); dir != "" {
 		d, err := Open(dir)
 		if err == nil {
-			err = d.Publish("firewall", value{true, 7})
+			err = d.Publish(value{true, 7})
 		}
 		fmt.Println(err)
 		select {}
@@ -35,6 +35,17 @@ type value struct {
 	InPlace bool `json:"inPlace"`
 	Count   int  `json:"count"`
 }
+
+func (value) JobName() string { return "firewall" }
+
+// word is another thing than value in its place, unfit is none that JSON could have.
+type (
+	word  string
+	unfit struct{ F func() }
+)
+
+func (word) JobName() string  { return value{}.JobName() }
+func (unfit) JobName() string { return value{}.JobName() }
 
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
@@ -52,9 +63,9 @@ func open(t *testing.T, path string) *Dir {
 
 func expect(t *testing.T, d *Dir, alive bool, want value) {
 	t.Helper()
-	var got value
-	if ok, err := d.Read("firewall", &got); ok != alive || err != nil || got != want {
-		t.Errorf("alive %v, %+v, error %v; want %v, %+v", ok, got, err, alive, want)
+	got, err := Read[value](d)
+	if ok := got != nil; ok != alive || err != nil || ok && *got != want {
+		t.Errorf("%+v, error %v; want alive %v, %+v", got, err, alive, want)
 	}
 }
 
@@ -64,7 +75,7 @@ func TestPublishAndRead(t *testing.T) {
 	expect(t, reader, false, value{})
 	for i := range 3 {
 		for range 2 {
-			if err := writer.Publish("firewall", value{true, i}); err != nil {
+			if err := writer.Publish(value{true, i}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, reader, true, value{true, i})
@@ -78,7 +89,7 @@ func TestPublishAndRead(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(path, "firewall")); len(entries) != 0 || err != nil {
 		t.Errorf("left behind: %v, error %v", entries, err)
 	}
-	if err := writer.Publish("firewall", func() {}); err == nil {
+	if err := writer.Publish(unfit{}); err == nil {
 		t.Error("a function was published")
 	}
 }
@@ -87,15 +98,15 @@ func TestPublishAndRead(t *testing.T) {
 func TestTwoWriters(t *testing.T) {
 	path := t.TempDir()
 	before, after := open(t, path), open(t, path)
-	before.Publish("firewall", value{true, 1})
-	after.Publish("firewall", value{true, 2})
+	before.Publish(value{true, 1})
+	after.Publish(value{true, 2})
 	expect(t, before, true, value{true, 2})
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, after, true, value{true, 2})
-	before.Publish("firewall", value{true, 1})
-	after.Publish("firewall", value{true, 2}) // the same words once more
+	before.Publish(value{true, 1})
+	after.Publish(value{true, 2}) // the same words once more
 	expect(t, before, true, value{true, 2})
 }
 
@@ -103,7 +114,7 @@ func TestKilledWriter(t *testing.T) {
 	d := open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	changed, err := d.Watch(ctx, "firewall")
+	changed, err := d.Watch(ctx, value{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +154,9 @@ func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 	t.Helper()
 	deadline := time.After(testkit.Patience)
 	for {
-		var v value
-		if alive, err := d.Read("firewall", &v); err != nil {
+		if v, err := Read[value](d); err != nil {
 			t.Fatal(err)
-		} else if alive == want {
+		} else if v != nil == want {
 			return
 		}
 		select {
@@ -162,7 +172,7 @@ func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 func TestReadWhilePublishing(t *testing.T) {
 	path := t.TempDir()
 	writer := open(t, path)
-	writer.Publish("firewall", value{true, 0})
+	writer.Publish(value{true, 0})
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	for range 3 {
@@ -178,10 +188,9 @@ func TestReadWhilePublishing(t *testing.T) {
 					return
 				default:
 				}
-				var v value
-				alive, err := reader.Read("firewall", &v)
-				if !alive || err != nil || !v.InPlace || v.Count < last {
-					t.Errorf("alive %v, error %v, %+v after %d", alive, err, v, last)
+				v, err := Read[value](reader)
+				if v == nil || err != nil || !v.InPlace || v.Count < last {
+					t.Errorf("%+v, error %v after %d", v, err, last)
 					return
 				}
 				last = v.Count
@@ -189,7 +198,7 @@ func TestReadWhilePublishing(t *testing.T) {
 		})
 	}
 	for i := range 2000 {
-		if err := writer.Publish("firewall", value{true, i}); err != nil {
+		if err := writer.Publish(value{true, i}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -200,19 +209,21 @@ func TestReadWhilePublishing(t *testing.T) {
 func TestWatch(t *testing.T) {
 	d := open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
-	changed, err := d.Watch(ctx, "firewall")
+	changed, err := d.Watch(ctx, value{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		if err := d.Publish("firewall", value{true, i}); err != nil {
+		if err := d.Publish(value{true, i}); err != nil {
 			t.Fatal(err)
 		}
 		deadline := time.After(testkit.Patience)
 		for got := (value{Count: -1}); got.Count != i; {
 			select {
 			case <-changed:
-				d.Read("firewall", &got)
+				if v, _ := Read[value](d); v != nil {
+					got = *v
+				}
 			case <-deadline:
 				t.Fatalf("nobody said that %d was published", i)
 			}
@@ -221,7 +232,7 @@ func TestWatch(t *testing.T) {
 	cancel()
 	for range changed {
 	}
-	if _, err := (&Dir{path: "/no/such/directory"}).Watch(t.Context(), "x"); err == nil {
+	if _, err := (&Dir{path: "/no/such/directory"}).Watch(t.Context(), value{}); err == nil {
 		t.Error("a directory that is not there is watched")
 	}
 }
@@ -229,7 +240,7 @@ func TestWatch(t *testing.T) {
 // Hard case 27: a file's times, which steps of the clock move, mean nothing.
 func TestHardCase27FileTimes(t *testing.T) {
 	d := open(t, t.TempDir())
-	d.Publish("firewall", value{true, 1})
+	d.Publish(value{true, 1})
 	for _, year := range []int{1970, 2100} {
 		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		if err := os.Chtimes(d.file("firewall"), when, when); err != nil {
@@ -241,8 +252,8 @@ func TestHardCase27FileTimes(t *testing.T) {
 
 func TestReadRubbish(t *testing.T) {
 	d := open(t, t.TempDir())
-	d.Publish("firewall", "a word")
-	if alive, err := d.Read("firewall", &value{}); alive || err == nil {
-		t.Errorf("alive %v, error %v", alive, err)
+	d.Publish(word("a word"))
+	if v, err := Read[value](d); v != nil || err == nil {
+		t.Errorf("%+v, error %v", v, err)
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watch says when to read name again: at once, and whenever it was published or
-// its writer ended. The channel holds one word at most, says some too many, and
+// Watch says when to read the state of a job again: at once, and whenever it was
+// published or its writer ended. The channel holds one word at most, says some too many, and
 // is closed when ctx has ended.
-func (d *Dir) Watch(ctx context.Context, name string) (<-chan struct{}, error) {
+func (d *Dir) Watch(ctx context.Context, j Job) (<-chan struct{}, error) {
+	name := j.JobName()
 	// Not with fsnotify, which leaves out that a file was closed: that is how a
 	// writer's end shows.
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)

@@ -38,7 +38,7 @@ type ClusterConfigSpec struct {
 	// primary family first. They do not say where nodes are if they lack VIPs: ask
 	// NodeNetworks.
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
-	// VRRP is the way of electing; empty where the load balancer is external.
+	// VRRP is the VRRP settings; empty where the load balancer is external.
 	VRRP ClusterVRRP `json:"vrrp,omitzero"`
 	// Groups are the sets of VIPs that move together, each a VRRP instance per
 	// address family.
@@ -70,7 +70,7 @@ type ControlPlane struct {
 	Schedulable bool `json:"schedulable,omitempty"`
 }
 
-// ClusterVRRP is the way of electing.
+// ClusterVRRP is the VRRP settings.
 type ClusterVRRP struct {
 	// Target is what the cluster is to run.
 	Target VRRPSettings `json:"target"`

@@ -72,7 +72,7 @@ const VirtualIntervalMS = 200
 // without losing a VIP, in milliseconds.
 const VirtualStallMS = 500
 
-// Settings gives the way of electing that the user asked for, of a VIPConfig
+// Settings gives the VRRP settings that the user asked for, of a VIPConfig
 // with defaults.
 func (v VRRP) Settings() VRRPSettings {
 	switch v.Profile {

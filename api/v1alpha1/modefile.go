@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ModeFileContent is what a mode file says: the way of electing that a running
+// ModeFileContent is what a mode file says: the VRRP settings that a running
 // cluster is to move to, as far as it differs from what cluster.yaml says, and
 // when (seed 004).
 type ModeFileContent struct {

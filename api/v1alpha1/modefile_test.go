@@ -74,7 +74,7 @@ func TestParseModeFile(t *testing.T) {
 	}
 }
 
-// Whatever is in a mode file: no panic, and what is taken is a way of electing
+// Whatever is in a mode file: no panic, and what is taken is a VRRP settings
 // that VRRP has, and reads again as the same.
 func FuzzParseModeFile(f *testing.F) {
 	for _, s := range []string{

@@ -20,7 +20,7 @@ const (
 	Corefile       = "/etc/coredns/Corefile"
 	HostsFile      = "/etc/coredns/hosts"
 
-	// ModeFile holds the way of electing that a running cluster is to move to.
+	// ModeFile holds the VRRP settings that a running cluster is to move to.
 	ModeFile = "/etc/keepalived/monitor.conf"
 	// UserModeFile wins over it; vipgen renders none.
 	UserModeFile = "/etc/keepalived/monitor-user.conf"

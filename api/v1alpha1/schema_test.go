@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write vipconfig.schema.json from the ty
 
 // draft is the version of JSON Schema. Draft-07 is the one that every release
 // of the yaml-language-server understands; later drafts only recent ones do.
-// Draft-07 ignores what stands beside a $ref, descriptions too, so the schema
+// Draft-07 ignores what is next to a $ref, descriptions too, so the schema
 // has none.
 const draft = "http://json-schema.org/draft-07/schema#"
 

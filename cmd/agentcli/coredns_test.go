@@ -12,8 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/resolvconf"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -29,12 +29,13 @@ func newResolver(t *testing.T) resolver {
 	return resolver{newService(t, pod.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}
 }
 
-func (r resolver) awaitState(what string, ok func(coredns.State) bool) coredns.State {
+func (r resolver) awaitState(what string, ok func(state.CoreDNS) bool) state.CoreDNS {
 	r.t.Helper()
-	var s coredns.State
+	var s state.CoreDNS
 	r.await(what, func() bool {
-		s = coredns.State{}
-		return r.state(coredns.StateName, &s) && ok(s)
+		var alive bool
+		s, alive = published[state.CoreDNS](r.service)
+		return alive && ok(s)
 	})
 	return s
 }
@@ -113,7 +114,7 @@ func (r resolver) upstream(name, address, answer string) {
 	})
 }
 
-func serving(s coredns.State) bool { return s.Serving }
+func serving(s state.CoreDNS) bool { return s.Serving }
 
 // Hard case 15: names follow the nodes without a reload of CoreDNS, and CoreDNS
 // listens at the address that its own node has now.
@@ -193,7 +194,7 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 	r.answers("127.0.0.1", "www.example.org", dns.TypeA, "198.51.100.1")
 	r.put(resolvconf.Source, "nameserver 192.0.2.202\n"+self)
 	r.answers("127.0.0.1", "other.example.org", dns.TypeA, "198.51.100.2")
-	s := r.awaitState("the upstream", func(s coredns.State) bool { return strings.Join(s.Upstreams, " ") == "192.0.2.202" })
+	s := r.awaitState("the upstream", func(s state.CoreDNS) bool { return strings.Join(s.Upstreams, " ") == "192.0.2.202" })
 	if s.Restarts != 0 || s.Problem != "" {
 		t.Errorf("%+v", s)
 	}
@@ -205,7 +206,7 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
-	s := r.awaitState("the refusal", func(s coredns.State) bool { return strings.Contains(s.Problem, "nonsense") })
+	s := r.awaitState("the refusal", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "nonsense") })
 	if !s.Serving || s.PID != first.PID || s.LastRefusal == nil {
 		t.Errorf("%+v", s)
 	}
@@ -219,20 +220,20 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	}
 	defer taken.Close()
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:5454 {\n    bind 127.0.0.1\n    whoami\n}\n")
-	r.awaitState("the failed reload", func(s coredns.State) bool { return strings.Contains(s.Problem, "address already in use") })
+	r.awaitState("the failed reload", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "address already in use") })
 	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeA, "192.0.2.5")
 	if data, err := r.Read(v1alpha1.Corefile); err != nil || strings.Contains(string(data), "5454") {
 		t.Errorf("%v:\n%s", err, data)
 	}
 	r.put(v1alpha1.CorefileTemplate, template.Template)
-	r.awaitState("no problem", func(s coredns.State) bool { return s.Problem == "" && s.Serving })
+	r.awaitState("no problem", func(s state.CoreDNS) bool { return s.Problem == "" && s.Serving })
 }
 
 func TestCoreDNSIsStartedAgain(t *testing.T) {
 	r := newResolver(t)
-	s := r.awaitState("CoreDNS to serve", func(s coredns.State) bool { return s.Serving && s.PID != 0 })
+	s := r.awaitState("CoreDNS to serve", func(s state.CoreDNS) bool { return s.Serving && s.PID != 0 })
 	r.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
-	r.awaitState("CoreDNS to serve again", func(now coredns.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
+	r.awaitState("CoreDNS to serve again", func(now state.CoreDNS) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 }
 
 func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {

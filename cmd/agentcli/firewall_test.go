@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -27,8 +25,8 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	inPlace := func(want bool) {
 		t.Helper()
 		s.await("the redirect", func() bool {
-			var p firewall.Published
-			return s.state(firewall.StateName, &p) && p.InPlace == want && strings.Contains(rules(), "192.0.2.5") == want
+			p, alive := published[state.Firewall](s)
+			return alive && p.InPlace == want && strings.Contains(rules(), "192.0.2.5") == want
 		})
 	}
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
@@ -38,7 +36,7 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	defer dir.Close()
 	publish := func(serving bool) {
 		t.Helper()
-		if err := dir.Publish(haproxy.StateName, haproxy.State{Serving: serving}); err != nil {
+		if err := dir.Publish(state.HAProxy{Serving: serving}); err != nil {
 			t.Fatal(err)
 		}
 	}

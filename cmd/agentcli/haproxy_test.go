@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/haproxy"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -48,20 +48,21 @@ func newBalancer(t *testing.T) balancer {
 	return b
 }
 
-func (b balancer) awaitState(what string, ok func(haproxy.State) bool) haproxy.State {
+func (b balancer) awaitState(what string, ok func(state.HAProxy) bool) state.HAProxy {
 	b.t.Helper()
-	var s haproxy.State
+	var s state.HAProxy
 	b.await(what, func() bool {
-		s = haproxy.State{}
-		return b.state(haproxy.StateName, &s) && ok(s)
+		var alive bool
+		s, alive = published[state.HAProxy](b.service)
+		return alive && ok(s)
 	})
 	return s
 }
 
 // up waits until exactly these backends are up.
-func (b balancer) up(backends ...string) haproxy.State {
+func (b balancer) up(backends ...string) state.HAProxy {
 	b.t.Helper()
-	return b.awaitState(fmt.Sprintf("backends %v", backends), func(s haproxy.State) bool {
+	return b.awaitState(fmt.Sprintf("backends %v", backends), func(s state.HAProxy) bool {
 		var got []string
 		for _, x := range s.Backends {
 			if x.Up {
@@ -201,7 +202,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 		{v1alpha1.ClusterConfigPath, "a: [", string(cluster), "yaml"},
 	} {
 		b.put(bad.path, bad.data)
-		s := b.awaitState("the refusal", func(s haproxy.State) bool { return strings.Contains(s.Problem, bad.want) })
+		s := b.awaitState("the refusal", func(s state.HAProxy) bool { return strings.Contains(s.Problem, bad.want) })
 		if !s.Serving {
 			t.Errorf("%s: does not serve", bad.want)
 		}
@@ -209,7 +210,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 			t.Errorf("%s: the configuration is\n%s", bad.want, now)
 		}
 		b.put(bad.path, bad.right)
-		b.awaitState("no problem", func(s haproxy.State) bool { return s.Problem == "" && s.Serving })
+		b.awaitState("no problem", func(s state.HAProxy) bool { return s.Problem == "" && s.Serving })
 	}
 	if now := strings.Join(b.pids("haproxy"), " "); now != pids {
 		t.Errorf("processes were %s, are %s", pids, now)
@@ -219,7 +220,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
 	b.put(v1alpha1.ClusterConfigPath, "a: [")
 	b.start()
-	b.awaitState("HAProxy with the last good configuration", func(s haproxy.State) bool { return s.Serving && s.Problem != "" })
+	b.awaitState("HAProxy with the last good configuration", func(s state.HAProxy) bool { return s.Serving && s.Problem != "" })
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12") // which it follows all the same
 	b.up(m0, m1, m2)
 }
@@ -229,7 +230,7 @@ func TestHAProxyIsStartedAgain(t *testing.T) {
 	b.nodes("master-0 192.0.2.10")
 	s := b.up(m0)
 	b.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
-	b.awaitState("HAProxy to serve again", func(now haproxy.State) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
+	b.awaitState("HAProxy to serve again", func(now state.HAProxy) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 	b.await("one master and one worker", func() bool { return len(b.pids("haproxy")) == 2 })
 }
 
@@ -260,7 +261,7 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.tell(syscall.SIGTERM)
-	b.awaitState("not serving", func(s haproxy.State) bool { return !s.Serving })
+	b.awaitState("not serving", func(s state.HAProxy) bool { return !s.Serving })
 	if err := echoes(c); err != nil {
 		t.Errorf("cut while it is being stopped: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/coredns"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -25,7 +25,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	})
 	t.Run("coredns", func(t *testing.T) {
 		r := newResolver(t)
-		r.awaitState("CoreDNS to serve", func(s coredns.State) bool { return s.Serving })
+		r.awaitState("CoreDNS to serve", func(s state.CoreDNS) bool { return s.Serving })
 		r.isolated("coredns")
 	})
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -28,21 +27,22 @@ func newPublisher(t *testing.T, network *netns.Network, name string, addresses .
 	return publisher{newContainer(nodeIn(t, network, name, addresses...), pod.MDNS, pod.MDNS)}
 }
 
-func (p publisher) awaitState(what string, ok func(mdns.Published) bool) mdns.Published {
+func (p publisher) awaitState(what string, ok func(state.MDNS) bool) state.MDNS {
 	p.t.Helper()
-	var s mdns.Published
+	var s state.MDNS
 	p.await(what, func() bool {
-		s = mdns.Published{}
-		return p.state(mdns.StateName, &s) && ok(s)
+		var alive bool
+		s, alive = published[state.MDNS](p.service)
+		return alive && ok(s)
 	})
 	return s
 }
 
-func announced(s mdns.Published) bool { return s.Announced }
+func announced(s state.MDNS) bool { return s.Announced }
 
 // finds says that a host was found with exactly these addresses.
-func finds(host string, want ...string) func(mdns.Published) bool {
-	return func(s mdns.Published) bool {
+func finds(host string, want ...string) func(state.MDNS) bool {
+	return func(s state.MDNS) bool {
 		got := "none"
 		for _, h := range s.Hosts {
 			if h.Name == host {
@@ -96,7 +96,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	p.ip("link", "set", "br-ex", "up")
 	p.ip("address", "add", "192.0.2.78/24", "dev", "br-ex")
 	resolves("-4", "192.0.2.78")
-	p.awaitState("the bridge", func(s mdns.Published) bool { return s.Announced && s.Interface == "br-ex" })
+	p.awaitState("the bridge", func(s state.MDNS) bool { return s.Announced && s.Interface == "br-ex" })
 	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
@@ -124,7 +124,7 @@ func TestMDNSConflict(t *testing.T) {
 	first.start()
 	first.awaitState("the name", announced)
 	second.start()
-	s := second.awaitState("the conflict", func(s mdns.Published) bool { return s.Conflict != nil })
+	s := second.awaitState("the conflict", func(s state.MDNS) bool { return s.Conflict != nil })
 	if s.Announced || !s.Conflict.From.IsValid() || !strings.HasSuffix(s.Conflict.Theirs, " A 192.0.2.10") || len(s.Hosts) != 0 {
 		t.Errorf("state %+v, conflict %+v", s, s.Conflict)
 	}
@@ -142,7 +142,7 @@ func TestMDNSConflict(t *testing.T) {
 	if code := first.stop(); code != command.OK {
 		t.Errorf("exit code %d at SIGTERM", code)
 	}
-	second.awaitState("the name to be free", func(s mdns.Published) bool { return s.Announced && s.Conflict == nil })
+	second.awaitState("the name to be free", func(s state.MDNS) bool { return s.Announced && s.Conflict == nil })
 }
 
 // cluster.yaml may come and change at any time.
@@ -155,13 +155,13 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 	cluster := string(data)
 	p.put(v1alpha1.ClusterConfigPath, "nonsense: [")
 	p.start()
-	p.awaitState("the problem", func(s mdns.Published) bool { return s.Problem != "" && !s.Announced })
+	p.awaitState("the problem", func(s state.MDNS) bool { return s.Problem != "" && !s.Announced })
 	if errOut, code := p.probe(); code != command.OK || !strings.Contains(errOut, "not published") {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
 	p.put(v1alpha1.ClusterConfigPath, cluster)
-	has := func(want string) func(mdns.Published) bool {
-		return func(s mdns.Published) bool {
+	has := func(want string) func(state.MDNS) bool {
+		return func(s state.MDNS) bool {
 			return s.Announced && job.Addresses(s.Addresses) == want && s.Problem == ""
 		}
 	}
@@ -192,7 +192,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	answers("master-1", "192.0.2.11")
 	r.answers("192.0.2.10", "master-1", dns.TypeAAAA, "2001:db8:0:1::11")
 	near.awaitState("the stranger", finds("stranger", "198.51.100.9"))
-	s := r.awaitState("the name", func(s coredns.State) bool { return strings.Join(s.MDNS, " ") == "master-1" })
+	s := r.awaitState("the name", func(s state.CoreDNS) bool { return strings.Join(s.MDNS, " ") == "master-1" })
 	if got := r.ask("192.0.2.10", "stranger", dns.TypeA); got == "198.51.100.9" {
 		t.Error("a host outside the machine networks is a node")
 	}
@@ -212,7 +212,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	r.nodes("master-0 192.0.2.10", "master-2 192.0.2.13")
 	answers("master-2", "192.0.2.13")
 	answers("master-1", before)
-	now := r.awaitState("no name from mDNS", func(s coredns.State) bool { return len(s.MDNS) == 0 })
+	now := r.awaitState("no name from mDNS", func(s state.CoreDNS) bool { return len(s.MDNS) == 0 })
 	if now.Reloads != s.Reloads {
 		t.Errorf("%d reloads for names of nodes", now.Reloads-s.Reloads)
 	}

@@ -15,8 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -155,7 +153,7 @@ func TestObserveHAProxy(t *testing.T) {
 	b.put(v1alpha1.ClusterConfigPath, "spec: [")
 	b.awaitMetric(9554, "vipgen_cluster_config_current", "0")
 	b.awaitHealth(9554, http.StatusOK, "ok")
-	b.awaitState("the problem", func(s haproxy.State) bool { return s.Problem != "" })
+	b.awaitState("the problem", func(s state.HAProxy) bool { return s.Problem != "" })
 }
 
 // The level of a job that runs is changed from its container, and that of all jobs on
@@ -209,7 +207,7 @@ func TestObserveFirewall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if err := dir.Publish(haproxy.StateName, haproxy.State{Serving: true}); err != nil {
+	if err := dir.Publish(state.HAProxy{Serving: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
@@ -222,14 +220,13 @@ func TestObserveFirewall(t *testing.T) {
 	}
 	s.awaitMetric(port, "vipgen_redirect_restored_total", "1")
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
-	if err := dir.Publish(haproxy.StateName, haproxy.State{}); err != nil {
+	if err := dir.Publish(state.HAProxy{}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitMetric(port, "vipgen_redirect_in_place", "0")
 	s.awaitMetric(port, "vipgen_redirect_wanted", "0")
 	s.awaitHealth(port, http.StatusOK, "ok")
-	var p firewall.Published
-	if !s.state(firewall.StateName, &p) || p.Restored != 1 {
+	if p, alive := published[state.Firewall](s); !alive || p.Restored != 1 {
 		t.Errorf("published: %+v", p)
 	}
 	for _, line := range []string{"redirect placed", "something else removed", "redirect withdrawn"} {
@@ -274,8 +271,7 @@ func TestMonitorPortIsTaken(t *testing.T) {
 	defer l.Close()
 	s.start()
 	s.await("the complaint", func() bool { return strings.Contains(s.output(), "address already in use") })
-	var p firewall.Published
-	s.await("the job to run", func() bool { return s.state(firewall.StateName, &p) })
+	s.await("the job to run", func() bool { _, alive := published[state.Firewall](s); return alive })
 	l.Close()
 	s.awaitHealth(port, http.StatusOK, "ok")
 	if n := strings.Count(s.output(), "address already in use"); n != 1 {

@@ -204,20 +204,23 @@ func (s *service) nodes(list ...string) {
 	s.put(nodesFile, string(text))
 }
 
-// state reads what the job published, as another container would; false while
+// published reads what a job published, as another container would; false while
 // there is none or its writer is gone.
-func (s *service) state(name string, v any) bool {
+func published[T state.Job](s *service) (v T, alive bool) {
 	s.t.Helper()
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer dir.Close()
-	alive, err := dir.Read(name, v)
+	p, err := state.Read[T](dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return alive
+	if p == nil {
+		return v, false
+	}
+	return *p, true
 }
 
 func (s *service) await(what string, ok func() bool) {

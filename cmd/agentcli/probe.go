@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/liveness"
 )
 
 func (a *app) probeCommand() *cobra.Command {

@@ -6,10 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/mdns"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -29,22 +25,22 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	h := haproxy.State{Serving: true, Backends: []haproxy.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}, {Name: "master-1", Address: "192.0.2.11:6443"}}}
+	h := state.HAProxy{Serving: true, Backends: []state.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}, {Name: "master-1", Address: "192.0.2.11:6443"}}}
 	h.Problem = "HAProxy says no\nand more"
-	if err := dir.Publish(haproxy.StateName, h); err != nil {
+	if err := dir.Publish(h); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(firewall.StateName, firewall.Published{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
+	if err := dir.Publish(state.Firewall{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
 		t.Fatal(err)
 	}
-	m := mdns.Published{
+	m := state.MDNS{
 		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: addressList("192.0.2.10", "2001:db8::10"),
-		Hosts: []mdns.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
+		Hosts: []state.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
 	}
-	if err := dir.Publish(mdns.StateName, m); err != nil {
+	if err := dir.Publish(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(coredns.StateName, coredns.State{MDNS: []string{"master-7"}}); err != nil {
+	if err := dir.Publish(state.CoreDNS{MDNS: []string{"master-7"}}); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "status", "--root", root)

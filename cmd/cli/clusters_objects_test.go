@@ -44,7 +44,6 @@ const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\
 // among install-configs.
 func layObjects(t *testing.T) {
 	t.Helper()
-	t.Setenv("VIPGEN_CACHE", t.TempDir())
 	golden, err := filepath.Abs("../../golden/cases/agent-cluster-install")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +204,6 @@ func TestConfigMapTooLarge(t *testing.T) {
 
 // A folder of 100 ClusterInstances is a fleet.
 func TestFleetOfObjects(t *testing.T) {
-	t.Setenv("VIPGEN_CACHE", t.TempDir())
 	t.Chdir(t.TempDir())
 	files := map[string]string{}
 	for i := range 100 {

@@ -161,7 +161,6 @@ func documentedDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("VIPGEN_CACHE", "off")
 	t.Chdir(t.TempDir())
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {

@@ -117,7 +117,7 @@ func (a *app) list(docs []ignition.Document, contents bool) error {
 			}
 		}
 		for _, u := range d.Units {
-			line("  unit %s%s", u.Name, state(u))
+			line("  unit %s%s", u.Name, unitState(u))
 			if contents {
 				indent(&b, u.Contents)
 			}
@@ -136,7 +136,7 @@ func (a *app) list(docs []ignition.Document, contents bool) error {
 	return err
 }
 
-func state(u ignition.Unit) string {
+func unitState(u ignition.Unit) string {
 	switch {
 	case u.Enabled == nil:
 		return ""

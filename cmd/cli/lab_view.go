@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/lab/control"
 )
@@ -216,7 +216,7 @@ func terms(s *control.Status) (out []pointsFor) {
 	return out
 }
 
-func addTerm(list []pointsFor, group string, t keepalived.Term) []pointsFor {
+func addTerm(list []pointsFor, group string, t state.Term) []pointsFor {
 	points := fmt.Sprintf("%+d", t.Points)
 	if t.Points == 0 {
 		points = "fault"

@@ -8,25 +8,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
 // labStatus is a lab with something of everything.
 func labStatus(now time.Time) *control.Status {
 	api, ingress := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("192.0.2.6")
-	lb := keepalived.Term{Name: "lb-path", Points: 20, On: true, Meaning: "HAProxy is ready"}
-	off := keepalived.Term{Name: "machine-config", Points: 3, Meaning: "it runs here"}
+	lb := state.Term{Name: "lb-path", Points: 20, On: true, Meaning: "HAProxy is ready"}
+	off := state.Term{Name: "machine-config", Points: 3, Meaning: "it runs here"}
 	node := func(name, role string) control.Node {
 		return control.Node{Machine: control.Machine{Name: name}, Role: role, Power: true, Link: true}
 	}
 	master, dead, worker, lone := node("master-0", "master"), node("master-1", "master"), node("worker-0", "worker"), node("worker-1", "worker")
-	master.Priorities = []control.Priority{{Group: "api", Priority: 60, Base: 40, Terms: []keepalived.Term{lb, off}}}
-	master.Backends = []haproxy.Backend{{Name: "master-0", Up: true}, {Name: "master-1"}}
+	master.Priorities = []control.Priority{{Group: "api", Priority: 60, Base: 40, Terms: []state.Term{lb, off}}}
+	master.Backends = []state.Backend{{Name: "master-0", Up: true}, {Name: "master-1"}}
 	master.Restarts = 2
 	dead.Power, dead.Stopped = false, []string{"haproxy"}
-	worker.Priorities = []control.Priority{{Group: "ingress", Priority: 20, Base: 20, Fault: true, Terms: []keepalived.Term{{Meaning: "no router"}}}}
+	worker.Priorities = []control.Priority{{Group: "ingress", Priority: 20, Base: 20, Fault: true, Terms: []state.Term{{Meaning: "no router"}}}}
 	worker.Stopped = []string{"coredns", "router"}
 	worker.Idle = []string{"the others\ndo not know it"}
 	lone.Link = false

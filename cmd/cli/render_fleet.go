@@ -26,7 +26,6 @@ type fleetRun struct {
 	options  render.Options
 	renderer render.Renderer
 	progress *progress
-	memory   *memory
 
 	// What came of it so far.
 	problems problem.List
@@ -71,15 +70,12 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
 	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
-	if f.dir != "" || f.beside != "" {
-		run.memory = openMemory(f)
-	}
 	if command.Terminal(a.err) {
 		total := len(fleet.Clusters)
 		if f.allOrNothing {
 			total *= 2
 		}
-		run.progress = startProgress(a.err, "clusters", total, patience, beat)
+		run.progress = startProgress(a.err, "clusters", total, patience, progressInterval)
 	}
 	err = run.all()
 	run.progress.end()
@@ -135,11 +131,6 @@ func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
 		return out
 	}
 	dir := r.place(m)
-	sum := r.memory.sum(sources)
-	if n := r.memory.unchanged(dir, sum); n > 0 {
-		out.result.Unchanged = n
-		return out
-	}
 	cluster, list, err := render.Load(sources, r.options)
 	out.problems = list
 	if err != nil {
@@ -168,9 +159,6 @@ func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
 	var b bytes.Buffer
 	out.result, out.err = r.writeTree(&b, r.flags.tree(dir), files, r.flags.check)
 	out.text = b.Bytes()
-	if out.err == nil && len(out.problems) == 0 {
-		r.memory.keep(dir, sum, files)
-	}
 	return out
 }
 

@@ -24,13 +24,13 @@ type progress struct {
 
 // How long work goes on without a bar, and how often the bar changes.
 const (
-	patience = 2 * time.Second
-	beat     = 200 * time.Millisecond
+	patience         = 2 * time.Second
+	progressInterval = 200 * time.Millisecond
 )
 
 // startProgress shows a bar after patience. what is counted, such as
 // "clusters".
-func startProgress(out io.Writer, what string, total int, patience, beat time.Duration) *progress {
+func startProgress(out io.Writer, what string, total int, patience, interval time.Duration) *progress {
 	p := &progress{out: out, what: what, total: total, stop: make(chan struct{})}
 	p.ended.Go(func() {
 		wait := time.NewTimer(patience)
@@ -41,7 +41,7 @@ func startProgress(out io.Writer, what string, total int, patience, beat time.Du
 				return
 			case <-wait.C:
 				p.show()
-				wait.Reset(beat)
+				wait.Reset(interval)
 			}
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
@@ -78,13 +78,11 @@ func (j *job) kill() {
 func (j *job) up() bool {
 	switch j.name {
 	case "firewall":
-		var p firewall.Published
-		alive, err := j.state.Read(firewall.StateName, &p)
-		return err == nil && alive && p.InPlace
+		p, err := state.Read[state.Firewall](j.state)
+		return err == nil && p != nil && p.InPlace
 	case "mdns":
-		var p mdns.Published
-		alive, err := j.state.Read(mdns.StateName, &p)
-		return err == nil && alive && p.Announced
+		p, err := state.Read[state.MDNS](j.state)
+		return err == nil && p != nil && p.Announced
 	}
 	return j.contains(j.names, nodeAddress(controlPlane-1)) && runs(j.pid(), j.daemon, j.conf)
 }

@@ -285,7 +285,7 @@ func (l *load) end() seen {
 	if err != nil {
 		l.c.t.Errorf("watching who holds the VIPs: %v", err)
 	}
-	s.Holders, s.Two = holding(timeline, l.vip), timeline.TwoHolders(crossing)
+	s.Holders, s.Two = holding(timeline, l.vip), timeline.SplitBrain(crossing)
 	l.done.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,7 +85,7 @@ func short(d time.Duration) string {
 // table is one for Markdown.
 func (r *report) table() string {
 	var b strings.Builder
-	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | two holders | containers restarted |\n")
+	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | split brain | containers restarted |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, w := range r.rows {
 		s := w.Seen

@@ -181,8 +181,8 @@ func (c *controlPlane) shutDown(w way) seen {
 			s.last = max(s.last, q.Sent-drained)
 		}
 	}
-	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; two holders for %v; the machine was late by %v",
-		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.Of(watch.Addresses).TwoHolders(0), late)
+	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; split brain for %v; the machine was late by %v",
+		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.Of(watch.Addresses).SplitBrain(0), late)
 	left := holder.lost(timeline)
 	for _, q := range result.Requests {
 		if q.Err == "" {

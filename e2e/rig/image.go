@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/vipgen/vipgen/e2e/image"
+	"github.com/vipgen/vipgen/internal/image"
 )
 
 // Made is the time of all files in images.

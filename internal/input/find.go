@@ -102,7 +102,7 @@ func (r *Fleet) add(arg string) error {
 		return r.glob(arg)
 	}
 	// A file, or one that reading will complain about. Of several that a shell
-	// made of a pattern, those that stand beside an install-config are none.
+	// made of a pattern, those next to an install-config are none.
 	data := []byte(nil)
 	if err == nil && isYAML(arg) {
 		data = peek(arg)
@@ -224,7 +224,7 @@ func named(config, base string) Cluster {
 	return Cluster{Config: config, Name: filepath.ToSlash(name)}
 }
 
-// besides says whether a file is one of those that stand beside an
+// besides says whether a file is one of those that are next to an
 // install-config.
 func besides(name string) bool {
 	switch filepath.Base(name) {

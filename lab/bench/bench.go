@@ -174,8 +174,8 @@ func tell(run report.Run) string {
 		return "failed: " + run.Error
 	}
 	what := fmt.Sprintf("%v without an answer, %d of %d requests lost", round(run.Outage), run.Lost, run.Asked)
-	if run.TwoHolders > 0 {
-		what += fmt.Sprintf(", two holders for %v", round(run.TwoHolders))
+	if run.SplitBrain > 0 {
+		what += fmt.Sprintf(", split brain for %v", round(run.SplitBrain))
 	}
 	for _, e := range run.Events {
 		if e.Text != happened && e.Text != ended {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	agent "github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -20,12 +20,11 @@ func (s *subject) priority(n *lab.Node, g *v1alpha1.Group) (int, error) {
 	if s.Reference {
 		return dumpedPriority(n, g.Instance+"_0"), nil
 	}
-	var state agent.State
-	alive, err := n.Published(agent.StateName, &state)
-	if err != nil || !alive || state.PID == 0 {
+	k, err := lab.Published[state.Keepalived](n)
+	if err != nil || k == nil || k.PID == 0 {
 		return 0, err
 	}
-	for _, i := range state.Instances {
+	for _, i := range k.Instances {
 		if i.VIP == g.VIPs[0] && !i.Fault {
 			return i.Priority, nil
 		}

@@ -13,7 +13,7 @@ import (
 // Profile is a way to set up a cluster.
 type Profile struct {
 	Name string
-	// VRRP is the way of electing; of the reference it is part of what it is.
+	// VRRP is the VRRP settings; of the reference it is part of what it is.
 	VRRP v1alpha1.VRRPSettings
 	// Reference asks for what clusters run today in place of vipgen's files.
 	Reference bool

@@ -34,9 +34,9 @@ func (r *run) result() report.Run {
 		out.Events = append(out.Events, report.Event{At: spells[len(spells)-1].To, Text: "the client has given up"})
 	}
 	if at := r.at(healed); at > 0 {
-		out.TwoHolders = overlap(mine, at)
-		out.Events = append(out.Events, report.Event{At: at, Text: fmt.Sprintf("two holders: %v since the partition began, %v since it healed",
-			round(overlap(mine, 0)), round(out.TwoHolders))})
+		out.SplitBrain = overlap(mine, at)
+		out.Events = append(out.Events, report.Event{At: at, Text: fmt.Sprintf("split brain: %v since the partition began, %v since it healed",
+			round(overlap(mine, 0)), round(out.SplitBrain))})
 	}
 	if r.held != nil {
 		held := r.held.End()

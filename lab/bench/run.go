@@ -22,7 +22,7 @@ const (
 	warm = 200
 	// enough is how many answers in a row end a run.
 	enough = 100
-	// undoing bounds what makes a cluster whole again after a run.
+	// undoing bounds what undoes all faults after a run.
 	undoing = 5 * time.Minute
 )
 

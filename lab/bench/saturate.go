@@ -48,7 +48,7 @@ type Steadiness struct {
 	// wrong, so that all were needless.
 	Moves int `json:"needless_failovers"`
 	// Two is the longest time for which two nodes had a VIP at once.
-	Two float64 `json:"two_holders_ms"`
+	Two float64 `json:"split_brain_ms"`
 }
 
 // Saturate keeps all cores busy for a time with each of the advert intervals, and

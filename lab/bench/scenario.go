@@ -104,7 +104,7 @@ func Scenarios(saturate time.Duration) []Scenario {
 			What: "A node that lost its power as holder comes back; what counts is what that does to clients.",
 			VIP:  api, before: nodeGone, happens: nodeReturns, over: settles, Limit: slowly},
 		{Name: "partition", Title: "the holder is cut off, then the network heals",
-			What: "The network cuts the holder off from the client and all other nodes, and heals once the client has had answers for a second. Each side must have a holder meanwhile; two holders are counted from the healing on.",
+			What: "The network cuts the holder off from the client and all other nodes, and heals once the client has had answers for a second. Each side must have a holder meanwhile; a split brain is counted from the healing on.",
 			VIP:  api, happens: partition, over: partitionHeals, Limit: time.Minute},
 		{Name: "router-gone", Title: "ingress router of the holder is gone",
 			What: "The router on the holder of the ingress VIP is killed. The client asks for a page over http.",

@@ -37,7 +37,7 @@ type Stalled struct {
 	Waited float64 `json:"longest_without_answer_ms"`
 	Lost   int     `json:"requests_lost"`
 	// Two is the longest time for which two nodes had a VIP once the node went on.
-	Two float64 `json:"two_holders_after_ms"`
+	Two float64 `json:"split_brain_after_ms"`
 }
 
 // Stall stops a node for each of the lengths, as often as runs are asked for, with each
@@ -110,7 +110,7 @@ type stalled struct {
 func (s stalled) String() string {
 	what := "no VIP moved"
 	if s.elsewhere > 0 {
-		what = fmt.Sprintf("a VIP moved after %v, two holders for %v once it went on", round(s.from), round(s.two))
+		what = fmt.Sprintf("a VIP moved after %v, split brain for %v once it went on", round(s.from), round(s.two))
 	}
 	return fmt.Sprintf("stood still for %v: %s; %v without an answer, %d requests lost", round(s.stood), what, round(s.waited), s.lost)
 }
@@ -137,7 +137,7 @@ func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, ph
 		return out, err
 	}
 	began := r.now() - out.stood
-	if err := r.calm(ctx); err != nil {
+	if err := r.awaitSettled(ctx); err != nil {
 		return out, err
 	}
 	seen := r.probe.End()
@@ -154,8 +154,8 @@ func (s *subject) backup(holder *lab.Node) *lab.Node {
 	return slices.MaxFunc(others, func(a, b *lab.Node) int { return a.Address().Compare(b.Address()) })
 }
 
-// calm returns when clients get answers and every VIP has one holder.
-func (r *run) calm(ctx context.Context) error {
+// awaitSettled returns when clients get answers and every VIP has one holder.
+func (r *run) awaitSettled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := r.answers(ctx); err != nil {

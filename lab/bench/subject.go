@@ -38,7 +38,7 @@ type subject struct {
 
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
-	c := cfg.Cluster.Electing(p.VRRP)
+	c := cfg.Cluster.WithVRRP(p.VRRP)
 	plan, err := lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (r *run) afterStart() time.Duration {
 // afterNetwork is that of a node whose addresses went and came: the agent stays out
 // until the others know it at them.
 func (r *run) afterNetwork() time.Duration {
-	return r.bounds.Apply + r.bounds.Arrive + r.afterStart()
+	return r.bounds.Apply + r.bounds.Join + r.afterStart()
 }
 
 func (a *act) power(ctx context.Context) (undo, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// kill kills what is given of a job, and waits until the job is whole again, with
+// kill kills what is given of a job, and waits until the job runs again, with
 // other processes of the daemon.
 func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[int]int, c *Condition) (undo, error) {
 	var m *mark

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/liveness"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/lab"
 )
 

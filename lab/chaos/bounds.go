@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/daemon"
-	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/pod"
@@ -29,8 +28,8 @@ type Bounds struct {
 	// Apply is how long a change of cluster.yaml, addresses or nodes may take to be
 	// in force.
 	Apply time.Duration
-	// Arrive is how long a node stays out after the cluster got to know it.
-	Arrive time.Duration
+	// Join is how long a node stays out after the cluster got to know it.
+	Join time.Duration
 	// Return is how long a daemon or container that ended may take to run again: the
 	// longest back-off, its start, and on a node that has just come to the cluster
 	// the time that it stays out.
@@ -43,11 +42,15 @@ type Bounds struct {
 
 // What of the agent and of the lab has no setting to take it from.
 const (
-	// arrival and stranger are agent/keepalived's arrivalTime and strangerTime.
-	arrival  = 7 * time.Second
-	stranger = 10 * time.Second
+	// joinDelay and unknown are agent/keepalived's joinTime and unknownTime.
+	joinDelay = 7 * time.Second
+	unknown   = 10 * time.Second
 	// nodesPace is how often agent/nodes hands changes on.
 	nodesPace = 3 * time.Second
+	// applyPace and applyDelay are agent/daemon's: the least time between two reloads,
+	// and for how long a change is put off at most while more come.
+	applyPace  = 3 * time.Second
+	applyDelay = time.Second
 	// daemonBackOff is the longest wait of agent/supervise between two starts.
 	daemonBackOff = 10 * time.Second
 	// start is for the runtime to make a container and the agent in it to come to
@@ -67,21 +70,18 @@ var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 
 // NewBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
 func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
-	b = Bounds{Advert: longest, Slack: slack, Arrive: arrival + stranger, Answer: answer}
-	for _, c := range health.Checks(spec, v1alpha1.RoleMaster, nil) {
-		if c.Name == health.FactHAProxy {
-			b.Refused = c.Interval + time.Duration(c.Fall-1)*c.Confirm
-			b.Hung = c.Interval + time.Duration(c.Fall)*c.Timeout
-		}
-		if c.Close != nil {
-			c.Close()
-		}
+	b = Bounds{
+		Advert: longest, Refused: vrrp.HAProxyProbe.Refused(), Hung: vrrp.HAProxyProbe.Hung(),
+		Join: joinDelay + unknown, Answer: answer, Slack: slack,
 	}
-	if b.Refused == 0 {
+	api := func(g v1alpha1.Group) bool {
+		return g.Role == v1alpha1.GroupAPI && spec.Hosts(&g, v1alpha1.RoleMaster, nil)
+	}
+	if !slices.ContainsFunc(spec.Groups, api) {
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
-	b.Apply = nodesPace + daemon.DefaultTiming.MinInterval + daemon.DefaultTiming.MaxDelay
-	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + arrival
+	b.Apply = nodesPace + applyPace + applyDelay
+	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + joinDelay
 	return b, b.haproxy(haproxy.Template)
 }
 

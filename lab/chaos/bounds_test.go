@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
 )
@@ -34,6 +35,9 @@ func TestBounds(t *testing.T) {
 	}
 	if p.Bounds.Hung <= p.Bounds.Refused || p.Bounds.Silent() <= 3*p.Bounds.Advert {
 		t.Errorf("%+v", p.Bounds)
+	}
+	if agent := daemon.DefaultTiming; applyPace != agent.MinInterval || applyDelay != agent.MaxDelay {
+		t.Errorf("the agent applies every %v, after %v at most", agent.MinInterval, agent.MaxDelay)
 	}
 	var b Bounds
 	if err := b.haproxy("backend x\n"); err == nil {

@@ -14,11 +14,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/firewall"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
-	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
 )
@@ -36,10 +32,10 @@ type files struct {
 // written are the directories that the agent writes to.
 var written = []string{
 	filepath.Dir(v1alpha1.KeepalivedConf), filepath.Dir(v1alpha1.HAProxyConf), filepath.Dir(v1alpha1.Corefile),
-	filepath.Join(v1alpha1.RunDir, keepalived.StateName), filepath.Join(v1alpha1.RunDir, haproxy.StateName),
-	filepath.Join(v1alpha1.RunDir, firewall.StateName), filepath.Join(v1alpha1.RunDir, coredns.StateName),
-	filepath.Join(v1alpha1.RunDir, mdns.StateName),
+	jobDir(state.Keepalived{}), jobDir(state.HAProxy{}), jobDir(state.Firewall{}), jobDir(state.CoreDNS{}), jobDir(state.MDNS{}),
 }
+
+func jobDir(j state.Job) string { return v1alpha1.JobDir(j.JobName()) }
 
 func watchFiles(ctx context.Context, r *run) (*files, error) {
 	w, err := fsnotify.NewWatcher()

@@ -23,7 +23,7 @@ const (
 	// Unfit cannot serve the VIPs of some groups, and is to notice it.
 	Unfit Effect = "unfit"
 	// Unsure may serve or not: it recovers, or nobody looks after it. Nothing is
-	// asked of it, but that there are not two holders.
+	// asked of it, but that there is no split brain.
 	Unsure Effect = "unsure"
 	// NoAPI is where no API server answers; UnsureAPI is where one does again, which
 	// load balancers have yet to find out.

@@ -14,7 +14,7 @@ type Rule string
 
 // Rules.
 const (
-	TwoHolders Rule = "two-holders"     // never, for longer than an advert takes to cross
+	SplitBrain Rule = "split-brain"     // never, for longer than an advert takes to cross
 	NoHolder   Rule = "no-holder"       // a node that can serve holds, whenever there is one
 	NotWanted  Rule = "not-wanted"      // nobody holds an address that is no VIP any more
 	Invalid    Rule = "invalid-file"    // what is on disk can be used at any moment
@@ -189,7 +189,7 @@ func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Durat
 	for i, a := range held {
 		for _, b := range held[i+1:] {
 			if speaks(a) && speaks(b) && nodes[a].side == nodes[b].side {
-				j.wrong(spellKey{TwoHolders, v, a, b}, from, to)
+				j.wrong(spellKey{SplitBrain, v, a, b}, from, to)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (j *judge) end(k spellKey) {
 		return
 	}
 	switch k.rule {
-	case TwoHolders:
+	case SplitBrain:
 		j.longest.Overlap = max(j.longest.Overlap, length)
 	case NoHolder:
 		j.longest.Without = max(j.longest.Without, length)
@@ -235,7 +235,7 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 		extra += j.bounds.Election()
 	}
 	switch k.rule {
-	case TwoHolders:
+	case SplitBrain:
 		if j.metAnew(k, r) {
 			extra += neighbour
 		}
@@ -290,7 +290,7 @@ func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation
 	v := Violation{Rule: k.rule, From: r.from, To: r.to, Allowed: allowed, VIP: j.VIPs[k.vip].Addr.String()}
 	name := j.Nodes[k.node].Name
 	switch k.rule {
-	case TwoHolders:
+	case SplitBrain:
 		v.Nodes = []string{name, j.Nodes[k.with].Name}
 		v.Happened = fmt.Sprintf("%s and %s both hold %s", name, v.Nodes[1], v.VIP)
 	case NotWanted:

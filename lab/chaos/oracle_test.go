@@ -17,7 +17,7 @@ var (
 	ingressVIP = netip.MustParseAddr("192.0.2.6")
 	testBounds = Bounds{
 		Advert: 100 * ms, Refused: 300 * ms, Hung: 2250 * ms, Backends: 3 * second, BackendUp: 2 * second,
-		Apply: 7 * second, Arrive: 7 * second, Return: 20 * second, Slack: 100 * ms,
+		Apply: 7 * second, Join: 7 * second, Return: 20 * second, Slack: 100 * ms,
 	}
 )
 
@@ -117,14 +117,14 @@ var goodStories = []story{
 }
 
 var badStories = []story{
-	{name: "two hold for too long", api: []Span{has("a", 0, 4*second), has("b", 2*second, Forever)}, want: []string{"two-holders a and b both hold 192.0.2.5"}},
-	{name: "two go on holding", api: []Span{has("a", 0, Forever), has("b", 2*second, Forever)}, want: []string{"two-holders a and b"}},
+	{name: "two hold for too long", api: []Span{has("a", 0, 4*second), has("b", 2*second, Forever)}, want: []string{"split-brain a and b both hold 192.0.2.5"}},
+	{name: "two go on holding", api: []Span{has("a", 0, Forever), has("b", 2*second, Forever)}, want: []string{"split-brain a and b"}},
 	{name: "three hold", api: []Span{has("a", 0, Forever), has("b", 2*second, Forever), has("c", 2*second, Forever)},
-		want: []string{"two-holders a and b", "two-holders a and c", "two-holders b and c"}},
+		want: []string{"split-brain a and b", "split-brain a and c", "split-brain b and c"}},
 	{name: "two on the same side of a partition", topologies: []Topology{{second, map[string]int{"c": 1}}},
-		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever), has("c", 1400*ms, Forever)}, want: []string{"two-holders a and b"}},
+		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever), has("c", 1400*ms, Forever)}, want: []string{"split-brain a and b"}},
 	{name: "the network heals, and both stay", topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}},
-		api: []Span{has("a", 0, Forever), has("c", 2450*ms, Forever)}, want: []string{"two-holders a and c"}},
+		api: []Span{has("a", 0, Forever), has("c", 2450*ms, Forever)}, want: []string{"split-brain a and c"}},
 	{name: "nobody takes over", conditions: []Condition{is("a", Out, second, Forever)}, api: []Span{has("a", 0, second)},
 		want: []string{"no-holder nobody holds 192.0.2.5, and b could", "no-holder nobody holds 192.0.2.5, and c could"}},
 	{name: "somebody takes over late", conditions: []Condition{is("a", Out, second, Forever)}, api: []Span{has("a", 0, second), has("b", 2*second, Forever)},
@@ -136,11 +136,11 @@ var badStories = []story{
 		want: []string{"no-holder r, which cannot serve, holds 192.0.2.6, and s could"}},
 	{name: "a frozen holder is not replaced", conditions: []Condition{is("a", Mute, second, Forever)}, want: []string{"and b could", "and c could"}},
 	{name: "a frozen holder thaws, and stays beside the other", conditions: []Condition{is("a", Mute, second, 4*second)},
-		api: []Span{has("a", 0, Forever), has("b", 1400*ms, Forever)}, want: []string{"two-holders a and b"}},
+		api: []Span{has("a", 0, Forever), has("b", 1400*ms, Forever)}, want: []string{"split-brain a and b"}},
 	{name: "a holder that the others have lost as a peer stays", conditions: []Condition{is("a", Unsure, second, Forever)},
-		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever)}, want: []string{"two-holders a and b"}},
+		api: []Span{has("a", 0, Forever), has("b", 3*second, Forever)}, want: []string{"split-brain a and b"}},
 	{name: "what was left behind stays", conditions: []Condition{is("b", Stale, second, 4*second)},
-		api: []Span{has("a", 0, Forever), has("b", 1100*ms, Forever)}, want: []string{"two-holders a and b"}},
+		api: []Span{has("a", 0, Forever), has("b", 1100*ms, Forever)}, want: []string{"split-brain a and b"}},
 	{name: "the VIP is on a node that somebody left it on, and nobody else has it", conditions: []Condition{is("b", Stale, second, Forever)},
 		api: []Span{has("a", 0, 1200*ms), has("b", 1100*ms, Forever)}, want: []string{"and a could", "and c could"}},
 	{name: "a cut off node that could hold does not", topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, want: []string{"nobody holds 192.0.2.5, and c could"}},

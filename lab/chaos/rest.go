@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	agent_keepalived "github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
@@ -145,13 +145,13 @@ func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
 	if !r.cluster.Spec().Hosts(g, n.Role, nil) || g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil {
 		return nil
 	}
-	var s agent_keepalived.State
-	if alive, err := n.Published(agent_keepalived.StateName, &s); err != nil || !alive {
+	s, err := lab.Published[state.Keepalived](n)
+	if err != nil || s == nil {
 		return errors.Join(err, errors.New("its keepalived job says nothing"))
 	}
 	full := vrrp.FullPriority(g, n.Role)
 	for _, vip := range g.VIPs {
-		i := slices.IndexFunc(s.Instances, func(i agent_keepalived.Instance) bool { return i.VIP == vip })
+		i := slices.IndexFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip })
 		if i < 0 {
 			return fmt.Errorf("it takes no part for %v: %v", vip, s.Idle)
 		}

@@ -22,9 +22,9 @@ type Result struct {
 	// Failovers is how often a VIP came to a node.
 	Failovers int `json:"failovers"`
 	// WithoutHolder is the longest time for which no node that could serve held a
-	// VIP, although there was one; TwoHolders that for which two nodes held one.
+	// VIP, although there was one; SplitBrain that for which two nodes held one.
 	WithoutHolder time.Duration `json:"withoutHolder"`
-	TwoHolders    time.Duration `json:"twoHolders"`
+	SplitBrain    time.Duration `json:"splitBrain"`
 	// Late is by how much this machine was late, in all.
 	Late       time.Duration     `json:"late"`
 	Bounds     Bounds            `json:"bounds"`
@@ -42,7 +42,7 @@ type Moment struct {
 
 func (r *Result) note(l Longest) {
 	r.WithoutHolder = max(r.WithoutHolder, l.Without)
-	r.TwoHolders = max(r.TwoHolders, l.Overlap)
+	r.SplitBrain = max(r.SplitBrain, l.Overlap)
 }
 
 // Total is how many faults happened.
@@ -63,7 +63,7 @@ func (r *Result) Summary(w io.Writer) {
 	}
 	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
 	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.Silent()))
-	fmt.Fprintf(w, "longest with two holders that reach each other: %v (%v allowed)\n", round(r.TwoHolders), round(r.Bounds.Overlap()))
+	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.Overlap()))
 	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
 	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))
 	for _, v := range r.Violations {

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/coredns"
-	"github.com/vipgen/vipgen/agent/haproxy"
-	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/netns"
 )
@@ -63,7 +61,7 @@ type Node struct {
 	// Priorities are those of the groups in which it takes part.
 	Priorities []Priority `json:"priorities"`
 	// Backends are those of its HAProxy; absent where none runs.
-	Backends []haproxy.Backend `json:"backends,omitempty"`
+	Backends []state.Backend `json:"backends,omitempty"`
 	// Restarts counts containers that kubelet, and daemons that the agent started
 	// again.
 	Restarts int `json:"restarts"`
@@ -74,10 +72,10 @@ type Priority struct {
 	Group string `json:"group"`
 	// Priority is Base with the points of the terms that are on. Fault says that
 	// the node cannot hold the VIPs.
-	Priority int               `json:"priority"`
-	Base     int               `json:"base"`
-	Fault    bool              `json:"fault,omitempty"`
-	Terms    []keepalived.Term `json:"terms"`
+	Priority int          `json:"priority"`
+	Base     int          `json:"base"`
+	Fault    bool         `json:"fault,omitempty"`
+	Terms    []state.Term `json:"terms"`
 }
 
 // Status returns the lab as it is now.
@@ -132,41 +130,42 @@ func (l *Lab) nodeStatus(n *lab.Node, vips []VIP) (Node, error) {
 
 // jobs adds what the agent's jobs on the node say.
 func (l *Lab) jobs(n *lab.Node, out *Node) error {
-	var k keepalived.State
-	if alive, err := published(n, keepalived.StateName, &k); err != nil {
+	k, err := published[state.Keepalived](n)
+	if err != nil {
 		return err
-	} else if alive {
+	}
+	if k != nil {
 		out.Restarts += k.Restarts
 		out.Idle = k.Idle
 		out.Priorities = l.priorities(k.Instances)
 	}
-	var h haproxy.State
-	if alive, err := published(n, haproxy.StateName, &h); err != nil {
+	h, err := published[state.HAProxy](n)
+	if err != nil {
 		return err
-	} else if alive {
+	}
+	if h != nil {
 		out.Restarts += h.Restarts
 		out.Backends = h.Backends
 	}
-	var d coredns.State
-	if _, err := published(n, coredns.StateName, &d); err != nil {
-		return err
+	d, err := published[state.CoreDNS](n)
+	if err == nil && d != nil {
+		out.Restarts += d.Restarts
 	}
-	out.Restarts += d.Restarts
-	return nil
+	return err
 }
 
-// published is Node.Published of a node that may lose its power meanwhile.
-func published(n *lab.Node, name string, v any) (bool, error) {
-	alive, err := n.Published(name, v)
+// published is lab.Published of a node that may lose its power meanwhile.
+func published[T state.Job](n *lab.Node) (*T, error) {
+	s, err := lab.Published[T](n)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil, nil
 	}
-	return alive, err
+	return s, err
 }
 
 // priorities are those of groups: the instances of a group's families have the
 // same.
-func (l *Lab) priorities(instances []keepalived.Instance) []Priority {
+func (l *Lab) priorities(instances []state.Instance) []Priority {
 	out := []Priority{}
 	for _, g := range l.cluster.Spec().Groups {
 		for _, i := range instances {

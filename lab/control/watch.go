@@ -44,12 +44,12 @@ type watch struct {
 	done  chan struct{}
 
 	mu     sync.Mutex
-	states []*state
+	states []*watchedVIP
 	off    map[string]bool // nodes that hold nothing, whatever is on their links
 }
 
-// state is what is known of a VIP.
-type state struct {
+// watchedVIP is what is known of a VIP.
+type watchedVIP struct {
 	VIP
 	sole    string    // who had it last alone
 	lost    time.Time // when nobody had it any more; zero while somebody has
@@ -60,7 +60,7 @@ func newWatch(c *lab.Cluster, tell func(string, ...any)) *watch {
 	w := &watch{nodes: c.Nodes(), tell: tell, stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
 	for _, g := range c.Spec().Groups {
 		for _, vip := range g.VIPs {
-			w.states = append(w.states, &state{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
+			w.states = append(w.states, &watchedVIP{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
 		}
 	}
 	go w.run()
@@ -122,7 +122,7 @@ func (w *watch) power(node string, on bool) {
 
 // look takes note of who has the VIP. Several count when they are seen twice: for
 // a moment, the node that takes a VIP and the one that lets go of it both have it.
-func (s *state) look(holders []string, now time.Time, tell func(string, ...any)) {
+func (s *watchedVIP) look(holders []string, now time.Time, tell func(string, ...any)) {
 	passing := len(holders) > 1 && !slices.Equal(holders, s.several)
 	s.several = nil
 	if len(holders) > 1 {
@@ -134,7 +134,7 @@ func (s *state) look(holders []string, now time.Time, tell func(string, ...any))
 }
 
 // set takes note of other holders.
-func (s *state) set(holders []string, now time.Time, tell func(string, ...any)) {
+func (s *watchedVIP) set(holders []string, now time.Time, tell func(string, ...any)) {
 	before := strings.Join(s.Holders, " and ")
 	s.Holders, s.Since = holders, now
 	switch len(holders) {
@@ -150,7 +150,7 @@ func (s *state) set(holders []string, now time.Time, tell func(string, ...any)) 
 }
 
 // settle takes note of the only holder.
-func (s *state) settle(holder string, now time.Time, tell func(string, ...any)) {
+func (s *watchedVIP) settle(holder string, now time.Time, tell func(string, ...any)) {
 	var gap time.Duration
 	if !s.lost.IsZero() {
 		gap = now.Sub(s.lost)

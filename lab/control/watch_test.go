@@ -28,7 +28,7 @@ func TestHolders(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := state{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
+			s := watchedVIP{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
 			var events []string
 			tell := func(format string, args ...any) {
 				events = append(events, strings.TrimPrefix(fmt.Sprintf(format, args...), "192.0.2.5: "))

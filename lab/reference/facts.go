@@ -107,8 +107,8 @@ func (f *facts) add(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Grou
 	return nil
 }
 
-// elect finds interfaces, peers and priorities as vipgen does, for the way of
-// electing that is today's: VRRPv2 (3 for IPv6), unicast, adverts every second.
+// elect finds interfaces, peers and priorities as vipgen does, for the VRRP
+// settings that are today's: VRRPv2 (3 for IPv6), unicast, adverts every second.
 func elect(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Group) *keepalived.Conf {
 	cluster, node, classic := *c, *n, v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	cluster.Spec.Groups = []v1alpha1.Group{g}

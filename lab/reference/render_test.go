@@ -27,7 +27,7 @@ func addrs(list ...string) (out []netip.Addr) {
 	return out
 }
 
-// cluster is dual-stack, and asks for vipgen's own way of electing, which makes
+// cluster is dual-stack, and asks for vipgen's own VRRP settings, which makes
 // no difference here.
 func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 	worker := map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}

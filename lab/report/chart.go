@@ -106,7 +106,7 @@ func newChart(id, vip string, run Run, w window) chart {
 	}
 	nodes := y
 	add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
-	c.Overlaps = c.twoHolders(vip, run, w, nodes)
+	c.Overlaps = c.splitBrain(vip, run, w, nodes)
 	c.Bottom = y + 2
 	c.Height = c.Bottom + axisHeight
 	c.FaultX = c.x(0, w)
@@ -176,9 +176,9 @@ func (c *chart) answers(run Run, w window) (bars []bar) {
 	return bars
 }
 
-// twoHolders marks the times for which two nodes held the VIP, across the lanes of
+// splitBrain marks the times for which two nodes held the VIP, across the lanes of
 // the nodes.
-func (c *chart) twoHolders(vip string, run Run, w window, bottom float64) (bars []bar) {
+func (c *chart) splitBrain(vip string, run Run, w window, bottom float64) (bars []bar) {
 	for i, a := range run.Spans {
 		for _, b := range run.Spans[i+1:] {
 			from, to := max(a.From, b.From), min(a.To, b.To)

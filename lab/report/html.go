@@ -91,7 +91,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 	}
 	worst, _ := one.Worst()
 	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
-	row.Two, row.Held = orDash(one.TwoHolders()), one.TwoHolders() > 0
+	row.Two, row.Held = orDash(one.SplitBrain()), one.SplitBrain() > 0
 	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
 	if v, ok := s.Verdict(one); ok {
 		row.Missed = !v.Met()
@@ -105,7 +105,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 }
 
 func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
-	t := htmlTimeline{Title: title, Run: run, Two: run.TwoHolders > 0, Chart: newChart(id, vip, run, w)}
+	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: newChart(id, vip, run, w)}
 	for _, e := range run.Events {
 		t.Events = append(t.Events, htmlEvent{At: offset(e.At - run.Fault), Text: e.Text})
 	}
@@ -115,7 +115,7 @@ func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
 // OutageText and SlowestText are for the page.
 func (t htmlTimeline) OutageText() string  { return milliseconds(t.Run.Outage) }
 func (t htmlTimeline) SlowestText() string { return milliseconds(t.Run.Slowest) }
-func (t htmlTimeline) TwoText() string     { return milliseconds(t.Run.TwoHolders) }
+func (t htmlTimeline) TwoText() string     { return milliseconds(t.Run.SplitBrain) }
 
 func newSpread(one Result, median Run, longest time.Duration) spread {
 	const width, height, edge = 150.0, 16.0, 4.0

@@ -48,7 +48,7 @@ type (
 		Median     ms       `json:"median_outage_ms"` // of an even number the longer in the middle
 		Worst      ms       `json:"worst_outage_ms"`
 		Lost       int      `json:"lost"`                         // the most of any run
-		TwoHolders ms       `json:"two_holders_ms"`               // the longest of any run
+		SplitBrain ms       `json:"split_brain_ms"`               // the longest of any run
 		Ratio      *float64 `json:"ratio_to_reference,omitempty"` // of the medians; less than 1 is shorter
 		AimMet     *bool    `json:"aim_met,omitempty"`
 	}
@@ -58,7 +58,7 @@ type (
 		Lost       int          `json:"lost"`
 		Asked      int          `json:"asked"`
 		Slowest    ms           `json:"slowest_answer_ms"`
-		TwoHolders ms           `json:"two_holders_ms"`   // the longest time; 0 for never
+		SplitBrain ms           `json:"split_brain_ms"`   // the longest time; 0 for never
 		Pause      ms           `json:"longest_pause_ms"` // of the client, all figures are no better than that
 		Fault      ms           `json:"fault_at_ms"`
 		Spans      []jsonSpan   `json:"holders"`
@@ -116,7 +116,7 @@ func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
 	}
 	worst, _ := one.Worst()
 	doc := &jsonSummary{Runs: len(one.Good()), Median: ms(median.Outage), Worst: ms(worst.Outage),
-		Lost: one.Lost(), TwoHolders: ms(one.TwoHolders())}
+		Lost: one.Lost(), SplitBrain: ms(one.SplitBrain())}
 	if ratio, ok := r.Ratio(s, one); ok {
 		ratio = math.Round(ratio*1000) / 1000
 		doc.Ratio = &ratio
@@ -130,7 +130,7 @@ func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
 
 func (r Run) json() jsonRun {
 	doc := jsonRun{Error: r.Error, Outage: ms(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: ms(r.Slowest),
-		TwoHolders: ms(r.TwoHolders),
+		SplitBrain: ms(r.SplitBrain),
 		Pause:      ms(r.Pause), Fault: ms(r.Fault), Spans: []jsonSpan{}, Answers: []jsonAnswer{}, Events: []jsonEvent{}}
 	for _, s := range r.Spans {
 		doc.Spans = append(doc.Spans, jsonSpan{VIP: s.VIP, Node: s.Node, From: ms(s.From), To: ms(s.To)})

@@ -9,14 +9,14 @@ import (
 
 // Measured returns a run out of what a client got and who was seen to hold the
 // VIPs, both counted from the same start. Who held a VIP is taken from the nodes'
-// addresses; two holders are looked for from both sides, for no shorter than that.
+// addresses; split brain is looked for from both sides, for no shorter than that.
 func Measured(r probe.Result, t watch.Timeline, fault, shortest time.Duration) Run {
 	run := Run{
 		Outage:     r.Outage(),
 		Lost:       r.Lost(),
 		Asked:      len(r.Requests),
 		Slowest:    r.Slowest(),
-		TwoHolders: t.TwoHolders(shortest),
+		SplitBrain: t.SplitBrain(shortest),
 		Pause:      r.Pause(),
 		Fault:      fault,
 	}

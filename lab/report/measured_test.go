@@ -36,7 +36,7 @@ func TestMeasured(t *testing.T) {
 			{View: watch.Capture, VIP: vip, Node: "b", From: 21 * ms1, To: 60 * ms1},
 		}, 24*ms1, 4*ms1)
 	want := Run{
-		Outage: 30 * ms1, Lost: 2, Asked: 5, Slowest: 2 * ms1, Fault: 24 * ms1, TwoHolders: 5 * ms1, Pause: 10 * ms1,
+		Outage: 30 * ms1, Lost: 2, Asked: 5, Slowest: 2 * ms1, Fault: 24 * ms1, SplitBrain: 5 * ms1, Pause: 10 * ms1,
 		Spans: []Span{{VIP: "192.0.2.5", Node: "a", To: 25 * ms1}, {VIP: "192.0.2.5", Node: "b", From: 22 * ms1, To: 60 * ms1}},
 		Answers: []Answer{
 			{From: 10 * ms1, To: 30 * ms1, OK: true}, {From: 30 * ms1, To: 50 * ms1}, {From: 50 * ms1, To: 50 * ms1, OK: true},

@@ -52,7 +52,7 @@ type Run struct {
 	Lost       int           // requests without an answer
 	Asked      int           // all requests
 	Slowest    time.Duration // of the answers
-	TwoHolders time.Duration // the longest time that two nodes held a VIP at once
+	SplitBrain time.Duration // the longest time that two nodes held a VIP at once
 	Pause      time.Duration // the longest time between two requests: all figures are no better
 	Fault      time.Duration // when it was done
 	Spans      []Span
@@ -122,11 +122,11 @@ func (r Result) Lost() int {
 	return lost
 }
 
-// TwoHolders returns the longest time of any run that two nodes held a VIP at once.
-func (r Result) TwoHolders() time.Duration {
+// SplitBrain returns the longest time of any run that two nodes held a VIP at once.
+func (r Result) SplitBrain() time.Duration {
 	var longest time.Duration
 	for _, run := range r.Good() {
-		longest = max(longest, run.TwoHolders)
+		longest = max(longest, run.SplitBrain)
 	}
 	return longest
 }

@@ -45,7 +45,7 @@ func sample() *Report {
 	two := run(120, 12)
 	two.Events = append(two.Events, Event{At: 1400 * ms1, Text: "master-0 hears master-1 again"}, Event{At: 1405 * ms1, Text: "and gives the VIP up"})
 	two.Pause = 71 * ms1
-	two.Spans[0].To, two.TwoHolders = time.Second+400*ms1, 288*ms1
+	two.Spans[0].To, two.SplitBrain = time.Second+400*ms1, 288*ms1
 	evil := "<script>alert('x')</script> \x1b[2J & \"quoted\"\nnext"
 	return &Report{
 		Machine:   []Fact{{"cores", "2"}, {"kernel", "6.1.0"}, {"keepalived", "2.2.7"}},
@@ -166,8 +166,8 @@ func TestStatistics(t *testing.T) {
 	if v, ok := p.Verdict(p.Results[1]); !ok || v != (Verdict{Median: 20 * ms1, Worst: 10 * ms1, Lost: 10}) {
 		t.Errorf("partition with fast: %+v, %v", v, ok)
 	}
-	if got := p.Results[1].TwoHolders(); got != 288*ms1 {
-		t.Errorf("two holders for %v", got)
+	if got := p.Results[1].SplitBrain(); got != 288*ms1 {
+		t.Errorf("split brain for %v", got)
 	}
 	if got := len(p.Results[0].Failed()); got != 1 {
 		t.Errorf("%d failed", got)

@@ -13,7 +13,7 @@ import (
 const tableWidth = 110
 
 // WriteTable writes plain text: for each scenario a line for each profile. Outages
-// are in ms; lost is the most requests, and two holders the longest time, of any
+// are in ms; lost is the most requests, and split brain the longest time, of any
 // run.
 func (r *Report) WriteTable(w io.Writer) error {
 	out := bufio.NewWriter(w)
@@ -39,7 +39,7 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 	for _, one := range s.Results {
 		name = max(name, utf8.RuneCountInString(plain(one.Profile)))
 	}
-	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "two holders", "to reference", "aim"}.format(name))
+	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "split brain", "to reference", "aim"}.format(name))
 	for _, one := range s.Results {
 		switch median, ok := one.Median(); {
 		case one.NotApplicable != "":
@@ -49,7 +49,7 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 		default:
 			worst, _ := one.Worst()
 			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.Good())), milliseconds(median.Outage), milliseconds(worst.Outage),
-				strconv.Itoa(one.Lost()), orDash(one.TwoHolders()), r.against(s, one), s.verdict(one)}.format(name))
+				strconv.Itoa(one.Lost()), orDash(one.SplitBrain()), r.against(s, one), s.verdict(one)}.format(name))
 		}
 	}
 	for _, one := range s.Results {

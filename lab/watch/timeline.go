@@ -75,8 +75,8 @@ func (t Timeline) Overlaps(shortest time.Duration) []Overlap {
 	return found
 }
 
-// TwoHolders returns the longest of Overlaps, from either side; 0 for none.
-func (t Timeline) TwoHolders(shortest time.Duration) time.Duration {
+// SplitBrain returns the longest of Overlaps, from either side; 0 for none.
+func (t Timeline) SplitBrain(shortest time.Duration) time.Duration {
 	var longest time.Duration
 	for _, o := range t.Overlaps(shortest) {
 		longest = max(longest, o.Length())

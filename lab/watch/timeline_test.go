@@ -54,8 +54,8 @@ func TestOverlaps(t *testing.T) {
 			}
 		})
 	}
-	if got := tests[len(tests)-1].timeline.TwoHolders(0); got != 7 {
-		t.Errorf("two holders for %d, want 7", got)
+	if got := tests[len(tests)-1].timeline.SplitBrain(0); got != 7 {
+		t.Errorf("split brain for %d, want 7", got)
 	}
 }
 

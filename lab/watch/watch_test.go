@@ -199,7 +199,7 @@ func TestPowerLoss(t *testing.T) {
 }
 
 // Two nodes that do not hear each other both hold the VIP.
-func TestTwoHolders(t *testing.T) {
+func TestSplitBrain(t *testing.T) {
 	p := fast(t)
 	p.awaitAlone("master-1", "master-0")
 	for _, name := range []string{"master-0", "master-1"} {
@@ -207,7 +207,7 @@ func TestTwoHolders(t *testing.T) {
 	}
 	long := 300 * time.Millisecond
 	for _, view := range []View{Addresses, Capture} {
-		testkit.Await(t, fmt.Sprintf("two holders (%s)", view), func() bool { return p.Timeline().Of(view).TwoHolders(long) >= long })
+		testkit.Await(t, fmt.Sprintf("split brain (%s)", view), func() bool { return p.Timeline().Of(view).SplitBrain(long) >= long })
 	}
 	for _, name := range []string{"master-0", "master-1"} {
 		p.deafen(name, "delete table inet deaf")
@@ -215,7 +215,7 @@ func TestTwoHolders(t *testing.T) {
 	p.awaitAlone("master-1", "master-0")
 	for _, o := range p.Timeline().Overlaps(long) {
 		if !slices.Contains(o.Nodes[:], "master-0") || !slices.Contains(o.Nodes[:], "master-1") || o.VIP != p.vip {
-			t.Errorf("two holders: %+v", o)
+			t.Errorf("split brain: %+v", o)
 		}
 	}
 }

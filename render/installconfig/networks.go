@@ -89,7 +89,7 @@ func (r *reader) networkType(in *fileNetworks) string {
 	return defaultNetworkType
 }
 
-// machineNetworks knows the old machineCIDR, which may stand beside the list
+// machineNetworks knows the old machineCIDR, which may be next to the list
 // only when it is the list's first network.
 func (r *reader) machineNetworks(in *fileNetworks) []Network {
 	networks := r.cidrs(in.MachineNetwork, "networking.machineNetwork")

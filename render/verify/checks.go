@@ -153,7 +153,7 @@ func (v *view) reason(best, holder int) string {
 	return v.offer(best) + "; " + v.offer(holder)
 }
 
-// deaf says why two holders do not hear each other.
+// deaf says why two nodes that hold a VIP do not hear each other.
 func (v *view) deaf() string {
 	for x := range v.nodes() {
 		for y := range v.nodes() {

@@ -149,9 +149,9 @@ func controlPlaneQuality(s state, api bool) quality {
 	return q
 }
 
-// partTenure is what the bootstrap holds the API VIP for. Its end is for good with
+// partLifetime is what the bootstrap holds the API VIP for. Its end is for good with
 // vipgen's own (hard case 8); OpenShift's starts keepalived again with the API server.
-const partTenure = firstOwn
+const partLifetime = firstOwn
 
 var bootstrapKind, openShiftsBootstrapKind = bootstrapOf(true), bootstrapOf(false)
 
@@ -160,7 +160,7 @@ func bootstrapOf(once bool) *kind {
 	return &kind{
 		parts: append(slices.Clone(common),
 			part{works: "has its API server or provisioning service", fails: "has finished: its API server has gone", once: once}),
-		runs:   func(s state) bool { return up(s) && s.works(partTenure) },
+		runs:   func(s state) bool { return up(s) && s.works(partLifetime) },
 		serves: func(state) bool { return false }, // HAProxy has the control plane's alone
 		health: func(state, bool) vrrp.Health { return vrrp.Health{} },
 		quality: func(state, bool) quality {
@@ -259,7 +259,7 @@ func (k *kind) describe(s state) []string {
 	if s == k.all() {
 		return nil
 	}
-	if !s.works(partHost) && (!k.bootstrap() || s.works(partTenure)) {
+	if !s.works(partHost) && (!k.bootstrap() || s.works(partLifetime)) {
 		return []string{k.parts[partHost].fails}
 	}
 	var out []string

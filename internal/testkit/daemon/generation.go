@@ -15,7 +15,7 @@ import (
 // Generation is HAProxy and keepalived of one age. OpenShift's releases have daemons of
 // three, and Debian has releases with daemons like each of them.
 type Generation struct {
-	// Name is Debian's release, whose packages golden/tools/generations unpacks.
+	// Name is Debian's release, whose packages internal/tools/generations unpacks.
 	Name string
 	// HAProxy and Keepalived are the versions.
 	HAProxy, Keepalived string
@@ -78,7 +78,7 @@ func (g Generation) root(t testing.TB) string {
 	}
 	root := filepath.Join(testkit.Root(t), ".cache", "generations", g.Name)
 	if _, err := os.Stat(root); err != nil {
-		t.Fatalf("HAProxy and keepalived of Debian's %s are not unpacked: run `golden/tools/generations .cache/generations` (%v)", g.Name, err)
+		t.Fatalf("HAProxy and keepalived of Debian's %s are not unpacked: run `internal/tools/generations .cache/generations` (%v)", g.Name, err)
 	}
 	return root
 }

@@ -1,0 +1,118 @@
+// Package liveness lets a liveness probe find out whether a job goes on. A process
+// that stands still, or whose loops do, keeps its locks, and its daemon runs as
+// before: only an answer shows that it does not.
+package liveness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is the name of a job's socket, in the directory of that job.
+const socket = "alive"
+
+// answerTime is how long whoever asked may take to read the answer.
+const answerTime = time.Second
+
+// Answer tells everybody who asks for a job, by the directory of that job, which
+// loops are stuck; an empty answer says that it goes on. That ends with ctx. Whatever keeps it
+// from that is logged: a job does not depend on being asked, but its probe will fail.
+func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
+	l, err := listen(dir)
+	if err != nil {
+		log.Error("liveness probes get no answer", "error", err)
+		return
+	}
+	context.AfterFunc(ctx, func() { l.Close() })
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Error("liveness probes get no answer any more", "error", err)
+			}
+			return
+		}
+		c.SetDeadline(time.Now().Add(answerTime))
+		if err := stuck(); err != nil {
+			io.WriteString(c, err.Error())
+		}
+		c.Close()
+	}
+}
+
+// listen makes the socket at another name first: the one of an earlier process is
+// replaced in one step, and left alone by that when it ends.
+func listen(dir string) (net.Listener, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	d, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	const fresh = "." + socket
+	if err := os.Remove(filepath.Join(dir, fresh)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", address(d, fresh))
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Rename(filepath.Join(dir, fresh), filepath.Join(dir, socket)); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Ask returns nil if the job of that name and directory goes on, before ctx ends.
+func Ask(ctx context.Context, dir, name string) error {
+	d, err := open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the %s job does not run", name)
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", address(d, socket).Name)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+		return fmt.Errorf("the %s job does not run", name)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the %s job: %w", name, err)
+	}
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	defer c.Close()
+	words, err := io.ReadAll(c)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the %s job does not answer: %w", name, context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("asking the %s job: %w", name, err)
+	case len(words) > 0:
+		return errors.New(string(words))
+	}
+	return nil
+}
+
+func open(dir string) (*os.File, error) { return os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0) }
+
+// address is that of a socket in a directory whose path may be longer than a
+// socket's may (108 bytes, unix(7)).
+func address(dir *os.File, name string) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}
+}

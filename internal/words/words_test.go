@@ -1,0 +1,189 @@
+// Package words holds the project to the words of its field: those that readers know
+// from Kubernetes, keepalived, HAProxy and networking.
+package words
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// phrase is a private word or phrase, and what the field says.
+type phrase struct {
+	old     *regexp.Regexp
+	instead string
+}
+
+func phrases(list [][2]string) (out []phrase) {
+	for _, p := range list {
+		// Also over the end of a line.
+		out = append(out, phrase{regexp.MustCompile(`(?i)` + strings.ReplaceAll(p[0], " ", `\s+`)), p[1]})
+	}
+	return out
+}
+
+// everywhere are phrases that no comment, string or template has.
+var everywhere = phrases([][2]string{
+	{`\bways? of electing\b`, "VRRP settings"},
+	{`\btwo[- _]?holders`, "split brain"},
+	{`\bcomes? along\b`, "lagging peer"},
+	{`\bword back\b`, "withdraw"},
+	{`\bwhole again\b|\btakes? the power\b`, "undo all faults; power off"},
+	{`\bstands? beside\b`, "is next to"},
+	{`\bwhat of it is\b`, "what is wrong with it"},
+	{`\bwithout eyes\b`, "exit when the watch fails"},
+	{`\badverts? is one of now\b`, "recent advert"},
+})
+
+// said are those that logs and the help of metrics do not have either.
+var said = phrases([][2]string{
+	{`\b(some|no|every)body\b|\bwhoever\b`, "another host, no node"},
+	{`\bgoes on\b`, "continues"},
+	{`\bof (its|their|one's) own\b`, "own"},
+	{`\bbeside\b`, "next to"},
+	{`\badverts?\b`, "advertisement"},
+	{`\bwho (holds?|elects?)\b|\belecting\b`, "VRRP election, holder"},
+	{`\bfor ever\b`, "forever"},
+})
+
+// identifiers are words that no name in Go is made of, in lower case.
+var identifiers = map[string]string{
+	"arrival": "join delay", "displaced": "address mismatch", "displacement": "address mismatch", "tenure": "bootstrap lifetime",
+	"haste": "scheduling", "stray": "lagging peer", "calm": "cooldown", "pulse": "watchdog", "trouble": "log transitions",
+}
+
+// packages are names that say nothing of what is in a package.
+var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "utils", "common", "helpers"}
+
+// root of the repository, from here.
+const root = "../.."
+
+// texts are what people read besides Go: templates, scripts, units, Makefile.
+var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html)$`)
+
+func TestWords(t *testing.T) {
+	seen := map[string]int{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		switch {
+		case d.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "testdata", "expected", "words"}, d.Name()):
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		case strings.HasSuffix(name, ".go"):
+			seen["go"]++
+			if filepath.Base(name) != "help_test.go" { // it has a list like this
+				checkGo(t, path, name)
+			}
+		case texts.MatchString(name):
+			seen["texts"]++
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			check(t, name, 1, string(data), everywhere)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen["go"] < 500 || seen["texts"] < 20 {
+		t.Errorf("looked at too few files: %v", seen)
+	}
+}
+
+// check looks for phrases in a text that begins at a line.
+func check(t *testing.T, name string, line int, text string, list []phrase) {
+	t.Helper()
+	for _, p := range list {
+		for _, at := range p.old.FindAllStringIndex(text, -1) {
+			t.Errorf("%s:%d: %q: write %s", name, line+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], p.instead)
+		}
+	}
+}
+
+// checkGo looks for phrases in comments and strings, which are logs, metrics and help,
+// and for words in names that are declared.
+func checkGo(t *testing.T, path, name string) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	line := func(p token.Pos) int { return set.Position(p).Line }
+	if slices.Contains(packages, file.Name.Name) {
+		t.Errorf("%s: package %s says nothing of what is in it", name, file.Name.Name)
+	}
+	for _, c := range file.Comments {
+		check(t, name, line(c.Pos()), c.Text(), everywhere)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			check(t, name, line(n.Pos()), text(n), everywhere)
+		case *ast.CallExpr:
+			if says(n) && !strings.HasSuffix(name, "_test.go") {
+				for _, a := range n.Args {
+					check(t, name, line(a.Pos()), text(a), said)
+				}
+			}
+		case *ast.Ident:
+			for _, part := range parts(n.Name) {
+				if instead := identifiers[part]; instead != "" {
+					t.Errorf("%s:%d: %s: write %s", name, line(n.Pos()), n.Name, instead)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// text is that of a string.
+func text(e ast.Expr) string {
+	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		text, _ := strconv.Unquote(lit.Value)
+		return text
+	}
+	return ""
+}
+
+// says tells whether a call logs or declares a metric.
+func says(c *ast.CallExpr) bool {
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "log", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
+}
+
+var hump = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
+
+// parts are the words of a name, in lower case.
+func parts(name string) (out []string) {
+	for _, p := range hump.FindAllString(name, -1) {
+		out = append(out, strings.ToLower(p))
+	}
+	return out
+}
+
+func TestCheck(t *testing.T) {
+	for text, want := range map[string]bool{"the way\nof electing": true, "ways of Electing": true, "the way to elect": false, "two_holders_ms": true, "two holders": true} {
+		if found := slices.ContainsFunc(everywhere, func(p phrase) bool { return p.old.MatchString(text) }); found != want {
+			t.Errorf("%q: %v", text, found)
+		}
+	}
+	if got := parts("arrivalTimeMS"); !slices.Equal(got, []string{"arrival", "time", "ms"}) {
+		t.Error(got)
+	}
+}

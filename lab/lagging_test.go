@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// Who does not move: the agent of a node stops working after all have agreed, and its
+// keepalived goes on as before.
+func TestMigrationLaggingPeer(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	multicast := fast
+	multicast.Mode = v1alpha1.ModeMulticast
+	tests := []struct {
+		name     string
+		from, to v1alpha1.VRRPSettings
+		holder   bool // it holds the API VIP
+		two      time.Duration
+	}{
+		// Until the others are sure, and go back: docs/migration.md.
+		{"HolderKeepsItsMode", fast, multicast, true, 4 * time.Second},
+		{"BackupKeepsItsMode", fast, multicast, false, 4 * time.Second},
+		{"BackupStaysClassic", classic, fast, false, 4 * time.Second},
+		{"BackupStaysFast", fast, classic, false, 4 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &cluster{t: t, top: t}
+			log := c.record()
+			rendered := load(t, demo).WithVRRP(tt.from)
+			plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
+			for i := range 3 {
+				plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
+			}
+			c.build(t, Config{Cluster: rendered, Plan: plan, Log: log})
+			c.awaitSettings(tt.from.String())
+			broken := c.holder(t, api)
+			if !tt.holder {
+				for _, n := range c.nodes {
+					if has, _ := n.Has(api6); n.Name != broken.Name && !has {
+						broken = n
+					}
+				}
+			}
+			c.lagging(t, broken, tt.from, tt.to, tt.two)
+		})
+	}
+}
+
+// All have agreed, and the agent of a node stops working before the instant: the
+// others move, hear its keepalived go on as before, and go back.
+func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
+	o := c.observe()
+	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
+	c.agreed(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
+	var back []string
+	testkit.Await(t, "the others on the control plane to move and go back", func() bool {
+		back = nil
+		for _, n := range c.masters() {
+			if settings, s := n.vrrp(); n.Name != broken.Name && s.Moves.Back > 0 && settings == from.String() {
+				back = append(back, n.Name)
+			}
+		}
+		return len(back) == 2
+	})
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
+	for _, vip := range c.vips {
+		if c.ofControlPlane(vip) {
+			c.holder(t, vip)
+		}
+	}
+	most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS) * time.Millisecond
+	o.ends(t, "the agent of "+broken.Name+" does not move", most, bound)
+	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
+}
+
+// ofControlPlane says whether the VIP is one of those that the control plane holds.
+func (c *cluster) ofControlPlane(vip netip.Addr) bool {
+	return slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip)
+}
