@@ -14,7 +14,7 @@ import (
 // adverts. It gives when to look again; 0 for never.
 func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Duration) {
 	var watched []keepalived.Instance
-	if stale && !j.join.doubt {
+	if stale && !j.looping.presence.join.doubt {
 		watched = slices.DeleteFunc(slices.Clone(d.conf.Instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
 	}
 	j.claimants.follow(watched)
@@ -27,7 +27,7 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 		left := listenTime(i) - now.Sub(at)
 		if left <= 0 {
 			j.Log.Warn("another host holds a VIP beside this node, which no API server lists", "vip", i.VIP.Addr())
-			j.join.suspect()
+			j.looping.presence.join.suspect()
 			j.claimants.follow(nil)
 			return doubtTime
 		}
@@ -40,8 +40,8 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 
 // heldSince says whether an address is on this node, and since when.
 func (j *Job) heldSince(a netip.Addr) (since time.Time, held bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	since, held = j.since[a]
+	j.shared.mu.Lock()
+	defer j.shared.mu.Unlock()
+	since, held = j.shared.since[a]
 	return since, held
 }

@@ -73,7 +73,7 @@ func FuzzQueues(f *testing.F) {
 	f.Add([]byte(`[{"interface":"eth0","ipv6":true,"bytes":1024}]`))
 	f.Add([]byte(`[{"bytes":-1}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		q := queues{written(t, data)}
+		q := queues{file: written(t, data)}
 		list, err := q.earlier()
 		if err != nil {
 			if len(list) > 0 {

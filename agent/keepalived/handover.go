@@ -20,9 +20,7 @@ import (
 // that was told to end by somebody else, as by systemd, which tells every process of a
 // container.
 func (j *Job) handOver() {
-	j.mu.Lock()
-	d := j.now
-	j.mu.Unlock()
+	d := j.shared.decided()
 	_, pid, _ := j.daemon.status()
 	if d == nil || pid == 0 || len(d.conf.TrackFiles) == 0 {
 		return

@@ -1,9 +1,11 @@
 package keepalived
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -27,6 +29,15 @@ type joinDelay struct {
 	sure   bool      // an API server or the link has confirmed known since the start
 	doubt  bool      // the link has not: it may have been removed from the cluster
 	unheld time.Time // while in doubt: nobody has held a VIP since then; zero if somebody does
+}
+
+// presence is whether the other nodes know this one, and where.
+type presence struct {
+	join       joinDelay
+	mismatches addressMismatches
+	sources    sources
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	hearing    logging.Transitions
 }
 
 const (
@@ -122,16 +133,16 @@ func (a *joinDelay) suspect() { a.sure, a.doubt, a.known, a.unheld = false, true
 // instances that run although adverts of the others go elsewhere.
 func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
 	now := time.Now()
-	if j.sources.moved(d.conf.Instances) {
+	if j.looping.presence.sources.moved(d.conf.Instances) {
 		// Also where the cluster lists the new address already: the others have yet
 		// to send their adverts there.
-		j.join.again()
+		j.looping.presence.join.again()
 	}
 	alone, again := j.leaveMismatched(d, f)
 	link := func() linkState { return j.askLink(d, d.conf.Instances) }
 	later := j.contested(d, now, f.Stale)
-	wait, why := j.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
-	if j.join.doubt {
+	wait, why := j.looping.presence.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
+	if j.looping.presence.join.doubt {
 		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
 	}
 	if wait > 0 && d.takesPart() {

@@ -52,7 +52,7 @@ func (j *Job) Describe(to chan<- *prometheus.Desc) {
 
 // Collect is part of prometheus.Collector: of what the job published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	if s == nil {
 		return
 	}
@@ -114,14 +114,14 @@ const answerTime = 3 * time.Second
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.watchdog.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.watching.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
 // Health says what is wrong with the job, for /healthz: a loop that does not
 // turn, keepalived that is wanted and does not run or does not answer. That this
 // node takes no part is nothing wrong.
 func (j *Job) Health(ctx context.Context) error {
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	if s == nil {
 		return errors.New("the job has not begun")
 	}

@@ -45,13 +45,13 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 
 // noteModeFile logs and counts a mode file that is wrong.
 func (j *Job) noteModeFile(err error) {
-	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
+	j.looping.settings.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != j.settings.refused {
-		j.settings.refusedEver++
+	if text != "" && text != j.looping.settings.refused {
+		j.looping.settings.refusedEver++
 	}
-	j.settings.refused = text
+	j.looping.settings.refused = text
 }

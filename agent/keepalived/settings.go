@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
@@ -31,6 +32,8 @@ type settings struct {
 	checkedErr  error
 	refused     string // what was wrong with the mode file, as it was counted
 	refusedEver int
+	choosing    logging.Transitions // of the mode file
+	keeping     logging.Transitions // of the settings on disk
 	moves       state.Moves
 	migration   *state.Migration
 }
@@ -46,7 +49,7 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 		return keepalived.New(f.Cluster, &n)
 	}
 	kept := readSettings(j.below(keptSettings))
-	if j.lifetime != nil { // no node of the cluster: it keeps the settings that it began with
+	if j.watching.lifetime != nil { // no node of the cluster: it keeps the settings that it began with
 		v := migration.InForce(spec.VRRP, kept)
 		return v, conf(v)
 	}
@@ -54,12 +57,12 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 	if j.Source.Nodes != nil {
 		list = j.Source.Nodes.Current()
 	}
-	now, s := time.Now(), &j.settings
+	now, s := time.Now(), &j.looping.settings
 	in := migration.Input{
 		Now: now, Up: now.Sub(j.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.heldNow(), Heard: j.wire.heard(now),
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.shared.addresses(), Heard: j.wire.heard(now),
 	}
 	if s.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)
@@ -92,13 +95,6 @@ func (s *settings) lookAgain(after time.Duration, look func()) {
 	} else {
 		s.timer.Reset(after)
 	}
-}
-
-// heldNow are the addresses of the node, as the job saw them last.
-func (j *Job) heldNow() []netip.Addr {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.held
 }
 
 func addressesOf(peers []v1alpha1.Peer) (out []netip.Addr) {

@@ -124,12 +124,12 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(v1alpha1.RunDir, "") // what is there is no directory, and cannot be made one
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
 		"dead peers may keep living ones from hearing this node")
 	expect("without the state directory", lines...)
-	if now := j.told.Load(); now == s {
+	if now := j.watching.told.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
 	}
 

@@ -66,8 +66,8 @@ var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "
 // root of the repository, from here.
 const root = "../.."
 
-// texts are what people read besides Go: templates, scripts, units, Makefile.
-var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html)$`)
+// texts are what people read besides Go: templates, scripts, units, Makefile, docs.
+var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html|md)$`)
 
 func TestWords(t *testing.T) {
 	seen := map[string]int{}
