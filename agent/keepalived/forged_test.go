@@ -54,7 +54,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		}
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("it elects as all do", func(s state.Keepalived) bool {
+		c.nodes[name].awaitState("it has the settings of all", func(s state.Keepalived) bool {
 			return running(s) && s.VRRP != nil && s.VRRP.Profile == v1alpha1.ProfileClassic
 		})
 	}
