@@ -26,7 +26,7 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 		}
 		left := listenTime(i) - now.Sub(at)
 		if left <= 0 {
-			j.Log.Warn("another host holds a VIP beside this node, which no API server lists", "vip", i.VIP.Addr())
+			j.Log.Warn("another host holds a VIP, too, and no API server lists this node", "vip", i.VIP.Addr())
 			j.looping.presence.join.suspect()
 			j.claimants.follow(nil)
 			return doubtTime
