@@ -85,7 +85,7 @@ type agreement struct {
 // look takes in what is known now.
 func (a *agreement) look(v view) verdict {
 	out := verdict{say: Announcement{Running: v.running.String()}}
-	if Understands(v.running, v.target) || v.running == v.target {
+	if understands(v.running, v.target) || v.running == v.target {
 		*a = agreement{}
 		out.settled, out.say.Ready = true, v.target.String()
 		return out

@@ -22,7 +22,7 @@ func (m *Machine) review(in *Input, out *Output) {
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
 	heard := in.Heard.of(pairsOf(old, fresh))
-	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][Old] })
+	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings] })
 	if lagging == "" {
 		out.Again = reviewTime // adverts that go on as before are no news
 		return
@@ -98,7 +98,7 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 		m.status.Moving = true
 	}
 	heard := in.Heard.of(m.listen(in, v.running))
-	e := evidence{heard: in.Now.Sub(heard.any(New)) < heardTime, goesOn: heard.goesOn, said: v.moved() > 0}
+	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, goesOn: heard.goesOn, said: v.moved() > 0}
 	switch {
 	case v.unready != "":
 	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:

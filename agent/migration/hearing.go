@@ -11,15 +11,14 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Generation says which VRRP settings an advert has: those of before a migration, or the
+// generation says which VRRP settings an advert has: those of before a migration, or the
 // new ones.
-type Generation int
+type generation int
 
-// Generations.
 const (
-	Neither Generation = iota
-	Old
-	New
+	neither generation = iota
+	oldSettings
+	newSettings
 )
 
 // Pair is a VRRP instance with both settings.
@@ -51,7 +50,7 @@ func differ(pairs []Pair) (out string) {
 // generationOf says which settings an advert has. Those that VRRP itself does not tell
 // apart, as VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from
 // beyond the link has no settings with the full TTL: no move follows it.
-func (p *Pair) generationOf(a listener.Received) Generation {
+func (p *Pair) generationOf(a listener.Received) generation {
 	is := func(i *keepalived.Instance) bool {
 		multicast := a.Destination.IsMulticast()
 		return a.Version == i.Version && multicast == (len(i.Peers) == 0) && (a.TTL == 255 || !multicast && !i.FullTTL)
@@ -62,22 +61,22 @@ func (p *Pair) generationOf(a listener.Received) Generation {
 		fromOld, fromNew := (a.Interval - p.Old.Interval()).Abs(), (a.Interval - p.New.Interval()).Abs()
 		switch {
 		case fromOld < fromNew:
-			return Old
+			return oldSettings
 		case fromNew < fromOld:
-			return New
+			return newSettings
 		}
 	case old:
-		return Old
+		return oldSettings
 	case fresh:
-		return New
+		return newSettings
 	}
-	return Neither
+	return neither
 }
 
 // Heard is what a Hearing has taken in. The zero value is for nothing.
 type Heard struct {
 	differ string // of the pairs that were listened for
-	last   map[string]map[Generation]time.Time
+	last   map[string]map[generation]time.Time
 	goesOn bool // a node goes on sending adverts with the new settings
 }
 
@@ -90,7 +89,7 @@ func (h Heard) of(pairs []Pair) Heard {
 }
 
 // any gives when an advert of a generation was heard last, of whichever instance.
-func (h Heard) any(of Generation) (last time.Time) {
+func (h Heard) any(of generation) (last time.Time) {
 	for _, times := range h.last {
 		if t := times[of]; t.After(last) {
 			last = t
@@ -106,7 +105,7 @@ type Hearing struct {
 	pairs     []Pair
 	differ    string
 	from      []netip.Addr // peers
-	last      map[string]map[Generation]time.Time
+	last      map[string]map[generation]time.Time
 	sequences map[netip.Addr]sequence // of adverts with the new settings, by sender
 }
 
@@ -124,7 +123,7 @@ func (h *Hearing) Pairs() []Pair { return h.pairs }
 
 // Heard is what was heard up to now.
 func (h *Hearing) Heard(now time.Time) Heard {
-	out := Heard{differ: h.differ, last: map[string]map[Generation]time.Time{}}
+	out := Heard{differ: h.differ, last: map[string]map[generation]time.Time{}}
 	for name, times := range h.last {
 		out.last[name] = maps.Clone(times)
 	}
@@ -151,17 +150,17 @@ func (h *Hearing) Note(link string, a listener.Received, now time.Time) (news bo
 			continue
 		}
 		is := p.generationOf(a)
-		if is == Neither {
+		if is == neither {
 			continue
 		}
 		if h.last == nil {
-			h.last = map[string]map[Generation]time.Time{}
+			h.last = map[string]map[generation]time.Time{}
 		}
 		if h.last[p.Name] == nil {
-			h.last[p.Name] = map[Generation]time.Time{}
+			h.last[p.Name] = map[generation]time.Time{}
 		}
 		news = news || now.Sub(h.last[p.Name][is]) > quietTime
-		if is == New {
+		if is == newSettings {
 			news = h.count(a.Source, now, p.New.Interval()) || news
 		}
 		h.last[p.Name][is] = now

@@ -26,21 +26,21 @@ func TestGenerationOf(t *testing.T) {
 		name     string
 		old, new keepalived.Instance
 		advert   listener.Received
-		want     Generation
+		want     generation
 	}{
-		{"by the version", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 255, false, 0), Old},
-		{"by the version, moved", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), New},
-		{"by the mode", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, false, 0), Old},
-		{"by the mode, moved", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), New},
-		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), Old},
-		{"IPv6, by the interval, moved", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), New},
-		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), New},
-		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), Old},
-		{"virtual, by the interval, moved", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), New},
-		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), Neither},
-		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), Old},
-		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), Neither},
-		{"multicast, from beyond the link", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 10, true, 0), Neither},
+		{"by the version", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 255, false, 0), oldSettings},
+		{"by the version, moved", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), newSettings},
+		{"by the mode", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, false, 0), oldSettings},
+		{"by the mode, moved", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), newSettings},
+		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), oldSettings},
+		{"IPv6, by the interval, moved", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
+		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), oldSettings},
+		{"virtual, by the interval, moved", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), neither},
+		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), oldSettings},
+		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), neither},
+		{"multicast, from beyond the link", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 10, true, 0), neither},
 	}
 	for _, tt := range tests {
 		p := Pair{"x", tt.old, tt.new}

@@ -143,7 +143,7 @@ func (m *Machine) Pending(in *Input) bool {
 		running = in.base()
 	}
 	t := &in.Target
-	return !m.moving() && (t.Problem != nil || *running != t.Settings && !Understands(*running, t.Settings))
+	return !m.moving() && (t.Problem != nil || *running != t.Settings && !understands(*running, t.Settings))
 }
 
 // base are the settings that the node ran last, or began with.
@@ -180,7 +180,7 @@ func (m *Machine) step(in *Input, out *Output) {
 	if m.running == nil && !m.learn(in, out) {
 		return
 	}
-	if Understands(*m.running, t.Settings) && t.Problem == nil && !m.moving() {
+	if understands(*m.running, t.Settings) && t.Problem == nil && !m.moving() {
 		*m.running = t.Settings // timing alone, which VRRPv3's backups take from the holder
 	}
 	m.review(in, out)
@@ -196,7 +196,7 @@ func (m *Machine) step(in *Input, out *Output) {
 	out.Listen = pairsOf(old, fresh)
 	heard := in.Heard.of(out.Listen)
 	list := units(old, fresh)
-	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][New] }); again > 0 {
+	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings] }); again > 0 {
 		out.Again = again
 		out.Settings, out.Conf = s.from, s.mix(old, fresh, list)
 		return
@@ -228,7 +228,7 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 		m.running, m.learning = &v, time.Time{}
 		return true
 	}
-	if base == wanted || Understands(base, wanted) {
+	if base == wanted || understands(base, wanted) {
 		return choose(base, "")
 	}
 	if in.Unregistered {
@@ -254,7 +254,7 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 	}
 	out.Listen = pairsOf(in.Conf(base), in.Conf(wanted))
 	heard := in.Heard.of(out.Listen)
-	switch before, after := heard.any(Old), heard.any(New); {
+	switch before, after := heard.any(oldSettings), heard.any(newSettings); {
 	case after.After(before):
 		return choose(wanted, "adverts of other nodes")
 	case !before.IsZero():
@@ -284,7 +284,7 @@ func (m *Machine) listen(in *Input, running v1alpha1.VRRPSettings) []Pair {
 	if m.move != nil {
 		from, to = m.move.from, m.move.to
 	}
-	if from == to || Understands(from, to) {
+	if from == to || understands(from, to) {
 		return nil
 	}
 	return pairsOf(in.Conf(from), in.Conf(to))
