@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// atLeast says whether a release, as "4.17", is that one or a later one. One that the
+// AtLeast says whether a release, as "4.17", is that one or a later one. One that the
 // table of releases does not have is neither.
-func atLeast(release, least string) bool {
+func AtLeast(release, least string) bool {
 	at := func(v string) int {
 		return slices.IndexFunc(Releases, func(r Release) bool { return r.Version == v })
 	}
@@ -26,7 +26,7 @@ func (e Entry) Applies(words []string, role, release string) bool {
 			return false
 		}
 	}
-	return (e.From == "" || atLeast(release, e.From)) && (e.To == "" || release == e.To || !atLeast(release, e.To))
+	return (e.From == "" || AtLeast(release, e.From)) && (e.To == "" || release == e.To || !AtLeast(release, e.To))
 }
 
 // Span is the releases of a row, in words.

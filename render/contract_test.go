@@ -97,7 +97,7 @@ func TestOperatorContract(t *testing.T) {
 	for _, s := range setups() {
 		t.Run(s.name, func(t *testing.T) {
 			for _, version := range ignition.SupportedOpenShift() {
-				if !atLeast(version, s.since()) {
+				if !assets.AtLeast(version, s.since()) {
 					continue
 				}
 				bundles, err := s.cluster(t, version).Bundles()

@@ -73,6 +73,9 @@ const (
 	NeedsVersion Code = "needs-version"
 	// Shadowed: a MachineConfig of another replaces a file of vipgen's.
 	Shadowed Code = "shadowed"
+	// UnknownOperatorFile: the machine-config operator lays something on nodes that
+	// the operator contract does not know.
+	UnknownOperatorFile Code = "unknown-operator-file"
 	// UnpinnedImage: an image named by tag where mirrors work by digest only.
 	UnpinnedImage Code = "unpinned-image"
 )
