@@ -76,6 +76,8 @@ const (
 	// UnknownOperatorFile: the machine-config operator lays something on nodes that
 	// the operator contract does not know.
 	UnknownOperatorFile Code = "unknown-operator-file"
+	// OtherRelease: images of another release than the cluster's.
+	OtherRelease Code = "other-release"
 	// UnpinnedImage: an image named by tag where mirrors work by digest only.
 	UnpinnedImage Code = "unpinned-image"
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
 )
@@ -36,10 +37,7 @@ func unknownNames(p *adopt.Plan) (out []string) {
 	return out
 }
 
-// TestEveryRelease makes exports of every kind of cluster and release by the operator
-// contract: nothing is unknown. With one thing added, wherever, that alone is refused, by
-// its name, and accepted by its name.
-func TestEveryRelease(t *testing.T) {
+func everyRelease(t *testing.T, all bool) {
 	added := []config{
 		{files: map[string]string{"/etc/kubernetes/manifests/kube-vip.yaml": "x"}},
 		{files: map[string]string{"/etc/kubernetes/static-pod-resources/frr/startup.sh": "x"}},
@@ -51,42 +49,56 @@ func TestEveryRelease(t *testing.T) {
 	exports := 0
 	for _, s := range setups() {
 		for n, release := range ignition.SupportedOpenShift() {
-			if !assets.AtLeast(release, s.since) {
+			// The short tier has every release, and every kind of cluster once.
+			if !assets.AtLeast(release, s.since) || !all && s != usual && release != "4.20" {
 				continue
 			}
-			t.Run(s.String()+" "+release, func(t *testing.T) {
-				exports++
-				more := added[n%len(added)]
-				more.name, more.pool, more.operators = "01-"+s.pools()[n%2], s.pools()[n%2], true
-				if more.pool == "arbiter" {
-					more.name, more.pool = "01-master", "master"
-				}
-				name := slices.Concat(sorted(more.files), sorted(more.units))[0]
-				if more.dropins != nil {
-					name += ".d/10-extra.conf"
-				}
-				files := s.export(release, more)
-				p, list := adopt.Read(files, adopt.Options{})
-				errs := list.Errors()
-				if p == nil || len(errs) != 1 || errs[0].Code != problem.UnknownOperatorFile || !strings.HasSuffix(errs[0].Field, " "+name) || !strings.Contains(errs[0].Found, more.name) {
-					t.Fatalf("%s added to %s: %v", name, more.name, list)
-				}
-				if diff := cmp.Diff([]string{name}, unknownNames(p)); diff != "" || p.Release != release || len(p.Items) < 15 {
-					t.Errorf("release %s, %d items\n%s", p.Release, len(p.Items), diff)
-				}
-				if release != "4.20" {
-					return
-				}
-				if p := planned(t, files, adopt.Options{Accept: []string{name}}); len(p.Accepted) != 1 || len(p.Unknown) != 0 {
-					t.Errorf("accepted: %v, unknown: %v", p.Accepted, p.Unknown)
-				}
-				if p := planned(t, s.export(release), adopt.Options{}); len(p.Accepted)+len(p.Unknown) != 0 || p.Others != 3 {
-					t.Errorf("nothing added: %v, %d others", p.Unknown, p.Others)
-				}
-			})
+			exports++
+			t.Run(s.String()+" "+release, func(t *testing.T) { checkExport(t, s, release, n, added[n%len(added)]) })
 		}
 	}
 	t.Logf("%d exports", exports)
+}
+
+// TestEveryRelease makes exports of every release by the operator contract, and of every
+// kind of cluster: nothing is unknown. With one thing added, wherever, that alone is
+// refused, by its name, and accepted by its name.
+func TestEveryRelease(t *testing.T) { everyRelease(t, false) }
+
+// TestEveryReleaseOfEverySetup is that for every kind of cluster with every release.
+func TestEveryReleaseOfEverySetup(t *testing.T) {
+	testkit.Long(t)
+	everyRelease(t, true)
+}
+
+// checkExport adds something to one of the pools of an export; n varies the pool.
+func checkExport(t *testing.T, s setup, release string, n int, more config) {
+	more.name, more.pool, more.operators = "01-"+s.pools()[n%2], s.pools()[n%2], true
+	if more.pool == "arbiter" {
+		more.name, more.pool = "01-master", "master"
+	}
+	name := slices.Concat(sorted(more.files), sorted(more.units))[0]
+	if more.dropins != nil {
+		name += ".d/10-extra.conf"
+	}
+	files := s.export(release, more)
+	p, list := adopt.Read(files, adopt.Options{})
+	errs := list.Errors()
+	if p == nil || len(errs) != 1 || errs[0].Code != problem.UnknownOperatorFile || !strings.HasSuffix(errs[0].Field, " "+name) || !strings.Contains(errs[0].Found, more.name) {
+		t.Fatalf("%s added to %s: %v", name, more.name, list)
+	}
+	if diff := cmp.Diff([]string{name}, unknownNames(p)); diff != "" || p.Release != release || len(p.Items) < 15 {
+		t.Errorf("release %s, %d items\n%s", p.Release, len(p.Items), diff)
+	}
+	if release != "4.20" {
+		return
+	}
+	if p := planned(t, files, adopt.Options{Accept: []string{name}}); len(p.Accepted) != 1 || len(p.Unknown) != 0 {
+		t.Errorf("accepted: %v, unknown: %v", p.Accepted, p.Unknown)
+	}
+	if p := planned(t, s.export(release), adopt.Options{}); len(p.Accepted)+len(p.Unknown) != 0 || p.Others != 3 {
+		t.Errorf("nothing added: %v, %d others", p.Unknown, p.Others)
+	}
 }
 
 // A file of another release, or one that the operator has not had and vipgen brings, is not
