@@ -180,6 +180,7 @@ func documentedDir(t *testing.T) {
 	for _, name := range []string{"before.yaml", "later.yaml"} {
 		writeFile(t, name, live)
 	}
+	writeFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
 	writeFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
 	for name, data := range files {
 		writeFile(t, name, data)

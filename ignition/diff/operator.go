@@ -76,3 +76,15 @@ func (c *Cluster) OwnPolicy() (own, known bool) {
 	}
 	return false, false
 }
+
+// WithoutVipgens is what the operator does to nodes of a pool when vipgen's MachineConfigs are
+// deleted.
+func (c *Cluster) WithoutVipgens(pool string) Effect {
+	others := &Cluster{configs: c.foreign(), objects: c.objects}
+	for _, p := range Compare(c, others).Pools {
+		if p.Name == pool {
+			return p.Effect
+		}
+	}
+	return Nothing
+}
