@@ -27,6 +27,7 @@ type adoptFlags struct {
 	canaryNodes []string
 	check       bool
 	to          string
+	update      bool
 }
 
 func (a *app) adoptCommand() *cobra.Command {
@@ -45,7 +46,8 @@ of the release does not know stops the plan. Look at it, then --accept its name.
 
 With --dir it writes the input, the rendered tree, the operator's files and STEPS.md, to
 be committed to Git. With --check it compares a later export with that directory, before
-and after an update of OpenShift, and with --to it says what the next release changes.
+and after an update of OpenShift, and with --to it says what the next release changes;
+--update makes that export the one to compare with from then on.
 
 ` + reboots + `
 
@@ -59,11 +61,17 @@ Documentation: ` + pages + `adopt.md`,
   vipgen adopt live.yaml --dir demo --canary canary --canary-node worker-0
 
   # Before and after an update of OpenShift
-  vipgen adopt later.yaml --dir demo --check --to 4.19`,
+  vipgen adopt later.yaml --dir demo --check --to 4.19
+  vipgen adopt later.yaml --dir demo --update`,
 		Args: command.Args(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.check {
+			switch {
+			case f.check && f.update:
+				return command.Usagef(c, "--check and --update cannot be used together")
+			case f.check:
 				return a.adoptCheck(c, args, &f)
+			case f.update:
+				return a.adoptUpdate(c, args, &f)
 			}
 			a.writes = f.dir != ""
 			given, err := f.given(c)
@@ -82,6 +90,7 @@ Documentation: ` + pages + `adopt.md`,
 	flags.StringVar(&f.canary, "canary", "", "`name` of a pool of workers to update first")
 	flags.StringSliceVar(&f.canaryNodes, "canary-node", nil, "`nodes` of the canary pool")
 	flags.BoolVar(&f.check, "check", false, "write nothing; print what changed since --dir was written, exit code 1 if something did")
+	flags.BoolVar(&f.update, "update", false, "write what the operator lays down by now into --dir, after an update of OpenShift")
 	flags.StringVar(&f.to, "to", "", "with --check, also print what this OpenShift `version` changes")
 	command.Complete(c, "to", ignition.SupportedOpenShift()...)
 	return c
@@ -140,21 +149,28 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 	return command.Code(command.Shadowed)
 }
 
-// planFiles are those of the directory, with the record that 'vipgen render' keeps.
+// planFiles are those of the directory, with the records of what is written again: by
+// 'vipgen render' and by --update.
 func planFiles(plan *adopt.Plan) ([]tree.File, error) {
 	files, err := plan.Files()
 	if err != nil {
 		return nil, err
 	}
-	var out, rendered []tree.File
+	var out []tree.File
 	for _, f := range files {
 		out = append(out, tree.File{Path: f.Path, Data: f.Data})
-		if rest, ok := strings.CutPrefix(f.Path, adopt.RenderedDir); ok {
-			rendered = append(rendered, tree.File{Path: rest})
-		}
 	}
-	record := tree.RecordOf(rendered)
-	return append(out, tree.File{Path: path.Join(adopt.RenderedDir, record.Path), Data: record.Data}), nil
+	for _, dir := range []string{adopt.RenderedDir, adopt.OperatorDir} {
+		var own []tree.File
+		for _, f := range files {
+			if rest, ok := strings.CutPrefix(f.Path, dir); ok {
+				own = append(own, tree.File{Path: rest})
+			}
+		}
+		record := tree.RecordOf(own)
+		out = append(out, tree.File{Path: path.Join(dir, record.Path), Data: record.Data})
+	}
+	return out, nil
 }
 
 func (a *app) printAdoption(plan *adopt.Plan, f *adoptFlags, written bool) error {
@@ -179,25 +195,9 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 	case f.accept != nil || f.canary != "" || f.canaryNodes != nil:
 		return command.Usagef(c, "--accept, --canary and --canary-node are of no use with --check")
 	}
-	later, err := a.importFiles(names)
+	files, later, err := a.adopted(names, f.dir)
 	if err != nil {
 		return err
-	}
-	dir := dirSide{f.dir}
-	list, err := dir.list()
-	if err != nil {
-		return err
-	}
-	var files []render.File
-	for _, name := range list {
-		if !adopt.Wanted(name) {
-			continue
-		}
-		data, err := dir.read(name)
-		if err != nil {
-			return err
-		}
-		files = append(files, render.File{Name: name, Data: data})
 	}
 	check, problems := adopt.Since(files, later, f.to)
 	if err := problems.Err(); err != nil {
@@ -213,6 +213,58 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 	}
 	if err == nil && check.Findings() > 0 {
 		return command.ErrFinding
+	}
+	return err
+}
+
+// adopted reads a directory that was written, and a later export.
+func (a *app) adopted(names []string, root string) (files, later []render.File, err error) {
+	if later, err = a.importFiles(names); err != nil {
+		return nil, nil, err
+	}
+	dir := dirSide{root}
+	list, err := dir.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range list {
+		if !adopt.Wanted(name) {
+			continue
+		}
+		data, err := dir.read(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, render.File{Name: name, Data: data})
+	}
+	return files, later, nil
+}
+
+// adoptUpdate writes what the operator lays down by a later export.
+func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error {
+	a.writes = true
+	switch {
+	case f.dir == "":
+		return command.Usagef(c, "missing: --dir DIR, which 'vipgen adopt' has written")
+	case f.canary != "" || f.canaryNodes != nil || f.to != "":
+		return command.Usagef(c, "--canary, --canary-node and --to are of no use with --update")
+	}
+	files, later, err := a.adopted(names, f.dir)
+	if err != nil {
+		return err
+	}
+	out, list := adopt.Update(files, later, f.accept)
+	if err := list.Err(); err != nil {
+		return err
+	}
+	a.report(list)
+	var operator []tree.File
+	for _, x := range out {
+		operator = append(operator, tree.File{Path: strings.TrimPrefix(x.Path, adopt.OperatorDir), Data: x.Data})
+	}
+	result, err := (tree.Dir{Path: filepath.Join(f.dir, adopt.OperatorDir)}).Write(operator)
+	if err == nil {
+		_, err = fmt.Fprintf(a.out, "%s: %s\n", command.SafeLine(filepath.Join(f.dir, adopt.OperatorDir)), result)
 	}
 	return err
 }

@@ -76,6 +76,20 @@ func TestAdopt(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &check); err != nil || len(check.Changes) != 1 || len(check.Next.Contract) == 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
+	// That is the one to compare with from then on; what it no longer has goes.
+	before := snapshot(t, "demo")
+	lay(t, map[string]string{"later.yaml": strings.Replace(changed, "recycler-pod.yaml", "criometricsproxy.yaml", 1) + applied.String()})
+	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--update"); out == "" {
+		t.Error("nothing said")
+	}
+	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
+		t.Error(out)
+	}
+	after := snapshot(t, "demo")
+	const gone = "demo/operator/files/master/etc/kubernetes/manifests/recycler-pod.yaml"
+	if _, there := after[gone]; there || before[gone] == "" || before["demo/vipgen.yaml"] != after["demo/vipgen.yaml"] || len(after) != len(before)-1 {
+		t.Errorf("%d files before, %d after", len(before), len(after))
+	}
 }
 
 // An unknown file, a shadowed one and mistakes in usage: nothing is written.
@@ -104,6 +118,10 @@ func TestAdoptRefuses(t *testing.T) {
 		{"adopt live.yaml live.yaml", command.Input, "unexpected argument"},
 		{"adopt no-such", command.Failed, "no such file"},
 		{"adopt live.yaml --to 4.19", command.Input, "--to needs --check"},
+		{"adopt live.yaml --update", command.Input, "missing: --dir DIR"},
+		{"adopt live.yaml --update --check", command.Input, "--check and --update cannot be used together"},
+		{"adopt live.yaml --update --dir full", command.Input, "no record of an adopted cluster"},
+		{"adopt live.yaml --update --dir full --to 4.19", command.Input, "of no use with --update"},
 		{"adopt live.yaml --check", command.Input, "missing: --dir DIR"},
 		{"adopt live.yaml --check --dir full --to 3.11", command.Input, "--to 3.11: expected a release"},
 		{"adopt live.yaml --check --dir full", command.Input, "no record of an adopted cluster"},

@@ -274,6 +274,9 @@ func TestCheck(t *testing.T) {
 	if len(c.Changes) != 1 || !strings.HasSuffix(c.Changes[0].Name, "/keepalived.conf.tmpl") || c.Changes[0].From != "pool master" || len(c.Changes[0].Fields) != 1 {
 		t.Errorf("%+v", c.Changes)
 	}
+	if out, list := adopt.Update(dir, usual.export("4.18", extra("2"), added), []string{"/etc/keepalived/x"}); out != nil || len(list.Errors()) != 1 || !strings.Contains(list.Error(), "new.yaml") {
+		t.Errorf("updated with an unknown file: %v", list)
+	}
 	if len(c.Unknown) != 2 || c.Unknown[0].Name != "/etc/kubernetes/manifests/new.yaml" || c.Unknown[1].Why != "was accepted with other contents" {
 		t.Errorf("%+v", c.Unknown)
 	}

@@ -34,6 +34,10 @@ type Check struct {
 	Images []ImageChange `json:"images"`
 	// Next is what another release changes; nil unless it was asked for.
 	Next *Next `json:"next,omitempty"`
+
+	record   Record
+	export   *diff.Cluster
+	observed *importer.Observed
 }
 
 // ImageChange is an image that is no longer the release's.
@@ -100,7 +104,8 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 		list.Sort()
 		return nil, list
 	}
-	c := &Check{Cluster: cluster.Config.Spec.Domain, Was: record.Release, Is: observed.Release, Changes: []diff.Change{}, Unknown: []Unknown{}, Shadowed: []diff.Overlap{}, Images: []ImageChange{}}
+	c := &Check{Cluster: cluster.Config.Spec.Domain, Was: record.Release, Is: observed.Release, Changes: []diff.Change{}, Unknown: []Unknown{}, Shadowed: []diff.Overlap{}, Images: []ImageChange{},
+		record: record, export: export, observed: observed}
 	c.compare(byName, export, observed)
 	c.unknown(export, observed, record)
 	c.shadows(byName, export, record)
@@ -113,11 +118,47 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	return c, list.Warnings()
 }
 
+// Update gives what belongs into the directory's OperatorDir by an export, after an update of
+// OpenShift: what the operator lays down now, and the record with what is accepted. An
+// unknown file that is not is an error.
+func Update(dir, later []render.File, accept []string) ([]render.OutputFile, problem.List) {
+	c, list := Since(dir, later, "")
+	if c == nil {
+		return nil, list
+	}
+	p := &Plan{options: Options{Accept: accept}}
+	for _, u := range c.Unknown {
+		if slices.Contains(accept, u.Name) {
+			p.Accepted = append(p.Accepted, u)
+		} else {
+			p.Unknown = append(p.Unknown, u)
+		}
+	}
+	if list = append(list, p.problems()...); list.Err() != nil {
+		return nil, list
+	}
+	p.Release = c.Is
+	record := p.record()
+	for name, sum := range c.record.Accepted {
+		if record.Accepted[name] == "" {
+			record.Accepted[name] = sum
+		}
+	}
+	record.Shadows = append(record.Shadows, c.record.Shadows...)
+	slices.Sort(record.Shadows)
+	record.Shadows = slices.Compact(record.Shadows)
+	out, err := operatorFiles(c.export, words(c.observed), record)
+	if err != nil {
+		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
+	}
+	return out, list
+}
+
 // compare compares the operator's files with those of the directory.
 func (c *Check) compare(dir map[string][]byte, export *diff.Cluster, o *importer.Observed) {
 	was, is := &diff.Cluster{}, &diff.Cluster{}
 	for name, data := range dir {
-		if rest, ok := strings.CutPrefix(name, operatorDir); ok {
+		if rest, ok := strings.CutPrefix(name, OperatorDir); ok {
 			_ = was.Add(rest, data) // text
 		}
 	}
@@ -222,8 +263,8 @@ func sources(dir map[string][]byte) render.Sources {
 // Wanted says whether Since reads a file of a directory, by its name in it.
 func Wanted(name string) bool {
 	switch path.Clean(name) {
-	case importer.InstallConfigName, importer.VIPConfigName, RecordName:
+	case importer.InstallConfigName, importer.VIPConfigName:
 		return true
 	}
-	return strings.HasPrefix(name, operatorDir) || strings.HasPrefix(name, RenderedDir+"machineconfigs/")
+	return strings.HasPrefix(name, OperatorDir) || strings.HasPrefix(name, RenderedDir+"machineconfigs/")
 }

@@ -25,7 +25,7 @@ func (p *Plan) Steps() string {
 	s.move(p)
 	s.title("Later", "")
 	s.say("Before and after each update of OpenShift: export again, and `vipgen adopt later.yaml")
-	s.say("--dir . --check` says what the operator changed (exit code 1); with `--to 4.19` also what")
+	s.say("--dir . --check` says what the operator changed (exit code 1); with `--to RELEASE` also what")
 	s.say("that release changes. To leave: `vipgen remove live.yaml` says the steps back.")
 	return s.String()
 }

@@ -19,10 +19,10 @@ import (
 
 // Names in the directory that is written.
 const (
-	RecordName = "operator.yaml"
-	StepsName  = "STEPS.md"
-	// operatorDir has what the operator laid on nodes, as files/POOL/PATH.
-	operatorDir = "operator/"
+	StepsName = "STEPS.md"
+	// OperatorDir has what the operator laid on nodes, as files/POOL/PATH, and the record.
+	OperatorDir = "operator/"
+	RecordName  = OperatorDir + "adopted.yaml"
 	// RenderedDir has what goes to the cluster.
 	RenderedDir = "rendered/"
 	canaryDir   = "canary/"
@@ -38,7 +38,7 @@ type Record struct {
 	Shadows []string `json:"shadows,omitempty"`
 }
 
-const recordHead = `# Made by 'vipgen adopt': the release whose operator laid down what is in operator/, and
+const recordHead = `# Made by 'vipgen adopt': the release whose operator laid down what is next to it, and
 # what --accept named, with its digest. 'vipgen adopt --check' reads it.
 `
 
@@ -57,24 +57,21 @@ func (p *Plan) Files() ([]render.OutputFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := p.record()
+	operator, err := operatorFiles(p.export, words(p.observed), p.record())
 	if err != nil {
 		return nil, err
 	}
 	out = append(out,
 		render.OutputFile{Path: importer.InstallConfigName, Data: p.Import.InstallConfig},
 		render.OutputFile{Path: importer.VIPConfigName, Data: p.Import.VIPConfig},
-		render.OutputFile{Path: RecordName, Data: record},
 		render.OutputFile{Path: StepsName, Data: []byte(p.Steps())})
 	out = append(out, canary...)
-	for name, data := range operators(p.export, words(p.observed), p.Release) {
-		out = append(out, render.OutputFile{Path: operatorDir + name, Data: data})
-	}
+	out = append(out, operator...)
 	slices.SortFunc(out, func(a, b render.OutputFile) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 
-func (p *Plan) record() ([]byte, error) {
+func (p *Plan) record() Record {
 	r := Record{Release: p.Release, Accepted: map[string]string{}}
 	for _, u := range p.Accepted {
 		r.Accepted[u.Name] = digest(u.text)
@@ -85,8 +82,21 @@ func (p *Plan) record() ([]byte, error) {
 		}
 	}
 	slices.Sort(r.Shadows)
+	return r
+}
+
+// operatorFiles are what the operator lays on nodes, and the record.
+func operatorFiles(export *diff.Cluster, words []string, r Record) ([]render.OutputFile, error) {
 	text, err := yaml.Marshal(r)
-	return append([]byte(recordHead), text...), err
+	if err != nil {
+		return nil, err
+	}
+	out := []render.OutputFile{{Path: RecordName, Data: append([]byte(recordHead), text...)}}
+	for name, data := range operators(export, words, r.Release) {
+		out = append(out, render.OutputFile{Path: OperatorDir + name, Data: data})
+	}
+	slices.SortFunc(out, func(a, b render.OutputFile) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
 }
 
 func digest(text string) string {

@@ -46,24 +46,35 @@ func nodesOf(files []render.File) (out []node) {
 	return out
 }
 
+// says is what the agent of a node says that it runs; "" where it says nothing.
+func (n node) says() string {
+	var said struct {
+		Running string `json:"running"`
+	}
+	_ = json.Unmarshal([]byte(n.Metadata.Annotations.VRRP), &said) // what no agent writes says nothing
+	return said.Running
+}
+
+// nothing is what a node says that is left out of a switch, and so holds no VIP.
+const nothing = "nothing"
+
+// others are the nodes that say that they run other settings than the operator's.
+func others(nodes []node) (out []string) {
+	for _, n := range nodes {
+		if s := n.says(); s != "" && s != operators && s != nothing {
+			out = append(out, fmt.Sprintf("%s runs %.60q", n.Metadata.Name, s))
+		}
+	}
+	return out
+}
+
 // running names the nodes that do not say that they run the operator's settings. An arbiter
 // holds no VIP beside OpenShift's keepalived.
 func running(nodes []node) []string {
-	out := []string{}
+	out := append([]string{}, others(nodes)...)
 	for _, n := range nodes {
-		if _, arbiter := n.Metadata.Labels[v1alpha1.RoleLabel(v1alpha1.RoleArbiter)]; arbiter {
-			continue
-		}
-		var said struct {
-			Running string `json:"running"`
-		}
-		_ = json.Unmarshal([]byte(n.Metadata.Annotations.VRRP), &said) // what no agent writes says nothing
-		switch {
-		case said.Running == operators:
-		case said.Running == "":
+		if _, arbiter := n.Metadata.Labels[v1alpha1.RoleLabel(v1alpha1.RoleArbiter)]; !arbiter && n.says() == "" {
 			out = append(out, fmt.Sprintf("%s does not say what it runs: its agent is down, or it runs no keepalived (--without %s)", n.Metadata.Name, n.Metadata.Name))
-		default:
-			out = append(out, fmt.Sprintf("%s runs %.60q", n.Metadata.Name, said.Running))
 		}
 	}
 	return out

@@ -205,11 +205,26 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, options Options) {
 		// There is nothing left that could be moved; nodes may still be updating.
 		r.Steps[0].Findings, r.Steps[1].Findings, r.Steps[2].Findings = []string{}, updating(nodes), []string{}
 	}
-	if len(without) > 0 && held && runs && len(match) > 0 {
-		r.SplitBrain = append(r.SplitBrain, fmt.Sprintf("pool %s runs OpenShift's keepalived, pool %s does not hear it: %s", strings.Join(without, ", "), strings.Join(with, ", "), match[0]))
+	if runs && len(without) > 0 {
+		r.SplitBrain = append(r.SplitBrain, split(without, with, match, nodes)...)
 	}
 	r.order()
 	r.MayDelete = gone || len(r.Steps[0].Findings)+len(r.Steps[1].Findings)+len(r.Steps[2].Findings) == 0
+}
+
+// split says why nodes of pools without vipgen and nodes that still run it hold a VIP both:
+// those with it do not speak as OpenShift's keepalived does, by their files or by what they
+// say themselves.
+func split(without, with, match []string, nodes []node) []string {
+	other := others(nodes)
+	gone := len(with) == 0
+	switch {
+	case !gone && len(match) > 0:
+		return []string{fmt.Sprintf("pool %s runs OpenShift's keepalived, pool %s does not hear it: %s", strings.Join(without, ", "), strings.Join(with, ", "), match[0])}
+	case len(other) > 0 && (!gone || len(updating(nodes)) > 0):
+		return []string{fmt.Sprintf("pool %s gets OpenShift's keepalived, and these nodes do not hear it: %s", strings.Join(without, ", "), strings.Join(other, ", "))}
+	}
+	return nil
 }
 
 // order gives each step its state: all before one that is to be done now are done.
