@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
@@ -125,13 +127,26 @@ func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 // Export has the MachineConfigs and the node disruption policy of exported files.
 func Export(files []render.File) *diff.Cluster {
 	c := &diff.Cluster{}
-	for _, f := range files {
-		switch path.Ext(f.Name) {
-		case ".yaml", ".yml", ".json", "":
-			_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported what cannot be read
-		}
+	for _, f := range exported(files) {
+		_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported what cannot be read
 	}
 	return c
+}
+
+// exported are the files that may hold objects of the API: no node files.
+func exported(files []render.File) []render.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f render.File) bool {
+		return !slices.Contains([]string{".yaml", ".yml", ".json", ""}, path.Ext(f.Name))
+	})
+}
+
+// Objects are those of exported files, each as JSON.
+func Objects(files []render.File) (out []json.RawMessage) {
+	for _, f := range exported(files) {
+		list, _ := ignition.Objects(f.Data) // the importer has reported what cannot be read
+		out = append(out, list...)
+	}
+	return out
 }
 
 // complete reports what a plan needs and the export does not have.

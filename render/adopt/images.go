@@ -2,11 +2,9 @@ package adopt
 
 import (
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
@@ -101,33 +99,25 @@ func mirrorsOf(files []render.File) (out []mirror) {
 		Source  string   `json:"source"`
 		Mirrors []string `json:"mirrors"`
 	}
-	for _, f := range files {
-		switch path.Ext(f.Name) {
-		case ".yaml", ".yml", ".json", "":
-		default:
+	for _, raw := range Objects(files) {
+		var o struct {
+			Kind string `json:"kind"`
+			Spec struct {
+				Digest []entry `json:"imageDigestMirrors"`
+				Tag    []entry `json:"imageTagMirrors"`
+				Old    []entry `json:"repositoryDigestMirrors"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(raw, &o) != nil {
 			continue
 		}
-		raws, _ := ignition.Objects(f.Data) // the importer has reported what cannot be read
-		for _, raw := range raws {
-			var o struct {
-				Kind string `json:"kind"`
-				Spec struct {
-					Digest []entry `json:"imageDigestMirrors"`
-					Tag    []entry `json:"imageTagMirrors"`
-					Old    []entry `json:"repositoryDigestMirrors"`
-				} `json:"spec"`
+		switch o.Kind {
+		case "ImageDigestMirrorSet", "ImageTagMirrorSet", "ImageContentSourcePolicy":
+			for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
+				out = append(out, mirror{e.Source, false, e.Mirrors})
 			}
-			if json.Unmarshal(raw, &o) != nil {
-				continue
-			}
-			switch o.Kind {
-			case "ImageDigestMirrorSet", "ImageTagMirrorSet", "ImageContentSourcePolicy":
-				for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
-					out = append(out, mirror{e.Source, false, e.Mirrors})
-				}
-				for _, e := range o.Spec.Tag {
-					out = append(out, mirror{e.Source, true, e.Mirrors})
-				}
+			for _, e := range o.Spec.Tag {
+				out = append(out, mirror{e.Source, true, e.Mirrors})
 			}
 		}
 	}

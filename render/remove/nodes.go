@@ -3,12 +3,11 @@ package remove
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/adopt"
 )
 
 // node is what is read of a Node.
@@ -29,18 +28,10 @@ type node struct {
 
 // nodesOf reads the Nodes of an export.
 func nodesOf(files []render.File) (out []node) {
-	for _, f := range files {
-		switch path.Ext(f.Name) {
-		case ".yaml", ".yml", ".json", "":
-		default:
-			continue
-		}
-		objects, _ := ignition.Objects(f.Data) // the importer has reported what cannot be read
-		for _, raw := range objects {
-			var n node
-			if json.Unmarshal(raw, &n) == nil && n.Kind == "Node" && v1alpha1.ValidName(n.Metadata.Name) {
-				out = append(out, n)
-			}
+	for _, raw := range adopt.Objects(files) {
+		var n node
+		if json.Unmarshal(raw, &n) == nil && n.Kind == "Node" && v1alpha1.ValidName(n.Metadata.Name) {
+			out = append(out, n)
 		}
 	}
 	return out
