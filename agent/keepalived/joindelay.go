@@ -1,9 +1,11 @@
 package keepalived
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -26,6 +28,15 @@ type joinDelay struct {
 	since  time.Time // it is listed since then, while it is not known
 	sure   bool      // an API server or the link has confirmed known since the start
 	doubt  bool      // the link has not: it may have been removed from the cluster
+}
+
+// presence is whether the other nodes know this one, and where.
+type presence struct {
+	join       joinDelay
+	mismatches addressMismatches
+	sources    sources
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	hearing    logging.Transitions
 }
 
 // doubtTime is how often a node in doubt asks the link again.
@@ -97,15 +108,15 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 // instances that run although adverts of the others go elsewhere.
 func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
 	now := time.Now()
-	if j.sources.moved(d.conf.Instances) {
+	if j.looping.presence.sources.moved(d.conf.Instances) {
 		// Also where the cluster lists the new address already: the others have yet
 		// to send their adverts there.
-		j.join.again()
+		j.looping.presence.join.again()
 	}
 	alone, again := j.leaveMismatched(d, f)
 	link := func() linkState { return j.askLink(d, d.conf.Instances) }
-	wait, why := j.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
-	if j.join.doubt {
+	wait, why := j.looping.presence.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
+	if j.looping.presence.join.doubt {
 		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
 	}
 	if wait > 0 && d.takesPart() {

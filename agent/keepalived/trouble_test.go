@@ -124,12 +124,12 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(v1alpha1.RunDir, "") // what is there is no directory, and cannot be made one
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
 		"dead peers may keep living ones from hearing this node")
 	expect("without the state directory", lines...)
-	if now := j.told.Load(); now == s {
+	if now := j.watching.told.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
 	}
 
@@ -143,6 +143,6 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
 	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again",
-		"dead peers keep nobody from hearing this node again")
+		"all living peers can hear this node again")
 	expect("when all is well", lines...)
 }

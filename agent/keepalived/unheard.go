@@ -143,11 +143,11 @@ func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
 		j.removeAll(d)
 	}
 	vips, heard, err := unheard(instances, d.node.Peers)
-	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
-	if len(vips) > 0 && !slices.Equal(vips, j.unknown) {
+	j.looping.presence.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	if len(vips) > 0 && !slices.Equal(vips, j.looping.presence.unknown) {
 		j.Log.Info("the holder of VIPs does not know this node", "vips", vips)
 	}
-	j.unknown = vips
+	j.looping.presence.unknown = vips
 	switch {
 	case len(vips) > 0:
 		return unknownTo

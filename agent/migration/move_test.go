@@ -1,4 +1,4 @@
-package keepalived
+package migration
 
 import (
 	"net/netip"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
-	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -27,7 +26,7 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
 
 // Who goes first, and who waits for whom: docs/migration.md.
-func TestShiftOrder(t *testing.T) {
+func TestMoveOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
 	tests := []struct {
 		name           string
@@ -47,7 +46,7 @@ func TestShiftOrder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
+			list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
 			for _, holds := range []bool{true, false} {
 				wait, hears := tt.backup, tt.backupHears
 				if holds {
@@ -55,7 +54,7 @@ func TestShiftOrder(t *testing.T) {
 				}
 				began := time.Now()
 				moves := func(after time.Duration, heard time.Time) bool {
-					s := &shift{from: tt.from, to: tt.to, began: began, moved: map[string]bool{}}
+					s := &move{from: tt.from, to: tt.to, began: began, moved: map[string]bool{}}
 					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
 					if (again == 0) != s.moved["demo_API_0"] {
 						t.Errorf("moved %v, look again in %v", s.moved, again)
@@ -71,8 +70,8 @@ func TestShiftOrder(t *testing.T) {
 				if wait > 0 && moves(time.Millisecond, began) != hears {
 					t.Errorf("holds %t: it moves by what it hears: %t, want %t", holds, !hears, hears)
 				}
-				if !holds && wait >= downTime(instanceOf(tt.from)) {
-					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, downTime(instanceOf(tt.from)))
+				if !holds && wait >= DownTime(instanceOf(tt.from)) {
+					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, DownTime(instanceOf(tt.from)))
 				}
 			}
 		})
@@ -80,51 +79,12 @@ func TestShiftOrder(t *testing.T) {
 }
 
 func TestLagging(t *testing.T) {
-	list := []unit{{name: "demo_API_0", pair: pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
+	list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
 	began := time.Now()
-	s := &shift{from: classicSettings, to: fastSettings, began: began}
+	s := &move{from: classicSettings, to: fastSettings, began: began}
 	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 2900 * time.Millisecond: "", 3100 * time.Millisecond: "demo_API_0"} {
 		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
 			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
-		}
-	}
-}
-
-func TestWayOf(t *testing.T) {
-	advert := func(version, ttl int, multicast bool, interval time.Duration) (a listener.Received) {
-		a.Version, a.TTL, a.Interval = version, ttl, interval
-		if multicast {
-			a.Destination = vrrp.MulticastGroup4
-		}
-		return a
-	}
-	multicast := fastSettings
-	multicast.Mode = v1alpha1.ModeMulticast
-	six := func(v v1alpha1.VRRPSettings) keepalived.Instance { i := *instanceOf(v); i.Version = 3; return i }
-	tests := []struct {
-		name     string
-		old, new keepalived.Instance
-		advert   listener.Received
-		want     generation
-	}{
-		{"by the version", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 255, false, 0), oldSettings},
-		{"by the version, moved", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), newSettings},
-		{"by the mode", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, false, 0), oldSettings},
-		{"by the mode, moved", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), newSettings},
-		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), oldSettings},
-		{"IPv6, by the interval, moved", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
-		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
-		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), oldSettings},
-		{"virtual, by the interval, moved", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
-		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), neither},
-		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), oldSettings},
-		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), neither},
-		{"multicast, from beyond the link", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 10, true, 0), neither},
-	}
-	for _, tt := range tests {
-		p := pair{"x", tt.old, tt.new}
-		if got := p.generationOf(tt.advert); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
@@ -146,7 +106,7 @@ func TestUnits(t *testing.T) {
 	fresh := together
 	fresh.Instances = []keepalived.Instance{*instanceOf(fastSettings), *instanceOf(fastSettings)}
 	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
-	s := &shift{moved: map[string]bool{}}
+	s := &move{moved: map[string]bool{}}
 	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
 	}

@@ -1,4 +1,4 @@
-package keepalived
+package migration
 
 import (
 	"slices"
@@ -9,11 +9,11 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// shift is a move from some VRRP settings to others, instance by instance. Who
+// move is one from some VRRP settings to others, instance by instance. Who
 // goes first is such that the VIP is always held: keepalived keeps its state over a
 // reload when an instance changes its version or interval, and begins anew, without
 // the VIP, when the mode changes.
-type shift struct {
+type move struct {
 	from, to v1alpha1.VRRPSettings
 	began    time.Time
 	// all at once: to catch up with the others, or to go back with them.
@@ -44,7 +44,7 @@ const (
 // unit is what moves at once: an instance, or a sync group.
 type unit struct {
 	name string
-	pair // of an instance of it
+	Pair // of an instance of it
 	vips []string
 }
 
@@ -57,41 +57,30 @@ func units(old, fresh *keepalived.Conf) (out []unit) {
 		}
 	}
 	for _, p := range pairsOf(old, fresh) {
-		name := p.name
-		if g := group[p.name]; g != "" {
+		name := p.Name
+		if g := group[p.Name]; g != "" {
 			name = g
 		}
-		vip := p.new.VIP.Addr().String()
+		vip := p.New.VIP.Addr().String()
 		if i := slices.IndexFunc(out, func(u unit) bool { return u.name == name }); i >= 0 {
 			out[i].vips = append(out[i].vips, vip)
 		} else {
-			out = append(out, unit{name: name, pair: p, vips: []string{vip}})
+			out = append(out, unit{name: name, Pair: p, vips: []string{vip}})
 		}
 	}
 	return out
 }
 
-func pairsOf(old, fresh *keepalived.Conf) (out []pair) {
-	for _, o := range old.Instances {
-		for _, n := range fresh.Instances {
-			if o.Name == n.Name {
-				out = append(out, pair{o.Name, o, n})
-			}
-		}
-	}
-	return out
-}
-
-// downTime is how long a backup waits for an advert at most before it takes over.
-func downTime(i *keepalived.Instance) time.Duration { return vrrp.LongestDownInterval(i.Interval()) }
+// DownTime is how long a backup waits for an advert at most before it takes over.
+func DownTime(i *keepalived.Instance) time.Duration { return vrrp.LongestDownInterval(i.Interval()) }
 
 // anew says that keepalived begins anew with an instance.
-func (p *pair) anew() bool { return (len(p.old.Peers) == 0) != (len(p.new.Peers) == 0) }
+func (p *Pair) anew() bool { return (len(p.Old.Peers) == 0) != (len(p.New.Peers) == 0) }
 
 // waits says how long after the beginning an instance moves, and whether it does so
 // as soon as somebody is heard who has moved.
-func (p *pair) waits(holds bool) (for_ time.Duration, orHeard bool) {
-	old, fresh := downTime(&p.old), downTime(&p.new)
+func (p *Pair) waits(holds bool) (for_ time.Duration, orHeard bool) {
+	old, fresh := DownTime(&p.Old), DownTime(&p.New)
 	switch {
 	case p.anew() && holds:
 		return fresh + spare, true
@@ -105,14 +94,14 @@ func (p *pair) waits(holds bool) (for_ time.Duration, orHeard bool) {
 
 // settled is how long after the beginning nobody is to send adverts with the old
 // settings any more.
-func (p *pair) settled() time.Duration {
+func (p *Pair) settled() time.Duration {
 	a, _ := p.waits(true)
 	b, _ := p.waits(false)
 	return max(a, b) + settleTime
 }
 
 // step notes what moves by now, and says when to look again; 0 for never.
-func (s *shift) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
+func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
 	for i := range list {
 		u := &list[i]
 		if s.moved[u.name] {
@@ -120,7 +109,7 @@ func (s *shift) step(now time.Time, list []unit, holds func(vip string) bool, he
 		}
 		wait, orHeard := u.waits(slices.ContainsFunc(u.vips, holds))
 		left := wait - now.Sub(s.began)
-		if s.all || left <= 0 || orHeard && heard(u.pair.name).After(s.began.Add(-time.Second)) {
+		if s.all || left <= 0 || orHeard && heard(u.Name).After(s.began.Add(-time.Second)) {
 			s.moved[u.name] = true
 			continue
 		}
@@ -135,7 +124,7 @@ func (s *shift) step(now time.Time, list []unit, holds func(vip string) bool, he
 }
 
 // mix is the configuration in which some units have moved.
-func (s *shift) mix(old, fresh *keepalived.Conf, list []unit) *keepalived.Conf {
+func (s *move) mix(old, fresh *keepalived.Conf, list []unit) *keepalived.Conf {
 	if !s.done.IsZero() {
 		return fresh
 	}
@@ -162,11 +151,11 @@ func (s *shift) mix(old, fresh *keepalived.Conf, list []unit) *keepalived.Conf {
 
 // lagging names an instance whose adverts still come with the old settings, so that a
 // peer has not moved; nothing if there is none.
-func (s *shift) lagging(list []unit, heard func(instance string) time.Time) string {
+func (s *move) lagging(list []unit, heard func(instance string) time.Time) string {
 	for i := range list {
 		u := &list[i]
-		if heard(u.pair.name).After(s.began.Add(u.settled())) {
-			return u.pair.name
+		if heard(u.Name).After(s.began.Add(u.settled())) {
+			return u.Name
 		}
 	}
 	return ""

@@ -1,4 +1,4 @@
-package keepalived
+package migration
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 )
 
-// announcement is what a node says of its VRRP settings, on its Node, for the other nodes.
+// Announcement is what a node says of its VRRP settings, on its Node, for the other nodes.
 // Settings are written as VRRPSettings.String.
-type announcement struct {
+type Announcement struct {
 	// Running are the settings in force.
 	Running string `json:"running"`
 	// Ready are those that it could move to at once; empty while it is not ready,
@@ -24,8 +24,8 @@ type announcement struct {
 // maxWhy bounds a reason, in bytes: it is for people.
 const maxWhy = 300
 
-// encode writes what decodeAnnouncement reads.
-func (a announcement) encode() string {
+// Encode writes what ParseAnnouncement reads.
+func (a Announcement) Encode() string {
 	a.At = a.At.UTC()
 	a.Why = oneLine(a.Why)
 	data, err := json.Marshal(a)
@@ -47,10 +47,10 @@ func oneLine(s string) string {
 	return s[:min(len(s), maxWhy)]
 }
 
-// decodeAnnouncement reads what another node says; ok is false for what no agent writes.
-func decodeAnnouncement(s string) (a announcement, ok bool) {
+// ParseAnnouncement reads what another node says; ok is false for what no agent writes.
+func ParseAnnouncement(s string) (a Announcement, ok bool) {
 	if json.Unmarshal([]byte(s), &a) != nil || a.Running == "" {
-		return announcement{}, false
+		return Announcement{}, false
 	}
 	a.Why = oneLine(a.Why)
 	return a, true

@@ -1,4 +1,4 @@
-package keepalived
+package migration
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ var (
 func three() view {
 	v := view{now: noon, self: "a", running: classicSettings, target: fastSettings, openShift: true, fresh: true}
 	for _, name := range []string{"a", "b", "c"} {
-		v.nodes = append(v.nodes, elector{name: name, holds: true, update: done, announced: announcement{Running: classicSettings.String(), Ready: fastSettings.String()}})
+		v.nodes = append(v.nodes, Node{Name: name, Holds: true, Update: done, Announced: Announcement{Running: classicSettings.String(), Ready: fastSettings.String()}})
 	}
 	return v
 }
@@ -34,7 +34,7 @@ var at = time.Date(2026, 5, 2, 12, 0, 30, 0, time.UTC)
 func TestAgreement(t *testing.T) {
 	say := func(v *view, at time.Time, who ...int) {
 		for _, n := range who {
-			v.nodes[n].announced.At = at
+			v.nodes[n].Announced.At = at
 		}
 	}
 	tests := []struct {
@@ -63,30 +63,30 @@ func TestAgreement(t *testing.T) {
 		{name: "one is not ready any more", before: agreement{at: at, agreed: true, anchor: noon},
 			change: func(v *view) {
 				say(v, at, 0, 1)
-				v.nodes[2].announced = announcement{Running: classicSettings.String(), Why: "keepalived refuses"}
+				v.nodes[2].Announced = Announcement{Running: classicSettings.String(), Why: "keepalived refuses"}
 			}, waits: "c: not ready: keepalived refuses"},
 		{name: "this node is not ready", change: func(v *view) { v.unready = "the disk is full" }, waits: "this node: the disk is full"},
-		{name: "no agent there", change: func(v *view) { v.nodes[1].announced = announcement{} }, waits: "b: no agent there"},
-		{name: "another target there", change: func(v *view) { v.nodes[1].announced.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
+		{name: "no agent there", change: func(v *view) { v.nodes[1].Announced = Announcement{} }, waits: "b: no agent there"},
+		{name: "another target there", change: func(v *view) { v.nodes[1].Announced.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
 		{name: "no API", change: func(v *view) { v.fresh = false }, waits: "an API server"},
 		{name: "no API when all had agreed", before: agreement{at: at, agreed: true, anchor: noon},
 			change: func(v *view) { say(v, at, 0, 1, 2); v.fresh = false; v.now = at }, waits: "an API server"},
-		{name: "an update goes on", change: func(v *view) { v.nodes[2].update.DesiredConfig = "rendered-2" }, waits: "c: its update is not done (rendered-1, not yet rendered-2)"},
-		{name: "an update works", change: func(v *view) { v.nodes[2].update.State = "Working" }, waits: "c: its update is not done (state Working)"},
-		{name: "several", change: func(v *view) { v.nodes[1].update.State, v.nodes[2].update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
-		{name: "another kubelet", change: func(v *view) { v.nodes[2].update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
-		{name: "the operator has said nothing", change: func(v *view) { v.nodes[2].update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator does not say"},
+		{name: "an update goes on", change: func(v *view) { v.nodes[2].Update.DesiredConfig = "rendered-2" }, waits: "c: its update is not done (rendered-1, not yet rendered-2)"},
+		{name: "an update works", change: func(v *view) { v.nodes[2].Update.State = "Working" }, waits: "c: its update is not done (state Working)"},
+		{name: "several", change: func(v *view) { v.nodes[1].Update.State, v.nodes[2].Update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
+		{name: "another kubelet", change: func(v *view) { v.nodes[2].Update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
+		{name: "the operator has said nothing", change: func(v *view) { v.nodes[2].Update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator does not say"},
 		{name: "there is no such operator", change: func(v *view) {
 			v.openShift = false
 			for i := range v.nodes {
-				v.nodes[i].update = nodes.Update{KubeletVersion: "v1.34.2"}
+				v.nodes[i].Update = nodes.Update{KubeletVersion: "v1.34.2"}
 			}
 		}, want: at, waits: "a and 2 more"},
-		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].holds, v.nodes[2].announced = false, announcement{}; say(v, at, 0, 1) }, want: at, agreed: true},
-		{name: "its update has to be done, too", change: func(v *view) { v.nodes[2].holds, v.nodes[2].update.State = false, "Working" }, waits: "c: its update"},
-		{name: "one is there already", change: func(v *view) { v.nodes[2].announced.Running = fastSettings.String(); say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].Holds, v.nodes[2].Announced = false, Announcement{}; say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "its update has to be done, too", change: func(v *view) { v.nodes[2].Holds, v.nodes[2].Update.State = false, "Working" }, waits: "c: its update"},
+		{name: "one is there already", change: func(v *view) { v.nodes[2].Announced.Running = fastSettings.String(); say(v, at, 0, 1) }, want: at, agreed: true},
 		{name: "most are there already", change: func(v *view) {
-			v.nodes[1].announced.Running, v.nodes[2].announced.Running = fastSettings.String(), fastSettings.String()
+			v.nodes[1].Announced.Running, v.nodes[2].Announced.Running = fastSettings.String(), fastSettings.String()
 		}, want: at, waits: "a to agree", late: true},
 		{name: "planned", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1, 2) }, want: noon.Add(time.Hour), agreed: true},
 		{name: "planned, and not all agree", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1) }, want: noon.Add(time.Hour), waits: "c to agree"},
@@ -113,9 +113,9 @@ func TestAgreement(t *testing.T) {
 			if ready := v.unready == ""; (got.say.Ready == fastSettings.String()) != ready {
 				t.Errorf("says %+v", got.say)
 			}
-			if text := got.say.encode(); !nodes.VRRPText(text) || text == "" {
+			if text := got.say.Encode(); !nodes.VRRPText(text) || text == "" {
 				t.Errorf("%q cannot be said", text)
-			} else if back, ok := decodeAnnouncement(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
+			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
 				t.Errorf("%q is heard as %+v", text, back)
 			}
 		})
@@ -128,15 +128,15 @@ func TestRerenderedForVirtual(t *testing.T) {
 	v := three()
 	v.running, v.target = fastSettings, virtualSettings
 	for i := range v.nodes {
-		v.nodes[i].announced = announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
+		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
 	}
-	v.nodes[0].announced.Ready = virtualSettings.String()
+	v.nodes[0].Announced.Ready = virtualSettings.String()
 	var a agreement
 	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
 		t.Errorf("one node has it: %+v", got)
 	}
 	for i := range v.nodes {
-		v.nodes[i].announced = announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
+		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
 	}
 	if got := a.look(v); !got.agreed || !got.at.Equal(at) {
 		t.Errorf("all have it, and say the instant: %+v", got)
@@ -159,19 +159,19 @@ func TestSettled(t *testing.T) {
 // A node that is left out keeps nobody from moving: not by what it lacks, not by another
 // kubelet although it is the first of the list, nor by what it says.
 func TestWithout(t *testing.T) {
-	for name, change := range map[string]func(*elector){
-		"no agent there":      func(n *elector) { n.announced = announcement{} },
-		"it is not ready":     func(n *elector) { n.announced = announcement{Running: classicSettings.String(), Why: "it is not"} },
-		"another instant":     func(n *elector) { n.announced.At = at.Add(time.Hour) },
-		"an update goes on":   func(n *elector) { n.update.State = "Degraded" },
-		"an older kubelet":    func(n *elector) { n.update.KubeletVersion = "v1.33.0" },
-		"it says it is there": func(n *elector) { n.announced.Running = fastSettings.String() },
+	for name, change := range map[string]func(*Node){
+		"no agent there":      func(n *Node) { n.Announced = Announcement{} },
+		"it is not ready":     func(n *Node) { n.Announced = Announcement{Running: classicSettings.String(), Why: "it is not"} },
+		"another instant":     func(n *Node) { n.Announced.At = at.Add(time.Hour) },
+		"an update goes on":   func(n *Node) { n.Update.State = "Degraded" },
+		"an older kubelet":    func(n *Node) { n.Update.KubeletVersion = "v1.33.0" },
+		"it says it is there": func(n *Node) { n.Announced.Running = fastSettings.String() },
 	} {
 		v := three()
 		v.self = "c"
 		change(&v.nodes[0])
 		for i := range v.nodes[1:] {
-			v.nodes[1+i].announced.At = at
+			v.nodes[1+i].Announced.At = at
 		}
 		v.nodes = without(v.nodes, []string{"a"})
 		if got := new(agreement).look(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
@@ -186,7 +186,7 @@ func TestHardCase27StepAfterAgreement(t *testing.T) {
 		a, v := agreement{}, three()
 		a.look(v)
 		for i := range v.nodes {
-			v.nodes[i].announced.At = at
+			v.nodes[i].Announced.At = at
 		}
 		v.now, v.up = v.now.Add(2*time.Second), 2*time.Second
 		if got := a.look(v); !got.agreed {
@@ -209,9 +209,9 @@ type simulated struct {
 	name    string
 	clock   time.Duration // by how much its clock is wrong
 	away    func(now time.Duration) bool
-	sees    map[string]announcement
+	sees    map[string]Announcement
 	next    map[string]time.Duration // when the latest announcement of a node gets here
-	said    announcement
+	said    Announcement
 	running v1alpha1.VRRPSettings
 	unready string
 	moved   time.Duration
@@ -228,7 +228,7 @@ func TestAgreementSimulated(t *testing.T) {
 		var list []*simulated
 		bad := r.IntN(4) == 0
 		for i := range 3 + r.IntN(6) {
-			n := &simulated{name: fmt.Sprint("n", i), running: classicSettings, sees: map[string]announcement{}, next: map[string]time.Duration{}}
+			n := &simulated{name: fmt.Sprint("n", i), running: classicSettings, sees: map[string]Announcement{}, next: map[string]time.Duration{}}
 			n.clock = time.Duration(r.IntN(4000)-2000) * time.Millisecond
 			gone, back := time.Duration(r.IntN(90))*time.Second, time.Duration(r.IntN(30))*time.Second
 			n.away = func(now time.Duration) bool { return now >= gone && now < gone+back && seed%2 == 0 }
@@ -263,7 +263,7 @@ func TestAgreementSimulated(t *testing.T) {
 			switch {
 			case bad && n.running != classicSettings:
 				t.Errorf("seed %d: %s moved although one is not ready", seed, n.name)
-			case first > 0 && (n.running != fastSettings || n.moved-first > downTime(classicInstance())):
+			case first > 0 && (n.running != fastSettings || n.moved-first > DownTime(classicInstance())):
 				t.Errorf("seed %d: %s moved at %v, the first at %v", seed, n.name, n.moved, first)
 			case !bad && first == 0:
 				t.Errorf("seed %d: nobody moved; %s: %+v", seed, n.name, n.agreement)
@@ -290,9 +290,9 @@ func (n *simulated) hear(r *rand.Rand, now time.Duration, list []*simulated) {
 	}
 }
 
-func (n *simulated) others(list []*simulated) (out []elector) {
+func (n *simulated) others(list []*simulated) (out []Node) {
 	for _, o := range list {
-		out = append(out, elector{name: o.name, holds: true, announced: n.sees[o.name]})
+		out = append(out, Node{Name: o.name, Holds: true, Announced: n.sees[o.name]})
 	}
 	return out
 }

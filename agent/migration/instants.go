@@ -1,17 +1,17 @@
-package keepalived
+package migration
 
 import "time"
 
-// moment is an instant that this node has told the others, by the monotonic clock.
-type moment struct {
+// instant is a moment that this node has told the others, by the monotonic clock.
+type instant struct {
 	at     time.Time
 	agreed bool // all nodes had said it
 }
 
-// moments are those that matter still. The others can have agreed on no instant that
+// instants are those that matter still. The others can have agreed on no instant that
 // this node did not tell them, also when it has withdrawn it since and they do not know
 // that yet: before it they do not move, unless a clock is wrong.
-type moments []moment
+type instants []instant
 
 const (
 	// earlyTime is by how much the clock of another node may be ahead so that this one
@@ -19,16 +19,16 @@ const (
 	earlyTime = marginTime
 	// afterTime is for how long after an instant adverts of others may belong to it.
 	afterTime = lateTime + marginTime
-	// sameMoment is within which two instants are the same, as read from two clocks.
-	sameMoment = time.Second
+	// sameInstant is within which two instants are the same, as read from two clocks.
+	sameInstant = time.Second
 )
 
 // note adds an instant, and forgets those that are over.
-func (m *moments) note(now, at time.Time, agreed bool) {
+func (m *instants) note(now, at time.Time, agreed bool) {
 	kept := (*m)[:0]
 	known := false
 	for _, o := range *m {
-		if o.at.Sub(at).Abs() < sameMoment {
+		if o.at.Sub(at).Abs() < sameInstant {
 			known = true
 			o.agreed = o.agreed || agreed
 		}
@@ -37,13 +37,13 @@ func (m *moments) note(now, at time.Time, agreed bool) {
 		}
 	}
 	if !known && now.Sub(at) <= afterTime {
-		kept = append(kept, moment{at, agreed})
+		kept = append(kept, instant{at, agreed})
 	}
 	*m = kept
 }
 
 // next is how long it is to the next instant, most at most.
-func (m moments) next(now time.Time, most time.Duration) time.Duration {
+func (m instants) next(now time.Time, most time.Duration) time.Duration {
 	for _, o := range m {
 		if left := o.at.Sub(now); left > 0 {
 			most = min(most, left)
@@ -66,7 +66,7 @@ type evidence struct {
 // the agreed instant has come by this node's own clock. Adverts that go on count when an
 // instant has come that may have been agreed, shortly before one that was, since a clock
 // may be wrong, and at any time with the announcement of a node.
-func (m moments) follow(now time.Time, e evidence) bool {
+func (m instants) follow(now time.Time, e evidence) bool {
 	if !e.heard {
 		return false
 	}
@@ -85,19 +85,19 @@ func (m moments) follow(now time.Time, e evidence) bool {
 
 // remember notes the instants that this node tells the others: the one of now, the one
 // that the API has of it, which may be from before its agent started, and the planned one.
-func (e *electing) remember(v *view, out verdict) {
+func (m *Machine) remember(v *view, out verdict) {
 	if !out.at.IsZero() {
-		e.moments.note(v.now, v.now.Add(out.left), out.agreed)
+		m.instants.note(v.now, v.now.Add(out.left), out.agreed)
 	}
 	by := func(at time.Time) { // the wall clock
 		if !at.IsZero() {
-			e.moments.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
+			m.instants.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
 		}
 	}
 	by(v.planned)
 	for _, n := range v.nodes {
-		if n.name == v.self && n.announced.Ready == v.target.String() {
-			by(n.announced.At)
+		if n.Name == v.self && n.Announced.Ready == v.target.String() {
+			by(n.Announced.At)
 		}
 	}
 }

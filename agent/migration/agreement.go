@@ -1,4 +1,4 @@
-package keepalived
+package migration
 
 import (
 	"fmt"
@@ -38,15 +38,17 @@ type view struct {
 	unready         string    // why this node is not ready; empty if it is
 	openShift       bool      // the machine config operator has a say
 	fresh           bool      // an API server vouches for nodes
-	nodes           []elector // all of the cluster, this one included, by name
+	nodes           []Node    // all of the cluster, this one included, by name
 }
 
-// elector is a node as its fellows see it.
-type elector struct {
-	name      string
-	update    nodes.Update
-	holds     bool         // it can hold a VIP
-	announced announcement // the zero value if it says nothing
+// Node is a node of the cluster as its fellows see it.
+type Node struct {
+	Name   string
+	Update nodes.Update
+	// Holds says that it can hold a VIP.
+	Holds bool
+	// Announced is the zero value if it says nothing.
+	Announced Announcement
 }
 
 // verdict is what comes of a view.
@@ -54,7 +56,7 @@ type verdict struct {
 	// settled says that there is nothing to move to.
 	settled bool
 	// say is what the node is to tell the others.
-	say announcement
+	say Announcement
 	// waits says what for; empty once all have agreed.
 	waits string
 	// at is the instant that this node proposes, agreed that all have agreed to
@@ -82,8 +84,8 @@ type agreement struct {
 
 // look takes in what is known now.
 func (a *agreement) look(v view) verdict {
-	out := verdict{say: announcement{Running: v.running.String()}}
-	if understands(v.running, v.target) || v.running == v.target {
+	out := verdict{say: Announcement{Running: v.running.String()}}
+	if Understands(v.running, v.target) || v.running == v.target {
 		*a = agreement{}
 		out.settled, out.say.Ready = true, v.target.String()
 		return out
@@ -127,9 +129,9 @@ func (v *view) margin() time.Duration {
 
 // movers are the nodes that have to agree: those that can hold a VIP and do not run
 // the target already.
-func (v *view) movers() (out []elector) {
+func (v *view) movers() (out []Node) {
 	for _, n := range v.nodes {
-		if n.holds && n.announced.Running != v.target.String() {
+		if n.Holds && n.Announced.Running != v.target.String() {
 			out = append(out, n)
 		}
 	}
@@ -139,7 +141,7 @@ func (v *view) movers() (out []elector) {
 // moved is how many of the others run the target.
 func (v *view) moved() (there int) {
 	for _, n := range v.nodes {
-		if n.holds && n.name != v.self && n.announced.Running == v.target.String() {
+		if n.Holds && n.Name != v.self && n.Announced.Running == v.target.String() {
 			there++
 		}
 	}
@@ -150,7 +152,7 @@ func (v *view) moved() (there int) {
 func (v *view) mostMoved() bool {
 	others := 0
 	for _, n := range v.nodes {
-		if n.holds && n.name != v.self {
+		if n.Holds && n.Name != v.self {
 			others++
 		}
 	}
@@ -184,12 +186,12 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 		set(now.Add(lead + grid - 1).Truncate(grid).UTC())
 	}
 	for _, n := range v.movers() {
-		switch ahead := n.announced.At.Sub(now); {
-		case n.name == v.self || !n.announced.At.After(a.at):
+		switch ahead := n.Announced.At.Sub(now); {
+		case n.Name == v.self || !n.Announced.At.After(a.at):
 		case ahead > 2*lead+grid:
-			return fmt.Sprintf("%s: it plans for %s, which is %v ahead: its clock or this node's is wrong", n.name, n.announced.At.Format(time.RFC3339), ahead.Round(time.Second))
+			return fmt.Sprintf("%s: it plans for %s, which is %v ahead: its clock or this node's is wrong", n.Name, n.Announced.At.Format(time.RFC3339), ahead.Round(time.Second))
 		default:
-			set(n.announced.At)
+			set(n.Announced.At)
 		}
 	}
 	return ""
@@ -201,11 +203,11 @@ func (v *view) otherwise(at time.Time) string {
 	var first string
 	others := 0
 	for _, n := range v.movers() {
-		if n.announced.At.Equal(at) && n.announced.Ready == v.target.String() {
+		if n.Announced.At.Equal(at) && n.Announced.Ready == v.target.String() {
 			continue
 		}
 		if others++; first == "" {
-			first = n.name
+			first = n.Name
 		}
 	}
 	if others == 0 {
@@ -230,7 +232,7 @@ func (v *view) missing() string {
 	for i := range v.nodes {
 		if why := v.lacks(&v.nodes[i]); why != "" {
 			if others++; first == "" {
-				first = v.nodes[i].name + ": " + why
+				first = v.nodes[i].Name + ": " + why
 			}
 		}
 	}
@@ -241,8 +243,8 @@ func (v *view) missing() string {
 }
 
 // lacks says what a node lacks for a move.
-func (v *view) lacks(n *elector) string {
-	u := n.update
+func (v *view) lacks(n *Node) string {
+	u := n.Update
 	switch {
 	case v.openShift && u.CurrentConfig == "":
 		return "the machine config operator does not say yet how far it is"
@@ -250,12 +252,12 @@ func (v *view) lacks(n *elector) string {
 		return fmt.Sprintf("its update is not done (%s, not yet %s)", u.CurrentConfig, u.DesiredConfig)
 	case v.openShift && u.State != "Done":
 		return fmt.Sprintf("its update is not done (state %s)", u.State)
-	case u.KubeletVersion != v.nodes[0].update.KubeletVersion:
-		return fmt.Sprintf("its kubelet is %s, that of %s is %s", u.KubeletVersion, v.nodes[0].name, v.nodes[0].update.KubeletVersion)
+	case u.KubeletVersion != v.nodes[0].Update.KubeletVersion:
+		return fmt.Sprintf("its kubelet is %s, that of %s is %s", u.KubeletVersion, v.nodes[0].Name, v.nodes[0].Update.KubeletVersion)
 	}
-	w := n.announced
+	w := n.Announced
 	switch {
-	case !n.holds || n.name == v.self || w.Running == v.target.String():
+	case !n.Holds || n.Name == v.self || w.Running == v.target.String():
 		return ""
 	case w.Running == "":
 		return "no agent there announces its VRRP settings"

@@ -1,12 +1,8 @@
-package keepalived
+package migration
 
 import (
-	"net/netip"
 	"testing"
 	"time"
-
-	"github.com/vipgen/vipgen/internal/vrrp"
-	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 func TestFollow(t *testing.T) {
@@ -42,7 +38,7 @@ func TestFollow(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var m moments
+			var m instants
 			now := time.Now()
 			if !tt.none {
 				// As it was told, before it passed.
@@ -56,9 +52,9 @@ func TestFollow(t *testing.T) {
 }
 
 // An instant that was withdrawn counts beside the next one, and each only for a while.
-func TestMoments(t *testing.T) {
+func TestInstants(t *testing.T) {
 	now := time.Now()
-	var m moments
+	var m instants
 	m.note(now, now.Add(20*time.Second), false)
 	m.note(now, now.Add(20*time.Second+time.Millisecond), true) // the same, by the wall clock
 	m.note(now.Add(13*time.Second), now.Add(50*time.Second), false)
@@ -78,71 +74,5 @@ func TestMoments(t *testing.T) {
 	m.note(now.Add(time.Hour), now.Add(time.Minute), false)
 	if len(m) != 0 {
 		t.Errorf("%+v", m)
-	}
-}
-
-// Adverts of one node go on after several intervals, whatever the number of its VIPs.
-func TestGoesOn(t *testing.T) {
-	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
-	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")
-	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
-		Version: 3, RouterID: uint8(fresh.RouterID), Priority: 60, Interval: fresh.Interval(), VIPs: []netip.Addr{fresh.VIP.Addr()},
-	}}
-	step := fresh.Interval()
-	tests := []struct {
-		name string
-		send func(note func(from netip.Addr, after time.Duration))
-		want bool
-	}{
-		{"one", func(note func(netip.Addr, time.Duration)) { note(peer, 0) }, false},
-		{"a burst", func(note func(netip.Addr, time.Duration)) {
-			for range 100 {
-				note(peer, 0)
-			}
-		}, false},
-		{"two, far apart", func(note func(netip.Addr, time.Duration)) { note(peer, 0); note(peer, 5*step) }, false},
-		{"three", func(note func(netip.Addr, time.Duration)) { note(peer, 0); note(peer, step); note(peer, 2*step) }, true},
-		{"three of three nodes", func(note func(netip.Addr, time.Duration)) {
-			note(peer, 0)
-			note(other, step)
-			note(peer, 2*step)
-		}, false},
-		{"with a break", func(note func(netip.Addr, time.Duration)) {
-			note(peer, 0)
-			note(peer, step)
-			note(peer, 2*heardTime+step)
-		}, false},
-		{"long ago", func(note func(netip.Addr, time.Duration)) {
-			for n := range time.Duration(3) {
-				note(peer, n*step-time.Minute)
-			}
-		}, false},
-		{"of a host that is no peer", func(note func(netip.Addr, time.Duration)) {
-			for n := range time.Duration(9) {
-				note(netip.MustParseAddr("192.0.2.99"), n*step)
-			}
-		}, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			told := 0
-			w := wire{changed: func() { told++ }, from: []netip.Addr{peer, other}, pairs: []pair{{fresh.Name, old, fresh}}}
-			now := time.Now()
-			last := now
-			tt.send(func(from netip.Addr, after time.Duration) {
-				a := a
-				a.Source = from
-				w.note(socketKey{link: fresh.Interface}, a, now.Add(after))
-				if now.Add(after).After(last) {
-					last = now.Add(after)
-				}
-			})
-			if got := w.goesOn(last); got != tt.want {
-				t.Errorf("goes on: %t, want %t", got, tt.want)
-			}
-			if tt.want && told != 2 {
-				t.Errorf("told %d times, want once for the first and once when they go on", told)
-			}
-		})
 	}
 }
