@@ -3,6 +3,7 @@ package adopt
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition/diff"
@@ -56,7 +57,10 @@ func (s *steps) sh(lines ...string) { s.say("\n```sh\n%s\n```", strings.Join(lin
 // reboots is a table of what each roll-out does to each pool.
 func (s *steps) reboots(p *Plan) {
 	s.say("Nodes of a pool reboot one after the other (`maxUnavailable`).\n")
-	pools := p.export.Pools()
+	var pools []string
+	for _, name := range p.export.Pools() {
+		pools = append(pools, cell(name))
+	}
 	s.say("| roll-out | %s |", strings.Join(pools, " | "))
 	s.say("|---|%s", strings.Repeat("---|", len(pools)))
 	for _, r := range p.Rollouts {
@@ -80,6 +84,16 @@ func (s *steps) reboots(p *Plan) {
 			return fmt.Sprintf("%d; %d without the node disruption policy", with, without)
 		}))
 	}
+}
+
+// cell is text of the cluster without what would be Markdown, or end a row.
+func cell(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("|`<>[]*\\", r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, text)
 }
 
 func cells(pools []PoolCount, text func(PoolCount) string) string {
@@ -110,7 +124,7 @@ func (s *steps) prepare(p *Plan) {
 		if i.Running {
 			how += ", as the cluster runs it"
 		}
-		s.say("| %s `%s` | %s | %s | %s |", i.Name, i.Image, how, secretText(i.Secret), i.Mirror)
+		s.say("| %s `%s` | %s | %s | %s |", i.Name, i.Image, how, secretText(i.Secret), cell(i.Mirror))
 	}
 	s.say("\nAn image that a node cannot pull keeps its pods from starting: try `podman pull` of each on")
 	s.say("one node. Then give nodes what the agents need to read; no node changes for it:")
