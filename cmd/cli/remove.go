@@ -92,7 +92,7 @@ func removeText(b *bytes.Buffer, r *remove.Removal) {
 			for _, text := range s.Findings {
 				out.line("- %s", text)
 			}
-			if s.State == remove.Done {
+			if len(s.Findings) == 0 {
 				return
 			}
 			for _, text := range s.Do {
