@@ -72,14 +72,19 @@ not read.`,
 			return a.importCluster(args, given, &f)
 		},
 	}
-	command.Dir(c, &f.dir, "`directory` to write the two files to; it must not exist, or be empty (default: print them)")
+	f.add(c, "`directory` to write the two files to; it must not exist, or be empty (default: print them)")
+	return c
+}
+
+// add adds the flags; dir says what the directory is for.
+func (f *importFlags) add(c *cobra.Command, dir string) {
+	command.Dir(c, &f.dir, dir)
 	f.output.Add(c, "text", "json")
 	c.Flags().StringVar(&f.name, "cluster-name", "", "the cluster's `name`, where the source does not say it")
 	c.Flags().StringVar(&f.base, "base-domain", "", "base `domain` of the cluster, where the source does not say it")
 	c.Flags().StringSliceVar(&f.networks, "machine-network", nil, "`networks` of the nodes, where the source does not say them")
 	c.Flags().StringVar(&f.mode, "mode", "", "VRRP `mode`, unicast or multicast, where the source does not say it")
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
-	return c
 }
 
 // given checks flags.
