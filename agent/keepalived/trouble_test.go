@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -21,22 +20,11 @@ import (
 )
 
 // log is written to by many goroutines.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type log struct{ testkit.Log }
 
 // messages are those that were logged, sorted.
 func (l *log) messages() (out []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.text.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.String(), -1) {
 		out = append(out, strings.Trim(m[1], `"`))
 	}
 	slices.Sort(out)
@@ -102,7 +90,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		testkit.Await(t, when, func() bool { return len(out.messages()) >= len(want) })
 		turn(20)
 		if got := out.messages(); !slices.Equal(got, want) {
-			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.text.String())
+			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.String())
 		}
 	}
 	turn(1)
