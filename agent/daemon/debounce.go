@@ -11,9 +11,8 @@ import (
 // Debouncer turns triggers, however many, into a bounded number of applies (hard
 // case 20).
 type Debouncer struct {
-	// Apply is called when it is time. An error makes the loop try again.
-	Apply func(context.Context) (changed bool, err error)
-	Timing
+	timing Timing
+	apply  func(context.Context) (changed bool, err error)
 
 	triggered chan struct{}
 	urged     atomic.Bool
@@ -43,9 +42,10 @@ var DefaultTiming = Timing{
 	RetryMax:    30 * time.Second,
 }
 
-// NewDebouncer makes a Debouncer; apply is often the Apply of an Applier.
-func NewDebouncer(t Timing, apply func(context.Context) (changed bool, err error)) *Debouncer {
-	return &Debouncer{Apply: apply, Timing: t, triggered: make(chan struct{}, 1)}
+// NewDebouncer makes a Debouncer of DefaultTiming, which calls apply when it is time. An
+// error makes it try again; changed says that a daemon was reloaded.
+func NewDebouncer(apply func(context.Context) (changed bool, err error)) *Debouncer {
+	return &Debouncer{apply: apply, timing: DefaultTiming, triggered: make(chan struct{}, 1)}
 }
 
 // Trigger asks for an apply. It never blocks.
@@ -90,11 +90,11 @@ func (b *Debouncer) Run(ctx context.Context) {
 			p.now = b.now.Swap(false) || p.now
 		case <-timer.C:
 			p.first, p.urged, p.now = time.Time{}, time.Time{}, false
-			changed, err := b.Apply(ctx)
+			changed, err := b.apply(ctx)
 			b.watchdog.Reset()
-			p.applied(time.Now(), changed, err, b.Timing)
+			p.applied(time.Now(), changed, err, b.timing)
 		}
-		if due := p.due(b.Timing); due.IsZero() {
+		if due := p.due(b.timing); due.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(time.Until(due))

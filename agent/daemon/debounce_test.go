@@ -14,6 +14,12 @@ var timing = Timing{
 	RetryMin: 4 * time.Second, RetryMax: 10 * time.Second,
 }
 
+func newDebouncer(apply func(context.Context) (bool, error)) *Debouncer {
+	b := NewDebouncer(apply)
+	b.timing = timing
+	return b
+}
+
 // runDebouncer runs a loop, on a clock of its own, against a list of times to
 // trigger at, and returns when it applied, all in milliseconds.
 func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
@@ -21,7 +27,7 @@ func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
+		debouncer := newDebouncer(func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return apply(len(at))
 		})
@@ -96,7 +102,7 @@ func TestHardCase20Storm(t *testing.T) {
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		l := NewDebouncer(timing, func(context.Context) (bool, error) {
+		l := newDebouncer(func(context.Context) (bool, error) {
 			<-hang
 			return false, nil
 		})
@@ -136,7 +142,7 @@ func TestUrge(t *testing.T) {
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
+		debouncer := newDebouncer(func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return true, nil
 		})
