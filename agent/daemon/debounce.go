@@ -15,7 +15,7 @@ type Debouncer struct {
 	apply  func(context.Context) (changed bool, err error)
 
 	triggered chan struct{}
-	urged     atomic.Bool
+	settled   atomic.Bool
 	now       atomic.Bool
 	watchdog  liveness.Watchdog
 }
@@ -56,16 +56,17 @@ func (b *Debouncer) Trigger() {
 	}
 }
 
-// Urge asks for an apply that does not wait for MinInterval, and for twice Quiet
-// where triggers keep coming: for what does harm until it is applied. It never
-// blocks.
-func (b *Debouncer) Urge() {
-	b.urged.Store(true)
+// Changed asks for an apply, without a wait for Quiet if the change has settled: one
+// that was debounced where it was seen is not to wait twice. It never blocks.
+func (b *Debouncer) Changed(settled bool) {
+	if settled {
+		b.settled.Store(true)
+	}
 	b.Trigger()
 }
 
-// Now asks for an apply at once: for what other nodes do in the same moment. It
-// never blocks.
+// Now asks for an apply at once: for what other nodes do in the same moment, or what
+// does harm until it is applied. It never blocks.
 func (b *Debouncer) Now() {
 	b.now.Store(true)
 	b.Trigger()
@@ -84,12 +85,10 @@ func (b *Debouncer) Run(ctx context.Context) {
 			return
 		case <-b.triggered:
 			p.trigger(time.Now())
-			if b.urged.Swap(false) && p.urged.IsZero() {
-				p.urged = p.last
-			}
+			p.settled = b.settled.Swap(false) || p.settled
 			p.now = b.now.Swap(false) || p.now
 		case <-timer.C:
-			p.first, p.urged, p.now = time.Time{}, time.Time{}, false
+			p.first, p.settled, p.now = time.Time{}, false, false
 			changed, err := b.apply(ctx)
 			b.watchdog.Reset()
 			p.applied(time.Now(), changed, err, b.timing)
@@ -118,7 +117,7 @@ type pending struct {
 	reloaded    time.Time
 	retry       time.Time
 	wait        time.Duration // before the last retry
-	urged       time.Time     // not to be put off by the last reload
+	settled     bool          // not to be put off for more triggers to come
 	now         bool          // not to be put off at all
 }
 
@@ -149,8 +148,8 @@ func (p *pending) due(t Timing) time.Time {
 	due := p.retry
 	if !p.first.IsZero() {
 		quiet, late := p.last.Add(t.Quiet), p.first.Add(t.MaxDelay)
-		if soon := p.urged.Add(2 * t.Quiet); !p.urged.IsZero() && soon.Before(late) {
-			late = soon
+		if p.settled {
+			quiet = p.last
 		}
 		if late.Before(quiet) {
 			quiet = late
@@ -159,7 +158,7 @@ func (p *pending) due(t Timing) time.Time {
 			due = quiet
 		}
 	}
-	if !due.IsZero() && !p.reloaded.IsZero() && p.urged.IsZero() {
+	if !due.IsZero() && !p.reloaded.IsZero() {
 		if next := p.reloaded.Add(t.MinInterval); due.Before(next) {
 			due = next
 		}

@@ -136,9 +136,9 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// What is urgent does not wait for the last reload to be long ago; what comes after
-// it does.
-func TestUrge(t *testing.T) {
+// What has settled is not waited for again, but for the last reload to be long ago; what
+// is for now waits for neither.
+func TestSettledAndNow(t *testing.T) {
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
@@ -146,26 +146,28 @@ func TestUrge(t *testing.T) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return true, nil
 		})
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		go func() {
-			debouncer.Trigger()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Trigger()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Urge()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Trigger()
-			time.Sleep(4500 * time.Millisecond)
-			debouncer.Urge()
-			for range 20 {
-				time.Sleep(50 * time.Millisecond)
-				debouncer.Trigger()
+			for _, step := range []struct {
+				wait time.Duration
+				tell func()
+			}{
+				{0, func() { debouncer.Changed(true) }},
+				{500 * time.Millisecond, func() { debouncer.Changed(true) }}, // 3 s after the last one
+				{1500 * time.Millisecond, debouncer.Now},                     // and what had settled with it
+				{6 * time.Second, func() { debouncer.Changed(false) }},       // after a while of quiet
+				{50 * time.Millisecond, func() { debouncer.Changed(true) }},  // and what had not with it
+				{6 * time.Second, debouncer.Trigger},                         // after a while of quiet
+				{time.Second, func() { debouncer.Changed(true); debouncer.Now() }},
+			} {
+				time.Sleep(step.wait)
+				step.tell()
 			}
 		}()
 		debouncer.Run(ctx)
 	})
-	if want := []int{100, 1100, 4100, 6200, 9200}; !slices.Equal(at, want) {
+	if want := []int{0, 2000, 8050, 14150, 15050}; !slices.Equal(at, want) {
 		t.Errorf("applied at %v ms, want %v", at, want)
 	}
 }

@@ -109,7 +109,7 @@ func (j *Job) Run(ctx context.Context) error {
 	var failed error
 	all.Go(func() {
 		defer stop() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(watching, j.loop.Trigger)
+		failed = j.Source.Watch(watching, j.loop.Changed)
 	})
 	all.Go(func() { j.loop.Run(watching) })
 	<-watching.Done()

@@ -132,14 +132,11 @@ func (j *Job) Run(ctx context.Context) error {
 	var failed error
 	all.Go(func() {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(ctx, func() {
-			switch deaf := j.see(); {
-			case j.lost():
-				j.loop.Now() // before the others hear this node no more
-			case deaf:
-				j.loop.Urge()
-			default:
-				j.loop.Trigger()
+		failed = j.Source.Watch(ctx, func(settled bool) {
+			if deaf := j.see(); deaf || j.lost() {
+				j.loop.Now() // before the others hear this node no more, or it them
+			} else {
+				j.loop.Changed(settled)
 			}
 		})
 	})
