@@ -239,8 +239,8 @@ func ask(ctx context.Context, name string) error {
 	return nil
 }
 
-// Probe asks CoreDNS for the API's name, for a liveness probe.
-func Probe(ctx context.Context, dir *state.Dir) error {
+// probe asks CoreDNS for the API's name, for a liveness probe.
+func probe(ctx context.Context, dir *state.Dir) error {
 	s, err := state.Read[state.CoreDNS](dir)
 	if err != nil {
 		return err

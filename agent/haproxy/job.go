@@ -255,7 +255,7 @@ func (j *Job) set(serving bool, why string) {
 
 // look asks HAProxy about its backends.
 func (j *Job) look(ctx context.Context) {
-	text, err := Ask(ctx, v1alpha1.HAProxySocket, "show stat")
+	text, err := ask(ctx, v1alpha1.HAProxySocket, "show stat")
 	if err != nil {
 		return // the check says what is to be said
 	}
@@ -283,10 +283,10 @@ func (j *Job) publish() {
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }
 
-// Probe says whether HAProxy answers, for a liveness probe: not whether it has a
+// probe says whether HAProxy answers, for a liveness probe: not whether it has a
 // backend, which starting it again would not change.
-func Probe(ctx context.Context) error {
-	answer, err := Ask(ctx, v1alpha1.HAProxySocket, "show info")
+func probe(ctx context.Context) error {
+	answer, err := ask(ctx, v1alpha1.HAProxySocket, "show info")
 	if err == nil && answer == "" {
 		err = errors.New("no answer")
 	}

@@ -42,7 +42,7 @@ func (j *Job) Health(ctx context.Context) error {
 	if err := errors.Join(j.Stuck(), j.daemon.Health()); err != nil {
 		return err
 	}
-	if err := Probe(ctx); err != nil {
+	if err := probe(ctx); err != nil {
 		return fmt.Errorf("HAProxy does not answer: %w", err)
 	}
 	return nil
