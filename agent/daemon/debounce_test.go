@@ -159,7 +159,7 @@ func TestSettledAndNow(t *testing.T) {
 				{6 * time.Second, func() { debouncer.Changed(false) }},       // after a while of quiet
 				{50 * time.Millisecond, func() { debouncer.Changed(true) }},  // and what had not with it
 				{6 * time.Second, debouncer.Trigger},                         // after a while of quiet
-				{time.Second, func() { debouncer.Changed(true); debouncer.Now() }},
+				{time.Second, debouncer.Now},
 			} {
 				time.Sleep(step.wait)
 				step.tell()
