@@ -21,8 +21,7 @@ import (
 // container.
 func (j *Job) handOver() {
 	d := j.shared.decided()
-	_, pid, _ := j.daemon.status()
-	if d == nil || pid == 0 || len(d.conf.TrackFiles) == 0 {
+	if d == nil || len(d.conf.TrackFiles) == 0 {
 		return
 	}
 	vips, bound := awaited(d.conf)

@@ -50,7 +50,7 @@ type Job struct {
 	files    *trackfile.Files
 	board    *health.Board
 	checks   *checks
-	daemon   *child
+	daemon   *daemon.Daemon
 	queues   queues
 	guard    guarding
 	wire     *wire
@@ -58,7 +58,6 @@ type Job struct {
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
 	rivals, claimants *rivals
-	applier           *daemon.Applier
 	loop              *daemon.Debouncer
 	begun             time.Time
 
@@ -133,20 +132,16 @@ func (j *Job) Run(ctx context.Context) error {
 	var failed error
 	all.Go(func() {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(ctx, func() {
-			switch deaf := j.see(); {
-			case j.lost():
-				j.loop.Now() // before the others hear this node no more
-			case deaf:
-				j.loop.Urge()
-			default:
-				j.loop.Trigger()
+		failed = j.Source.Watch(ctx, func(settled bool) {
+			if deaf := j.see(); deaf || j.lost() {
+				j.loop.Now() // before the others hear this node no more, or it them
+			} else {
+				j.loop.Changed(settled)
 			}
 		})
 	})
 	<-ctx.Done()
-	j.handOver() // before all else: clients must not notice that this node ends
-	j.daemon.close()
+	j.daemon.Close() // before all else: clients must not notice that this node ends
 	all.Wait()
 	j.checks.stop()
 	j.guard.end()
@@ -179,13 +174,9 @@ func (j *Job) prepare() (err error) {
 	}
 	j.watching.dump.path = j.below(dumpFile)
 	j.watching.scheduling.file = j.below(vrrpPID)
-	conf := j.below(v1alpha1.KeepalivedConf)
-	j.daemon = newChild(j.Program, j.Root, conf, j.starting, j.clean, j.Log)
-	j.applier = &daemon.Applier{
-		Path: conf, Check: Check(j.Program),
-		Render: j.render, Reload: j.daemon.reload, Log: j.Log,
-	}
-	j.loop = daemon.NewDebouncer(daemon.DefaultTiming, j.apply)
+	j.daemon = newDaemon(j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.clean, j.Log)
+	j.daemon.Drain = j.handOver
+	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates"
@@ -29,27 +30,18 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	}
 	j.leaveOut(d.conf.Idle)
 	j.record(d)
-	if !d.takesPart() {
-		if changed = j.daemon.stop(); changed {
-			j.Log.Info("keepalived stopped")
-		}
+	conf, err := j.render(d.conf)
+	target := daemon.Target{Conf: conf, Err: err, Stopped: !d.takesPart()}
+	if target.Stopped {
+		changed, err = j.daemon.Apply(ctx, target)
 		// Also when it did not run: what an earlier run left is still there.
 		j.guard.end()
 		j.bound(nil)
-		_, err := j.applier.Apply(ctx)
 		return changed, errors.Join(err, j.clean(ctx))
 	}
 	j.bound(d.conf.Instances)
 	j.guard.admit(guardGroups(append(j.wire.instances(), d.conf.Instances...), d.node.Peers))
-	changed, err = j.applier.Apply(ctx)
-	if err != nil && !j.lastGood(ctx) {
-		return changed, err
-	}
-	if j.daemon.start() {
-		j.Log.Info("keepalived starts", "vips", len(d.conf.Instances))
-		changed = true
-	}
-	if err != nil {
+	if changed, err = j.daemon.Apply(ctx, target); err != nil {
 		return changed, err
 	}
 	j.guard.applied(time.Now())
@@ -127,35 +119,22 @@ func (j *Job) decide() (*decision, error) {
 // does without it, so that nodes which came since do not know it, or while the holder of
 // a VIP does not.
 func (j *Job) resume(d *decision) {
-	wanted, _, _ := j.daemon.status()
 	switch {
 	case d.node.BootstrapGone:
 		d.disable("the cluster does without this bootstrap host")
-	case !wanted && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
+	case !j.daemon.Wanted() && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
 		d.disable("the holder of a VIP does not know this bootstrap host any more")
 		time.AfterFunc(doubtTime, j.loop.Trigger)
 	}
 }
 
-// render gives keepalived.conf as it was decided last.
-func (j *Job) render() ([]byte, error) {
+// render gives keepalived.conf.
+func (j *Job) render(conf *keepalived.Conf) ([]byte, error) {
 	text, err := os.ReadFile(j.below(v1alpha1.KeepalivedTemplate))
 	if err != nil {
 		return nil, err
 	}
-	j.shared.mu.Lock()
-	defer j.shared.mu.Unlock()
-	return templates.Execute("keepalived.conf.tmpl", string(text), j.shared.now.conf)
-}
-
-// lastGood says whether keepalived can run with the configuration that is on
-// disk from before, after the new one was refused.
-func (j *Job) lastGood(ctx context.Context) bool {
-	conf := j.below(v1alpha1.KeepalivedConf)
-	if _, err := os.Stat(conf); err != nil {
-		return false
-	}
-	return Check(j.Program)(ctx, conf) == nil
+	return templates.Execute("keepalived.conf.tmpl", string(text), conf)
 }
 
 // starting prepares a start of keepalived.

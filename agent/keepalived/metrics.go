@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,9 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	monitor.Daemon{
-		Name: "keepalived", Wanted: s.Wanted, Up: s.PID != 0, Restarts: s.Restarts,
-		Applied: s.Config.Applied, AppliedAt: s.Config.AppliedAt,
-		Refused: s.Config.Refused, Failed: s.Config.Failed, RefusedAt: s.Config.RefusedAt,
-		Current: s.Config.Problem == "" && s.ClusterProblem == "",
-	}.Collect(to)
+	d := s.Daemon
+	d.Problem = cmp.Or(s.ClusterProblem, d.Problem)
+	monitor.CollectDaemon(to, name, s.Wanted, &d)
 	takesPart.PutBool(to, s.Wanted)
 	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
 		leftOut.Put(to, 1, why)

@@ -3,13 +3,11 @@ package keepalived
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
@@ -17,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/atomicfile"
-	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -135,30 +132,15 @@ func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nod
 
 // tryOut has keepalived's parser look at a configuration that is not to run yet.
 func (s *settings) tryOut(j *Job, conf *keepalived.Conf) error {
-	text, err := os.ReadFile(j.below(v1alpha1.KeepalivedTemplate))
-	if err != nil {
-		return err
-	}
-	data, err := templates.Execute("keepalived.conf.tmpl", string(text), conf)
+	data, err := j.render(conf)
 	if err != nil {
 		return err
 	}
 	if s.checked == string(data) && s.checkedErr == nil {
 		return nil
 	}
-	s.checked, s.checkedErr = string(data), j.askParser(data)
+	s.checked, s.checkedErr = string(data), j.daemon.Takes(context.Background(), data)
 	return s.checkedErr
-}
-
-func (j *Job) askParser(data []byte) error {
-	candidate := j.below(keepDir + "/.vipgen-next.conf")
-	defer os.Remove(candidate)
-	if err := os.WriteFile(candidate, data, 0o644); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), daemon.DefaultCheckTimeout, fmt.Errorf("no answer within %v", daemon.DefaultCheckTimeout))
-	defer cancel()
-	return Check(j.Program)(ctx, candidate)
 }
 
 // readSettings returns what writeSettings wrote, nil for a file that is missing

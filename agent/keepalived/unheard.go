@@ -185,7 +185,7 @@ func answered(link string, a netip.Addr) (bool, error) {
 // askLink finds out whether those who hold VIPs of the instances know this node.
 // keepalived does not run, or was just told to, or has none of the instances.
 func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
-	if wanted, _, _ := j.daemon.status(); !wanted {
+	if !j.daemon.Wanted() {
 		// What an earlier one left here would answer for itself.
 		j.removeAll(d)
 	}

@@ -46,8 +46,7 @@ func (j *Job) watch(ctx context.Context) {
 			j.shared.mu.Unlock()
 			j.loop.Trigger()
 		}
-		_, running, _ := j.daemon.status()
-		j.watching.scheduling.look(running != 0, j.Log)
+		j.watching.scheduling.look(j.daemon.Process.PID() != 0, j.Log)
 		j.guard.look(time.Now())
 		j.publish()
 		j.watching.watchdog.Reset()
@@ -80,8 +79,7 @@ func (j *Job) see() bool {
 
 // publish says how things stand.
 func (j *Job) publish() {
-	s := state.Keepalived{Config: j.applier.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
-	s.Wanted, s.PID, s.Restarts = j.daemon.status()
+	s := state.Keepalived{Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
 	s.Scheduling = string(j.watching.scheduling.policy)
 	s.Guard = j.guard.state()
 	holders := j.watching.dump.look()
