@@ -55,7 +55,7 @@ func TestHardCase23Migration(t *testing.T) {
 	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20), machine("bootstrap", v1alpha1.RoleBootstrap, 9))
 	c.build(t, Config{Cluster: rendered, Plan: plan, Log: log, Install: func(n *Node) error {
 		if n.Role != v1alpha1.RoleBootstrap {
-			return n.InstallRendered()
+			return n.installRendered()
 		}
 		return installOperators(n, rendered, plan, log)
 	}})

@@ -111,11 +111,11 @@ func (n *Node) install() error {
 	if n.cluster.cfg.Install != nil {
 		return n.cluster.cfg.Install(n)
 	}
-	return n.InstallRendered()
+	return n.installRendered()
 }
 
-// InstallRendered puts on the node's host what vipgen renders for it.
-func (n *Node) InstallRendered() error {
+// installRendered puts on the node's host what vipgen renders for it.
+func (n *Node) installRendered() error {
 	bundles, err := n.cluster.Rendered().Bundles()
 	if err != nil {
 		return err

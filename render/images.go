@@ -65,8 +65,8 @@ func ReadRelease(data []byte) (*Release, error) {
 	return rel, nil
 }
 
-// Minor gives "4.18" of "4.18.3".
-func (r *Release) Minor() string {
+// minor gives "4.18" of "4.18.3".
+func (r *Release) minor() string {
 	parts := strings.SplitN(r.Version, ".", 3)
 	if len(parts) < 2 {
 		return ""

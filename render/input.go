@@ -172,7 +172,7 @@ func refused(list problem.List, field string) bool {
 func (in *Input) version(o Options) string {
 	release := ""
 	if o.Release != nil {
-		release = o.Release.Minor()
+		release = o.Release.minor()
 	}
 	return cmp.Or(o.OpenShiftVersion, in.VIP.Spec.OpenShiftVersion, release)
 }

@@ -88,7 +88,7 @@ func (m *Migration) Files() ([]OutputFile, error) {
 }
 
 // modeMachineConfig is a name that no pool's own MachineConfig has.
-func modeMachineConfig(role string) string { return MachineConfigName(role) + ".mode" }
+func modeMachineConfig(role string) string { return machineConfigName(role) + ".mode" }
 
 // MachineConfigs are the names of those that Files has.
 func (m *Migration) MachineConfigs() (out []string) {

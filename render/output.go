@@ -202,7 +202,7 @@ func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignit
 	one := func(path string, data []byte, err error) ([]OutputFile, error) {
 		return []OutputFile{{Path: path, Data: data}}, err
 	}
-	name := MachineConfigName(b.Role)
+	name := machineConfigName(b.Role)
 	meta := ignition.Metadata{Name: name, Annotations: map[string]string{"vipgen.io/cluster": c.Config.Metadata.Name}}
 	switch format {
 	case FormatMachineConfig:
@@ -223,11 +223,11 @@ func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignit
 	return nil, fmt.Errorf("no format %q", format)
 }
 
-// MachineConfigName gives a name that sorts after the operator's own. A custom
+// machineConfigName gives a name that sorts after the operator's own. A custom
 // pool's nodes get the worker's MachineConfig too, and of two files with one
 // path the one in the MachineConfig that sorts last wins; so its name starts
 // with the worker's.
-func MachineConfigName(role string) string {
+func machineConfigName(role string) string {
 	switch role {
 	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:
 		return "99-" + role + "-vipgen"
@@ -238,7 +238,7 @@ func MachineConfigName(role string) string {
 // inherit leaves out of a custom pool's bundle what its nodes get from the
 // worker pool anyway.
 func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
-	if MachineConfigName(b.Role) == "99-"+b.Role+"-vipgen" {
+	if machineConfigName(b.Role) == "99-"+b.Role+"-vipgen" {
 		return b
 	}
 	i := slices.IndexFunc(all, func(x ignition.Bundle) bool { return x.Role == v1alpha1.RoleWorker })

@@ -93,14 +93,14 @@ func TestMachineConfigName(t *testing.T) {
 		"0":       "99-worker-vipgen-0",
 	}
 	for role, want := range tests {
-		got := MachineConfigName(role)
+		got := machineConfigName(role)
 		if got != want {
 			t.Errorf("%s: %s, want %s", role, got, want)
 		}
 		pool := role
 		if !slices.Contains([]string{"master", "worker", "arbiter"}, role) {
 			pool = "worker"
-			if got <= MachineConfigName("worker") {
+			if got <= machineConfigName("worker") {
 				t.Errorf("%s sorts before the worker's", got)
 			}
 		}
@@ -224,7 +224,7 @@ func TestVersion(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{"4.18.3": "4.18", "4.18.0-rc.1": "4.18", "4.18": "4.18", "4": "", "": ""} {
-		if got := release(in).Minor(); got != want {
+		if got := release(in).minor(); got != want {
 			t.Errorf("Minor of %q: %q, want %q", in, got, want)
 		}
 	}

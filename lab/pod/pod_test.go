@@ -169,7 +169,7 @@ func TestContainer(t *testing.T) {
 	gone := c.pod.Gone()
 	r.remove("probe")
 	<-gone
-	if !strings.Contains(c.Log(), "asked to end\n") || c.Status().LastExit != 0 || c.Status().LastReason != ReasonStopped {
+	if !strings.Contains(c.Log(), "asked to end\n") || c.Status().LastExit != 0 || c.Status().LastReason != reasonStopped {
 		t.Errorf("it ended with %+v:\n%s", c.Status(), c.Log())
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -198,7 +198,7 @@ func TestLifecycle(t *testing.T) {
 		}
 		testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
 	}
-	if s := c.Status(); s.LastExit != 137 || s.LastReason != ReasonError {
+	if s := c.Status(); s.LastExit != 137 || s.LastReason != reasonError {
 		t.Errorf("after SIGKILL: %+v", s)
 	}
 	out, code, err := c.Exec(t.Context(), "sh", "-c", "echo $VERSION; exit 3")
@@ -215,7 +215,7 @@ func TestLifecycle(t *testing.T) {
 		next, err := r.Container("sleeper", "main")
 		return err == nil && next != c && next.Status().Running
 	})
-	if s := c.Status(); s.Running || s.LastReason != ReasonStopped || s.LastExit != 137 {
+	if s := c.Status(); s.Running || s.LastReason != reasonStopped || s.LastExit != 137 {
 		t.Errorf("the old pod: %+v", s)
 	}
 }
@@ -277,7 +277,7 @@ func TestLivenessProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts == 1 })
-	if s := c.Status(); s.LastReason != ReasonUnhealthy {
+	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
 	}
 }
@@ -333,7 +333,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestBackOff(t *testing.T) {
-	b := KubeletBackOff()
+	b := kubeletBackOff()
 	var r restarts
 	now := time.Unix(0, 0)
 	for i, want := range []time.Duration{0, 10, 20, 40, 80, 160, 300, 300} {
