@@ -20,7 +20,6 @@ import (
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/lab/standin"
-	"github.com/vipgen/vipgen/lab/unit"
 )
 
 // Node is a node of a lab's cluster.
@@ -204,7 +203,7 @@ func (n *Node) configureAddress(ctx context.Context) error {
 		if _, err := os.Stat(n.Path(host.UnitDir + "/" + u)); err != nil {
 			continue // not on the bootstrap, nor where something else is installed
 		}
-		if out, err := unit.Run(ctx, n.Host, n.cluster.images, u); err != nil {
+		if out, err := container.RunUnit(ctx, n.Host, n.cluster.images, u); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/host"
 )
 
 // quick is a back-off for tests.
@@ -30,16 +29,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
-	h, err := host.New(node, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	h := daemon.NewLabHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node-0"))
 	r := &rig{t: t, Kubelet: &Kubelet{
 		Host: h, BackOff: quick, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Images: map[string]container.Image{"debian": {Distribution: true}},
