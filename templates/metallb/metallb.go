@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/templates"
-	"github.com/vipgen/vipgen/templates/apiserver"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 //go:embed *.tmpl
@@ -216,7 +216,7 @@ func (p Params) Certificate() ([]byte, error) {
 	if len(p.Hostnames) == 0 {
 		return text, nil
 	}
-	object, err := apiserver.Object(apiserver.Named{Names: p.Hostnames, Certificate: apiserver.Secret{Name: p.Secret}})
+	object, err := manifest.APIServer(manifest.Certificate(p.Secret, p.Hostnames))
 	return slices.Concat(text, object), err
 }
 
