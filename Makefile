@@ -80,7 +80,7 @@ $(BIN)/%: internal/tools/%/go.mod internal/tools/%/go.sum
 $(BIN)/ignition: | setup
 
 build: ## Build bin/vipgen and bin/vipgen-agent, static
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/version.stamped=$(VERSION))" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
 
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
 	go -C internal/image run ./cmd/image vipgen --source ../.. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))

@@ -27,7 +27,7 @@ func (m *Machine) review(in *Input, out *Output) {
 		out.Again = reviewTime // adverts that go on as before are no news
 		return
 	}
-	out.log(slog.LevelError, "another node did not move: this one goes back", "instance", lagging, "from", s.to.String(), "to", s.from.String())
+	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "instance", lagging, "from", s.to.String(), "to", s.from.String())
 	m.counts.Back++
 	m.cooldown = in.Now.Add(cooldownTime)
 	m.cooldownWhy = "it went back at " + in.Now.UTC().Format(time.RFC3339) + " because adverts of " + s.from.String() + " went on (" + lagging + ")"

@@ -41,6 +41,14 @@ var everywhere = phrases([][2]string{
 	{`\bwhat of it is\b`, "what is wrong with it"},
 	{`\bwithout eyes\b`, "exit when the watch fails"},
 	{`\badverts? is one of now\b`, "recent advert"},
+	{`\bone goes back\b`, "rolling back"},
+	{`\bhas its time on the cores\b`, "scheduling policy"},
+	{`\blonger than nothing\b`, "must be positive"},
+	{`\btak(e|es|ing) (its|their) word\b`, "withdraw"},
+	{`\bcan only be decided\b`, "node agent for keepalived, HAProxy, CoreDNS, mDNS"},
+	{`\b(a|the) power from\b`, "power off"},
+	{`\bone more address by\b`, "additional API VIP"},
+	{`\bthat takes UserManaged\b`, "requires loadBalancer.type: UserManaged"},
 })
 
 // said are those that logs and the help of metrics do not have either.

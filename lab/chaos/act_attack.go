@@ -127,8 +127,8 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	case noRole:
 		odd = attack.Node{NoRole: true}
 	}
-	m := a.begin(n, Condition{Effect: Unsure})
-	api := a.begin(n, Condition{Effect: UnsureAPI})
+	m := a.begin(n, Condition{Effect: effectUnsure})
+	api := a.begin(n, Condition{Effect: effectUnsureAPI})
 	var restore func(context.Context) error
 	err := a.reread(func() (err error) {
 		restore, err = n.Overwrite(ctx, odd)
@@ -180,11 +180,11 @@ func (a *act) reread(change func() error) error {
 // a node of the cluster again.
 func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	n := a.node()
-	away := a.begin(n, Condition{Effect: NoAPI})
-	doing := a.begin(n, Condition{Effect: Unsure})
+	away := a.begin(n, Condition{Effect: effectNoAPI})
+	doing := a.begin(n, Condition{Effect: effectUnsure})
 	a.record.watch.Off(n.Name)
 	err := n.Kill()
-	off := a.begin(n, Condition{Effect: Out})
+	off := a.begin(n, Condition{Effect: effectOut})
 	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
 		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
@@ -195,7 +195,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 		err = errors.Join(n.Heal(ctx), a.files.follow(n))
 	}
 	return func(ctx context.Context) error {
-		api := a.begin(n, Condition{Effect: UnsureAPI})
+		api := a.begin(n, Condition{Effect: effectUnsureAPI})
 		away.end(0)
 		err := a.recover(ctx, doing, "", a.afterNetwork(),
 			func() error { return a.reread(func() error { return n.Readmit(ctx) }) },
@@ -246,7 +246,7 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	c := a.means(a.fault.What)
 	if a.fault.What == "keepalived" {
-		c = &Condition{Effect: Unsure}
+		c = &Condition{Effect: effectUnsure}
 	}
 	if len(pids(n, j, j.daemon)) == 0 {
 		return nil, errNoEffect

@@ -1,6 +1,4 @@
-// Package listen lets a service of a lab's node that is part of this process be
-// treated like a process of its own: be killed, and be stopped where it is.
-package listen
+package process
 
 import (
 	"errors"
@@ -14,7 +12,9 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// Listener is where a service takes TCP connections.
+// Listener is where a service that is part of this process takes TCP connections. The
+// service can be treated like a process of its own: be killed, and be stopped where it
+// is.
 type Listener struct {
 	net.Listener
 	gate gate
@@ -23,14 +23,14 @@ type Listener struct {
 	conns map[net.Conn]struct{} // nil once it was killed
 }
 
-// At listens at one address of a node, or of this machine if that is nil.
-func At(node *netns.Node, addr netip.AddrPort) (*Listener, error) {
+// ListenAt listens at one address of a node, or of this machine if that is nil.
+func ListenAt(node *netns.Node, addr netip.AddrPort) (*Listener, error) {
 	return open(node, func() (net.Listener, error) { return net.Listen("tcp", addr.String()) })
 }
 
-// All listens at a port of all addresses of a node, also where the kernel has no
+// ListenAll listens at a port of all addresses of a node, also where the kernel has no
 // IPv6 (hard case 25).
-func All(node *netns.Node, port int) (*Listener, error) {
+func ListenAll(node *netns.Node, port int) (*Listener, error) {
 	return open(node, func() (net.Listener, error) {
 		l, err := net.Listen("tcp", "[::]:"+strconv.Itoa(port))
 		if errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL) {

@@ -1,4 +1,4 @@
-package listen
+package process
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // echo answers with what it gets, and returns where.
 func echo(t *testing.T) (*Listener, string) {
 	t.Helper()
-	l, err := At(nil, netip.MustParseAddrPort("127.0.0.1:0"))
+	l, err := ListenAt(nil, netip.MustParseAddrPort("127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,4 @@
-// Package version says which version of vipgen a program is.
-package version
+package command
 
 import "runtime/debug"
 
@@ -7,15 +6,15 @@ import "runtime/debug"
 // for images. Go itself knows the version of what `go install` built.
 var stamped string
 
-// Info is what `version` prints, also as JSON.
-type Info struct {
+// build is what `version` prints, also as JSON.
+type build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 }
 
-// Read says what is known of the running program.
-func Read() Info {
-	v := Info{Version: "unknown"}
+// readBuild says what is known of the running program.
+func readBuild() build {
+	v := build{Version: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.Version, v.Go = info.Main.Version, info.GoVersion
 	}

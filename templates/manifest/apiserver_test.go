@@ -1,4 +1,4 @@
-package apiserver
+package manifest
 
 import (
 	"reflect"
@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestObject(t *testing.T) {
-	data, err := Object(
-		Named{[]string{"api-mgmt.demo.example.com", "*.corp.example"}, Secret{"api-mgmt"}},
-		Named{[]string{"kube.partner.example.net"}, Secret{"api-partner"}},
+func TestAPIServer(t *testing.T) {
+	data, err := APIServer(
+		Certificate("api-mgmt", []string{"api-mgmt.demo.example.com", "*.corp.example"}),
+		Certificate("api-partner", []string{"kube.partner.example.net"}),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -1,15 +1,15 @@
-package version
+package command
 
 import (
 	"runtime"
 	"testing"
 )
 
-func TestRead(t *testing.T) {
+func TestReadBuild(t *testing.T) {
 	defer func(old string) { stamped = old }(stamped)
 	for in, want := range map[string]bool{"v1.2.3": true, "": false} {
 		stamped = in
-		got := Read()
+		got := readBuild()
 		if got.Go != runtime.Version() || (got.Version == "v1.2.3") != want {
 			t.Errorf("%q: %+v", in, got)
 		}

@@ -1,4 +1,4 @@
-package unit
+package container
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 )
 
@@ -72,28 +71,28 @@ func parsePodman(words []string) (podman, error) {
 }
 
 // config says how podman would run the container.
-func (p podman) config(h *host.Host, images map[string]container.Image, id string) (container.Config, error) {
+func (p podman) config(h *host.Host, images map[string]Image, id string) (Config, error) {
 	image, ok := images[p.image]
 	if !ok {
-		return container.Config{}, fmt.Errorf("there is no image %q", p.image)
+		return Config{}, fmt.Errorf("there is no image %q", p.image)
 	}
-	cfg := container.Config{ID: id, Image: image, Args: p.args, UID: p.uid, GID: p.gid, Capabilities: append(container.DefaultCapabilities(), p.added...)}
+	cfg := Config{ID: id, Image: image, Args: p.args, UID: p.uid, GID: p.gid, Capabilities: append(DefaultCapabilities(), p.added...)}
 	for _, v := range p.volumes {
-		m, err := mount(h, v)
+		m, err := volumeMount(h, v)
 		if err != nil {
-			return container.Config{}, err
+			return Config{}, err
 		}
 		cfg.Mounts = append(cfg.Mounts, m)
 	}
 	return cfg, nil
 }
 
-// mount reads a volume, HOST:CONTAINER or HOST:CONTAINER:ro. Podman makes no
+// volumeMount reads a volume, HOST:CONTAINER or HOST:CONTAINER:ro. Podman makes no
 // directory that is missing on the host.
-func mount(h *host.Host, volume string) (container.Mount, error) {
+func volumeMount(h *host.Host, volume string) (Mount, error) {
 	parts := strings.Split(volume, ":")
 	if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" {
-		return container.Mount{}, fmt.Errorf("podman's volume %s is not supported", volume)
+		return Mount{}, fmt.Errorf("podman's volume %s is not supported", volume)
 	}
 	source := parts[0]
 	// The lab shares the kernel's own files; those of a network are the caller's.
@@ -101,7 +100,7 @@ func mount(h *host.Host, volume string) (container.Mount, error) {
 		source = h.Path(source)
 	}
 	if _, err := os.Stat(source); err != nil {
-		return container.Mount{}, err
+		return Mount{}, err
 	}
-	return container.Mount{Source: source, Destination: parts[1], ReadOnly: len(parts) == 3}, nil
+	return Mount{Source: source, Destination: parts[1], ReadOnly: len(parts) == 3}, nil
 }

@@ -1,6 +1,4 @@
-// Package unit runs systemd services of a lab's hosts: those that run the agent
-// with podman before there is a kubelet.
-package unit
+package container
 
 import (
 	"context"
@@ -10,21 +8,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 )
 
-// Run runs the commands of a service of type oneshot, one after another, as
-// Containers has them. It returns what the containers printed, with an error for
+// RunUnit runs the commands of a host's systemd service of type oneshot, one after another,
+// as UnitContainers has them: those that run the agent with podman before there is a kubelet. It returns what the containers printed, with an error for
 // the one that fails.
-func Run(ctx context.Context, h *host.Host, images map[string]container.Image, name string) (string, error) {
-	configs, err := Containers(h, images, name)
+func RunUnit(ctx context.Context, h *host.Host, images map[string]Image, name string) (string, error) {
+	configs, err := UnitContainers(h, images, name)
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
 	for _, cfg := range configs {
-		r, err := container.Run(ctx, h, cfg)
+		r, err := Run(ctx, h, cfg)
 		out.WriteString(r.Out + r.Err)
 		if err == nil && r.Code != 0 {
 			err = fmt.Errorf("exit code %d: %s", r.Code, r.Err)
@@ -36,16 +33,16 @@ func Run(ctx context.Context, h *host.Host, images map[string]container.Image, n
 	return out.String(), nil
 }
 
-// Containers says how to run the commands of a service of type oneshot, as they
+// UnitContainers says how to run the commands of a service of type oneshot, as they
 // stand in the host's unit: `podman run` as a container, and systemd's own
 // daemon-reload not at all. Another command is an error. The directories that
 // systemd makes for the service are there afterwards.
-func Containers(h *host.Host, images map[string]container.Image, name string) ([]container.Config, error) {
+func UnitContainers(h *host.Host, images map[string]Image, name string) ([]Config, error) {
 	text, err := h.Read(host.UnitDir + "/" + name)
 	if err != nil {
 		return nil, err
 	}
-	service, err := parse(string(text))
+	service, err := parseUnit(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -54,7 +51,7 @@ func Containers(h *host.Host, images map[string]container.Image, name string) ([
 			return nil, err
 		}
 	}
-	var out []container.Config
+	var out []Config
 	for i, command := range service.commands {
 		if slices.Equal(command, []string{"/usr/bin/systemctl", "daemon-reload"}) {
 			continue
@@ -85,9 +82,9 @@ var continued = regexp.MustCompile(`\\\n\s*`)
 // others; the lab tries once, and its nodes have a resolv.conf that stays.
 var retried = regexp.MustCompile(`^/bin/sh -c ' *until +(?:.*; +)?(/usr/bin/podman [^;&]*)(?: && [^;]*)?; +do sleep 1; done'$`)
 
-// parse reads a unit file (systemd.unit(5)). Its commands hold no specifiers or
+// parseUnit reads a unit file (systemd.unit(5)). Its commands hold no specifiers or
 // variables, and quotes only where a shell tries again.
-func parse(text string) (service, error) {
+func parseUnit(text string) (service, error) {
 	var s service
 	for line := range strings.Lines(continued.ReplaceAllString(text, " ")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")

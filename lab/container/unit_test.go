@@ -1,4 +1,4 @@
-package unit
+package container
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/templates/unit"
 )
@@ -39,7 +38,7 @@ func TestParsePodman(t *testing.T) {
 }
 
 // The units that vipgen renders are understood.
-func TestParseRendered(t *testing.T) {
+func TestParseRenderedUnits(t *testing.T) {
 	units, err := unit.Render(unit.Params{AgentImage: "registry.example.com/agent:1", AuthFile: "/var/lib/kubelet/config.json"})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +47,7 @@ func TestParseRendered(t *testing.T) {
 		if !strings.HasSuffix(u.Name, ".service") {
 			continue
 		}
-		s, err := parse(u.Contents)
+		s, err := parseUnit(u.Contents)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,30 +60,15 @@ func TestParseRendered(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"Type=simple\n", "ExecStart=/bin/sh -c 'x'\n", "ExecStart=/bin/sh -c 'until /usr/bin/podman run $x; do sleep 1; done'\n", "ExecStart=/bin/echo %n\n"} {
-		if _, err := parse(text); err == nil {
+		if _, err := parseUnit(text); err == nil {
 			t.Errorf("no complaint about %q", text)
 		}
 	}
 }
 
-func newHost(t *testing.T) *host.Host {
-	t.Helper()
-	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
-	h, err := host.New(node, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h
-}
-
-func TestRun(t *testing.T) {
-	h := newHost(t)
-	images := map[string]container.Image{"debian": {Distribution: true}}
+func TestRunUnit(t *testing.T) {
+	h := daemon.NewLabHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node-0"))
+	images := map[string]Image{"debian": {Distribution: true}}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run := func(args string) (string, error) {
@@ -93,7 +77,7 @@ func TestRun(t *testing.T) {
 		if err := h.Write(host.UnitDir+"/test.service", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		return Run(ctx, h, images, "test.service")
+		return RunUnit(ctx, h, images, "test.service")
 	}
 	out, err := run("--user 0:0 --volume /run/made:/here --entrypoint /usr/bin/touch debian /here/file")
 	if err != nil {
