@@ -78,7 +78,7 @@ func TestHardCase43Shutdown(t *testing.T) {
 func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, late time.Duration) {
 	t.Helper()
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
-	awaitWell(t, ctx, c)
+	awaitWell(t, c)
 	n, err := c.Holder(ctx, vip)
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +173,10 @@ func errorOf(t *testing.T, err error) {
 }
 
 // awaitWell waits until each control-plane node could serve as the holder of the API VIPs.
-func awaitWell(t *testing.T, ctx context.Context, c *Cluster) {
+func awaitWell(t *testing.T, c *Cluster) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
 	for _, n := range c.ControlPlane() {
 		err := Await(ctx, n.Name+" to be as good a holder as any", func() (bool, error) {
 			s, err := Published[state.Keepalived](n)

@@ -52,6 +52,8 @@ func TestCluster(t *testing.T) {
 			step.run(t, c)
 			if !t.Failed() {
 				c.check(t)
+				// The next step's VIP would move when a node is a better holder again.
+				awaitWell(t, c.Cluster)
 			}
 		}) {
 			break // what comes next would only say the same
