@@ -84,12 +84,10 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 		})
 	}
 	c.check(t)
-	for i, p := range probes {
+	for _, p := range probes {
 		p.answers(t, 20)
 		p.expect(t, 0)
-		if now := c.holder(t, p.vip); now != holder[p.vip] {
-			t.Errorf("%v went from %s to %s (%d)", p.vip, holder[p.vip].Name, now.Name, i)
-		}
+		p.stays(t, holder[p.vip], c.holder(t, p.vip))
 	}
 	for name, then := range before {
 		if now := c.containers()[name]; now != then {

@@ -17,6 +17,7 @@ const (
 // Stopwatch finds out whether this machine was quiet while something was measured.
 type Stopwatch struct {
 	stop chan struct{}
+	ends sync.Once
 	done sync.WaitGroup
 	late time.Duration // the longest; read after done
 }
@@ -44,9 +45,10 @@ func (s *Stopwatch) run() {
 	}
 }
 
-// End ends it and gives by how much the machine was late at the longest.
+// End ends it and gives by how much the machine was late at the longest. It may be
+// called again.
 func (s *Stopwatch) End() (late time.Duration) {
-	close(s.stop)
+	s.ends.Do(func() { close(s.stop) })
 	s.done.Wait()
 	return s.late
 }
@@ -55,7 +57,8 @@ func (s *Stopwatch) End() (late time.Duration) {
 // quiet all the time, more than that is an error. On any other it says nothing of the
 // code, and the test says so; but it is an error as well if it is more than busy,
 // which no load explains.
-func Promise(t testing.TB, what string, got, promised, busy, late time.Duration) {
+// Times are held against times, and counts, such as of requests, against counts.
+func Promise[N int | time.Duration](t testing.TB, what string, got, promised, busy N, late time.Duration) {
 	t.Helper()
 	switch {
 	case got <= promised:
