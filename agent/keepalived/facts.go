@@ -54,13 +54,13 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 		}
 	}
 	c.stop()
+	c.redirects.follow(m.Groups) // first: it may be looking, and makes known what is to be forgotten
 	for _, g := range c.groups {
 		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
 			c.board.Forget(health.FactsOf(&g)...)
 		}
 	}
 	c.groups = m.Groups
-	c.redirects.follow(m.Groups)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.key, c.cancel, c.done = string(key), cancel, make(chan struct{})
 	list := health.Checks(s, role, labels)

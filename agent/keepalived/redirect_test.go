@@ -2,10 +2,16 @@ package keepalived
 
 import (
 	"errors"
+	"log/slog"
 	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -39,5 +45,55 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	}
 	if a, b := redirect(api, &state.Firewall{}, nil).Name, redirect(mgmt, &state.Firewall{}, nil).Name; a != "redirect" || b != "api-mgmt-redirect" {
 		t.Errorf("facts %s and %s", a, b)
+	}
+}
+
+// A group that goes takes its facts along, also while the firewall job says what it has
+// placed for it.
+func TestRedirectOfGroupThatGoes(t *testing.T) {
+	root := t.TempDir()
+	files, err := trackfile.Open(filepath.Join(root, "track"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := state.Open(filepath.Join(root, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	board := health.NewBoard()
+	c := &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+	defer c.stop()
+	first := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, Instance: "demo_API", VirtualRouterID: 79}
+	more := v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, Instance: "demo_API_mgmt", VirtualRouterID: 80}
+	spec := func(groups ...v1alpha1.Group) *v1alpha1.ClusterConfigSpec {
+		return &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: groups}
+	}
+	var looking sync.WaitGroup
+	end := make(chan struct{})
+	looking.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				c.redirects.look()
+			}
+		}
+	})
+	defer looking.Wait()
+	defer close(end)
+	for range 200 {
+		for _, s := range []*v1alpha1.ClusterConfigSpec{spec(first, more), spec(first)} {
+			if err := c.follow(s, v1alpha1.RoleMaster, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.redirects.look()
+		for _, f := range board.Facts() {
+			if strings.Contains(f.Name, more.Name) {
+				t.Fatalf("%+v is known of a group that is gone", f)
+			}
+		}
 	}
 }
