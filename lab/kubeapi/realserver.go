@@ -125,16 +125,18 @@ func (s *realServer) Stop(ctx context.Context) error {
 	return errors.Join(err, s.Kill())
 }
 
-// Freeze is part of Server.
+// Freeze is part of Server. It returns when the server stands still.
 func (s *realServer) Freeze() error {
 	defer s.target.close()
-	return s.pause(true, syscall.SIGSTOP)
+	return s.pause(true, (*process.Process).Freeze)
 }
 
 // Thaw is part of Server.
-func (s *realServer) Thaw() error { return s.pause(false, syscall.SIGCONT) }
+func (s *realServer) Thaw() error {
+	return s.pause(false, func(run *process.Process) error { run.Signal(syscall.SIGCONT); return nil })
+}
 
-func (s *realServer) pause(frozen bool, signal syscall.Signal) error {
+func (s *realServer) pause(frozen bool, pause func(*process.Process) error) error {
 	run := s.current()
 	if run == nil {
 		return fmt.Errorf("the API server of %s does not run", s.name)
@@ -142,8 +144,7 @@ func (s *realServer) pause(frozen bool, signal syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frozen = frozen
-	run.Signal(signal)
-	return nil
+	return pause(run)
 }
 
 // SetAddr is part of Server.

@@ -3,13 +3,17 @@
 package process
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // Process is a program that was started.
@@ -64,6 +68,33 @@ func (p *Process) launch() error {
 
 // Signal sends a signal, to no one if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
+// freezeTime is many times what a process takes to stand still, also on a busy machine.
+const freezeTime = 30 * time.Second
+
+// Freeze stops the process where it is until SIGCONT, and returns when all of its threads
+// stand still: SIGSTOP reaches those that run on another core a moment later.
+func (p *Process) Freeze() error {
+	p.Signal(syscall.SIGSTOP)
+	for deadline := time.Now().Add(freezeTime); !p.frozen(); time.Sleep(time.Millisecond) {
+		if p.Ended() || time.Now().After(deadline) {
+			return fmt.Errorf("%s does not stand still", p.name)
+		}
+	}
+	return nil
+}
+
+// frozen says whether all threads are stopped (proc_pid_stat(5): state T behind the name).
+func (p *Process) frozen() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+	for _, thread := range threads {
+		stat, failed := os.ReadFile(thread)
+		if err = errors.Join(err, failed); !bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T")) {
+			return false
+		}
+	}
+	return err == nil && len(threads) > 0
+}
 
 // Kill ends the process at once, and returns when it is gone.
 func (p *Process) Kill() {

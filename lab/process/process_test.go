@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,5 +70,26 @@ func TestStartFails(t *testing.T) {
 		if _, err := Start("it", exec.Command(test[0]), test[1]); err == nil || !strings.Contains(err.Error(), "starting it: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What is frozen does nothing from then on, with however many threads.
+func TestFreeze(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	p := shell(t, log, "echo up; while :; do echo on; done")
+	for range 50 {
+		if err := p.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		before := p.Output()
+		runtime.Gosched()
+		if after := p.Output(); after != before {
+			t.Fatalf("it has printed %d bytes since it stood still", len(after)-len(before))
+		}
+		p.Signal(syscall.SIGCONT)
+	}
+	p.Kill()
+	if err := p.Freeze(); err == nil {
+		t.Error("what has ended stands still")
 	}
 }
