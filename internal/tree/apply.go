@@ -250,12 +250,3 @@ func writeSynced(name string, data []byte) error {
 	}
 	return errors.Join(err, f.Close())
 }
-
-func syncDir(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
