@@ -22,6 +22,9 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return a.exit(command.Execute(context.Background(), a.root(), args))
 }
 
+// Command is the command tree, for man pages.
+func Command() *cobra.Command { return (&app{}).root() }
+
 // app carries the streams and what the commands share.
 type app struct {
 	// writes says that the command would have written something.

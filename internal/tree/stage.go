@@ -28,8 +28,7 @@ func removeStages(dir string, root *os.Root) error {
 		if err != nil {
 			return err
 		}
-		err = root.RemoveAll(filepath.Base(stage))
-		if err = errors.Join(err, inUse.Close()); err != nil {
+		if err := errors.Join(inUse.Close(), root.RemoveAll(filepath.Base(stage))); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // lock says that a folder is in use until the file is closed, at the latest when
 // the process ends. Folders have no locks here: a file in it is opened by one at a
-// time, and does not keep the folder from being removed.
+// time.
 func lock(dir string) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
 	path, err := windows.UTF16PtrFromString(name)
