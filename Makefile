@@ -27,6 +27,8 @@ VERSION ?=
 # and the directory to write into.
 IMAGE    ?=
 IMAGEDIR ?= bin/image
+# For `make release`: the directory to write into, which must not hold anything yet.
+RELEASEDIR ?= bin/release/$(VERSION)
 
 # For `make e2e`: what happens, by the beginnings of names, and the directory to write it down in.
 FAULTS     ?= all
@@ -51,7 +53,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +86,12 @@ build: ## Build bin/vipgen and bin/vipgen-agent, static
 
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
 	go -C internal/image run ./cmd/image vipgen --source ../.. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
+
+release: ## Make archives, image, bills of materials and checksums of a release into bin/release/VERSION (VERSION=v1.2.3)
+	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE))
+
+release-check: ## Make the release twice from copies of the source at two places and compare all bytes; 20 minutes
+	go -C internal/image test -count 1 -timeout 120m -run '^TestReproducible$$' $(TESTFLAGS) . -args -whole
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@e2e/setup
@@ -136,6 +144,8 @@ gofmt:
 
 vet:
 	go vet ./...
+	GOOS=darwin go vet ./cmd/vipgen
+	GOOS=windows go vet ./cmd/vipgen
 	for module in $(MODULES); do go -C $$module vet ./... || exit; done
 
 staticcheck: $(BIN)/staticcheck

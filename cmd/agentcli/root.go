@@ -29,6 +29,9 @@ func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return a.exit(command.Execute(ctx, root, args))
 }
 
+// Command is the command tree, for man pages.
+func Command() *cobra.Command { return (&app{}).command() }
+
 // app carries the streams and what the commands share.
 type app struct {
 	out, err io.Writer

@@ -1,27 +1,51 @@
 package cli
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// The offline program holds no code of nodes. Of the agent it has what the lab reads: the
-// published state of jobs.
-func TestDependencies(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "../vipgen").Output()
+// dependencies are the packages that vipgen is made of on a system.
+func dependencies(t *testing.T, system string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "../vipgen")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages := strings.Fields(string(out))
-	if !slices.Contains(packages, "github.com/vipgen/vipgen/lab") {
+	return strings.Fields(string(out))
+}
+
+const (
+	agentPackages = "github.com/vipgen/vipgen/agent/"
+	labPackage    = "github.com/vipgen/vipgen/lab"
+)
+
+// The offline program holds no code of nodes. Of the agent it has what the lab reads: the
+// published state of jobs.
+func TestDependencies(t *testing.T) {
+	packages := dependencies(t, "linux")
+	if !slices.Contains(packages, labPackage) {
 		t.Fatalf("not the packages of vipgen: %v", packages)
 	}
-	const agent = "github.com/vipgen/vipgen/agent/"
 	for _, p := range packages {
-		if strings.HasPrefix(p, agent) && p != agent+"state" {
+		if strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" {
 			t.Errorf("depends on %s", p)
+		}
+	}
+}
+
+// Where there is no lab, vipgen has nothing of what a lab takes, so that it builds.
+func TestDependenciesElsewhere(t *testing.T) {
+	for _, system := range []string{"darwin", "windows"} {
+		for _, p := range dependencies(t, system) {
+			if strings.HasPrefix(p, labPackage) || strings.HasPrefix(p, agentPackages) || strings.HasPrefix(p, "github.com/vishvananda/netlink") {
+				t.Errorf("%s: depends on %s", system, p)
+			}
 		}
 	}
 }

@@ -258,3 +258,29 @@ func TestDocumentedFlags(t *testing.T) {
 		t.Errorf("only %d command lines found", checked)
 	}
 }
+
+// TestPictures: the pictures of the pages are those that vipgen makes now. Write them
+// anew with -update.
+func TestPictures(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "picture.svg")
+	for picture, args := range map[string][]string{
+		"../../docs/pictures/baremetal.svg": {"explain", "../../examples/baremetal/install-config.yaml", "--svg", file},
+	} {
+		if code, _, stderr := run("", args...); code != command.OK {
+			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			writeFile(t, picture, got)
+		}
+		if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what vipgen %s makes: run the test with -update, and look at it (%v)", picture, strings.Join(args, " "), err)
+		}
+	}
+	if code, _, stderr := run("", "explain", "spec.vrrp", "--svg", file); code != command.Input || !strings.Contains(stderr, "--svg is for a cluster") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}

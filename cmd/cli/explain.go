@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	var f inputFlags
 	var o command.Format
+	var picture string
 	c := &cobra.Command{
 		Use:   "explain [install-config.yaml|FIELD]",
 		Short: "Explain which nodes can hold each VIP, and what clients see in each failure",
@@ -23,6 +25,7 @@ most. 'vipgen verify' checks every combination of failures.
 With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the field
 is for, and which values and fields it has.`,
 		Example: `  vipgen explain install-config.yaml
+  vipgen explain install-config.yaml --svg cluster.svg
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
   # Fields of vipgen.yaml
@@ -32,23 +35,31 @@ is for, and which values and fields it has.`,
 		ValidArgsFunction: completeField,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && isField(args[0]) {
+				if picture != "" {
+					return command.Usagef(c, "--svg is for a cluster, not for the field %s", args[0])
+				}
 				return a.explainField(c, args[0], o)
 			}
-			return a.explain(installConfigArg(args), &f, o)
+			return a.explain(installConfigArg(args), &f, o, picture)
 		},
 	}
 	f.add(c)
+	c.Flags().StringVar(&picture, "svg", "", "`file` to write a picture to, as SVG: VIPs, nodes, pods and connections")
+	_ = c.MarkFlagFilename("svg", "svg")
 	o.Add(c, "text", "json")
 	return c
 }
 
-func (a *app) explain(installConfig string, f *inputFlags, o command.Format) error {
+func (a *app) explain(installConfig string, f *inputFlags, o command.Format, picture string) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
 	}
 	report, err := explain.Cluster(cluster)
 	if err != nil {
+		return err
+	}
+	if err := writeReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
 	}
 	if o == "json" {

@@ -1,11 +1,11 @@
+//go:build linux
+
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/bench"
 	"github.com/vipgen/vipgen/lab/report"
@@ -32,6 +31,7 @@ type benchFlags struct {
 	intervals            []time.Duration
 	saturate             time.Duration
 	jsonFile, htmlReport string
+	svgFile              string
 	output               command.Format
 }
 
@@ -84,6 +84,7 @@ measured.
 Documentation: ` + pages + `lab-bench.md`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
   sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
+  sudo vipgen lab bench --scenario power-loss --profile fast,reference --svg failover.svg
   sudo vipgen lab bench install-config.yaml --profile fast --interval 50ms`,
 		Args:              command.Args(0, 1),
 		ValidArgsFunction: completeYAML,
@@ -101,11 +102,13 @@ Documentation: ` + pages + `lab-bench.md`,
 	flags.DurationVar(&f.saturate, "saturate", time.Minute, "`duration` of full load in the scenario saturation")
 	flags.StringVar(&f.jsonFile, "json", "", "`file` to write all figures to, as JSON")
 	flags.StringVar(&f.htmlReport, "html", "", "`file` to write the report to, as one HTML page with timelines")
+	flags.StringVar(&f.svgFile, "svg", "", "`file` to write a picture to, as SVG: the median run of each scenario and profile")
 	f.output.Add(c, "text", "json")
 	command.Complete(c, "scenario", scenarioNames()...)
 	command.Complete(c, "profile", profileNames()...)
 	_ = c.MarkFlagFilename("json", "json")
 	_ = c.MarkFlagFilename("html", "html")
+	_ = c.MarkFlagFilename("svg", "svg")
 	return c
 }
 
@@ -202,23 +205,13 @@ func (a *app) printBench(r *report.Report, f *benchFlags) error {
 	errs := []error{
 		writeReport(f.jsonFile, r.WriteJSON),
 		writeReport(f.htmlReport, r.WriteHTML),
+		writeReport(f.svgFile, r.WriteSVG),
 	}
 	show := r.WriteTable
 	if f.output == "json" {
 		show = r.WriteJSON
 	}
 	return errors.Join(append(errs, show(a.out))...)
-}
-
-func writeReport(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	return tree.WriteFile(name, b.Bytes())
 }
 
 func (a *app) labSaturateCommand() *cobra.Command {

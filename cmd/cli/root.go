@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
-	"github.com/vipgen/vipgen/lab/control"
 )
 
 // Run executes a command line and returns its exit code.
@@ -22,6 +21,9 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	a := &app{Reader: input.Reader{In: in}, out: out, err: errOut, args: args}
 	return a.exit(command.Execute(context.Background(), a.root(), args))
 }
+
+// Command is the command tree, for man pages.
+func Command() *cobra.Command { return (&app{}).root() }
 
 // app carries the streams and what the commands share.
 type app struct {
@@ -101,7 +103,7 @@ Documentation: ` + pages + `commands.md`,
 func (a *app) exit(err error) int {
 	var list problem.List
 	var use *command.UsageError
-	var mistake *control.InputError
+	var mistake inputError
 	var code command.Code
 	switch {
 	case err == nil:
@@ -118,6 +120,13 @@ func (a *app) exit(err error) int {
 		a.complain(err)
 		return command.Failed
 	}
+}
+
+// inputError is an error that who gave the command is to blame for, such as
+// *control.InputError, which is not everywhere: labs are for Linux.
+type inputError interface {
+	error
+	Input()
 }
 
 // exitOf is the exit code of problems: that of what could not be read, where there is

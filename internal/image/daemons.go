@@ -41,7 +41,7 @@ func Debian(name string, at time.Time, programs ...string) (*Image, error) {
 		return nil, err
 	}
 	title := path.Base(programs[0])
-	if err := c.addBill(title, "", bomPath(title), components, at); err != nil {
+	if err := c.addBill(container, title, "", bomPath(title), components, at); err != nil {
 		return nil, err
 	}
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
@@ -70,7 +70,7 @@ func Program(name, program string, at time.Time) (*Image, error) {
 		return nil, err
 	}
 	components = append(components, packages...)
-	if err := c.addBill(title, "", bomPath(title), components, at); err != nil {
+	if err := c.addBill(container, title, "", bomPath(title), components, at); err != nil {
 		return nil, err
 	}
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil

@@ -192,7 +192,7 @@ func TestBadNames(t *testing.T) {
 
 func TestBadVersion(t *testing.T) {
 	for _, v := range []string{"", "-v", "a b", `x" -X y=z`} {
-		if err := (Source{top, v}).build(t.Context(), Platforms()[0], t.TempDir()); err == nil || !strings.Contains(err.Error(), "such as v1.2.3") {
+		if err := (Source{top, v}).build(t.Context(), Platforms()[0], programs, t.TempDir()); err == nil || !strings.Contains(err.Error(), "such as v1.2.3") {
 			t.Errorf("version %q: %v", v, err)
 		}
 	}

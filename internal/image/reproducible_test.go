@@ -1,6 +1,7 @@
 package image
 
 import (
+	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,11 +10,20 @@ import (
 	"testing"
 )
 
-// TestReproducible builds vipgen's image for all platforms from two copies of the
-// source in different places, as `make image` does: the second one by a user with
-// other habits and with nothing built before, since what Go keeps in its cache
-// would be compared with itself. Every file that comes out is the same.
+// whole asks for archives of all platforms, not of one by system: they take long.
+var whole = flag.Bool("whole", false, "make archives for all platforms")
+
+// TestReproducible makes a release, with vipgen's image for all platforms, from two
+// copies of the source in different places, as `make release` does: the second one by
+// a user with other habits and with nothing built before, since what Go keeps in its
+// cache would be compared with itself. Every file that comes out is the same.
 func TestReproducible(t *testing.T) {
+	var archives []string
+	for _, p := range ArchivePlatforms() {
+		if *whole || p.Architecture == "amd64" {
+			archives = append(archives, p.String())
+		}
+	}
 	dir := t.TempDir()
 	outputs := map[string]map[string]string{}
 	for _, c := range []struct{ place, prepare string }{
@@ -28,7 +38,7 @@ func TestReproducible(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		make := exec.Command("/bin/sh", "-c", c.prepare+"\nexec "+tool+" vipgen --source . --version v1.2.3 --output out")
+		make := exec.Command("/bin/sh", "-c", c.prepare+"\nexec "+tool+" release --source . --version v1.2.3 --output out --archives "+strings.Join(archives, ","))
 		make.Dir = source
 		make.Stderr = os.Stderr
 		if _, err := make.Output(); err != nil {
@@ -42,7 +52,7 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("only the second one made %s", name)
 		}
 	}
-	if len(one) != 2+len(Platforms()) {
+	if len(one) != 3+len(Platforms())+2*len(archives) {
 		t.Errorf("made %v", one)
 	}
 	for name, sum := range one {

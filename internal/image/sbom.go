@@ -37,11 +37,23 @@ type Component struct {
 
 const noAssertion = "NOASSERTION"
 
-// bill writes the bill of materials of an image on one platform, in SPDX 2.3. Its
-// namespace, which has to be unique, comes from the rest of it.
-func bill(name, version string, p v1.Platform, r *Rootfs, components []Component, at time.Time) ([]byte, error) {
+// described is what a bill of materials is of: its ID in the bill, and its purpose
+// (SPDX 2.3 section 7.24).
+type described struct {
+	id      common.ElementID
+	purpose string
+}
+
+var (
+	container = described{"Image", "CONTAINER"}
+	archive   = described{"Archive", "ARCHIVE"}
+)
+
+// bill writes the bill of materials of an image or an archive for one platform, in
+// SPDX 2.3. Its namespace, which has to be unique, comes from the rest of it.
+func bill(what described, name, version string, p v1.Platform, r *Rootfs, components []Component, at time.Time) ([]byte, error) {
 	components = slices.SortedFunc(slices.Values(components), func(a, b Component) int { return cmp.Compare(a.PURL, b.PURL) })
-	b := builder{rootfs: r, ids: map[string]common.ElementID{}}
+	b := builder{what: what.id, rootfs: r, ids: map[string]common.ElementID{}}
 	b.doc = &spdx.Document{
 		SPDXVersion:    spdx.Version,
 		DataLicense:    spdx.DataLicense,
@@ -52,12 +64,12 @@ func bill(name, version string, p v1.Platform, r *Rootfs, components []Component
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "vipgen-image"}},
 		},
 		Packages: []*spdx.Package{{
-			PackageName: name, PackageSPDXIdentifier: "Image", PackageVersion: version, PrimaryPackagePurpose: "CONTAINER",
+			PackageName: name, PackageSPDXIdentifier: what.id, PackageVersion: version, PrimaryPackagePurpose: what.purpose,
 			PackageDownloadLocation: noAssertion, PackageLicenseConcluded: noAssertion, PackageLicenseDeclared: noAssertion, PackageCopyrightText: noAssertion,
 			IsFilesAnalyzedTagPresent: true,
 		}},
 	}
-	b.relate("DOCUMENT", "DESCRIBES", "Image")
+	b.relate("DOCUMENT", "DESCRIBES", what.id)
 	for _, c := range components {
 		if err := b.add(c); err != nil {
 			return nil, err
@@ -83,6 +95,7 @@ func write(doc *spdx.Document) ([]byte, error) {
 }
 
 type builder struct {
+	what   common.ElementID
 	doc    *spdx.Document
 	rootfs *Rootfs
 	ids    map[string]common.ElementID
@@ -107,7 +120,7 @@ func (b *builder) add(c Component) error {
 		PackageExternalReferences: []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: c.PURL}},
 		IsFilesAnalyzedTagPresent: true,
 	})
-	b.relate("Image", "CONTAINS", id)
+	b.relate(b.what, "CONTAINS", id)
 	for _, path := range c.Files {
 		file, err := b.file(path)
 		if err != nil {
@@ -121,7 +134,7 @@ func (b *builder) add(c Component) error {
 func (b *builder) file(path string) (common.ElementID, error) {
 	f, ok := b.rootfs.files[path]
 	if !ok || !f.Mode.IsRegular() {
-		return "", fmt.Errorf("%s is no file of the image", path)
+		return "", fmt.Errorf("%s is not among the files", path)
 	}
 	from, err := f.open()
 	if err != nil {

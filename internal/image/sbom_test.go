@@ -13,8 +13,9 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// readBill reads a bill of materials back, and has the library check it.
-func readBill(t *testing.T, text []byte) *spdx.Document {
+// readBill reads a bill of materials of an image or an archive back, and has the
+// library check it.
+func readBill(t *testing.T, what described, text []byte) *spdx.Document {
 	t.Helper()
 	doc, err := spdxjson.Read(bytes.NewReader(text))
 	if err != nil {
@@ -24,7 +25,7 @@ func readBill(t *testing.T, text []byte) *spdx.Document {
 		t.Fatal(err)
 	}
 	described, err := spdxlib.GetDescribedPackageIDs(doc)
-	if err != nil || !slices.Equal(described, []common.ElementID{"Image"}) {
+	if err != nil || !slices.Equal(described, []common.ElementID{what.id}) {
 		t.Errorf("it describes %v, %v", described, err)
 	}
 	if doc.SPDXVersion != "SPDX-2.3" || doc.CreationInfo.Created != "1970-01-01T00:00:00Z" || !strings.HasPrefix(doc.DocumentNamespace, "https://") {
@@ -47,7 +48,7 @@ var licensesSeen = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC-BY
 func TestVipgenBill(t *testing.T) {
 	namespaces := map[string]bool{}
 	for _, c := range vipgenImage(t).Contents {
-		doc := readBill(t, c.SBOM)
+		doc := readBill(t, container, c.SBOM)
 		if namespaces[doc.DocumentNamespace] {
 			t.Errorf("%s: another one has its namespace", c.Platform)
 		}
@@ -105,7 +106,7 @@ func checkSums(t *testing.T, doc *spdx.Document, c *Content) {
 func TestDaemonBills(t *testing.T) {
 	for _, i := range daemonImages(t) {
 		c := &i.Contents[0]
-		doc := readBill(t, c.SBOM)
+		doc := readBill(t, container, c.SBOM)
 		checkSums(t, doc, c)
 		listed := map[string]bool{}
 		for _, f := range doc.Files {

@@ -40,15 +40,25 @@ var settings = []string{
 	"GOAMD64=v1", "GOARM64=v8.0", "GOPPC64=power8",
 }
 
-// build compiles the programs, static, into a directory.
-func (s Source) build(ctx context.Context, p v1.Platform, dir string) error {
+// build compiles programs, static, into a directory: those that are not there yet,
+// as an image and an archive have the same.
+func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir string) error {
 	if !validVersion.MatchString(s.Version) {
 		return fmt.Errorf("version %q: expected letters, digits and . _ + -, such as v1.2.3", s.Version)
 	}
 	flags := "-s -w -X " + modulePath + "/cmd/command.stamped=" + s.Version
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
-	for _, name := range programs {
-		args = append(args, "./cmd/"+name)
+	built := len(args)
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			args = append(args, "./cmd/"+name)
+		}
+	}
+	if len(args) == built {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
 	_, err := s.run(ctx, []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}, args...)
 	return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,11 +21,6 @@ func Platforms() []v1.Platform {
 		out = append(out, v1.Platform{OS: "linux", Architecture: arch})
 	}
 	return out
-}
-
-// Supported says whether vipgen's image is made for a platform.
-func Supported(p v1.Platform) bool {
-	return slices.ContainsFunc(Platforms(), func(q v1.Platform) bool { return q.Equals(p) })
 }
 
 // searchPath is where programs are looked up: the agent starts daemons by name.
@@ -74,26 +68,41 @@ func Vipgen(ctx context.Context, s Source, name string, platforms []v1.Platform,
 
 // VipgenContent makes what vipgen's image has on one platform.
 func VipgenContent(ctx context.Context, s Source, p v1.Platform, at time.Time, work string) (*Content, error) {
+	return s.content(ctx, p, place{programDir, licenseDir, bomPath("vipgen"), container}, programs, at, work)
+}
+
+// place says where things go among the files of an image or an archive.
+type place struct {
+	programs, licenses, bill string
+	what                     described
+}
+
+// content builds programs, below the directory work, and adds their licences and
+// the bill of materials.
+func (s Source) content(ctx context.Context, p v1.Platform, to place, names []string, at time.Time, work string) (*Content, error) {
 	dir := filepath.Join(work, p.OS+"-"+p.Architecture)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := s.build(ctx, p, dir); err != nil {
+	if err := s.build(ctx, p, names, dir); err != nil {
 		return nil, err
 	}
 	c := &Content{Platform: p}
 	files := map[string]string{}
-	for _, name := range programs {
-		file := filepath.Join(dir, name)
-		if err := checkStatic(file); err != nil {
-			return nil, err
+	for _, name := range names {
+		if p.OS == "windows" {
+			name += ".exe"
 		}
-		files[path.Join(programDir, name)] = file
-		if err := c.Rootfs.Add(File{Path: path.Join(programDir, name), Mode: 0o755, Source: file}); err != nil {
+		file := filepath.Join(dir, name)
+		if p.OS == "linux" {
+			if err := checkStatic(file); err != nil {
+				return nil, err
+			}
+		}
+		inside := path.Join(to.programs, name)
+		files[inside] = file
+		if err := c.Rootfs.Add(File{Path: inside, Mode: 0o755, Source: file}); err != nil {
 			return nil, err
 		}
 	}
-	known, err := s.licenses(ctx, &c.Rootfs, files)
+	known, err := s.licenses(ctx, &c.Rootfs, to.licenses, files)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +111,11 @@ func VipgenContent(ctx context.Context, s Source, p v1.Platform, at time.Time, w
 	if err != nil {
 		return nil, err
 	}
-	return c, c.addBill("vipgen", s.Version, bomPath("vipgen"), components, at)
+	return c, c.addBill(to.what, "vipgen", s.Version, to.bill, components, at)
 }
 
-// licenses adds those of the programs' modules and of Go itself to the image.
-func (s Source) licenses(ctx context.Context, r *Rootfs, files map[string]string) (map[string]string, error) {
+// licenses adds those of the programs' modules and of Go itself, below dir.
+func (s Source) licenses(ctx context.Context, r *Rootfs, dir string, files map[string]string) (map[string]string, error) {
 	paths := map[string]bool{modulePath: true}
 	for _, file := range files {
 		_, deps, err := modules(file)
@@ -125,12 +134,12 @@ func (s Source) licenses(ctx context.Context, r *Rootfs, files map[string]string
 	if sources[stdlib], err = s.goRoot(ctx); err != nil {
 		return nil, err
 	}
-	return licenses(r, licenseDir, sources)
+	return licenses(r, dir, sources)
 }
 
-// addBill makes the bill of materials and puts it into the image.
-func (c *Content) addBill(name, version, at string, components []Component, made time.Time) error {
-	text, err := bill(name, version, c.Platform, &c.Rootfs, components, made)
+// addBill makes the bill of materials and puts it among the files.
+func (c *Content) addBill(what described, name, version, at string, components []Component, made time.Time) error {
+	text, err := bill(what, name, version, c.Platform, &c.Rootfs, components, made)
 	if err != nil {
 		return err
 	}

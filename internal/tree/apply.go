@@ -123,7 +123,6 @@ func (d Dir) replace(changes []Change) (err error) {
 	if err != nil {
 		return err
 	}
-	defer inUse.Close()
 	s := &swapper{Dir: d, root: root, stage: filepath.Base(stage)}
 	done := 0
 	defer func() {
@@ -133,7 +132,8 @@ func (d Dir) replace(changes []Change) (err error) {
 			}
 			err = errors.Join(err, removeAll(s.made, root.Remove))
 		}
-		err = errors.Join(err, root.RemoveAll(s.stage))
+		// Windows removes no folder with an open file. Who removes it now does the same.
+		err = errors.Join(err, inUse.Close(), root.RemoveAll(s.stage))
 	}()
 	for i, c := range changes {
 		if c.Kind == Stale {
@@ -249,13 +249,4 @@ func writeSynced(name string, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-func syncDir(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }

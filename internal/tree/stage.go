@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // stagePrefix begins the names of folders that files are staged in.
@@ -13,23 +12,6 @@ const stagePrefix = ".vipgen-stage-"
 
 // errInUse says that somebody has the lock.
 var errInUse = errors.New("in use")
-
-// lock says that a folder is in use until the file is closed, at the latest when
-// the process ends.
-func lock(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errInUse
-		}
-		return nil, err
-	}
-	return f, nil
-}
 
 // removeStages removes what runs that were killed have left: files to be put in
 // place, and those that were to be replaced, which this run writes anew.
@@ -46,8 +28,7 @@ func removeStages(dir string, root *os.Root) error {
 		if err != nil {
 			return err
 		}
-		err = root.RemoveAll(filepath.Base(stage))
-		if err = errors.Join(err, inUse.Close()); err != nil {
+		if err := errors.Join(inUse.Close(), root.RemoveAll(filepath.Base(stage))); err != nil {
 			return err
 		}
 	}

@@ -46,6 +46,9 @@ type InputError struct{ text string }
 
 func (e *InputError) Error() string { return e.text }
 
+// Input marks an error of who asked, for those who do not know this package.
+func (e *InputError) Input() {}
+
 // Mistake returns an InputError.
 func Mistake(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 

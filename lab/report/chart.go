@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,18 +9,21 @@ import (
 	"time"
 )
 
-// Sizes of a timeline, in units of its drawing.
+// sizes are those of a timeline, in units of its drawing.
+type sizes struct {
+	width, lane, bar float64
+	label, right     float64 // left and right of what is drawn
+	top, axis        float64 // above the lanes and below them
+	ticks            int     // at most
+}
+
+// pageSizes are those of the HTML report; at the top are the word at the fault and the
+// numbers of events.
+var pageSizes = sizes{width: 960, lane: 26, bar: 16, label: 150, right: 14, top: 34, axis: 24, ticks: 12}
+
 const (
-	chartWidth  = 960.0
-	laneHeight  = 26.0
-	barHeight   = 16.0
-	labelWidth  = 150.0
-	rightMargin = 14.0
-	topMargin   = 34.0 // for the word at the fault and the numbers of events
-	axisHeight  = 24.0
 	// thinnest is how wide a bar is at least, so that it can be seen.
 	thinnest = 1.5
-	maxTicks = 12
 	// apart is how far the numbers of events must be from each other to be read.
 	apart = 14.0
 )
@@ -90,43 +94,43 @@ func windowOf(vip string, runs []Run) window {
 
 // newChart draws a run: a lane for each node that held the VIP, and one for the
 // client.
-func newChart(id, vip string, run Run, w window) chart {
-	c := chart{ID: id, Width: chartWidth, PlotX: labelWidth, PlotW: chartWidth - labelWidth - rightMargin}
-	y := topMargin
+func newChart(id, vip string, run Run, w window, size sizes) chart {
+	c := chart{ID: id, Width: size.width, PlotX: size.label, PlotW: size.width - size.label - size.right}
+	y := size.top
 	add := func(l lane) {
-		l.Y, l.TextY = y, y+laneHeight/2
+		l.Y, l.TextY = y, y+size.lane/2
 		for i := range l.Bars {
-			l.Bars[i].Y, l.Bars[i].H = y+(laneHeight-barHeight)/2, barHeight
+			l.Bars[i].Y, l.Bars[i].H = y+(size.lane-size.bar)/2, size.bar
 		}
 		c.Lanes = append(c.Lanes, l)
-		y += laneHeight
+		y += size.lane
 	}
 	for _, node := range holders(vip, run) {
 		add(lane{Name: node, Bars: c.holdings(vip, node, run, w)})
 	}
-	nodes := y
+	c.Overlaps = c.splitBrain(vip, run, w, size.top, y)
 	add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
-	c.Overlaps = c.splitBrain(vip, run, w, nodes)
 	c.Bottom = y + 2
-	c.Height = c.Bottom + axisHeight
+	c.Height = c.Bottom + size.axis
 	c.FaultX = c.x(0, w)
-	c.Ticks = c.ticks(w)
+	c.Ticks = c.ticks(w, size.ticks)
 	c.Marks = c.marks(run, w)
 	c.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
 		milliseconds(run.Outage), run.Lost, run.Asked, len(c.Lanes)-1)
 	return c
 }
 
-// holders returns the nodes that held a VIP, sorted.
+// holders returns the nodes that held a VIP, the first one first.
 func holders(vip string, run Run) []string {
+	spans := slices.Clone(run.Spans)
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Node, b.Node)) })
 	var nodes []string
-	for _, s := range run.Spans {
-		if s.VIP == vip {
+	for _, s := range spans {
+		if s.VIP == vip && !slices.Contains(nodes, s.Node) {
 			nodes = append(nodes, s.Node)
 		}
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	return nodes
 }
 
 // x returns where a time since the fault is.
@@ -178,7 +182,7 @@ func (c *chart) answers(run Run, w window) (bars []bar) {
 
 // splitBrain marks the times for which two nodes held the VIP, across the lanes of
 // the nodes.
-func (c *chart) splitBrain(vip string, run Run, w window, bottom float64) (bars []bar) {
+func (c *chart) splitBrain(vip string, run Run, w window, top, bottom float64) (bars []bar) {
 	for i, a := range run.Spans {
 		for _, b := range run.Spans[i+1:] {
 			from, to := max(a.From, b.From), min(a.To, b.To)
@@ -186,7 +190,7 @@ func (c *chart) splitBrain(vip string, run Run, w window, bottom float64) (bars 
 				continue
 			}
 			if mark, ok := c.bar(from, to, run, w); ok {
-				mark.Y, mark.H = topMargin, bottom-topMargin
+				mark.Y, mark.H = top, bottom-top
 				mark.Title = a.Node + " and " + b.Node + " both hold the VIP: " + mark.Title
 				bars = append(bars, mark)
 			}
@@ -196,8 +200,8 @@ func (c *chart) splitBrain(vip string, run Run, w window, bottom float64) (bars 
 }
 
 // ticks are at round times from the fault on.
-func (c *chart) ticks(w window) (ticks []tick) {
-	step := tickStep(w.to - w.from)
+func (c *chart) ticks(w window, most int) (ticks []tick) {
+	step := tickStep(w.to-w.from, most)
 	for at := (w.from / step) * step; at <= w.to; at += step {
 		if at >= w.from {
 			ticks = append(ticks, tick{X: c.x(at, w), Label: strconv.FormatInt(at.Milliseconds(), 10)})
@@ -221,11 +225,11 @@ func (c *chart) marks(run Run, w window) (marks []tick) {
 	return marks
 }
 
-// tickStep returns 1, 2 or 5 times a power of ten that makes maxTicks at most.
-func tickStep(length time.Duration) time.Duration {
+// tickStep returns 1, 2 or 5 times a power of ten that makes that many at most.
+func tickStep(length time.Duration, most int) time.Duration {
 	for power := time.Millisecond; ; power *= 10 {
 		for _, step := range []time.Duration{power, 2 * power, 5 * power} {
-			if length/step < maxTicks {
+			if int(length/step) < most {
 				return step
 			}
 		}

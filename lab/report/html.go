@@ -105,7 +105,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 }
 
 func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
-	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: newChart(id, vip, run, w)}
+	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: newChart(id, vip, run, w, pageSizes)}
 	for _, e := range run.Events {
 		t.Events = append(t.Events, htmlEvent{At: offset(e.At - run.Fault), Text: e.Text})
 	}

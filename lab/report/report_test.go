@@ -78,6 +78,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{"report.txt", func(r *Report, b *bytes.Buffer) error { return r.WriteTable(b) }},
 		{"report.json", func(r *Report, b *bytes.Buffer) error { return r.WriteJSON(b) }},
+		{"report.svg", func(r *Report, b *bytes.Buffer) error { return r.WriteSVG(b) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
@@ -272,7 +273,7 @@ func TestChart(t *testing.T) {
 	if w.from > 0 || w.to < 3*time.Second {
 		t.Errorf("window %v", w)
 	}
-	c := newChart("id", "192.0.2.5", r, w)
+	c := newChart("id", "192.0.2.5", r, w, pageSizes)
 	if len(c.Lanes) != 3 || c.Lanes[0].Name != "master-0" || c.Lanes[1].Name != "master-1" || !c.Lanes[2].Client {
 		t.Fatalf("lanes %+v", c.Lanes)
 	}
@@ -287,10 +288,10 @@ func TestChart(t *testing.T) {
 	if lost := c.Lanes[2].Bars[1]; !lost.Lost || lost.X != c.FaultX {
 		t.Errorf("lost %+v, fault at %v", lost, c.FaultX)
 	}
-	if len(c.Overlaps) != 0 || len(c.Ticks) < 3 || len(c.Ticks) > maxTicks+1 {
+	if len(c.Overlaps) != 0 || len(c.Ticks) < 3 || len(c.Ticks) > pageSizes.ticks+1 {
 		t.Errorf("overlaps %v, ticks %v", c.Overlaps, c.Ticks)
 	}
-	if empty := newChart("id", "192.0.2.5", Run{}, windowOf("", nil)); len(empty.Lanes) != 1 {
+	if empty := newChart("id", "192.0.2.5", Run{}, windowOf("", nil), pageSizes); len(empty.Lanes) != 1 {
 		t.Errorf("an empty run: %+v", empty)
 	}
 }

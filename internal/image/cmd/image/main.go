@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/image/manual"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -31,7 +33,7 @@ func main() {
 
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "image", Short: "Make container images without a registry", SilenceErrors: true, SilenceUsage: true}
-	c.AddCommand(vipgenCommand(), daemonsCommand(), rootfsCommand())
+	c.AddCommand(vipgenCommand(), daemonsCommand(), rootfsCommand(), releaseCommand())
 	return c
 }
 
@@ -47,7 +49,7 @@ func vipgenCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return write(output, func(work string, at time.Time) ([]*image.Image, error) {
-				list, err := parse(platforms)
+				list, err := parse(platforms, image.Platforms())
 				if err != nil {
 					return nil, err
 				}
@@ -60,7 +62,7 @@ func vipgenCommand() *cobra.Command {
 	c.Flags().StringVar(&s.Version, "version", "devel", "version that programs, label and bills of materials give")
 	c.Flags().StringVar(&name, "name", defaultNames().Agent, "name with tag")
 	c.Flags().StringVar(&output, "output", "bin/image", "directory to write into")
-	c.Flags().StringVar(&platforms, "platforms", allPlatforms(), "comma-separated list")
+	c.Flags().StringVar(&platforms, "platforms", names(image.Platforms()), "comma-separated list")
 	return c
 }
 
@@ -90,7 +92,7 @@ func rootfsCommand() *cobra.Command {
 		Short: "Write what vipgen's image holds on one platform into a directory, for the Containerfile",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := parse(platform)
+			list, err := parse(platform, image.Platforms())
 			if err != nil {
 				return err
 			}
@@ -117,6 +119,50 @@ func rootfsCommand() *cobra.Command {
 	c.Flags().StringVar(&s.Version, "version", "devel", "version that programs and the bill of materials give")
 	c.Flags().StringVar(&platform, "platform", "linux/amd64", "one platform")
 	c.Flags().StringVar(&output, "output", "", "directory to write into, empty or not there yet")
+	c.MarkFlagRequired("output")
+	return c
+}
+
+func releaseCommand() *cobra.Command {
+	var r image.Release
+	var output, archives, images string
+	c := &cobra.Command{
+		Use:   "release",
+		Short: "Make what people download: archives, vipgen's image, bills of materials, checksums",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if r.Archives, err = parse(archives, image.ArchivePlatforms()); err != nil {
+				return err
+			}
+			if r.Image, err = parse(images, image.Platforms()); err != nil {
+				return err
+			}
+			if r.Time, err = epoch(); err != nil {
+				return err
+			}
+			if r.Extra, err = manual.Files(r.Version); err != nil {
+				return err
+			}
+			work, err := os.MkdirTemp("", "vipgen-release-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(work)
+			pinned, err := r.Write(c.Context(), output, work)
+			if err != nil {
+				return err
+			}
+			fmt.Println(pinned)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&r.Dir, "source", ".", "checkout of vipgen")
+	c.Flags().StringVar(&r.Version, "version", "", "such as v1.2.3")
+	c.Flags().StringVar(&r.Name, "name", defaultNames().Agent, "the image's name with its tag")
+	c.Flags().StringVar(&output, "output", "", "directory to write into, empty or not there yet")
+	c.Flags().StringVar(&archives, "archives", names(image.ArchivePlatforms()), "comma-separated platforms of archives")
+	c.Flags().StringVar(&images, "platforms", names(image.Platforms()), "comma-separated platforms of the image")
+	c.MarkFlagRequired("version")
 	c.MarkFlagRequired("output")
 	return c
 }
@@ -164,24 +210,24 @@ func epoch() (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-func allPlatforms() string {
+func names(list []v1.Platform) string {
 	var out []string
-	for _, p := range image.Platforms() {
+	for _, p := range list {
 		out = append(out, p.String())
 	}
 	return strings.Join(out, ",")
 }
 
-// parse reads a list of platforms that images are made for.
-func parse(list string) ([]v1.Platform, error) {
+// parse reads a list of platforms, each one of those known.
+func parse(list string, known []v1.Platform) ([]v1.Platform, error) {
 	var out []v1.Platform
 	for name := range strings.SplitSeq(list, ",") {
 		p, err := v1.ParsePlatform(name)
 		if err != nil {
 			return nil, fmt.Errorf("platform %q: %w", name, err)
 		}
-		if !image.Supported(*p) {
-			return nil, fmt.Errorf("platform %q: expected one of %s", name, allPlatforms())
+		if !slices.ContainsFunc(known, p.Equals) {
+			return nil, fmt.Errorf("platform %q: expected one of %s", name, names(known))
 		}
 		out = append(out, *p)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/image"
 )
 
 func TestParse(t *testing.T) {
@@ -15,7 +17,7 @@ func TestParse(t *testing.T) {
 		"linux/amd64,":            "expected one of",
 		"a/b/c/d":                 "a/b/c/d",
 	} {
-		got, err := parse(list)
+		got, err := parse(list, image.Platforms())
 		if want == "" && (err != nil || len(got) != strings.Count(list, ",")+1) {
 			t.Errorf("%q: %v, %v", list, got, err)
 		}

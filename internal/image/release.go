@@ -1,0 +1,184 @@
+package image
+
+import (
+	"archive/zip"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// ArchivePlatforms are those that a release has archives for. Nodes run Linux: the
+// others have vipgen alone.
+func ArchivePlatforms() []v1.Platform {
+	var out []v1.Platform
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, arch := range []string{"amd64", "arm64"} {
+			out = append(out, v1.Platform{OS: system, Architecture: arch})
+		}
+	}
+	return out
+}
+
+// Release is what people download.
+type Release struct {
+	Source
+	// Archives and Image are the platforms of the archives and of the image.
+	Archives, Image []v1.Platform
+	// Name is the image's, with its tag.
+	Name string
+	// Extra are files of each archive, such as man pages, by their paths in it; those
+	// that are not for Windows are left out there.
+	Extra []File
+	// Time is that of all files.
+	Time time.Time
+}
+
+// checksums is the file with those of all others, as sha256sum writes them.
+const checksums = "SHA256SUMS"
+
+// releaseVersion is a version as Go's modules have it: semver.org with a v.
+var releaseVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
+
+// Write makes the release in a directory, which must not hold anything yet: archives
+// with their bills of materials, the image (see Image.Write), and checksums. It
+// returns the image's name by digest.
+func (r Release) Write(ctx context.Context, dir, work string) (pinned string, err error) {
+	if !releaseVersion.MatchString(r.Version) {
+		return "", fmt.Errorf("version %q: expected one such as v1.2.3 or v1.2.3-rc.1", r.Version)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if there, err := os.ReadDir(dir); err != nil {
+		return "", err
+	} else if len(there) > 0 {
+		return "", fmt.Errorf("%s is not empty: a release goes into a directory of its own", dir)
+	}
+	for _, p := range r.Archives {
+		if err := r.archive(ctx, p, dir, work); err != nil {
+			return "", fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	i, err := Vipgen(ctx, r.Source, r.Name, r.Image, r.Time, work)
+	if err != nil {
+		return "", err
+	}
+	if pinned, err = i.Write(dir); err != nil {
+		return "", err
+	}
+	return pinned, writeChecksums(dir)
+}
+
+// archive writes what one platform gets, and its bill of materials.
+func (r Release) archive(ctx context.Context, p v1.Platform, dir, work string) error {
+	name := strings.Join([]string{"vipgen", r.Version, p.OS, p.Architecture}, "-")
+	top := "/" + name
+	names := programs
+	if p.OS != "linux" {
+		names = []string{"vipgen"}
+	}
+	c, err := r.content(ctx, p, place{top, path.Join(top, "licenses"), path.Join(top, "sbom.spdx.json"), archive}, names, r.Time, work)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Extra {
+		if p.OS == "windows" && strings.HasPrefix(f.Path, "/man/") {
+			continue
+		}
+		f.Path = path.Join(top, f.Path)
+		if err := c.Rootfs.Add(f); err != nil {
+			return err
+		}
+	}
+	write, ending := c.Rootfs.tarGz, ".tar.gz"
+	if p.OS == "windows" {
+		write, ending = c.Rootfs.zip, ".zip"
+	}
+	out, err := os.Create(filepath.Join(dir, name+ending))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := write(out, r.Time); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".spdx.json"), c.SBOM, 0o644); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// tarGz writes all entries into a compressed tar.
+func (r *Rootfs) tarGz(w io.Writer, at time.Time) error {
+	packed := gzip.NewWriter(w)
+	return errors.Join(r.tar(packed, at), packed.Close())
+}
+
+// zipEpoch is the earliest time that a zip can hold.
+var zipEpoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// zip writes all plain files into a zip.
+func (r *Rootfs) zip(w io.Writer, at time.Time) error {
+	if at = at.UTC(); at.Before(zipEpoch) {
+		at = zipEpoch
+	}
+	z := zip.NewWriter(w)
+	for _, f := range r.Files() {
+		if !f.Mode.IsRegular() {
+			continue
+		}
+		if err := f.zip(z, at); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	return z.Close()
+}
+
+func (f File) zip(z *zip.Writer, at time.Time) error {
+	h := &zip.FileHeader{Name: f.Path[1:], Method: zip.Deflate, Modified: at}
+	h.SetMode(f.Mode)
+	to, err := z.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	from, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = io.Copy(to, from)
+	return err
+}
+
+// writeChecksums writes those of all files of a directory into one more.
+func writeChecksums(dir string) error {
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, e := range entries {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(&lines, "%x  %s\n", sum.Sum(nil), e.Name())
+	}
+	return os.WriteFile(filepath.Join(dir, checksums), []byte(lines.String()), 0o644)
+}

@@ -1,0 +1,186 @@
+// Package svg draws the pictures that vipgen makes: one file each, that needs no
+// other, follows the reader's light or dark scheme, and has text that can be read at
+// 400 pixels.
+package svg
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Width is that of every drawing, in units, which are pixels at 400 pixels.
+const Width = 400.0
+
+// Text sizes, in units.
+const (
+	Small  = 10.0
+	Normal = 11.0
+	Large  = 14.0
+)
+
+// Classes of shapes and text. The style has a colour of each scheme for them.
+const (
+	Good   = "good"   // served, holds a VIP
+	Bad    = "bad"    // not served
+	Clash  = "clash"  // two nodes hold a VIP
+	Box    = "box"    // a thing
+	Strong = "strong" // an important thing
+	Faint  = "faint"  // lines and words of lesser weight
+	Head   = "head"   // a heading
+)
+
+// style is light; who prefers dark gets dark.
+const style = `
+text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#1f2328}
+.page{fill:#fff}
+.good{fill:#0969da}
+.bad{fill:#cf222e}
+.clash{fill:#cf222e;fill-opacity:.25}
+.box{fill:#f6f8fa;stroke:#8c959f}
+.strong{fill:#ddf4ff;stroke:#0969da}
+.line{fill:none;stroke:#57606a}
+.faint{fill:none;stroke:#d0d7de}
+text.faint{fill:#57606a;stroke:none}
+text.head{font-weight:600}
+text.bad{fill:#cf222e}
+@media (prefers-color-scheme: dark){
+text{fill:#e6edf3}
+.page{fill:#0d1117}
+.good{fill:#58a6ff}
+.bad{fill:#ff7b72}
+.clash{fill:#ff7b72}
+.box{fill:#161b22;stroke:#6e7681}
+.strong{fill:#0c2d6b;stroke:#58a6ff}
+.line{stroke:#9198a1}
+.faint{stroke:#30363d}
+text.faint{fill:#9198a1}
+text.bad{fill:#ff7b72}
+}
+`
+
+// Drawing is a picture of the width Width, as high as what is in it.
+type Drawing struct {
+	// Title and About say in words what is to be seen.
+	Title, About string
+	body         bytes.Buffer
+}
+
+// Rect draws a rectangle; a title, if not empty, shows on hovering.
+func (d *Drawing) Rect(x, y, w, h float64, class, title string) {
+	fmt.Fprintf(&d.body, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"`, num(x), num(y), num(w), num(h), escape(class))
+	if class == Box || class == Strong {
+		d.body.WriteString(` rx="4"`)
+	}
+	if title == "" {
+		d.body.WriteString("/>\n")
+		return
+	}
+	fmt.Fprintf(&d.body, "><title>%s</title></rect>\n", escape(title))
+}
+
+// Dot draws a circle.
+func (d *Drawing) Dot(x, y, r float64, class string) {
+	fmt.Fprintf(&d.body, `<circle cx="%s" cy="%s" r="%s" class="%s"/>`+"\n", num(x), num(y), num(r), escape(class))
+}
+
+// Line draws a line.
+func (d *Drawing) Line(x1, y1, x2, y2 float64, class string) {
+	fmt.Fprintf(&d.body, `<path d="M%s %sL%s %s" class="%s"/>`+"\n", num(x1), num(y1), num(x2), num(y2), escape(class))
+}
+
+// Arrow draws a horizontal line with a head at x2.
+func (d *Drawing) Arrow(x1, x2, y float64) {
+	d.Line(x1, y, x2, y, "line")
+	fmt.Fprintf(&d.body, `<path d="M%s %sl-4 -3m4 3l-4 3" class="line"/>`+"\n", num(x2), num(y))
+}
+
+// Text writes a line that begins at x; Middle and End write one that has its middle
+// or its end there. Y is that of its base line.
+func (d *Drawing) Text(x, y, size float64, class, text string) { d.text(x, y, size, class, "", text) }
+
+// Middle is Text around x.
+func (d *Drawing) Middle(x, y, size float64, class, text string) {
+	d.text(x, y, size, class, "middle", text)
+}
+
+// End is Text up to x.
+func (d *Drawing) End(x, y, size float64, class, text string) {
+	d.text(x, y, size, class, "end", text)
+}
+
+func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
+	fmt.Fprintf(&d.body, `<text x="%s" y="%s" font-size="%s"`, num(x), num(y), num(size))
+	if class != "" {
+		fmt.Fprintf(&d.body, ` class="%s"`, escape(class))
+	}
+	if anchor != "" {
+		fmt.Fprintf(&d.body, ` text-anchor="%s"`, anchor)
+	}
+	fmt.Fprintf(&d.body, ">%s</text>\n", escape(text))
+}
+
+// perLetter is about how wide a letter is, as a part of its size, in the fonts of the
+// style: a drawing cannot measure text.
+const perLetter = 0.56
+
+// Fits says whether a text is no wider than a width.
+func Fits(text string, size, width float64) bool {
+	return float64(utf8.RuneCountInString(text))*size*perLetter <= width
+}
+
+// Fit shortens a text that is too wide.
+func Fit(text string, size, width float64) string {
+	if Fits(text, size, width) {
+		return text
+	}
+	letters := []rune(text)
+	n := max(int(width/(size*perLetter))-1, 0)
+	return string(letters[:min(n, len(letters))]) + "…"
+}
+
+// Wrap breaks a text at spaces into lines that are no wider than a width, as far as
+// its words let it.
+func Wrap(text string, size, width float64) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && !Fits(line+" "+word, size, width) {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Write writes the drawing with a height.
+func (d *Drawing) Write(w io.Writer, height float64) error {
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %[1]s %[2]s" width="%[3]s" height="%[4]s">
+<title>%[5]s</title>
+<desc>%[6]s</desc>
+<style>%[7]s</style>
+<rect width="%[1]s" height="%[2]s" class="page"/>
+%[8]s</svg>
+`, num(Width), num(height), num(2*Width), num(2*height), escape(d.Title), escape(d.About), style, d.body.Bytes())
+	return err
+}
+
+// escape makes text that is no syntax of XML, and has no characters that XML does
+// not know.
+func escape(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	return b.String()
+}
+
+// num writes a coordinate shortly, with one decimal.
+func num(f float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
+}
