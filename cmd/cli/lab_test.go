@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
+	"github.com/vipgen/vipgen/render/status"
 )
 
 // labRunner runs the built programs on labs in a directory of its own.
@@ -312,6 +313,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	if out := r.must("exec", node, "--", r.program+"-agent", "status", "--root", nodeOf(s, node).Root); !strings.Contains(out, "keepalived ") {
 		t.Errorf("vipgen-agent status:\n%s", out)
 	}
+	testClusterStatus(t, r, s)
 	cat := r.command("exec", node, "--", "cat")
 	cat.Stdin = strings.NewReader("through")
 	if out, code := r.output(cat); code != command.OK || out != "through" {
@@ -322,6 +324,45 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	}
 	if out, code := r.run("exec", "nobody", "--", "true"); code != command.Input || !strings.Contains(out, "it has master-0, ") {
 		t.Errorf("an unknown node: exit code %d, %q", code, out)
+	}
+}
+
+// testClusterStatus shows a cluster by what its agents print, and by copies of /run/vipgen.
+func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
+	printed, copied := t.TempDir(), t.TempDir()
+	for _, n := range s.Nodes {
+		out := r.must("exec", n.Name, "--", r.program+"-agent", "status", "-o", "json", "--root", n.Root)
+		lay(t, map[string]string{filepath.Join(printed, n.Name+".json"): out})
+		states, err := filepath.Glob(filepath.Join(n.Root, "run/vipgen/*/state.json"))
+		if err != nil || len(states) == 0 {
+			t.Fatal(n.Name, err)
+		}
+		for _, file := range states {
+			job := filepath.Base(filepath.Dir(file))
+			lay(t, map[string]string{filepath.Join(copied, n.Name, "run/vipgen", job, "state.json"): read(t, file)})
+		}
+	}
+	for _, dir := range []string{printed, copied} {
+		code, out, stderr := run("", "status", dir, "-o", "json")
+		var got status.Cluster
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatalf("%v\n%s%s", err, out, stderr)
+		}
+		for _, f := range got.Findings {
+			// Other tests may have the machine busy: what clients would feel counts.
+			t.Logf("%s: %s %s %s", f.Code, f.Node, f.VIP, f.Text)
+		}
+		if len(got.Nodes) != len(s.Nodes) || len(got.VIPs) != len(s.VIPs) || code == command.Input || code == command.Failed {
+			t.Errorf("exit code %d: %+v\n%s", code, got, stderr)
+		}
+		for i, v := range got.VIPs {
+			if len(v.Holders) != 1 || len(v.Members) < 2 || v.Members[0].Priority == 0 {
+				t.Errorf("%d: %+v", i, v)
+			}
+		}
+		if n := got.Nodes[0]; n.Settings == "" || len(n.Jobs) < 4 || dir == printed && (n.Version == "" || n.Time.IsZero()) {
+			t.Errorf("%+v", n)
+		}
 	}
 }
 

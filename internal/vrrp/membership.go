@@ -38,7 +38,7 @@ func (m *Member) PeerAddresses() (out []netip.Addr) {
 func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, mode v1alpha1.Mode) (members []Member, idle []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
-			idle = []string{"OpenShift's own keepalived does not know arbiters"} // hard case 32
+			idle = []string{IdleArbiter}
 		}
 		return nil, idle
 	}
