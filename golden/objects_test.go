@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -84,6 +86,20 @@ func checkManifests(t *testing.T, r result) {
 			into = &rbacv1.RoleBinding{}
 		case "node-disruption-policy.yaml":
 			into = &operatorv1.MachineConfiguration{}
+		case "monitoring-namespace.yaml":
+			into = &corev1.Namespace{}
+		case "monitoring-role.yaml":
+			into = &rbacv1.Role{}
+		case "monitoring-rolebinding.yaml":
+			into = &rbacv1.RoleBinding{}
+		case "dashboard.yaml":
+			into = &corev1.ConfigMap{}
+		case "podmonitor.yaml", "prometheusrule.yaml": // TestRules and TestPodMonitor in templates/manifest
+			into = &struct {
+				metav1.TypeMeta   `json:",inline"`
+				metav1.ObjectMeta `json:"metadata"`
+				Spec              json.RawMessage `json:"spec"`
+			}{}
 		default:
 			t.Errorf("no type is known for manifests/%s", name)
 			continue

@@ -113,7 +113,10 @@ func (c *Cluster) Manifests() ([]Manifest, error) {
 	if c.DisruptionPolicy {
 		names = append(names, manifest.NodeDisruptionPolicy)
 	}
-	p := manifest.Params{Namespace: c.Namespace, LiveFiles: v1alpha1.LiveFiles()}
+	if c.Monitoring {
+		names = append(names, c.monitoring()...)
+	}
+	p := manifest.Params{Namespace: c.Namespace, LiveFiles: v1alpha1.LiveFiles(), Monitored: c.monitored()}
 	var out []Manifest
 	for _, name := range names {
 		text, err := manifest.Render(name, p)

@@ -42,8 +42,9 @@ type Cluster struct {
 	// ManifestRefs are the ConfigMaps with manifests that the object of the cluster
 	// names; nil where an install-config describes it.
 	ManifestRefs *gitops.ManifestRefs
-	// DisruptionPolicy asks for the node disruption policy.
-	DisruptionPolicy bool
+	// DisruptionPolicy asks for the node disruption policy, Monitoring for alerts and a
+	// dashboard.
+	DisruptionPolicy, Monitoring bool
 	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
 	PodNetworks, ServiceNetworks []netip.Prefix
 	// installers are the VIPs that the installer chooses.
@@ -95,6 +96,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 		AppsDomain:       r.appsDomain(),
 		OS:               cmp.Or(o.OS, ignition.OpenShift),
 		DisruptionPolicy: in.VIP.Spec.Manifests.NodeDisruptionPolicy,
+		Monitoring:       in.VIP.Spec.Monitoring.Enabled,
 		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
 	}
@@ -172,6 +174,9 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records, External: install.ExternalDNS},
 			Ports:        vip.Ports,
 		},
+	}
+	if vip.Monitoring.Address == v1alpha1.MetricsOnNode {
+		c.Spec.Metrics = v1alpha1.MetricsOnNode // the default changes no file
 	}
 	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		c.Spec.VRRP = r.vrrp()

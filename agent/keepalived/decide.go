@@ -79,9 +79,9 @@ func decide(f *facts.Facts, conf *keepalived.Conf, lifetimeOver bool) *decision 
 	}
 	switch {
 	case f.RemoteWorker && f.Node.Role != v1alpha1.RoleBootstrap:
-		d.disable("this node is in no network with a VIP") // hard case 9
+		d.disable(vrrp.IdleRemoteWorker)
 	case lifetimeOver:
-		d.disable("the API server of this bootstrap host has gone") // hard case 8
+		d.disable(vrrp.IdleBootstrapGone)
 	}
 	return d
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/attack"
 )
 
@@ -83,7 +83,7 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
 	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
-		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, migration.WhyLeftOut)
+		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, vrrp.IdleWithout)
 	})
 	for _, name := range others {
 		c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))

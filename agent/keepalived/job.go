@@ -83,6 +83,7 @@ type watching struct {
 	watchdog   liveness.Watchdog
 	told       atomic.Pointer[state.Keepalived]
 	telling    logging.Transitions
+	late       atomic.Int64 // by how much looks came late, added up, in nanoseconds
 }
 
 // shared is what several goroutines read and write.
@@ -94,6 +95,7 @@ type shared struct {
 	moves     state.Moves
 	held      []netip.Addr             // addresses of this node, VIPs among them; nil before the first look
 	since     map[netip.Addr]time.Time // each of held is here since then
+	tally     tally
 	// Copies of what lifetime has.
 	over, resumed bool
 }

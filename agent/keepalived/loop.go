@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
-	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -101,7 +101,7 @@ func (j *Job) decide() (*decision, error) {
 	var alone []keepalived.Instance
 	switch {
 	case j.looping.settings.leftOut:
-		d.disable(migration.WhyLeftOut)
+		d.disable(vrrp.IdleWithout)
 	case j.watching.lifetime == nil:
 		alone = j.keepOut(d, f)
 	case resumed:
@@ -121,7 +121,7 @@ func (j *Job) decide() (*decision, error) {
 func (j *Job) resume(d *decision) {
 	switch {
 	case d.node.BootstrapGone:
-		d.disable("the cluster does without this bootstrap host")
+		d.disable(vrrp.IdleBootstrapLate)
 	case !j.daemon.Wanted() && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
 		d.disable("the holder of a VIP does not know this bootstrap host any more")
 		time.AfterFunc(doubtTime, j.loop.Trigger)

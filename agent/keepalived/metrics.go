@@ -24,7 +24,12 @@ var (
 	termOn     = monitor.Gauge("vipgen_vip_term_on", "Whether the term of the VIP's priority is on (1) or off (0).", onTerm...)
 	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which keeps the node from holding the VIP.", onTerm...)
 	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto keeps this node from holding the VIP (1) or none does (0).", onVIP...)
+	taken      = monitor.Counter("vipgen_vip_taken_total", "How often this node became the holder of the VIP.", onVIP...)
+	lost       = monitor.Counter("vipgen_vip_lost_total", "How often this node ceased to hold the VIP.", onVIP...)
+	heldFor    = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
+
+	lateBy = monitor.Counter("vipgen_late_seconds_total", "By how much the job's looks at the node, one each second, came late, of those that were late by 100 ms or more, in seconds: the node stood still or had no time for the job.")
 
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
@@ -46,7 +51,7 @@ var (
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
-		guarded, strangers,
+		taken, lost, heldFor, lateBy, guarded, strangers,
 		settingsInForce, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
@@ -69,8 +74,13 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
 	collectElecting(to, s)
+	lateBy.Put(to, time.Duration(j.watching.late.Load()).Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
+		n, m, d := j.shared.tallied(i.VIP)
+		taken.Put(to, float64(n), i.Name, i.VIP.String())
+		lost.Put(to, float64(m), i.Name, i.VIP.String())
+		heldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())
 	}
 }
 

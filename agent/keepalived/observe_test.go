@@ -128,9 +128,22 @@ func TestObserve(t *testing.T) {
 	}
 	holder.awaitHealth(http.StatusOK, "ok")
 
-	for _, n := range c.nodes { // each reads from the others' once its own is gone
-		n.api.Stop()
+	// A move is counted where the VIP was and where it is, and each counts its own time.
+	taken, lost, heldFor := series("vipgen_vip_taken_total"), series("vipgen_vip_lost_total"), series("vipgen_vip_held_seconds_total")
+	lostBefore, takenBefore, heldBefore := holder.metric(lost), other.metric(taken), other.metric(heldFor)
+	if n := holder.metric(taken); n < 1 || holder.metric(heldFor) <= 0 || holder.metric("vipgen_late_seconds_total") < 0 {
+		t.Errorf("the holder took the VIP %v times, and has had it for %v", n, holder.metric(heldFor))
 	}
+	holder.api.Stop()
+	other.awaitMetric(series("vipgen_vip_held"), 1)
+	other.awaitMetric(taken, takenBefore+1)
+	holder.awaitMetric(lost, lostBefore+1)
+	testkit.Await(t, "the new holder's time to grow", func() bool { return other.metric(heldFor) > heldBefore })
+	if before := holder.metric(heldFor); holder.metric(heldFor) != before {
+		t.Error("a node that does not hold the VIP counts its time")
+	}
+
+	other.api.Stop() // each reads from the others' once its own is gone
 	holder.awaitMetric("vipgen_api_reachable", 0)
 	holder.awaitMetric("vipgen_nodes_stale", 1)
 	holder.awaitMetric("vipgen_nodes", 2)

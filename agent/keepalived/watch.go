@@ -15,6 +15,9 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// sayEvery is how often the job says how things stand, if that is new.
 	sayEvery = time.Second
+	// lateFrom is by how much a look has to be late to count: two advertisements of the
+	// fast profile and a little.
+	lateFrom = 100 * time.Millisecond
 )
 
 // watch looks at what is known of the node, and says how things stand.
@@ -25,13 +28,19 @@ func (j *Job) watch(ctx context.Context) {
 	}
 	tick := time.NewTimer(0)
 	defer tick.Stop()
-	for {
+	for due := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		tick.Reset(ticker.UntilNext(every))
+		now := time.Now()
+		if late := now.Sub(due); late > lateFrom {
+			j.watching.late.Add(int64(late))
+		}
+		wait := ticker.UntilNext(every)
+		due = now.Add(wait)
+		tick.Reset(wait)
 		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
 			if j.watching.lifetime.over {
@@ -74,6 +83,12 @@ func (j *Job) see() bool {
 		}
 	}
 	j.shared.held, j.shared.since = held, since
+	if d := j.shared.now; d != nil {
+		if j.shared.tally == nil {
+			j.shared.tally = tally{}
+		}
+		j.shared.tally.look(now, d.vips(), held)
+	}
 	return j.shared.now != nil && deaf(j.shared.now.conf.Instances, held)
 }
 

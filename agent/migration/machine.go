@@ -15,6 +15,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -129,9 +130,6 @@ const (
 	learnTime = 500 * time.Millisecond
 )
 
-// WhyLeftOut is why a node takes no part that the mode file names.
-const WhyLeftOut = "the mode file leaves it out (without)"
-
 // moving says that a move has begun and is not done.
 func (m *Machine) moving() bool { return m.move != nil && m.move.done.IsZero() }
 
@@ -212,9 +210,9 @@ func (m *Machine) step(in *Input, out *Output) {
 // it does again it finds out as if it started then.
 func (m *Machine) stayOut(t *Target, out *Output) {
 	m.running, m.move, m.agreement, m.instants = nil, nil, agreement{}, nil
-	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + WhyLeftOut}
+	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.IdleWithout}
 	m.logWait(m.status.WaitsFor, out)
-	out.Announce = &Announcement{Running: "nothing", Why: WhyLeftOut}
+	out.Announce = &Announcement{Running: "nothing", Why: vrrp.IdleWithout}
 }
 
 // learn finds out which VRRP settings the node is to have when its agent starts. What it

@@ -16,13 +16,18 @@ const fresh = time.Second
 const patience = 5 * time.Second
 
 // Own are the families that a Server shows for every job.
-var Own = Families{healthy}
+var Own = Families{healthy, clock, buildInfo}
 
-var healthy = Gauge("vipgen_healthy", "Whether the job works as it should (1) or not (0): what /healthz answers.")
+var (
+	clock     = Gauge("vipgen_clock_timestamp_seconds", "The node's clock when the metrics were read, in seconds since 1970.")
+	buildInfo = Gauge("vipgen_build_info", "1 for the version of the agent.", "version")
+	healthy   = Gauge("vipgen_healthy", "Whether the job works as it should (1) or not (0): what /healthz answers.")
+)
 
 // condition remembers for a moment how a job is.
 type condition struct {
-	ask func(context.Context) error
+	ask     func(context.Context) error
+	version string // of the agent
 
 	mu    sync.Mutex
 	asked time.Time
@@ -47,4 +52,8 @@ func (c *condition) get() error {
 func (c *condition) Describe(to chan<- *prometheus.Desc) { Own.Describe(to) }
 
 // Collect is part of prometheus.Collector.
-func (c *condition) Collect(to chan<- prometheus.Metric) { healthy.PutBool(to, c.get() == nil) }
+func (c *condition) Collect(to chan<- prometheus.Metric) {
+	clock.PutTime(to, time.Now()) // first: the job may take its time
+	buildInfo.Put(to, 1, c.version)
+	healthy.PutBool(to, c.get() == nil)
+}

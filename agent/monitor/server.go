@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +30,12 @@ type Server struct {
 	// Health says what is wrong with the job, nil if it works as it should. It
 	// returns soon after ctx has ended.
 	Health func(ctx context.Context) error
-	Log    *slog.Logger
+	// Version is that of the agent.
+	Version string
+	// Addresses gives addresses of the node at which /metrics is to be read besides
+	// loopback, and nothing else; nil means none. It is asked again every tenth Look.
+	Addresses func() []netip.Addr
+	Log       *slog.Logger
 	// Look is how often the port is looked at and a port that is taken is tried
 	// again; 0 is a second.
 	Look time.Duration
@@ -35,8 +43,12 @@ type Server struct {
 	condition *condition
 }
 
-// addresses are those of loopback: all that is served is for this node alone.
+// addresses are those of loopback: what is served there is for this node alone.
 var addresses = []string{"127.0.0.1", "::1"}
+
+// looksEach is how many looks at the port there are for one at the node's addresses, which
+// costs more.
+const looksEach = 10
 
 // Limits that keep whoever asks from costing the node more than a little.
 const (
@@ -50,7 +62,7 @@ const (
 // Run serves until ctx ends. Whatever keeps it from serving is logged once and
 // tried again: a job does not depend on being watched.
 func (s *Server) Run(ctx context.Context) {
-	handler, err := s.handler()
+	all, metrics, err := s.handlers()
 	if err != nil {
 		s.Log.Error("metrics and health are not served", "error", err)
 		return
@@ -59,12 +71,16 @@ func (s *Server) Run(ctx context.Context) {
 	if look == 0 {
 		look = time.Second
 	}
-	l := listening{handler: handler, log: s.Log}
+	l := listening{all: all, metrics: metrics, log: s.Log}
 	defer l.close()
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	for {
-		l.follow(s.Port())
+	var outside []netip.Addr
+	for n := 0; ; n++ {
+		if s.Addresses != nil && n%looksEach == 0 {
+			outside = s.Addresses()
+		}
+		l.follow(s.Port(), outside)
 		select {
 		case <-ctx.Done():
 			return
@@ -73,24 +89,25 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// handler answers requests.
-func (s *Server) handler() (http.Handler, error) {
-	s.condition = &condition{ask: s.Health}
+// handlers answer requests: of the node itself all, of others those for metrics.
+func (s *Server) handlers() (all, metrics http.Handler, err error) {
+	s.condition = &condition{ask: s.Health, version: s.Version}
 	registry := prometheus.NewRegistry()
-	all := append([]prometheus.Collector{
+	for _, c := range append([]prometheus.Collector{
 		s.condition, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	}, s.Metrics...)
-	for _, c := range all {
+	}, s.Metrics...) {
 		if err := registry.Register(c); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	answer := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, DisableCompression: true, ErrorHandling: promhttp.ContinueOnError,
-	}))
-	mux.HandleFunc("GET /healthz", s.healthz)
-	return mux, nil
+	})
+	here, outside := http.NewServeMux(), http.NewServeMux()
+	here.Handle("GET /metrics", answer)
+	here.HandleFunc("GET /healthz", s.healthz)
+	outside.Handle("GET /metrics", answer)
+	return here, outside, nil
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -105,8 +122,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // listening is where a Server listens now.
 type listening struct {
-	handler http.Handler
-	log     *slog.Logger
+	all, metrics http.Handler
+	log          *slog.Logger
 
 	port    int
 	sockets map[string]*socket // by address
@@ -116,8 +133,9 @@ type listening struct {
 // unsaid is what was said about a port of which nothing was said yet.
 const unsaid = "nothing"
 
-// follow listens on a port instead of the one before, and again on what failed.
-func (l *listening) follow(port int) {
+// follow listens on a port instead of the one before, at loopback and at addresses of the
+// node instead of those before, and again on what failed.
+func (l *listening) follow(port int, outside []netip.Addr) {
 	if port != l.port {
 		l.close()
 		l.port, l.sockets, l.said = port, map[string]*socket{}, unsaid
@@ -125,20 +143,34 @@ func (l *listening) follow(port int) {
 	if port == 0 {
 		return
 	}
-	var errs []error
+	want := map[string]http.Handler{}
+	for _, a := range outside {
+		want[a.String()] = l.metrics
+	}
 	for _, address := range addresses {
+		want[address] = l.all
+	}
+	for address, s := range l.sockets {
+		if want[address] == nil {
+			s.server.Close()
+			<-s.done
+			delete(l.sockets, address)
+		}
+	}
+	var errs []error
+	for _, address := range slices.Sorted(maps.Keys(want)) {
 		if s := l.sockets[address]; s == nil || s.ended() {
-			errs = append(errs, l.listen(address))
+			errs = append(errs, l.listen(address, want[address]))
 		}
 	}
 	l.say(errors.Join(errs...))
 }
 
-func (l *listening) listen(address string) error {
+func (l *listening) listen(address string, handler http.Handler) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(l.port)))
 	switch {
 	case err == nil:
-		l.sockets[address] = serve(listener, l.handler, l.log)
+		l.sockets[address] = serve(listener, handler, l.log)
 		return nil
 	case address == "::1" && (errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)):
 		return nil // IPv6 is switched off (hard case 25); it may come

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -209,6 +210,42 @@ func TestPorts(t *testing.T) {
 		}
 	}
 	r.log.none(t)
+}
+
+// At an address of the node there are the metrics and nothing else, as long as the node has
+// the address and they are wanted there.
+func TestAddresses(t *testing.T) {
+	var outside atomic.Pointer[[]netip.Addr]
+	own := []netip.Addr{netip.MustParseAddr("127.0.0.2")} // Linux has all of 127.0.0.0/8
+	outside.Store(&own)
+	s := &Server{Health: func(context.Context) error { return nil }, Version: "v1.2.3", Addresses: func() []netip.Addr { return *outside.Load() }}
+	r := server(t, s)
+	number, l := freePort(t)
+	l.Close()
+	r.port.Store(int64(number))
+	r.log.await(t, "are served")
+	if code, body, err := get(t, "127.0.0.2", number, "/metrics"); code != http.StatusOK || !strings.Contains(body, `vipgen_build_info{version="v1.2.3"} 1`) || !strings.Contains(body, "vipgen_clock_timestamp_seconds ") {
+		t.Errorf("%d %v\n%s", code, err, body)
+	}
+	for _, path := range []string{"/healthz", "/", "/debug/pprof/"} {
+		if code, _, err := get(t, "127.0.0.2", number, path); code != http.StatusNotFound {
+			t.Errorf("%s: %d %v", path, code, err)
+		}
+	}
+	if _, _, err := get(t, "127.0.0.3", number, "/metrics"); err == nil {
+		t.Error("another address answers too")
+	}
+	other := []netip.Addr{netip.MustParseAddr("192.0.2.10")} // not on this machine
+	outside.Store(&other)
+	r.log.await(t, "cannot assign requested address")
+	if _, _, err := get(t, "127.0.0.2", number, "/metrics"); err == nil {
+		t.Error("the address of before still answers")
+	}
+	if code, _, err := get(t, "127.0.0.1", number, "/healthz"); code != http.StatusOK {
+		t.Errorf("loopback: %d %v", code, err)
+	}
+	outside.Store(new([]netip.Addr))
+	r.log.await(t, "are served")
 }
 
 // Whoever opens connections and says nothing, or asks on and on over one, does

@@ -50,6 +50,8 @@ type ClusterConfigSpec struct {
 	DNS ClusterDNS `json:"dns"`
 	// Ports are those of the services on every node; none is 0.
 	Ports Ports `json:"ports"`
+	// Metrics says where the agents' metrics can be read; empty means on loopback.
+	Metrics MetricsAddress `json:"metrics,omitempty"`
 }
 
 // Topology of a control plane, as OpenShift's Infrastructure calls it.

@@ -66,6 +66,7 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	k.groups(s.Groups)
 	k.peers("spec.peers", s.Peers)
+	oneOf(k, "spec.metrics", s.Metrics, MetricsOnLoopback, MetricsOnNode)
 	k.dns(&DNS{Upstreams: s.DNS.Upstreams, Records: s.DNS.Records})
 	for _, p := range s.Ports.list(&DefaultPorts) {
 		if *p.port < 1 || *p.port > 65535 {

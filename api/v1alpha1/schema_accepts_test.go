@@ -124,6 +124,7 @@ spec:
     virtualRouterIDs: {api: 1, ingress: 255, dns: 0}
   ports: {api: 6444, machineConfig: 22624, haproxy: 9545, haproxyReady: 9544, haproxyMonitor: 9554, keepalivedMonitor: 9555,
     firewallMonitor: 9556, corednsMonitor: 9557, mdnsMonitor: 9558, corednsHealth: 18081, routerHealth: 1937, ironic: 6386}
+  monitoring: {enabled: true, address: Node}
   images:
     agent: registry.example.com:5000/vipgen/agent:v1
     keepalived: registry.example.com/ocp@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef

@@ -86,6 +86,7 @@ func (v *VIPConfig) Validate() problem.List {
 	}
 	c.ingress(s.Ingress)
 	c.pools(s.Pools)
+	oneOf(c, "spec.monitoring.address", s.Monitoring.Address, MetricsOnLoopback, MetricsOnNode)
 	return c.list
 }
 

@@ -68,6 +68,8 @@ type VIPConfigSpec struct {
 	Pools []Pool `json:"pools,omitempty"`
 	// Optional cluster manifests.
 	Manifests Manifests `json:"manifests,omitzero"`
+	// Metrics, alerts and a dashboard.
+	Monitoring Monitoring `json:"monitoring,omitzero"`
 }
 
 // AdditionalAPI is a set of VIPs at which clients reach the API too.
@@ -268,6 +270,28 @@ type Manifests struct {
 	// Needs OpenShift 4.17. It is the cluster's only MachineConfiguration: merge
 	// it by hand where the cluster has settings of its own there.
 	NodeDisruptionPolicy bool `json:"nodeDisruptionPolicy,omitempty"`
+}
+
+// MetricsAddress says at which addresses of a node the metrics of its agents are.
+type MetricsAddress string
+
+const (
+	// MetricsOnLoopback: for programs of the node alone. The default.
+	MetricsOnLoopback MetricsAddress = "Loopback"
+	// MetricsOnNode: at the node's own addresses too.
+	MetricsOnNode MetricsAddress = "Node"
+)
+
+// Monitoring switches on what Prometheus and Grafana need.
+type Monitoring struct {
+	// Emit alerts (PrometheusRule) and a dashboard for OpenShift's console and
+	// Grafana; with address "Node" also what has OpenShift's Prometheus read the
+	// metrics (PodMonitor).
+	Enabled bool `json:"enabled,omitempty"`
+	// Where the agents' metrics can be read. "Loopback" (the default): on the node
+	// itself alone. "Node": also at the node's own addresses, by whoever reaches
+	// them: in clear, without a password, and nothing but /metrics.
+	Address MetricsAddress `json:"address,omitempty"`
 }
 
 // Duration is a length of time that reads and writes as Go's "100ms".

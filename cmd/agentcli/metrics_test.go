@@ -89,9 +89,23 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	if !slices.Equal(documented, rows) {
 		t.Errorf("the table of metrics in observe.md is to be\n%s", strings.Join(rows, "\n"))
 	}
+	known := func(m string) bool {
+		return slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "`"+m) })
+	}
 	for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(page), -1) {
-		if !slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "`"+m) }) {
+		if !known(m) {
 			t.Errorf("observe.md: no such metric: %s", m)
+		}
+	}
+	for _, name := range []string{"prometheusrule.yaml", "dashboard.json"} {
+		text, err := os.ReadFile("../../templates/manifest/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(text), -1) {
+			if !known(m + "`") {
+				t.Errorf("%s: no such metric: %s", name, m)
+			}
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -279,6 +281,22 @@ func TestMonitorPortIsTaken(t *testing.T) {
 	}
 }
 
+// listens gives the addresses at which a port of the node is open, sorted.
+func (s *service) listens(port int) (out []string) {
+	s.t.Helper()
+	text, err := s.Command(context.Background(), "ss", "-Hltn").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); strings.HasSuffix(f[3], ":"+strconv.Itoa(port)) {
+			out = append(out, strings.TrimSuffix(f[3], ":"+strconv.Itoa(port)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // The monitor answers on loopback alone.
 func TestMonitorIsOnLoopback(t *testing.T) {
 	t.Parallel()
@@ -286,13 +304,60 @@ func TestMonitorIsOnLoopback(t *testing.T) {
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
 	s.awaitHealth(port, http.StatusOK, "ok")
-	out, err := s.Command(context.Background(), "ss", "-Hltn").Output()
+	for _, address := range s.listens(port) {
+		if address != "127.0.0.1" && address != "[::1]" {
+			t.Errorf("it listens at %s", address)
+		}
+	}
+}
+
+// Where the cluster wants it, another node reads the metrics at the node's address: at no
+// VIP, at no other address, and nothing but metrics. No more when the cluster wants that no
+// more.
+func TestMonitorIsOnTheNodesAddress(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "192.0.2.10/24", "198.51.100.10/24")
+	cluster, err := os.ReadFile("testdata/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); strings.HasSuffix(f[3], ":"+strconv.Itoa(port)) && !strings.HasPrefix(f[3], "127.0.0.1:") && !strings.HasPrefix(f[3], "[::1]:") {
-			t.Errorf("it listens at %s", f[3])
-		}
+	n.put(v1alpha1.ClusterConfigPath, strings.Replace(string(cluster), "spec:\n", "spec:\n  metrics: Node\n", 1))
+	if err := n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")); err != nil {
+		t.Fatal(err)
 	}
+	other, err := n.network.AddNode("prometheus", netip.MustParsePrefix("192.0.2.90/24"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newContainer(n, pod.HAProxy, "firewall")
+	s.start()
+	port := v1alpha1.DefaultPorts.FirewallMonitor
+	s.awaitHealth(port, http.StatusOK, "ok")
+	onNode := func(addresses ...string) bool {
+		got := slices.DeleteFunc(s.listens(port), func(a string) bool { return a == "127.0.0.1" || a == "[::1]" })
+		return slices.Equal(got, addresses)
+	}
+	s.await("the port at the node's address alone", func() bool { return onNode("192.0.2.10") })
+	ask := func(path string) (int, string) {
+		client := http.Client{Timeout: waitTime, Transport: &http.Transport{DisableKeepAlives: true, DialContext: other.DialContext}}
+		resp, err := client.Get(fmt.Sprintf("http://192.0.2.10:%d%s", port, path))
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	if code, body := ask("/metrics"); code != http.StatusOK || !strings.Contains(body, "\nvipgen_healthy 1\n") {
+		t.Errorf("%d\n%s", code, body)
+	}
+	if code, body := ask("/healthz"); code != http.StatusNotFound {
+		t.Errorf("/healthz for another node: %d %q", code, body)
+	}
+	s.put(v1alpha1.ClusterConfigPath, string(cluster))
+	s.await("the port on loopback alone", func() bool { return onNode() })
+	s.awaitHealth(port, http.StatusOK, "ok")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -144,7 +145,7 @@ func (a *app) runTask(ctx context.Context, t task) error {
 		}
 	})
 	all.Go(func() { liveness.Answer(meanwhile, a.below(v1alpha1.JobDir(t.Name)), t.job.Stuck, a.log) })
-	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Log: a.log}
+	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Version: command.Version(), Addresses: t.addresses, Log: a.log}
 	all.Go(func() { server.Run(meanwhile) })
 	return t.job.Run(ctx)
 }
@@ -161,6 +162,19 @@ func (t task) port() int {
 		return 0
 	}
 	return usual
+}
+
+// addresses are the node's own, where the cluster has metrics read there: none of its VIPs.
+func (t task) addresses() []netip.Addr {
+	c := t.env.Source.Cluster()
+	if c == nil || c.Spec.Metrics != v1alpha1.MetricsOnNode {
+		return nil
+	}
+	choice, err := t.env.Source.Choice()
+	if err != nil {
+		return nil // the job says what is wrong, which asks for more than addresses
+	}
+	return choice.IPs()
 }
 
 func (t task) health(ctx context.Context) error {

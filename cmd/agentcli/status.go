@@ -2,7 +2,9 @@ package agentcli
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Short: "Print the state of the agent's jobs on this node",
 		Long: `Print which VIPs this node holds and why (its priority, term by term), the peers, the
 backends, the redirect, the mDNS names published and discovered, and the last reloads
-and refused configurations. Jobs that do not run are left out.`,
+and refused configurations. A job that does not run is shown as such; JSON leaves it out.
+
+'vipgen status' reads the JSON of all nodes and shows the cluster.`,
 		Example: `  vipgen-agent status
   vipgen-agent status -o json`,
 		Args: command.Args(0, 0),
@@ -28,15 +32,25 @@ and refused configurations. Jobs that do not run are left out.`,
 	return c
 }
 
-// status prints what the jobs of this node have published: for JSON those that run, by
-// name, else a line for every fact, a job after the other.
+// thisNode is the name of the node: on the host, where no pod says it, that of the host.
+func thisNode() string {
+	if name, err := nodeName(); err == nil {
+		return name
+	}
+	name, _ := os.Hostname() // without a name, readers go by the file's
+	return name
+}
+
+// status prints what the jobs of this node have published: for JSON a state.Report, else a
+// line for every fact, a job after the other.
 func (a *app) status(asJSON bool) error {
 	dir, err := state.Open(a.below(v1alpha1.RunDir))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	published := map[string]any{}
+	// As state.Report has it, where a job goes by its name.
+	published := map[string]any{"node": thisNode(), "version": command.Version(), "time": time.Now().UTC().Truncate(time.Second)}
 	w := command.Table(a.out)
 	for _, k := range jobs {
 		v, rows, err := k.Summary(dir)

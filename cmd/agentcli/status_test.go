@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"encoding/json"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,19 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(out, "and more") {
 		t.Errorf("more than a line of a problem:\n%s", out)
 	}
-	if code, out, _ := run(t, "status", "-o", "json", "--root", root); code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
-		t.Errorf("exit code %d:\n%s", code, out)
+	t.Setenv("NODE_NAME", "master-0")
+	code, out, errOut = run(t, "status", "-o", "json", "--root", root)
+	if code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
+		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+	}
+	// All of it is what a reader of reports knows.
+	var report state.Report
+	strict := json.NewDecoder(strings.NewReader(out))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&report); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if report.Node != "master-0" || report.Version == "" || report.Time.IsZero() || report.HAProxy == nil || report.Firewall == nil || report.CoreDNS == nil || report.MDNS == nil || report.Keepalived != nil {
+		t.Errorf("%+v", report)
 	}
 }

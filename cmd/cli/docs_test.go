@@ -166,7 +166,12 @@ func documentedDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	states, err := os.ReadFile("testdata/status/nodes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
+	writeFile(t, "nodes/states.json", states)
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
 			t.Fatal(err)

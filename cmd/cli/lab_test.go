@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
+	"github.com/vipgen/vipgen/render/status"
 )
 
 // labRunner runs the built programs on labs in a directory of its own.
@@ -314,6 +315,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	if out := r.must("exec", node, "--", r.program+"-agent", "status", "--root", nodeOf(s, node).Root); !strings.Contains(out, "keepalived ") {
 		t.Errorf("vipgen-agent status:\n%s", out)
 	}
+	testClusterStatus(t, r, s)
 	cat := r.command("exec", node, "--", "cat")
 	cat.Stdin = strings.NewReader("through")
 	if out, code := r.output(cat); code != command.OK || out != "through" {
@@ -324,6 +326,53 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	}
 	if out, code := r.run("exec", "nobody", "--", "true"); code != command.Input || !strings.Contains(out, "it has master-0, ") {
 		t.Errorf("an unknown node: exit code %d, %q", code, out)
+	}
+}
+
+// testClusterStatus shows a cluster by what its agents print, and by copies of /run/vipgen.
+func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
+	show := func(dir string) (c status.Cluster) {
+		code, out, stderr := run("", "status", dir, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &c); err != nil || len(c.Nodes) != len(s.Nodes) || code != command.OK && code != command.Finding {
+			t.Fatalf("exit code %d: %v\n%s%s", code, err, out, stderr)
+		}
+		for i, n := range c.Nodes {
+			if n.Name != s.Nodes[i].Name || n.Settings == "" || len(n.Jobs) < 3 {
+				t.Errorf("%+v", n)
+			}
+		}
+		return c
+	}
+	held := func(c status.Cluster) bool {
+		return len(c.VIPs) == len(s.VIPs) && !slices.ContainsFunc(c.VIPs, func(v status.VIP) bool {
+			return len(v.Holders) != 1 || v.Members[0].Node != v.Holders[0] || v.Members[0].Priority == 0
+		})
+	}
+	printed, copied := t.TempDir(), t.TempDir()
+	// Agents publish what changed within a second.
+	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
+		for _, n := range s.Nodes {
+			out := r.must("exec", n.Name, "--", r.program+"-agent", "status", "-o", "json", "--root", n.Root)
+			lay(t, map[string]string{filepath.Join(printed, n.Name+".json"): out})
+		}
+		c := show(printed)
+		if n := c.Nodes[0]; n.Version == "" || n.Time.IsZero() {
+			t.Errorf("%+v", n)
+		}
+		return held(c)
+	})
+	for _, n := range s.Nodes {
+		states, err := filepath.Glob(filepath.Join(n.Root, "run/vipgen/*/state.json"))
+		if err != nil || len(states) == 0 {
+			t.Fatal(n.Name, err)
+		}
+		for _, file := range states {
+			job := filepath.Base(filepath.Dir(file))
+			lay(t, map[string]string{filepath.Join(copied, n.Name, "run/vipgen", job, "state.json"): read(t, file)})
+		}
+	}
+	if c := show(copied); !held(c) {
+		t.Errorf("%+v", c.VIPs)
 	}
 }
 

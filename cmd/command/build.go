@@ -12,6 +12,9 @@ type build struct {
 	Go      string `json:"go"`
 }
 
+// Version is that of the running program, "unknown" where it was built without one.
+func Version() string { return readBuild().Version }
+
 // readBuild says what is known of the running program.
 func readBuild() build {
 	v := build{Version: "unknown"}

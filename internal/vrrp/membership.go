@@ -38,7 +38,7 @@ func (m *Member) PeerAddresses() (out []netip.Addr) {
 func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, mode v1alpha1.Mode) (members []Member, idle []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
-			idle = []string{"OpenShift's own keepalived does not know arbiters"} // hard case 32
+			idle = []string{IdleArbiter}
 		}
 		return nil, idle
 	}
@@ -150,7 +150,7 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
 	case !here && ingress && nodesAreIn(s, n, vip, within):
-		return nil, fmt.Sprintf("this node has no address in the network of %s", vip)
+		return nil, IdleElsewhere + vip.String()
 	case !here && ingress:
 		return peers, ""
 	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
@@ -158,7 +158,7 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	case here && len(heard) > 0:
 		return heard, ""
 	case !here && len(heard) > 0:
-		return nil, fmt.Sprintf("other nodes have addresses in the network of %s, and this node has none", vip)
+		return nil, IdleElsewhereAPI + vip.String() + ", and this node has none"
 	case here && unicast:
 		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
 	}

@@ -99,6 +99,11 @@ func Rules(c *render.Cluster, role string) []Rule {
 			b.vrrp(s.VRRP)
 		}
 	}
+	if s.Metrics == v1alpha1.MetricsOnNode && role != v1alpha1.RoleBootstrap {
+		for _, m := range c.Monitored(role) {
+			b.add(TCP, m.Port, nodes, nil, "metrics of "+m.Container+", for Prometheus")
+		}
+	}
 	slices.SortStableFunc(b.rules, func(x, y Rule) int {
 		return cmp.Or(cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.Port, y.Port))
 	})

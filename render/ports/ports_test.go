@@ -65,6 +65,8 @@ func TestRules(t *testing.T) {
 		"external":      {"worker", external, []string{"tcp/53 this node and its pods", "tcp/80 the load balancer", "tcp/443 the load balancer", "tcp/1936 the load balancer"}, nil},
 		"other ports": {"master", func(s *v1alpha1.ClusterConfigSpec) { s.Ports.HAProxy = 7443 },
 			[]string{"tcp/53 this node and its pods", "tcp/6443 clients", "tcp/7443 clients", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
+		"metrics": {"worker", func(s *v1alpha1.ClusterConfigSpec) { s.Metrics = v1alpha1.MetricsOnNode },
+			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9455 nodes", "tcp/9457 nodes", "tcp/9458 nodes"}, []string{"vrrp/0 nodes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := example(t, "dual-stack")

@@ -88,6 +88,7 @@ func rest(nodes []node) Step {
 	s := Step{Name: "clean up", Findings: []string{}, Do: []string{
 		"oc delete clusterrolebinding,clusterrole vipgen-agent",
 		"oc delete rolebinding,role vipgen-agent -n openshift-etcd",
+		"where spec.monitoring was on: oc delete namespace openshift-vipgen-monitoring; oc delete configmap vipgen-dashboard -n openshift-config-managed; oc delete rolebinding,role vipgen-prometheus -n the namespace of the pods",
 		"take vipgen's files out of the node disruption policy: oc edit machineconfiguration.operator.openshift.io cluster",
 		"oc annotate node --all vipgen.io/vrrp-",
 		"on each node: rm -f /etc/keepalived/.vipgen-* /etc/haproxy/.vipgen-* /etc/coredns/.vipgen-* /etc/coredns/hosts",

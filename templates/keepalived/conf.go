@@ -103,7 +103,7 @@ const (
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
-		k.Idle = []string{"the nodes hold no VIPs: the load balancer is " + string(c.Spec.LoadBalancer)}
+		k.Idle = []string{vrrp.IdleLoadBalancer + string(c.Spec.LoadBalancer)}
 		return k
 	}
 	for i := range c.Spec.Groups {

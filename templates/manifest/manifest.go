@@ -1,6 +1,6 @@
 // Package manifest makes the cluster manifests that go with what nodes get: the
-// namespace of the mirror pods, the agent's rights, and the node disruption policy; and
-// the APIServer object, as far as API servers show certificates for names that the
+// namespace of the mirror pods, the agent's rights, and the node disruption policy; what has
+// Prometheus watch the agents; and the APIServer object, as far as API servers show certificates for names that the
 // cluster's own one does not have.
 package manifest
 
@@ -24,6 +24,13 @@ const (
 	Role                 = "role"
 	RoleBinding          = "rolebinding"
 	NodeDisruptionPolicy = "node-disruption-policy"
+
+	MonitoringNamespace   = "monitoring-namespace"
+	MonitoringRole        = "monitoring-role"
+	MonitoringRoleBinding = "monitoring-rolebinding"
+	PodMonitor            = "podmonitor"
+	PrometheusRule        = "prometheusrule"
+	Dashboard             = "dashboard"
 )
 
 // Params is what the manifest templates are executed with.
@@ -32,9 +39,23 @@ type Params struct {
 	Namespace string
 	// LiveFiles are files on the node that the agent applies by itself.
 	LiveFiles []string
+	// Monitored are the containers whose agents' metrics are read.
+	Monitored []Monitored
+}
+
+// Monitored is a container with the port of its agent's metrics.
+type Monitored struct {
+	Container string
+	Port      int
 }
 
 // Render makes the manifest with that name.
 func Render(name string, p Params) ([]byte, error) {
+	switch name {
+	case PrometheusRule:
+		return prometheusRule, nil
+	case Dashboard:
+		return dashboard()
+	}
 	return parsed.Run(name+".yaml", p)
 }

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/render/status"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var o command.Format
+	c := &cobra.Command{
+		Use:   "status FILE|DIR...",
+		Short: "Show the state of all nodes of a running cluster",
+		Long: `Read what the agents of a cluster's nodes have published, offline, and show the cluster:
+which node holds each VIP, which nodes take no part and why, versions, VRRP settings,
+and where nodes disagree.
+
+It takes the JSON of 'vipgen-agent status -o json', a file for each node or all in one;
+copies of /run/vipgen, each below a directory that is called like its node; and exported
+Nodes, also in a must-gather, so that a node without state is missed. Of a directory,
+what is below it counts; - is standard input. A file that is torn or empty is a finding,
+and the others count.
+
+Exit code 0: all is as it should be. 1: something is wrong, or the state of a node is
+missing. 2: bad usage, or no state of any node. 3: could not read.
+
+Documentation: ` + pages + `troubleshoot.md`,
+		Example: `  mkdir -p nodes && oc get nodes -o json > nodes/nodes.json
+  for node in $(oc get nodes -o jsonpath='{.items[*].metadata.name}'); do
+    oc exec -n openshift-kni-infra keepalived-$node -c keepalived -- \
+      /vipgen/vipgen-agent status -o json > nodes/$node.json
+  done
+  vipgen status nodes`,
+		Args: command.Args(1, -1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.status(args, o) },
+	}
+	o.Add(c, "text", "json")
+	return c
+}
+
+func (a *app) status(names []string, o command.Format) error {
+	defer frugal()()
+	var r status.Reader
+	if err := a.readStatus(&r, names); err != nil {
+		return err
+	}
+	c := r.Cluster()
+	if len(c.Nodes) == 0 && len(c.Findings) == 0 {
+		return problem.List{{File: names[0], Severity: problem.Error, Code: problem.WrongKind, Found: "no state of any node",
+			Expected: "what 'vipgen-agent status -o json' printed, copies of /run/vipgen, or exported Nodes"}}
+	}
+	var err error
+	if o == "json" {
+		err = a.printJSON(c)
+	} else {
+		var b bytes.Buffer
+		statusText(&b, c)
+		_, err = a.out.Write(b.Bytes())
+	}
+	if err == nil && len(c.Findings) > 0 {
+		return command.ErrFinding
+	}
+	return err
+}
+
+// readStatus reads one file after the other, so that what is not needed of them is not kept.
+func (a *app) readStatus(r *status.Reader, names []string) error {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if name == "-" || err == nil && !info.IsDir() {
+			data, err := a.File(name)
+			if err != nil {
+				return err
+			}
+			if !r.Add(filepath.ToSlash(name), data) {
+				return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
+					Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
+			}
+			continue
+		}
+		if err != nil {
+			return input.Unreadable(name, err)
+		}
+		dir := dirSide{name}
+		list, err := dir.list()
+		if err != nil {
+			return err
+		}
+		for _, file := range list {
+			if !status.Relevant(file) {
+				continue
+			}
+			shown := path.Join(filepath.ToSlash(name), file)
+			if data, err := dir.read(file); err != nil {
+				r.Unreadable(shown, err)
+			} else {
+				r.Add(shown, data)
+			}
+		}
+	}
+	return nil
+}
+
+// statusText is the cluster for people.
+func statusText(b *bytes.Buffer, c *status.Cluster) {
+	w := command.Table(b)
+	row := func(cells ...string) { fmt.Fprintln(w, command.SafeLine(strings.Join(cells, "\t"))) }
+	if len(c.VIPs) > 0 {
+		row("VIP", "INSTANCE", "HELD BY", "OTHERS")
+	}
+	for _, v := range c.VIPs {
+		others := v.Members[len(v.Holders):]
+		row(v.VIP.String(), v.Instance, cmp.Or(members(v.Members[:len(v.Holders)]), "-"), cmp.Or(members(others), "-"))
+	}
+	w.Flush()
+	if len(c.VIPs) > 0 {
+		b.WriteByte('\n')
+	}
+	row("NODE", "AGENT", "VRRP SETTINGS", "KEEPALIVED", "HAPROXY", "REDIRECT", "COREDNS", "MDNS")
+	for _, n := range c.Nodes {
+		cells := []string{n.Name, cmp.Or(n.Version, "-"), cmp.Or(n.Settings, "-")}
+		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {
+			does, _, _ := strings.Cut(n.Jobs[job], ":")
+			cells = append(cells, cmp.Or(strings.TrimPrefix(does, "redirect "), "-"))
+		}
+		row(cells...)
+	}
+	w.Flush()
+	statusReasons(b, c)
+	if len(c.Findings) == 0 {
+		b.WriteString("\nNothing is wrong.\n")
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", capital(plural(len(c.Findings), "finding")))
+	for _, f := range c.Findings {
+		about := ""
+		for _, s := range []string{f.Node, f.VIP} {
+			if s != "" {
+				about += " " + s + ":"
+			}
+		}
+		fmt.Fprintf(b, "  %s\n", command.SafeLine(fmt.Sprintf("%s:%s %s", f.Code, about, f.Text)))
+	}
+}
+
+// statusReasons are why nodes take no part, what their checks say, and what a move waits for.
+func statusReasons(b *bytes.Buffer, c *status.Cluster) {
+	section := func(head string, of func(*status.Node) []string) {
+		for i := range c.Nodes {
+			for _, text := range of(&c.Nodes[i]) {
+				if head != "" {
+					fmt.Fprintf(b, "\n%s\n", head)
+					head = ""
+				}
+				fmt.Fprintf(b, "  %s\n", command.SafeLine(c.Nodes[i].Name+": "+text))
+			}
+		}
+	}
+	section("Takes no part", func(n *status.Node) []string { return n.LeftOut })
+	section("Checks that fail", func(n *status.Node) []string { return n.Unhealthy })
+	section("Moves to other VRRP settings", func(n *status.Node) []string {
+		if n.MovesTo == "" {
+			return nil
+		}
+		return []string{n.MovesTo + ", waits for " + cmp.Or(n.WaitsFor, "nothing")}
+	})
+}
+
+// members are the first nodes that take part for a VIP, each with its priority and what it
+// lacks.
+func members(list []status.Member) string {
+	const most = 4
+	var out []string
+	for _, m := range list[:min(len(list), most)] {
+		text := fmt.Sprintf("%s %d", m.Node, m.Priority)
+		switch {
+		case m.Fault:
+			text = fmt.Sprintf("%s fault (%s)", m.Node, strings.Join(m.Vetoes, ", "))
+		case len(m.Lacks) > 0:
+			text += " (without " + strings.Join(m.Lacks, ", ") + ")"
+		}
+		out = append(out, text)
+	}
+	if more := len(list) - most; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// layNodes makes a directory with the state of the nodes of a cluster the current one.
+func layNodes(t *testing.T) {
+	t.Helper()
+	states, err := os.ReadFile("testdata/status/nodes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"nodes/states.json": string(states)})
+}
+
+func TestStatus(t *testing.T) {
+	layNodes(t)
+	const well = `VIP        INSTANCE      HELD BY      OTHERS
+192.0.2.5  demo_API      master-0 68  master-1 68, master-2 65 (without machine-config)
+192.0.2.7  demo_INGRESS  worker-0 80  worker-1 fault (ingress-away)
+
+NODE      AGENT   VRRP SETTINGS         KEEPALIVED  HAPROXY  REDIRECT  COREDNS  MDNS
+master-0  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
+master-1  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
+master-2  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
+worker-0  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         serves   announced
+worker-1  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         serves   announced
+
+Checks that fail
+  master-2: machine-config: status 503
+  worker-1: ingress-router-answers: connection refused
+
+Nothing is wrong.
+`
+	if out := must(t, "status", "nodes"); out != well {
+		t.Errorf("got\n%s", out)
+	}
+	lay(t, map[string]string{
+		"nodes/cluster-scoped-resources/core/nodes/worker-2.yaml": "kind: Node\nmetadata: {name: worker-2}\n",
+		"nodes/worker-3.json": "{\"keepalived\": {\"wan",
+		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,
+	})
+	code, out, stderr := run("", "status", "nodes", "more/master-3.json")
+	for _, want := range []string{
+		"192.0.2.5  demo_API      master-0 68, master-3 0  master-1 68, ", "\nworker-2  -       -  ", "\n4 findings\n  split-brain: 192.0.2.5: master-0, master-3 hold demo_API\n",
+		"  versions-differ: agents of several versions: v1.2.0 on master-0, master-1, master-2, worker-0, worker-1; v1.3.0 on master-3\n",
+		"  missing-state: worker-2: ", "  unreadable-state: nodes/worker-3.json cannot be read: unexpected EOF\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if code != command.Finding || stderr != "" {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	var got struct {
+		VIPs     []struct{ Holders []string }
+		Findings []struct{ Code string }
+	}
+	if _, out, _ = run("", "status", "nodes", "more/master-3.json", "-o", "json"); json.Unmarshal([]byte(out), &got) != nil || len(got.VIPs) != 2 || len(got.VIPs[0].Holders) != 2 || len(got.Findings) != 4 {
+		t.Errorf("%+v\n%s", got, out)
+	}
+	// What came from a node reaches the terminal as text.
+	if _, out, _ := run("", "status", "more/master-3.json"); strings.Contains(out, "\x1b") || !strings.Contains(out, `demo_API\x1b[31m`) {
+		t.Errorf("got %q", out)
+	}
+	lay(t, map[string]string{"other.json": `{"hello": 1}`, "none/other.json": `{"hello": 1}`})
+	for args, want := range map[string]int{
+		"status": command.Input, "status no-such": command.Failed, "status other.json": command.Input, "status none": command.Input, "status nodes -o yaml": command.Input,
+	} {
+		if code, out, stderr := run("", strings.Fields(args)...); code != want || stderr == "" || out != "" {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, stderr)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package vrrp
+
+import "strings"
+
+// Why a node takes no part for VIPs of its role although nothing is wrong: the cluster is
+// made so, or a person has asked for it. Any other reason is one to act on if it lasts.
+const (
+	IdleLoadBalancer  = "the nodes hold no VIPs: the load balancer is "     // and its type
+	IdleArbiter       = "OpenShift's own keepalived does not know arbiters" // hard case 32
+	IdleRemoteWorker  = "this node is in no network with a VIP"             // hard case 9
+	IdleWithout       = "the mode file leaves it out (without)"             // migration
+	IdleElsewhere     = "this node has no address in the network of "       // and the VIP
+	IdleElsewhereAPI  = "other nodes have addresses in the network of "     // and the VIP
+	IdleBootstrapGone = "the API server of this bootstrap host has gone"    // hard case 8
+	IdleBootstrapLate = "the cluster does without this bootstrap host"      // hard case 8
+)
+
+// Intended are all of those.
+func Intended() []string {
+	return []string{IdleLoadBalancer, IdleArbiter, IdleRemoteWorker, IdleElsewhere, IdleElsewhereAPI, IdleWithout, IdleBootstrapGone, IdleBootstrapLate}
+}
+
+// IsIntended says whether a reason, with or without the name of a group or an instance
+// before it, is one of those.
+func IsIntended(why string) bool {
+	for _, known := range Intended() {
+		if strings.Contains(why, known) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/manifest"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// monitoring names the manifests with alerts and the dashboard, and those by which
+// OpenShift's Prometheus reads metrics that it can reach.
+func (c *Cluster) monitoring() []string {
+	names := []string{manifest.MonitoringNamespace}
+	if c.Config.Spec.Metrics == v1alpha1.MetricsOnNode {
+		names = append(names, manifest.MonitoringRole, manifest.MonitoringRoleBinding, manifest.PodMonitor)
+	}
+	return append(names, manifest.PrometheusRule, manifest.Dashboard)
+}
+
+// Monitored are the containers whose agents serve metrics on nodes of a role, with their
+// ports.
+func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
+	ports, pods := c.Config.Spec.Ports, c.Pods(role)
+	for _, of := range []struct {
+		pod string
+		manifest.Monitored
+	}{
+		{pod.HAProxy, manifest.Monitored{Container: "haproxy", Port: ports.HAProxyMonitor}},
+		{pod.Keepalived, manifest.Monitored{Container: "keepalived", Port: ports.KeepalivedMonitor}},
+		{pod.HAProxy, manifest.Monitored{Container: "firewall", Port: ports.FirewallMonitor}},
+		{pod.CoreDNS, manifest.Monitored{Container: "coredns", Port: ports.CoreDNSMonitor}},
+		{pod.MDNS, manifest.Monitored{Container: "mdns-publisher", Port: ports.MDNSMonitor}},
+	} {
+		if slices.Contains(pods, of.pod) {
+			out = append(out, of.Monitored)
+		}
+	}
+	return out
+}
+
+// monitored are those of all nodes: the control plane runs all that others do.
+func (c *Cluster) monitored() []manifest.Monitored { return c.Monitored(v1alpha1.RoleMaster) }

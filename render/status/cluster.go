@@ -1,0 +1,163 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/agent/state"
+)
+
+// Cluster puts together what was read.
+func (r *Reader) Cluster() *Cluster {
+	c := &Cluster{VIPs: []VIP{}, Nodes: []Node{}, Findings: slices.Clone(r.findings)}
+	if r.full {
+		c.find(Unreadable, "", "", "more than %d nodes: the rest is left out", maxNodes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		n := r.nodes[name]
+		n.describe()
+		c.Nodes = append(c.Nodes, *n)
+	}
+	c.vips()
+	c.judge()
+	slices.SortStableFunc(c.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank(a.Code), rank(b.Code)), cmp.Compare(a.VIP, b.VIP), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Text, b.Text))
+	})
+	return c
+}
+
+// rank has what clients feel first.
+func rank(c Code) int {
+	switch c {
+	case SplitBrain:
+		return 0
+	case NoHolder:
+		return 1
+	case SettingsDiffer:
+		return 2
+	}
+	return 3
+}
+
+// has says whether any state of the node was read.
+func (n *Node) has() bool { return !n.report.Empty() }
+
+// describe fills in what the report says.
+func (n *Node) describe() {
+	n.Jobs = map[string]string{}
+	if k := n.report.Keepalived; k != nil {
+		n.keepalived(k)
+	}
+	if h := n.report.HAProxy; h != nil {
+		n.Jobs[h.JobName()] = serves(h.Serving, h.Why)
+		if h.Serving && h.Leaving {
+			n.Jobs[h.JobName()] = "serves, and is being stopped"
+		}
+	}
+	if f := n.report.Firewall; f != nil {
+		n.Jobs[f.JobName()] = either(f.InPlace, "redirect in place", "no redirect"+because(f.Why))
+	}
+	if d := n.report.CoreDNS; d != nil {
+		n.Jobs[d.JobName()] = serves(d.Serving, d.Why)
+	}
+	if m := n.report.MDNS; m != nil {
+		n.Jobs[m.JobName()] = either(m.Announced, "announced", "not announced"+because(m.Why))
+	}
+}
+
+func (n *Node) keepalived(k *state.Keepalived) {
+	n.Jobs[k.JobName()] = either(k.Wanted, "takes part", "takes no part")
+	n.LeftOut = k.Idle
+	if k.VRRP != nil {
+		n.Settings = k.VRRP.String()
+	}
+	if m := k.Migration; m != nil {
+		n.MovesTo, n.WaitsFor = m.Target.String(), m.WaitsFor
+	}
+	for _, i := range k.Instances {
+		if i.Holds {
+			n.Holds = append(n.Holds, i.VIP)
+		}
+	}
+	for _, f := range k.Facts {
+		if !f.OK {
+			n.Unhealthy = append(n.Unhealthy, f.Name+because(f.Why))
+		}
+	}
+}
+
+func serves(is bool, why string) string {
+	return either(is, "serves", "does not serve"+because(why))
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(why, "\n")
+	return ": " + first
+}
+
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// vips gathers which nodes take part for each VIP.
+func (c *Cluster) vips() {
+	all := map[netip.Addr]*VIP{}
+	for _, n := range c.Nodes {
+		if n.report.Keepalived == nil {
+			continue
+		}
+		for _, i := range n.report.Keepalived.Instances {
+			if !i.VIP.IsValid() {
+				continue
+			}
+			v := all[i.VIP]
+			if v == nil {
+				v = &VIP{VIP: i.VIP, Instance: i.Name, Holders: []string{}}
+				all[i.VIP] = v
+			}
+			if i.Holds {
+				v.Holders = append(v.Holders, n.Name)
+			}
+			v.Members = append(v.Members, member(n.Name, &i))
+		}
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(all), netip.Addr.Compare) {
+		v := all[a]
+		slices.SortStableFunc(v.Members, func(a, b Member) int {
+			holds := func(m Member) int { return slices.Index(v.Holders, m.Node) }
+			return cmp.Or(cmp.Compare(min(holds(b), 0), min(holds(a), 0)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Node, b.Node))
+		})
+		c.VIPs = append(c.VIPs, *v)
+	}
+}
+
+func member(node string, i *state.Instance) Member {
+	m := Member{Node: node, Priority: i.Priority, Fault: i.Fault, Peers: len(i.Peers)}
+	for _, t := range i.Terms {
+		switch veto := t.Points == 0; {
+		case veto && t.On:
+			m.Vetoes = append(m.Vetoes, t.Name)
+		case !veto && !t.On:
+			m.Lacks = append(m.Lacks, t.Name)
+		}
+	}
+	if h := i.Holder; h != nil && !i.Holds {
+		m.Holder = cmp.Or(h.Node, h.Address.String())
+	}
+	return m
+}
+
+// find adds a finding.
+func (c *Cluster) find(code Code, node, vip, format string, args ...any) {
+	c.Findings = append(c.Findings, Finding{Code: code, Node: node, VIP: vip, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,229 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/vrrp"
+)
+
+// staleAfter is how much older than the latest the state of a node may be: asking all nodes
+// of a large cluster, one after the other, takes minutes.
+const staleAfter = 15 * time.Minute
+
+// judge looks for what is wrong.
+func (c *Cluster) judge() {
+	for i := range c.VIPs {
+		c.judgeHolders(&c.VIPs[i])
+		c.judgePeers(&c.VIPs[i])
+	}
+	c.judgeNodes()
+	c.differ(SettingsDiffer, "nodes that run other VRRP settings do not hear each other", func(n *Node) string { return n.Settings })
+	c.differ(VersionsDiffer, "agents of several versions", func(n *Node) string { return n.Version })
+}
+
+// apart says how far apart in time the states of some nodes were read; nothing where that is
+// not known or is no matter.
+func (c *Cluster) apart(nodes []string) string {
+	var first, last time.Time
+	for _, n := range c.Nodes {
+		if n.Time.IsZero() || !slices.Contains(nodes, n.Name) {
+			continue
+		}
+		if first.IsZero() || n.Time.Before(first) {
+			first = n.Time
+		}
+		if n.Time.After(last) {
+			last = n.Time
+		}
+	}
+	if d := last.Sub(first); d >= 2*time.Second {
+		return fmt.Sprintf(" (read %v apart: the VIP may have moved meanwhile)", d.Round(time.Second))
+	}
+	return ""
+}
+
+func (c *Cluster) judgeHolders(v *VIP) {
+	vip := v.VIP.String()
+	switch len(v.Holders) {
+	case 1:
+		return
+	case 0:
+	default:
+		c.find(SplitBrain, "", vip, "%s hold %s%s", few(v.Holders), v.Instance, c.apart(v.Holders))
+		return
+	}
+	var members, heard []string
+	for _, m := range v.Members {
+		members = append(members, m.Node)
+		if m.Holder != "" && !slices.Contains(heard, m.Holder) {
+			heard = append(heard, m.Holder)
+		}
+	}
+	without := slices.DeleteFunc(slices.Clone(heard), func(name string) bool { return c.read(name) })
+	switch {
+	case len(without) > 0:
+		c.find(MissingState, "", vip, "%s holds it by what others hear, and its state was not read", few(without))
+	case len(heard) > 0:
+		c.find(NoHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, few(heard), c.apart(members))
+	default:
+		c.find(NoHolder, "", vip, "none of %s holds %s%s", few(members), v.Instance, c.apart(members))
+	}
+}
+
+// read says whether the state of keepalived was read of the node of that name.
+func (c *Cluster) read(name string) bool {
+	return slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name && n.report.Keepalived != nil })
+}
+
+// judgePeers compares how many nodes take part with how many each of them knows.
+func (c *Cluster) judgePeers(v *VIP) {
+	byCount := map[int][]string{}
+	for _, m := range v.Members {
+		byCount[m.Peers] = append(byCount[m.Peers], m.Node)
+	}
+	counts := slices.Sorted(maps.Keys(byCount))
+	if most := counts[len(counts)-1]; len(counts) == 1 {
+		if missing := most + 1 - len(v.Members); missing > 0 && most > 0 {
+			c.find(MissingState, "", v.VIP.String(), "%d of the %d nodes that take part for %s were not read", missing, most+1, v.Instance)
+		}
+		return
+	}
+	var parts []string
+	for _, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s: %d", few(byCount[n]), n))
+	}
+	c.find(PeersDiffer, "", v.VIP.String(), "the nodes do not know the same peers for %s: %s", v.Instance, strings.Join(parts, "; "))
+}
+
+func (c *Cluster) judgeNodes() {
+	var latest time.Time
+	holders := false // of VIPs: the nodes run keepalived
+	for _, n := range c.Nodes {
+		if n.Time.After(latest) {
+			latest = n.Time
+		}
+		holders = holders || n.report.Keepalived != nil
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		switch {
+		case !n.has():
+			c.find(MissingState, n.Name, "", "the cluster has this node, and its state was not read, or no job of its agent runs")
+			continue
+		case !n.Time.IsZero() && latest.Sub(n.Time) > staleAfter:
+			c.find(Stale, n.Name, "", "its state was read %v before the latest", latest.Sub(n.Time).Round(time.Second))
+		}
+		if holders && n.report.Keepalived == nil {
+			c.find(JobMissing, n.Name, "", "no state of keepalived: the job does not run")
+		}
+		c.judgeKeepalived(n)
+		c.judgeBalancer(n)
+		c.judgeNames(n)
+	}
+}
+
+func (c *Cluster) judgeKeepalived(n *Node) {
+	k := n.report.Keepalived
+	if k == nil {
+		return
+	}
+	for _, why := range k.Idle {
+		if !vrrp.IsIntended(why) {
+			c.find(LeftOut, n.Name, "", "%s", firstLine(why))
+		}
+	}
+	if k.Wanted && k.PID == 0 {
+		c.find(NotRunning, n.Name, "", "keepalived is to run and does not")
+	}
+	if k.Wanted && !k.Guard.InPlace {
+		c.find(GuardMissing, n.Name, "", "VRRP packets of strangers reach keepalived: the guard is not in place")
+	}
+	c.refused(n, "keepalived", cmp.Or(k.ClusterProblem, k.Problem))
+}
+
+// judgeBalancer looks at HAProxy and the way to it.
+func (c *Cluster) judgeBalancer(n *Node) {
+	h, f := n.report.HAProxy, n.report.Firewall
+	switch {
+	case h == nil && f == nil:
+		return
+	case h == nil:
+		c.find(JobMissing, n.Name, "", "no state of haproxy: the job does not run")
+	case f == nil:
+		c.find(JobMissing, n.Name, "", "no state of firewall: the job does not run")
+	}
+	if f != nil && !f.InPlace && f.Serving {
+		c.find(RedirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", because(f.Why))
+	}
+	if h == nil {
+		return
+	}
+	c.refused(n, "haproxy", h.Problem)
+	if !h.Serving {
+		c.find(NotServing, n.Name, "", "HAProxy does not serve%s", because(h.Why))
+	}
+	for _, b := range h.Backends {
+		if !b.Up {
+			c.find(BackendDown, n.Name, "", "API server %s (%s) is down for its HAProxy", b.Name, b.Address)
+		}
+	}
+}
+
+// judgeNames looks at CoreDNS and mDNS.
+func (c *Cluster) judgeNames(n *Node) {
+	if d := n.report.CoreDNS; d != nil {
+		c.refused(n, "coredns", d.Problem)
+		if !d.Serving {
+			c.find(NotServing, n.Name, "", "CoreDNS does not serve%s", because(d.Why))
+		}
+	}
+	if m := n.report.MDNS; m != nil && !m.Announced {
+		c.find(NameNotAnnounced, n.Name, "", "%s is not announced%s", m.Name, because(m.Why))
+	}
+}
+
+func (c *Cluster) refused(n *Node, job, problem string) {
+	if problem != "" {
+		c.find(ConfigRefused, n.Name, "", "%s continues with an earlier configuration: %s", job, firstLine(problem))
+	}
+}
+
+// differ looks for nodes that say something else than others.
+func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
+	byValue := map[string][]string{}
+	for i := range c.Nodes {
+		if value := of(&c.Nodes[i]); value != "" && value != leftOutOfSwitch {
+			byValue[value] = append(byValue[value], c.Nodes[i].Name)
+		}
+	}
+	if len(byValue) < 2 {
+		return
+	}
+	var parts []string
+	for _, value := range slices.Sorted(maps.Keys(byValue)) {
+		parts = append(parts, value+" on "+few(byValue[value]))
+	}
+	c.find(code, "", "", "%s: %s", what, strings.Join(parts, "; "))
+}
+
+// leftOutOfSwitch is what a node says in its annotation that a mode file leaves out.
+const leftOutOfSwitch = "nothing"
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}

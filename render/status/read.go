@@ -1,0 +1,225 @@
+package status
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// Bounds of what is kept, far above any cluster's: Kubernetes has at most 5,000 nodes.
+const (
+	maxNodes = 10_000
+	maxState = 4 << 20 // bytes of one file of a node; the agents read no larger one either
+)
+
+// Reader gathers the state of nodes, a file after the other. Its zero value is ready.
+type Reader struct {
+	nodes    map[string]*Node
+	findings []Finding
+	// full says that there were more than maxNodes.
+	full bool
+}
+
+// rawName is the file in the directory of each job.
+const rawName = "state.json"
+
+// Relevant says whether a file of a directory may hold anything, by its path: JSON, and in a
+// must-gather the Nodes. Everything else of a must-gather is passed over.
+func Relevant(name string) bool {
+	inside := func(folder string) bool { return strings.Contains("/"+name, "/"+folder+"/") }
+	if inside("cluster-scoped-resources") {
+		return inside("cluster-scoped-resources/core/nodes")
+	}
+	return path.Ext(name) == ".json" && !inside("namespaces")
+}
+
+// Add reads a file, named with slashes: what `vipgen-agent status -o json` printed on one
+// node or on several; a job's state.json from a copy of /run/vipgen, below a directory that
+// is called like the node; exported Nodes. It says whether it was any of them. What is torn
+// or not of that form becomes a finding.
+func (r *Reader) Add(name string, data []byte) bool {
+	switch trimmed := bytes.TrimSpace(data); {
+	case len(trimmed) == 0:
+		r.Unreadable(name, errors.New("it is empty"))
+		return true
+	case len(data) > maxState && !mayBeNodes(name, data):
+		r.Unreadable(name, fmt.Errorf("more than %d MiB", maxState>>20))
+		return true
+	}
+	if job := path.Base(path.Dir(name)); path.Base(name) == rawName && slices.Contains(jobNames(), job) {
+		r.addRaw(name, job, data)
+		return true
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || bytes.Contains(data, []byte(`"kind"`)) {
+		return r.addNodes(name, data)
+	}
+	return r.addReports(name, data)
+}
+
+// mayBeNodes says whether a file may hold exported Nodes, which are large in large clusters.
+func mayBeNodes(name string, data []byte) bool {
+	return path.Base(name) != rawName && bytes.Contains(data, []byte("kind"))
+}
+
+// addReports reads what the agents of nodes printed, one after the other.
+func (r *Reader) addReports(name string, data []byte) (known bool) {
+	stream := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var raw json.RawMessage
+		err := stream.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return known
+		}
+		var report state.Report
+		if err == nil {
+			err = json.Unmarshal(raw, &report)
+		}
+		switch {
+		case err != nil:
+			r.Unreadable(name, err)
+			return true
+		case report.Empty() && report.Version == "":
+			continue // of something else
+		}
+		known = true
+		r.addReport(name, report)
+	}
+}
+
+func (r *Reader) addReport(name string, report state.Report) {
+	n := r.node(cmp.Or(valid(report.Node), nameOf(name)), name)
+	if n == nil || report.Time.Before(n.Time) {
+		return // that of a later time counts
+	}
+	n.report, n.raw = report, false
+	n.Version, n.Time = report.Version, report.Time
+}
+
+// addRaw reads what one job of a node published.
+func (r *Reader) addRaw(name, job string, data []byte) {
+	// The directories of a node end with run/vipgen, or with less of it.
+	dir := path.Dir(path.Dir(name))
+	for slices.Contains([]string{"vipgen", "run", "var", "host"}, path.Base(dir)) {
+		dir = path.Dir(dir)
+	}
+	var report state.Report
+	text := append(append([]byte(`{"`+job+`":`), data...), '}')
+	if err := json.Unmarshal(text, &report); err != nil || report.Empty() {
+		r.Unreadable(name, cmp.Or(err, errors.New("no state of a job")))
+		return
+	}
+	n := r.node(cmp.Or(valid(path.Base(dir)), "unknown"), name)
+	if n == nil {
+		return
+	}
+	n.raw = true
+	n.merge(&report)
+}
+
+// merge takes over the jobs that another report has.
+func (n *Node) merge(from *state.Report) {
+	to := &n.report
+	to.Keepalived = cmp.Or(from.Keepalived, to.Keepalived)
+	to.HAProxy = cmp.Or(from.HAProxy, to.HAProxy)
+	to.Firewall = cmp.Or(from.Firewall, to.Firewall)
+	to.CoreDNS = cmp.Or(from.CoreDNS, to.CoreDNS)
+	to.MDNS = cmp.Or(from.MDNS, to.MDNS)
+}
+
+// addNodes reads exported Nodes: which nodes there are, and what their agents say there.
+func (r *Reader) addNodes(name string, data []byte) (known bool) {
+	objects, err := ignition.Objects(data)
+	if err != nil {
+		r.Unreadable(name, errors.New("neither JSON of 'vipgen-agent status -o json' nor exported Nodes"))
+		return true
+	}
+	for _, raw := range objects {
+		var o struct {
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name        string `json:"name"`
+				Annotations struct {
+					// VRRP is what the node's agent says of itself.
+					VRRP string `json:"vipgen.io/vrrp"`
+				} `json:"annotations"`
+			} `json:"metadata"`
+		}
+		if json.Unmarshal(raw, &o) != nil || o.Kind != "Node" || valid(o.Metadata.Name) == "" {
+			continue
+		}
+		known = true
+		if n := r.node(o.Metadata.Name, ""); n != nil {
+			n.exported = true
+			var said struct {
+				Running string `json:"running"`
+			}
+			if json.Unmarshal([]byte(o.Metadata.Annotations.VRRP), &said) == nil {
+				n.Settings = said.Running
+			}
+		}
+	}
+	return known
+}
+
+// node gives the node of that name, which may be new, and notes a file of its state; nil
+// where there are too many.
+func (r *Reader) node(name, file string) *Node {
+	if r.nodes == nil {
+		r.nodes = map[string]*Node{}
+	}
+	n := r.nodes[name]
+	if n == nil {
+		if r.full = r.full || len(r.nodes) >= maxNodes; r.full {
+			return nil
+		}
+		n = &Node{Name: name, Files: []string{}}
+		r.nodes[name] = n
+	}
+	if file != "" && !slices.Contains(n.Files, file) {
+		n.Files = append(n.Files, file)
+	}
+	return n
+}
+
+// Unreadable makes a file that cannot be read a finding: the others count.
+func (r *Reader) Unreadable(name string, err error) {
+	if len(r.findings) < maxNodes {
+		r.findings = append(r.findings, Finding{Code: Unreadable, Text: fmt.Sprintf("%s cannot be read: %v", name, err)})
+	}
+}
+
+// valid gives a name that a node can have, else nothing.
+func valid(name string) string {
+	if v1alpha1.ValidName(name) {
+		return name
+	}
+	return ""
+}
+
+// nameOf is the node that a file is of, by its own name or by that of its directory:
+// master-0.json, master-0/status.json.
+func nameOf(name string) string {
+	own := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	if own == "status" {
+		own = path.Base(path.Dir(name))
+	}
+	return cmp.Or(valid(own), "unknown")
+}
+
+// jobNames are those of all jobs.
+func jobNames() (out []string) {
+	for _, j := range []state.Job{state.Keepalived{}, state.HAProxy{}, state.Firewall{}, state.CoreDNS{}, state.MDNS{}} {
+		out = append(out, j.JobName())
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
+)
+
+// rule is one of a group.
+type rule struct {
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// ruleFile is what Prometheus reads, and what a PrometheusRule has as its spec.
+type ruleFile struct {
+	Groups []ruleGroup `json:"groups"`
+}
+
+type ruleGroup struct {
+	Name  string `json:"name"`
+	Rules []rule `json:"rules"`
+}
+
+// rules are those of the PrometheusRule.
+func rules(t *testing.T) ruleFile {
+	t.Helper()
+	var object struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   map[string]string `json:"metadata"`
+		Spec       ruleFile          `json:"spec"`
+	}
+	text, err := Render(PrometheusRule, Params{})
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &object)
+	}
+	if err != nil || object.APIVersion != "monitoring.coreos.com/v1" || object.Kind != "PrometheusRule" || len(object.Spec.Groups) == 0 {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return object.Spec
+}
+
+func (f ruleFile) all() (out []rule) {
+	for _, g := range f.Groups {
+		out = append(out, g.Rules...)
+	}
+	return out
+}
+
+// promtool runs it on files that hold the values, in a directory of their own.
+func promtool(t *testing.T, files map[string]any, args ...string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	for name, value := range files {
+		data, isText := value.([]byte)
+		if !isText {
+			var err error
+			if data, err = yaml.Marshal(value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command(testkit.Program(t, "promtool"), args...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("promtool %q: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// Each alert fires on a cluster on which it is to, and not on the one next to it.
+func TestRules(t *testing.T) {
+	testkit.Live(t)
+	tests, err := os.ReadFile("testdata/rules.test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]any{"rules.yaml": rules(t), "tests.yaml": tests}
+	if out := promtool(t, files, "check", "rules", "--lint-fatal", "rules.yaml"); !strings.Contains(string(out), "SUCCESS") {
+		t.Errorf("%s", out)
+	}
+	if out := promtool(t, files, "test", "rules", "tests.yaml"); !strings.Contains(string(out), "SUCCESS") {
+		t.Errorf("%s", out)
+	}
+}
+
+// An alert that no test has fire would be an alert that never fired.
+func TestEveryAlertIsTested(t *testing.T) {
+	data, err := os.ReadFile("testdata/rules.test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alertname string            `json:"alertname"`
+				ExpAlerts []json.RawMessage `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		} `json:"tests"`
+	}
+	if err := yaml.Unmarshal(data, &tests); err != nil {
+		t.Fatal(err)
+	}
+	fires := map[string]bool{}
+	for _, x := range tests.Tests {
+		for _, a := range x.AlertRuleTest {
+			fires[a.Alertname] = fires[a.Alertname] || len(a.ExpAlerts) > 0
+		}
+	}
+	for _, r := range rules(t).all() {
+		if !fires[r.Alert] {
+			t.Errorf("no test in which %s fires", r.Alert)
+		}
+		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s: severity %q", r.Alert, s)
+		}
+	}
+}
+
+// Each alert has a section of the runbooks, which says what to do, and each section an alert.
+func TestRunbooks(t *testing.T) {
+	page, err := os.ReadFile("../../docs/runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections, alerts []string
+	for _, m := range regexp.MustCompile(`(?m)^## (Vipgen\w+)$`).FindAllStringSubmatch(string(page), -1) {
+		sections = append(sections, m[1])
+	}
+	for _, r := range rules(t).all() {
+		alerts = append(alerts, r.Alert)
+		if want := "https://github.com/vipgen/vipgen/blob/main/docs/runbooks.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%s: %v, want the runbook %s", r.Alert, r.Annotations, want)
+		}
+	}
+	if !slices.Equal(sections, alerts) {
+		t.Errorf("sections of runbooks.md: %v, alerts: %v", sections, alerts)
+	}
+}
+
+// Nodes that are left out by intent raise no alert, whatever group or instance is named.
+func TestIntendedReasons(t *testing.T) {
+	all := rules(t).all()
+	r := all[slices.IndexFunc(all, func(r rule) bool { return r.Alert == "VipgenNodeLeftOut" })]
+	m := regexp.MustCompile(`reason!~"(.*)"\}`).FindStringSubmatch(r.Expr)
+	if m == nil {
+		t.Fatal(r.Expr)
+	}
+	// Prometheus anchors patterns; in a string a backslash is two.
+	intended := regexp.MustCompile("^(?:" + strings.ReplaceAll(m[1], `\\`, `\`) + ")$")
+	for _, why := range vrrp.Intended() {
+		for _, reason := range []string{why, "api: " + why, "demo_API: " + why} {
+			if strings.HasSuffix(why, " ") { // more follows
+				reason += "External"
+			}
+			if !intended.MatchString(reason) {
+				t.Errorf("%q raises an alert", reason)
+			}
+		}
+	}
+	if intended.MatchString("api: this node is not registered with the cluster") {
+		t.Error("nothing raises an alert")
+	}
+}
+
+// relabeling is one of a PodMonitor's, as far as vipgen's has them.
+type relabeling struct {
+	Action       string   `json:"action,omitempty"`
+	SourceLabels []string `json:"sourceLabels"`
+	Regex        string   `json:"regex,omitempty"`
+	TargetLabel  string   `json:"targetLabel,omitempty"`
+	Replacement  string   `json:"replacement,omitempty"`
+}
+
+// The operator makes a scrape configuration of each endpoint, with its relabelings as they
+// are. Prometheus' own service discovery says what becomes of pods.
+func TestPodMonitor(t *testing.T) {
+	testkit.Live(t)
+	text, err := Render(PodMonitor, Params{Namespace: "openshift-kni-infra", Monitored: []Monitored{{"haproxy", 9454}, {"keepalived", 9555}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   map[string]string `json:"metadata"`
+		Spec       struct {
+			NamespaceSelector   map[string][]string `json:"namespaceSelector"`
+			Selector            struct{}            `json:"selector"`
+			PodMetricsEndpoints []struct {
+				Interval          string       `json:"interval"`
+				Relabelings       []relabeling `json:"relabelings"`
+				MetricRelabelings []relabeling `json:"metricRelabelings"`
+			} `json:"podMetricsEndpoints"`
+		} `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(text, &object); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if object.Kind != "PodMonitor" || !slices.Equal(object.Spec.NamespaceSelector["matchNames"], []string{"openshift-kni-infra"}) || len(object.Spec.PodMetricsEndpoints) != 2 {
+		t.Fatalf("%+v", object)
+	}
+	pod := func(container, ip string) map[string]any {
+		return map[string]any{"targets": []string{ip}, "labels": map[string]string{
+			"__meta_kubernetes_pod_container_name": container, "__meta_kubernetes_pod_ip": ip, "__meta_kubernetes_pod_node_name": "master-0"}}
+	}
+	var relabel []map[string]any
+	for _, r := range object.Spec.PodMetricsEndpoints[1].Relabelings {
+		c := map[string]any{"source_labels": r.SourceLabels}
+		for key, value := range map[string]string{"action": r.Action, "regex": r.Regex, "target_label": r.TargetLabel, "replacement": r.Replacement} {
+			if value != "" {
+				c[key] = value
+			}
+		}
+		relabel = append(relabel, c)
+	}
+	config := map[string]any{"scrape_configs": []any{map[string]any{
+		"job_name": "vipgen", "relabel_configs": relabel,
+		"static_configs": []any{pod("keepalived", "192.0.2.10"), pod("keepalived", "2001:db8::10"), pod("install", "192.0.2.10"), pod("haproxy", "192.0.2.10")},
+	}}}
+	out := promtool(t, map[string]any{"prometheus.yaml": config}, "check", "service-discovery", "--timeout=2s", "prometheus.yaml", "vipgen")
+	var targets []struct {
+		Labels map[string]string `json:"labels"`
+	}
+	if err := json.Unmarshal(out, &targets); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got []string
+	for _, x := range targets {
+		if len(x.Labels) > 0 { // none: dropped
+			got = append(got, x.Labels["instance"]+" "+x.Labels["node"])
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"192.0.2.10:9555 master-0", "[2001:db8::10]:9555 master-0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q\n%s", got, want, out)
+	}
+}
+
+// panelTypes are those that OpenShift's console shows of a dashboard; Grafana has or converts
+// all of them.
+var panelTypes = []string{"graph", "singlestat", "table"}
+
+// Every panel is of a type that the console shows, with expressions that Prometheus takes.
+func TestDashboard(t *testing.T) {
+	testkit.Live(t)
+	text, err := Render(Dashboard, Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct {
+		Metadata struct {
+			Namespace string            `json:"namespace"`
+			Labels    map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Data map[string]string `json:"data"`
+	}
+	if err := yaml.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	if l := object.Metadata.Labels; object.Metadata.Namespace != "openshift-config-managed" || l["console.openshift.io/dashboard"] != "true" || l["grafana_dashboard"] != "1" {
+		t.Errorf("%+v", object.Metadata)
+	}
+	var board struct {
+		UID  string `json:"uid"`
+		Rows []struct {
+			Panels []struct {
+				ID      int                     `json:"id"`
+				Title   string                  `json:"title"`
+				Type    string                  `json:"type"`
+				Span    int                     `json:"span"`
+				Targets []struct{ Expr string } `json:"targets"`
+			} `json:"panels"`
+		} `json:"rows"`
+	}
+	if err := json.Unmarshal([]byte(object.Data["vipgen.json"]), &board); err != nil || board.UID == "" {
+		t.Fatal(err)
+	}
+	ids, exprs := map[int]bool{}, ruleGroup{Name: "panels"}
+	for _, row := range board.Rows {
+		width := 0
+		for _, p := range row.Panels {
+			if width += p.Span; ids[p.ID] || !slices.Contains(panelTypes, p.Type) || p.Title == "" || len(p.Targets) == 0 {
+				t.Errorf("%+v", p)
+			}
+			ids[p.ID] = true
+			for _, target := range p.Targets {
+				exprs.Rules = append(exprs.Rules, rule{Record: fmt.Sprintf("panel:%d", len(exprs.Rules)), Expr: target.Expr})
+			}
+		}
+		if width == 0 || width%12 != 0 {
+			t.Errorf("a row of %d columns", width)
+		}
+	}
+	promtool(t, map[string]any{"panels.yaml": ruleFile{[]ruleGroup{exprs}}}, "check", "rules", "panels.yaml")
+}
