@@ -137,13 +137,25 @@ func TestPathsAreCalls(t *testing.T) {
 
 // TestLinks follows links between pages, and to their headings.
 func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob("*.md")
+	top, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	agent, err := filepath.Glob("agent/*.md")
+	if err != nil || len(agent) == 0 {
+		t.Fatal("no pages of the agent", err)
+	}
+	project, err := filepath.Glob("../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := slices.Concat(top, agent)
 	link := regexp.MustCompile(`\]\(([^)]+)\)`)
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range slices.Concat(pages, project) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.HasPrefix(m[1], "https://") {
+				continue
+			}
 			file, anchor, _ := strings.Cut(m[1], "#")
 			target := page // a heading of its own
 			if file != "" {
@@ -156,10 +168,31 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
-	readme := read(t, "../README.md")
+	index := read(t, "README.md")
 	for _, page := range pages {
-		if !strings.Contains(readme, "(docs/"+page+")") {
-			t.Errorf("README.md does not link to docs/%s", page)
+		if page != "README.md" && !strings.Contains(index, "("+page+")") {
+			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
+
+// TestFiguresOfReadme: the figures of the project's front page are those of the benchmark's.
+func TestFiguresOfReadme(t *testing.T) {
+	bench := read(t, "lab-bench.md")
+	figures := regexp.MustCompile("(?m)^\\| .* \\(`([a-z-]+)`\\) \\| ([0-9 /]+) \\| ([0-9 /]+) \\|$").FindAllStringSubmatch(read(t, "../README.md"), -1)
+	if len(figures) < 3 {
+		t.Fatalf("%d rows", len(figures))
+	}
+	for _, row := range figures {
+		measured := regexp.MustCompile("(?m)^\\| `" + row[1] + "` \\| ([0-9 /]+) \\(\\d+\\) \\| [0-9 /]+ \\| ([0-9 /]+) \\|").FindStringSubmatch(bench)
+		if measured == nil || measured[2] != row[2] || measured[1] != row[3] {
+			t.Errorf("%s: README.md has %q and %q, lab-bench.md %q", row[1], row[2], row[3], measured)
+		}
+	}
+	drawn := read(t, "pictures/failover.svg")
+	for _, m := range regexp.MustCompile(`(\d+) ms`).FindAllString(regexp.MustCompile(`!\[[^\]]*\]`).FindString(read(t, "../README.md")), -1) {
+		if !strings.Contains(drawn, "no answer for "+m) {
+			t.Errorf("README.md: the picture does not have %s", m)
 		}
 	}
 }

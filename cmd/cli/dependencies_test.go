@@ -25,15 +25,18 @@ const (
 	labPackage    = "github.com/vipgen/vipgen/lab"
 )
 
-// The offline program holds no code of nodes. Of the agent it has what status and the lab
-// read: the published state of jobs.
+// ofNodes says whether a package is the agent's. Of these the offline program has what
+// status and the lab read, the published state of jobs, and of that elsewhere than on Linux the types.
+func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
+
+// The offline program holds no code of nodes.
 func TestDependencies(t *testing.T) {
 	packages := dependencies(t, "linux")
 	if !slices.Contains(packages, labPackage) {
 		t.Fatalf("not the packages of vipgen: %v", packages)
 	}
 	for _, p := range packages {
-		if strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" {
+		if ofNodes(p) {
 			t.Errorf("depends on %s", p)
 		}
 	}
@@ -43,8 +46,7 @@ func TestDependencies(t *testing.T) {
 func TestDependenciesElsewhere(t *testing.T) {
 	for _, system := range []string{"darwin", "windows"} {
 		for _, p := range dependencies(t, system) {
-			node := strings.HasPrefix(p, agentPackages) && p != agentPackages+"state"
-			if strings.HasPrefix(p, labPackage) || node || strings.HasPrefix(p, "github.com/vishvananda/netlink") {
+			if strings.HasPrefix(p, labPackage) || ofNodes(p) || strings.HasPrefix(p, "github.com/vishvananda/netlink") {
 				t.Errorf("%s: depends on %s", system, p)
 			}
 		}

@@ -289,3 +289,21 @@ func TestPictures(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
+
+// TestReadme: what README.md says that its first command prints is what it prints.
+func TestReadme(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)The first prints, among more:\n\n```\n(.*?)```").FindSubmatch(data)
+	code, printed, stderr := run("", "explain", "../../examples/baremetal/install-config.yaml")
+	if shown == nil || code != command.OK {
+		t.Fatalf("%s, exit code %d\n%s", shown, code, stderr)
+	}
+	for line := range strings.Lines(string(shown[1])) {
+		if !strings.Contains(printed, line) {
+			t.Errorf("not printed: %s", line)
+		}
+	}
+}
