@@ -30,6 +30,10 @@ type Daemon struct {
 	Reload func(context.Context) error
 	// Starting is called before every start; it may be nil.
 	Starting func()
+	// Ended is called at once when the daemon has ended by itself; it may be nil.
+	Ended func()
+	// Backoff is how long to wait before the daemon is started again.
+	Backoff supervise.Backoff
 	// Applied is called after every attempt to apply; it may be nil.
 	Applied func()
 	// Drain lets the daemon finish its work before it is stopped; it may be nil.
@@ -57,7 +61,7 @@ func (d *Daemon) init() {
 			d.Timing = DefaultTiming
 		}
 		d.debounce = NewDebouncer(d.Timing, d.apply)
-		d.sup = supervise.Supervisor{Command: d.Command, Before: d.before, Log: d.Log}
+		d.sup = supervise.Supervisor{Command: d.Command, Before: d.before, Ended: d.Ended, Backoff: d.Backoff, Log: d.Log}
 	})
 }
 

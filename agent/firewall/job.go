@@ -27,7 +27,9 @@ type Job struct {
 	State  *state.Dir
 	Log    *slog.Logger
 
-	leaving  atomic.Bool // HAProxy is
+	// What HAProxy is.
+	leaving, restarting atomic.Bool
+
 	watchdog liveness.Watchdog
 	told     atomic.Pointer[state.Firewall]
 	telling  logging.Transitions
@@ -92,6 +94,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
 		if known = known || s != nil; known {
 			j.leaving.Store(s != nil && s.Leaving)
+			j.restarting.Store(s != nil && s.Restarting)
 			send(ctx, serving, s != nil && (s.Serving || s.Leaving))
 		}
 	}
@@ -145,7 +148,8 @@ func (j *Job) turn() {
 
 // tell makes known what was published last.
 func (j *Job) tell() {
-	p := j.told.Load()
+	p := *j.told.Load()
+	p.Restarting = j.restarting.Load()
 	j.telling.Error(j.Log, j.State.Publish(p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
 }
 

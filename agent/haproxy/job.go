@@ -6,7 +6,6 @@ package haproxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,8 +21,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/ticker"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
 
@@ -64,9 +61,8 @@ type Job struct {
 	rendered int    // ready port of the configuration rendered last
 	port     int    // that of the one that runs
 	addrs    []v1alpha1.Interface
-	serving  bool
+	serving  service
 	leaving  bool
-	why      string
 	backends []state.Backend
 
 	told    atomic.Pointer[state.HAProxy]
@@ -83,7 +79,7 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxySocket), 0o700); err != nil {
 		return err
 	}
-	j.port, j.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
+	j.port, j.serving.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
 	j.master = master{masterSocket}
 	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
 	j.daemon = daemon.Daemon{
@@ -94,6 +90,8 @@ func (j *Job) Run(ctx context.Context) error {
 		},
 		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: Check(binary),
 		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
+		Ended:   func() { j.ended(ctx.Err() != nil) },
+		Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},
 	}
 	j.publish()
 	watching, stop := context.WithCancel(ctx)
@@ -172,7 +170,7 @@ func (j *Job) applied() {
 // there are.
 func (j *Job) drain() {
 	j.leave()
-	j.set(false, "it is being stopped")
+	j.set(j.life(), false, "it is being stopped")
 	time.Sleep(parting)
 	pid := j.daemon.PID()
 	if err := j.daemon.Signal(syscall.SIGUSR1); err != nil {
@@ -182,59 +180,6 @@ func (j *Job) drain() {
 	for end := time.Now().Add(drain); j.daemon.PID() == pid && time.Now().Before(end); {
 		time.Sleep(poll)
 	}
-}
-
-// watch finds out whether HAProxy serves.
-func (j *Job) watch(ctx context.Context) {
-	var checks sync.WaitGroup
-	defer checks.Wait()
-	var probe *health.HTTP
-	port := 0
-	pace := vrrp.HAProxyProbe // as the keepalived job asks
-	check := health.Check{
-		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
-		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,
-		Probe: func(ctx context.Context) error {
-			if now := j.readyPort(); now != port {
-				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))
-			}
-			return probe.Probe(ctx)
-		},
-	}
-	checks.Go(func() {
-		check.Run(ctx, func(f state.Fact) { j.set(f.OK, f.Why) })
-	})
-	tick := time.NewTimer(0)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		j.look(ctx)
-		tick.Reset(ticker.UntilNext(lookEvery))
-	}
-}
-
-func (j *Job) readyPort() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.port
-}
-
-func (j *Job) set(serving bool, why string) {
-	j.mu.Lock()
-	switch {
-	case serving == j.serving:
-	case serving:
-		j.Log.Info("HAProxy serves")
-	default:
-		j.Log.Warn("HAProxy does not serve", "why", why)
-	}
-	j.serving, j.why = serving, why
-	j.mu.Unlock()
-	j.publish()
 }
 
 // look asks HAProxy about its backends.
@@ -262,7 +207,8 @@ func (j *Job) publish() {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.Serving, s.Leaving, s.Why, s.Backends = j.serving, j.leaving, j.why, j.backends
+	s.Serving, s.Restarting, s.Why = j.serving.is, j.serving.restarting, j.serving.why
+	s.Leaving, s.Backends = j.leaving, j.backends
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }

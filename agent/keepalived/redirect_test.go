@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -39,5 +40,26 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	}
 	if a, b := redirect(api, &state.Firewall{}, nil).Name, redirect(mgmt, &state.Firewall{}, nil).Name; a != "redirect" || b != "api-mgmt-redirect" {
 		t.Errorf("facts %s and %s", a, b)
+	}
+}
+
+// That HAProxy crashed a moment ago is known for as long as the firewall job says so.
+func TestRestarting(t *testing.T) {
+	dir, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	r := &redirects{dir: dir, board: health.NewBoard(), groups: []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI}}}
+	for _, want := range []bool{false, true, false} {
+		if err := dir.Publish(state.Firewall{InPlace: !want, Restarting: want}); err != nil {
+			t.Fatal(err)
+		}
+		r.look()
+		crashed, _ := r.board.Get(health.FactRestarting)
+		redirect, _ := r.board.Get(health.FactRedirect)
+		if crashed.OK != want || redirect.OK == want {
+			t.Errorf("%+v, %+v; HAProxy crashed: %t", crashed, redirect, want)
+		}
 	}
 }
