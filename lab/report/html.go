@@ -40,6 +40,7 @@ type (
 		Result
 		Ran                        int
 		MedianText, WorstText, Two string
+		SlowestText                string
 		Against, Verdict           string
 		Remarks                    []string
 		Missed, Held               bool // the aim; by two nodes
@@ -91,6 +92,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 	}
 	worst, _ := one.Worst()
 	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
+	row.SlowestText = milliseconds(one.Slowest())
 	row.Two, row.Held = orDash(one.SplitBrain()), one.SplitBrain() > 0
 	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
 	if v, ok := s.Verdict(one); ok {

@@ -113,6 +113,15 @@ func (r Result) Worst() (run Run, ok bool) {
 	return good[len(good)-1], true
 }
 
+// Slowest returns the longest time that an answer took in any run.
+func (r Result) Slowest() time.Duration {
+	var slowest time.Duration
+	for _, run := range r.Good() {
+		slowest = max(slowest, run.Slowest)
+	}
+	return slowest
+}
+
 // Lost returns the most requests that any run lost.
 func (r Result) Lost() int {
 	lost := 0
