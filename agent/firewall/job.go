@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type Job struct {
 
 	// What HAProxy is.
 	leaving, restarting atomic.Bool
+	departures          departures // of feed's goroutine
 
 	watchdog liveness.Watchdog
 	told     atomic.Pointer[state.Firewall]
@@ -84,6 +86,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		case <-changed:
 			if r, ok := j.redirect(); ok {
 				send(ctx, redirects, r)
+				j.departures.look(r, j.Log)
 			}
 			continue
 		case <-settled.C:
@@ -100,24 +103,41 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 	}
 }
 
-// linger waits for the VIPs to leave the node. That the redirect does not count any more
-// makes them.
+// linger waits for the VIPs to leave the node, and for answers that are on their way. That
+// the redirect does not count any more makes them leave. What is still open then ends:
+// nobody would translate its packets without the table.
 func (j *Job) linger(r Redirect) {
 	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
 		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
+	}
+	// They may have left before.
+	here, err := job.Here(r.VIPs)
+	if err != nil {
+		return
+	}
+	gone := slices.DeleteFunc(slices.Clone(r.VIPs), func(vip netip.Addr) bool { return slices.Contains(here, vip) })
+	if open, err := connections(r.ownOf(gone, here)); err == nil && len(open) > 0 {
+		time.Sleep(answering)
+		endConnections(r, gone, here, j.Log)
 	}
 }
 
 // redirect is what cluster.yaml asks for.
 func (j *Job) redirect() (r Redirect, ok bool) {
-	cluster, _, err := j.Source.Current()
+	cluster, node, err := j.Source.Current()
 	if err != nil {
 		return r, false // the source says why
 	}
 	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
+	r.Local = map[netip.Addr]netip.Addr{}
 	for _, g := range cluster.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI {
 			r.VIPs = append(r.VIPs, g.VIPs...)
+		}
+	}
+	for _, vip := range r.VIPs {
+		if b, ok := node.Bind(vip); ok {
+			r.Local[vip] = b.Source.Addr()
 		}
 	}
 	return r, true

@@ -22,6 +22,11 @@ type Redirect struct {
 	VIPs []netip.Addr
 	// From is the port that clients use (6443), To is HAProxy's (9445).
 	From, To int
+	// Local are the node's own addresses that redirected connections get in place of the
+	// VIP, by VIP. A socket whose own address has left the node can send nothing, whereas
+	// one that has the node's goes on answering a client of the VIP: the kernel gives its
+	// packets the VIP back. Where a VIP has none the connection keeps the VIP.
+	Local map[netip.Addr]netip.Addr
 }
 
 // Validate reports everything that is wrong with the redirect.
@@ -33,6 +38,9 @@ func (r Redirect) Validate() error {
 			errs = append(errs, fmt.Errorf("VIP %v is not a plain unicast address", vip))
 		case slices.Contains(r.VIPs[:i], vip):
 			errs = append(errs, fmt.Errorf("VIP %v is listed twice", vip))
+		}
+		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !local.IsGlobalUnicast() || local.Zone() != "") {
+			errs = append(errs, fmt.Errorf("%v is no address of the node for VIP %v", local, vip))
 		}
 	}
 	if len(r.VIPs) == 0 {
