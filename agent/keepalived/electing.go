@@ -103,7 +103,8 @@ func (j *Job) elect(f *facts.Facts) (settings v1alpha1.VRRPSettings, conf *keepa
 	}
 	e.running = &s.to
 	e.status = nil
-	j.lookAgain(spare) // and tell the others
+	j.announceHeld(fresh) // others may have had the VIP for a moment
+	j.lookAgain(spare)    // and tell the others
 	j.Log.Info("this node has other VRRP settings", "from", s.from.String(), "to", s.to.String())
 	return s.to, fresh
 }

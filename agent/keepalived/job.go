@@ -60,6 +60,7 @@ type Job struct {
 	wire     *wire
 	recorded recordedVIPs
 	rivals   *rivals
+	garp     *garp
 	applier  *daemon.Applier
 	loop     *daemon.Debouncer
 	lifetime *bootstrapLifetime // of the bootstrap; nil elsewhere
@@ -124,6 +125,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { supervise.Reap(ctx) })
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
+	all.Go(func() { j.garp.run(ctx) })
 	var failed error
 	all.Go(func() {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
@@ -181,6 +183,7 @@ func (j *Job) prepare() (err error) {
 	j.loop = daemon.NewDebouncer(daemon.DefaultTiming, j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
+	j.garp = newGARP(j.Log)
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
@@ -240,6 +243,7 @@ func (j *Job) see() bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.garp.announce(j.came(held))
 	j.held = held
 	return j.now != nil && deaf(j.now.conf.Instances, held)
 }
