@@ -55,6 +55,7 @@ type Job struct {
 
 	daemon daemon.Daemon
 	master master
+	silent []string // servers, of watch's goroutine
 
 	mu       sync.Mutex
 	version  string // of the HAProxy in this container; empty until it was asked
@@ -188,6 +189,7 @@ func (j *Job) look(ctx context.Context) {
 	if err != nil {
 		return // the check says what is to be said
 	}
+	j.part(ctx, silentServers(text))
 	backends, err := parseBackends(text)
 	if err != nil {
 		j.Log.Debug("HAProxy", "error", err)

@@ -53,3 +53,28 @@ func TestParseBackends(t *testing.T) {
 		})
 	}
 }
+
+func TestSilentServers(t *testing.T) {
+	const head = "# pxname,svname,status,check_status,\n"
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"one is silent", head + "api-servers,m0,DOWN,L4TOUT,\nlistening,m0,DOWN,L4TOUT,\nlistening,m1,UP,L4OK,\nlistening,BACKEND,UP,,\n", []string{"m0"}},
+		{"while it is asked", head + "listening,m0,DOWN,* L4TOUT,\nlistening,m1,UP,* L4OK,\n", []string{"m0"}},
+		{"one fails once", head + "listening,m0,UP 1/2,L4TOUT,\nlistening,m1,UP,L4OK,\n", nil},
+		{"one refuses", head + "listening,m0,DOWN,L4CON,\nlistening,m1,UP,L4OK,\n", nil},
+		{"one drains", head + "api-servers,m0,DOWN,L7STS,\nlistening,m0,UP,L4OK,\n", nil},
+		{"all are silent", head + "listening,m0,DOWN,L4TOUT,\nlistening,m1,DOWN,L4TOUT,\nlistening,BACKEND,DOWN,,\n", nil},
+		{"the others refuse", head + "listening,m0,DOWN,L4TOUT,\nlistening,m1,DOWN,L4CON,\n", []string{"m0"}},
+		{"other columns", "# a,b\n", nil},
+		{"nothing", "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := silentServers(tt.text); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

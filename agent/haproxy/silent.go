@@ -1,0 +1,87 @@
+package haproxy
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// silentServers reads the answer to "show stat": the servers that do not answer at the
+// level of TCP any more, because their node is gone or cannot be reached. Those that
+// refuse are none: an API server that shuts down takes no connections at the end, and
+// finishes what it has.
+//
+// Where all are silent there are none: it may be this node that nobody reaches, and no
+// other server is better.
+func silentServers(text string) (silent []string) {
+	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# "))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil
+	}
+	column := func(name string) int { return slices.Index(rows[0], name) }
+	status, check := column("status"), column("check_status")
+	if status < 0 || check < 0 {
+		return nil
+	}
+	others := false
+	for _, row := range rows[1:] {
+		switch {
+		case row[0] != "listening" || row[1] == "BACKEND":
+		case strings.HasPrefix(row[status], "DOWN") && strings.HasSuffix(row[check], "L4TOUT"):
+			silent = append(silent, row[1])
+		default:
+			others = true
+		}
+	}
+	if !others {
+		return nil
+	}
+	return silent
+}
+
+// part ends the connections to servers that have become silent, so that clients come back
+// at once, and reach another: those that only listen would wait until keep-alive finds it.
+func (j *Job) part(ctx context.Context, silent []string) {
+	fresh := slices.DeleteFunc(slices.Clone(silent), func(name string) bool { return slices.Contains(j.silent, name) })
+	j.silent = silent
+	for _, name := range fresh {
+		ended, err := j.master.endSessions(ctx, name)
+		j.Log.Warn("an API server is silent: its connections are ended", "server", name, "connections", ended, "error", err)
+	}
+}
+
+var (
+	anyWorker = regexp.MustCompile(`(?m)^(\d+) +worker `)
+	// session is a line of the answer to "show sess": its ID and its server.
+	session = regexp.MustCompile(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) `)
+)
+
+// endSessions ends all sessions to a server and says how many, those of workers from
+// before a reload too. These know of their sessions alone: "shutdown sessions server"
+// is refused there.
+func (m master) endSessions(ctx context.Context, server string) (ended int, err error) {
+	text, err := Ask(ctx, m.socket, "show proc")
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, worker := range anyWorker.FindAllStringSubmatch(text, -1) {
+		to := "@!" + worker[1] + " "
+		list, err := Ask(ctx, m.socket, to+"show sess")
+		errs = append(errs, err)
+		for _, s := range session.FindAllStringSubmatch(list, -1) {
+			if s[2] != server {
+				continue
+			}
+			if _, err := Ask(ctx, m.socket, to+"shutdown session "+s[1]); err != nil {
+				errs = append(errs, err)
+				break // it goes on being so
+			}
+			ended++
+		}
+	}
+	return ended, errors.Join(errs...)
+}
