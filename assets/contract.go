@@ -109,6 +109,13 @@ var Contract = []Entry{
 	{"wait-for-br-ex-up.service", everyRole, "4.14", "", "vips", Kept, "waits for /run/nodeip-configuration/br-ex-up, which the dispatcher script makes", nil},
 	{"/usr/local/bin/wait-for-br-ex-up.sh", everyRole, "4.14", "", "vips", Kept, "", nil},
 	{"wait-for-ipsec-connect.service", everyRole, "4.15", "", "", Kept, "", nil},
+	{"/usr/local/bin/configure-ovs.sh", everyRole, "", "", "", Kept, "run by ovs-configuration.service", nil},
+	{"/usr/local/bin/wait-for-primary-ip.sh", everyRole, "4.16", "4.22", "", Kept, "run by wait-for-primary-ip.service", nil},
+	{"/usr/local/bin/wait-for-node-ip.sh", everyRole, "4.23", "", "", Kept, "run by wait-for-node-ip.service", nil},
+
+	// Static pods without VIPs.
+	{manifests + "recycler-pod.yaml", "master", "", "", "", Kept, "", nil},
+	{manifests + "criometricsproxy.yaml", everyRole, "", "", "", Kept, "", nil},
 
 	// Name servers and names.
 	{"on-prem-resolv-prepender.service", everyRole, "", "", "vips", Replaced, "the agent reads /run/resolv-prepender/env itself, at every run and when it changes", []string{"After=crio-wipe.service"}},

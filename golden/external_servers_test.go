@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab/authority"
-	"github.com/vipgen/vipgen/lab/listen"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // standIn answers requests with the name of its node.
 type standIn struct {
-	listener *listen.Listener
+	listener *process.Listener
 	server   *http.Server
 	// draining has it say that it is not ready, while it goes on answering.
 	draining atomic.Bool
@@ -28,7 +28,7 @@ type standIn struct {
 // everywhere else.
 func (o *outside) serve(node *netns.Node, port int, secure bool, health string) *standIn {
 	o.t.Helper()
-	l, err := listen.All(node, port)
+	l, err := process.ListenAll(node, port)
 	if err != nil {
 		o.t.Fatal(err)
 	}

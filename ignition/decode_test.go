@@ -192,7 +192,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 		return out
 	}
 	docs, err := Decode("x", config(1, maxFile+1))
-	if err != nil || docs[0].Files[0].Problem != "the contents are more than 32 MiB" {
+	if err != nil || docs[0].Files[0].Problem != "the contents are more than 16 MiB" {
 		t.Errorf("one large file: %v, %q", err, docs[0].Files[0].Problem)
 	}
 	docs, err = Decode("x", config(maxDecoded/maxFile+1, maxFile))

@@ -11,10 +11,11 @@ import (
 )
 
 // Bounds of what Decode unpacks: of a file, and of all files of one call. A
-// kilobyte of gzip can unpack to a megabyte.
+// kilobyte of gzip can unpack to a megabyte. A MachineConfig has 1.5 MiB at most, which
+// is what etcd takes for an object.
 const (
-	maxFile    = 32 << 20
-	maxDecoded = 256 << 20
+	maxFile    = 16 << 20
+	maxDecoded = 64 << 20
 )
 
 // resource is where contents come from, in Ignition 2 and 3.

@@ -158,7 +158,7 @@ func (c *cluster) containers() map[string]string {
 func (c *cluster) reloads() (sum int) {
 	for _, n := range c.nodes {
 		if s, alive := published[state.Keepalived](n); alive {
-			sum += s.Config.Applied
+			sum += s.Reloads
 		}
 		if s, alive := published[state.CoreDNS](n); alive {
 			sum += s.Reloads

@@ -19,27 +19,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-const twoControllers = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 2001:db8::/64
-controlPlane:
-  name: master
-  replicas: 1
-compute:
-- name: worker
-  replicas: 3
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5, "2001:db8::5"]
-    ingressVIPs: [192.0.2.6, "2001:db8::6"]
-    loadBalancer:
-      type: UserManaged
-`
+// twoControllers is the demo with one control-plane node and three workers.
+var twoControllers = strings.NewReplacer("replicas: 3", "replicas: 1", "replicas: 2", "replicas: 3").Replace(demo)
 
 const blueController = vipgenYAML + `  ingress:
   - name: blue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,25 +15,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-const managed = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 2001:db8::/64
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5, "2001:db8::5"]
-    ingressVIPs: [192.0.2.6, "2001:db8::6"]
-`
+// managed is the demo with the operator's load balancer.
+var managed = strings.Replace(demo, "    loadBalancer:\n      type: UserManaged\n", "", 1)
 
 // operatorsChecks is how long the API VIP may answer nobody when the bootstrap host
 // leaves, which is all the operator's: its API server ends, five looks find it gone, a
@@ -55,7 +39,7 @@ func TestHardCase23Migration(t *testing.T) {
 	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20), machine("bootstrap", v1alpha1.RoleBootstrap, 9))
 	c.build(t, Config{Cluster: rendered, Plan: plan, Log: log, Install: func(n *Node) error {
 		if n.Role != v1alpha1.RoleBootstrap {
-			return n.InstallRendered()
+			return n.installRendered()
 		}
 		return installOperators(n, rendered, plan, log)
 	}})

@@ -261,16 +261,16 @@ func TestMigration(t *testing.T) {
 }
 
 // waiting waits until a node says what the move waits for.
-func (n *node) waiting(for_ string) {
+func (n *node) waiting(reason string) {
 	n.cluster.t.Helper()
 	last := ""
 	defer func() { show(n.cluster.t, n.Name+" waits", last) }()
-	testkit.Await(n.cluster.t, n.Name+" to wait for "+for_, func() bool {
+	testkit.Await(n.cluster.t, n.Name+" to wait for "+reason, func() bool {
 		_, s := n.vrrp()
 		if s.Migration != nil {
 			last = s.Migration.WaitsFor
 		}
-		return s.Migration != nil && strings.Contains(s.Migration.WaitsFor, for_)
+		return s.Migration != nil && strings.Contains(s.Migration.WaitsFor, reason)
 	})
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/lab/standin"
-	"github.com/vipgen/vipgen/lab/unit"
 )
 
 // Node is a node of a lab's cluster.
@@ -111,11 +110,11 @@ func (n *Node) install() error {
 	if n.cluster.cfg.Install != nil {
 		return n.cluster.cfg.Install(n)
 	}
-	return n.InstallRendered()
+	return n.installRendered()
 }
 
-// InstallRendered puts on the node's host what vipgen renders for it.
-func (n *Node) InstallRendered() error {
+// installRendered puts on the node's host what vipgen renders for it.
+func (n *Node) installRendered() error {
 	bundles, err := n.cluster.Rendered().Bundles()
 	if err != nil {
 		return err
@@ -204,7 +203,7 @@ func (n *Node) configureAddress(ctx context.Context) error {
 		if _, err := os.Stat(n.Path(host.UnitDir + "/" + u)); err != nil {
 			continue // not on the bootstrap, nor where something else is installed
 		}
-		if out, err := unit.Run(ctx, n.Host, n.cluster.images, u); err != nil {
+		if out, err := container.RunUnit(ctx, n.Host, n.cluster.images, u); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
 	}

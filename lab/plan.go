@@ -43,8 +43,8 @@ type PlanOptions struct {
 // different controllers take the same ports.
 const MaxWorkers = 2
 
-// MaxNodes bounds a lab.
-const MaxNodes = 32
+// maxNodes bounds a lab.
+const maxNodes = 32
 
 // NewPlan says which machines a lab of the cluster has. Nodes that agent-config
 // names keep name and addresses; others are called master-0, worker-0 and so on,
@@ -52,8 +52,8 @@ const MaxNodes = 32
 // says which option does not go with the cluster.
 func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 	for _, role := range sortedKeys(o.Counts) {
-		if n := o.Counts[role]; n < 0 || n > MaxNodes {
-			return nil, fmt.Errorf("%d nodes of the pool %q: a lab has 0 to %d nodes", n, role, MaxNodes)
+		if n := o.Counts[role]; n < 0 || n > maxNodes {
+			return nil, fmt.Errorf("%d nodes of the pool %q: a lab has 0 to %d nodes", n, role, maxNodes)
 		}
 		if !slices.Contains(c.Roles, role) || role == v1alpha1.RoleBootstrap {
 			return nil, fmt.Errorf("this cluster has no pool %q of nodes", role)
@@ -92,8 +92,8 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 	if err := plan.distinct(); err != nil {
 		return nil, err
 	}
-	if len(plan.Nodes) > MaxNodes {
-		return nil, fmt.Errorf("%d nodes: a lab has at most %d", len(plan.Nodes), MaxNodes)
+	if len(plan.Nodes) > maxNodes {
+		return nil, fmt.Errorf("%d nodes: a lab has at most %d", len(plan.Nodes), maxNodes)
 	}
 	var err error
 	if plan.Client, err = p.machine("client", ""); err == nil {

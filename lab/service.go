@@ -14,8 +14,8 @@ import (
 
 // Names of the services of a node that are no pods.
 const (
-	APIServer           = "api-server"
-	MachineConfigServer = "machine-config-server"
+	apiServer           = "api-server"
+	machineConfigServer = "machine-config-server"
 	// routerService is that of the default ingress controller; the names of others
 	// have the controller's after a hyphen.
 	routerService = "router"
@@ -53,13 +53,13 @@ func (n *Node) serviceList() (out []service) {
 			stop = n.cluster.EndBootstrap // what the end of its API server is
 		}
 		out = append(out, service{
-			name: APIServer, running: n.API.Running, stop: stop,
+			name: apiServer, running: n.API.Running, stop: stop,
 			start: func(ctx context.Context) error { return errors.Join(n.API.Launch(), n.API.AwaitReady(ctx)) },
 		})
 	}
 	if m := n.MachineConfig; m != nil {
 		out = append(out, service{
-			name: MachineConfigServer, running: m.Running,
+			name: machineConfigServer, running: m.Running,
 			stop:  func(context.Context) error { return m.Close() },
 			start: func(context.Context) error { return m.Start() },
 		})
@@ -85,7 +85,7 @@ func podsIn(dir string) (names []string) {
 }
 
 // Services are the names of what can be stopped on the node: its pods,
-// APIServer, MachineConfigServer and its routers.
+// apiServer, machineConfigServer and its routers.
 func (n *Node) Services() (names []string) {
 	for _, s := range n.serviceList() {
 		names = append(names, s.name)

@@ -27,6 +27,7 @@ func TestCluster(t *testing.T) {
 		{"EveryBackendServes", testEveryBackendServes},
 		{"Names", testNames},
 		{"Observed", testObserved},
+		{"Ports", testPorts},
 		{"HardCase01StaleVIP", testStaleVIP},
 		{"HardCase04InterfaceChanges", testInterfaceChanges},
 		{"HardCase05NobodyHoldsTheVIP", testNobodyHolds},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
@@ -39,26 +40,26 @@ func (r *resolver) checkVersion(o Options) {
 		r.report(problem.Error, docs, p)
 		return
 	}
-	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !atLeast(v, "4.17") {
+	if r.in.VIP.Spec.Manifests.NodeDisruptionPolicy && !assets.AtLeast(v, "4.17") {
 		r.errorAt(r.in.vipDocs, problem.NeedsVersion, "spec.manifests.nodeDisruptionPolicy", cmp.Or(v, "no version"),
 			"openshiftVersion 4.17 or later, the first with node disruption policies")
 	}
-	if r.in.Install.LoadBalancer == "UserManaged" && v != "" && !atLeast(v, "4.13") {
+	if r.in.Install.LoadBalancer == "UserManaged" && v != "" && !assets.AtLeast(v, "4.13") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".loadBalancer.type", "UserManaged with OpenShift "+v,
 			"OpenShift 4.13 or later: before, its own keepalived holds the VIPs whatever is said here, so leave it out")
 	}
-	if r.in.Install.Platform == "ovirt" && atLeast(v, "4.14") {
+	if r.in.Install.Platform == "ovirt" && assets.AtLeast(v, "4.14") {
 		r.report(problem.Warning, layer(r.in.Install.Doc), problem.Problem{Code: problem.NeedsVersion, Field: "platform.ovirt",
 			Found: "OpenShift " + v, Expected: "OpenShift 4.13 or earlier, the last that can be installed on oVirt"})
 	}
 	if r.in.Install.FeatureSet != "" {
 		return // previews of features come with a feature set
 	}
-	if r.in.Install.ExternalDNS && v != "" && !atLeast(v, "4.21") {
+	if r.in.Install.ExternalDNS && v != "" && !assets.AtLeast(v, "4.21") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".dnsRecordsType", "External with OpenShift "+v,
 			"OpenShift 4.21 or later, the first with dnsRecordsType")
 	}
-	if r.in.Install.Arbiter != nil && v != "" && !atLeast(v, "4.20") {
+	if r.in.Install.Arbiter != nil && v != "" && !assets.AtLeast(v, "4.20") {
 		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
 	}
 }

@@ -104,6 +104,7 @@ func Resolve(in *Input, o Options) (*Cluster, problem.List) {
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
 	r.checkImages(c.Images)
+	r.checkRelease(o.Release)
 	for _, v := range slices.Concat(r.api, r.ingress) {
 		if v.computed {
 			c.installers = append(c.installers, v.Addr)

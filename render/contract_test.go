@@ -89,19 +89,6 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	return c
 }
 
-// applies says whether a row of the contract is about a node.
-func applies(e assets.Entry, s setup, role, version string) bool {
-	if !slices.Contains(strings.Fields(e.Roles), role) {
-		return false
-	}
-	for _, word := range strings.Fields(e.Where) {
-		if !slices.Contains(s.words(), word) {
-			return false
-		}
-	}
-	return (e.From == "" || atLeast(version, e.From)) && (e.To == "" || version == e.To || !atLeast(version, e.To))
-}
-
 // TestOperatorContract holds what is rendered against the contract, for every kind
 // of cluster and release: all of it is in the contract, all that is to be replaced
 // is, nothing that is kept is touched, and what replaces a unit keeps its promises.
@@ -110,7 +97,7 @@ func TestOperatorContract(t *testing.T) {
 	for _, s := range setups() {
 		t.Run(s.name, func(t *testing.T) {
 			for _, version := range ignition.SupportedOpenShift() {
-				if !atLeast(version, s.since()) {
+				if !assets.AtLeast(version, s.since()) {
 					continue
 				}
 				bundles, err := s.cluster(t, version).Bundles()
@@ -149,7 +136,7 @@ func checkContract(t *testing.T, s setup, version string, b ignition.Bundle, see
 	}
 	known := map[string]assets.Treatment{}
 	for _, e := range assets.Contract {
-		if !applies(e, s, b.Role, version) {
+		if !e.Applies(s.words(), b.Role, version) {
 			continue
 		}
 		seen[row(e)] = true
@@ -259,21 +246,6 @@ func TestOpenShiftPage(t *testing.T) {
 	}
 }
 
-// span is the releases of a row, in words.
-func span(from, to string) string {
-	switch {
-	case from == "" && to == "":
-		return "all"
-	case from == to:
-		return from
-	case to == "":
-		return "from " + from
-	case from == "":
-		return "to " + to
-	}
-	return from + " to " + to
-}
-
 func contractTable() string {
 	var b strings.Builder
 	words := map[string]string{"vips": "platforms with VIPs", "novips": "`none`, `external`", "user-managed": "`UserManaged`", "managed": "OpenShift's load balancer",
@@ -288,7 +260,7 @@ func contractTable() string {
 		if len(strings.Fields(e.Roles)) == 3 {
 			roles = "all"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", e.Name, roles, span(e.From, e.To), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", e.Name, roles, e.Span(), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
 	}
 	return b.String()
 }

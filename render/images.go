@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
 )
 
 // Release is what `oc adm release info -o json` says about a release.
@@ -66,12 +68,20 @@ func ReadRelease(data []byte) (*Release, error) {
 }
 
 // Minor gives "4.18" of "4.18.3".
-func (r *Release) Minor() string {
-	parts := strings.SplitN(r.Version, ".", 3)
+func (r *Release) Minor() string { return minor(r.Version) }
+
+// minor leaves the patch level out of a version; "" where there is no minor one.
+func minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
 		return ""
 	}
 	return parts[0] + "." + parts[1]
+}
+
+// Pinned are the images of the release as spec.images has them, with the agent's.
+func (r *Release) Pinned(agent string) v1alpha1.Images {
+	return v1alpha1.Images{Agent: agent, Keepalived: r.Images[tagKeepalived], HAProxy: r.Images[tagHAProxy], CoreDNS: r.Images[tagCoreDNS], Release: r.Version}
 }
 
 var defaultImages = sync.OnceValue(func() (table v1alpha1.Images) {
@@ -94,7 +104,7 @@ func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images 
 	}
 	var released v1alpha1.Images
 	if rel != nil {
-		released = v1alpha1.Images{Keepalived: rel.Images[tagKeepalived], HAProxy: rel.Images[tagHAProxy], CoreDNS: rel.Images[tagCoreDNS]}
+		released = rel.Pinned("")
 	}
 	return v1alpha1.Images{
 		Agent:      cmp.Or(user.Agent, table.Agent),
@@ -111,6 +121,52 @@ func DefaultImages(version string) v1alpha1.Images { return images(v1alpha1.Imag
 // ImageList names images in the order in which they are listed everywhere.
 func ImageList(i v1alpha1.Images) [][2]string {
 	return [][2]string{{"agent", i.Agent}, {"keepalived", i.Keepalived}, {"haproxy", i.HAProxy}, {"coredns", i.CoreDNS}}
+}
+
+// checkRelease warns of images of another release than the one to render for, as far as the
+// input says which one they are of: spec.images.release, the tag of an image, or the release
+// information, which also tells digests that the release does not have.
+func (r *resolver) checkRelease(rel *Release) {
+	user := r.in.VIP.Spec.Images
+	warn := func(field, found, expected, hint string) {
+		docs := r.in.vipDocs
+		if strings.HasPrefix(field, "--") {
+			docs = layers{}
+		}
+		r.report(problem.Warning, docs, problem.Problem{Code: problem.OtherRelease, Field: field, Found: found, Expected: expected, Hint: hint})
+	}
+	const hint = "'vipgen images --release-info release.json -o vipconfig' prints those of a release"
+	of := "OpenShift " + r.version
+	own := user.Keepalived != "" || user.HAProxy != "" || user.CoreDNS != ""
+	if r.version != "" && own && user.Release != "" && minor(user.Release) != r.version {
+		warn("spec.images.release", "images of OpenShift "+user.Release, "those of "+of, hint)
+	}
+	if rel != nil && r.version != "" && rel.Minor() != r.version {
+		warn("--release-info", "images of OpenShift "+rel.Version, "those of "+of, "give the release information of that release")
+	}
+	list := ImageList(user)
+	for _, i := range list[1:] { // the agent is vipgen's
+		field, released := "spec.images."+i[0], ""
+		if rel != nil {
+			released = map[string]string{"keepalived": rel.Images[tagKeepalived], "haproxy": rel.Images[tagHAProxy], "coredns": rel.Images[tagCoreDNS]}[i[0]]
+		}
+		tag := imageTag(i[1])
+		switch {
+		case i[1] == "":
+		case released != "" && released != i[1]:
+			warn(field, i[1], released+", that of OpenShift "+rel.Version, "leave spec.images."+i[0]+" out, or take that one")
+		case user.Release == "" && r.version != "" && minor(tag) != r.version && slices.Contains(ignition.SupportedOpenShift(), minor(tag)):
+			warn(field, i[1], "an image of "+of, hint)
+		}
+	}
+}
+
+// imageTag is the tag of an image. One with a digest, or without a tag, has none.
+func imageTag(image string) string {
+	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.ContainsAny(image[i:], "/@") && !strings.Contains(image, "@") {
+		return image[i+1:]
+	}
+	return ""
 }
 
 // checkImages warns of images that a disconnected cluster will not find:

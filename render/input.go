@@ -224,6 +224,7 @@ var rests = map[problem.Code][]string{
 	problem.NeedsVersion:       {"spec.openshiftVersion"},
 	problem.UnsupportedVersion: {"spec.openshiftVersion"},
 	problem.UnpinnedImage:      {"spec.images"},
+	problem.OtherRelease:       {"spec.images", "spec.openshiftVersion"},
 }
 
 // follows says whether a problem may follow from errors found before.

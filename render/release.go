@@ -1,19 +1,6 @@
 package render
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/vipgen/vipgen/ignition"
-)
-
-// atLeast says whether a version, as "4.17", is that one or a later one; one that
-// is not known, or none, is not.
-func atLeast(v, least string) bool {
-	known := ignition.SupportedOpenShift()
-	i := slices.Index(known, v)
-	return i >= 0 && i >= slices.Index(known, least)
-}
+import "strings"
 
 // Assumed says of a cluster whose release is not given which one its input needs,
 // as nothing checks it: "" where every known release will do.

@@ -47,6 +47,7 @@ type Job struct {
 	Checks *health.Metrics
 
 	daemon daemon.Daemon
+	loop   *daemon.Debouncer
 	output *output
 
 	reading logging.Transitions // the state of the mdns job
@@ -70,13 +71,16 @@ func (j *Job) Run(ctx context.Context) error {
 	j.shown.Why = "CoreDNS is not started yet"
 	j.Source.Templates = []string{v1alpha1.CorefileTemplate, v1alpha1.HostsTemplate}
 	j.Source.ResolvConf = resolvconf.Source
+	j.loop = daemon.NewDebouncer(j.apply)
 	j.daemon = daemon.Daemon{
-		Command: supervise.Command{
-			Path: j.Program, Args: []string{"-conf", v1alpha1.Corefile},
-			Stdout: j.output.write, Stderr: j.output.write, Unprivileged: true,
+		Process: supervise.Supervisor{
+			Command: supervise.Command{
+				Path: j.Program, Args: []string{"-conf", v1alpha1.Corefile},
+				Stdout: j.output.write, Stderr: j.output.write, Unprivileged: true,
+			},
+			Before: j.starting, Log: j.Log,
 		},
-		Conf: v1alpha1.Corefile, Render: j.render, Check: Check(j.Program),
-		Reload: j.reload, Starting: j.output.starting, Applied: j.publish, Log: j.Log,
+		Conf: v1alpha1.Corefile, Check: Check(j.Program), Reload: j.reload,
 	}
 	j.publish()
 	watching, stop := context.WithCancel(ctx)
@@ -91,19 +95,36 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.check().Run(watching, j.report) })
 	all.Go(func() {
 		for range neighbours {
-			j.daemon.Trigger()
+			j.loop.Trigger()
 		}
 	})
 	var failed error
 	all.Go(func() {
 		defer stop() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(watching, j.daemon.Trigger)
+		failed = j.Source.Watch(watching, j.loop.Changed)
 	})
-	j.daemon.Run(watching)
+	all.Go(func() { j.loop.Run(watching) })
+	<-watching.Done()
+	j.daemon.Close()
 	all.Wait()
 	j.output.close()
 	reading.Wait()
 	return failed
+}
+
+// apply has CoreDNS run with what is known now.
+func (j *Job) apply(ctx context.Context) (changed bool, err error) {
+	conf, err := j.render()
+	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
+	j.publish()
+	return changed, err
+}
+
+// starting has it said soon that CoreDNS was started, and how often.
+func (j *Job) starting(context.Context) error {
+	j.output.starting()
+	j.loop.Trigger()
+	return nil
 }
 
 // render writes the hosts file, which CoreDNS reads again by itself within a
@@ -158,7 +179,7 @@ func (j *Job) render() ([]byte, error) {
 func (j *Job) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
-	return j.output.reload(ctx, func() error { return j.daemon.Signal(syscall.SIGUSR1) })
+	return j.output.reload(ctx, func() error { return j.daemon.Process.Signal(syscall.SIGUSR1) })
 }
 
 func (j *Job) check() health.Check {
@@ -218,8 +239,8 @@ func ask(ctx context.Context, name string) error {
 	return nil
 }
 
-// Probe asks CoreDNS for the API's name, for a liveness probe.
-func Probe(ctx context.Context, dir *state.Dir) error {
+// probe asks CoreDNS for the API's name, for a liveness probe.
+func probe(ctx context.Context, dir *state.Dir) error {
 	s, err := state.Read[state.CoreDNS](dir)
 	if err != nil {
 		return err

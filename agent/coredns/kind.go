@@ -28,7 +28,7 @@ environment variable NODE_NAME holds the name of this node.`,
 		return &Job{Source: e.Source, State: e.State, Program: program(), Checks: e.Checks, Log: e.Log}
 	},
 	Probed:  "whether CoreDNS answers for the API's name",
-	Probe:   func(ctx context.Context, e job.Environment) error { return Probe(ctx, e.State) },
+	Probe:   func(ctx context.Context, e job.Environment) error { return probe(ctx, e.State) },
 	Summary: job.Summarize(rows),
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/monitor"
 )
 
@@ -26,17 +25,17 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	daemon.Metrics("coredns", &s.Daemon).Collect(to)
+	monitor.CollectDaemon(to, name, true, &s.Daemon)
 	serving.PutBool(to, s.Serving)
 	upstreams.Put(to, float64(len(s.Upstreams)))
 }
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
-func (j *Job) Stuck() error { return j.daemon.Stuck() }
+func (j *Job) Stuck() error { return j.loop.Stuck() }
 
 // Health says what is wrong with the job, for /healthz.
 func (j *Job) Health(context.Context) error {
-	if err := j.daemon.Health(); err != nil {
+	if err := errors.Join(j.Stuck(), j.daemon.Health()); err != nil {
 		return err
 	}
 	if s := j.told.Load(); s != nil && !s.Serving {

@@ -11,12 +11,11 @@ import (
 // Debouncer turns triggers, however many, into a bounded number of applies (hard
 // case 20).
 type Debouncer struct {
-	// Apply is called when it is time. An error makes the loop try again.
-	Apply func(context.Context) (changed bool, err error)
-	Timing
+	timing Timing
+	apply  func(context.Context) (changed bool, err error)
 
 	triggered chan struct{}
-	urged     atomic.Bool
+	settled   atomic.Bool
 	now       atomic.Bool
 	watchdog  liveness.Watchdog
 }
@@ -43,9 +42,10 @@ var DefaultTiming = Timing{
 	RetryMax:    30 * time.Second,
 }
 
-// NewDebouncer makes a Debouncer; apply is often the Apply of an Applier.
-func NewDebouncer(t Timing, apply func(context.Context) (changed bool, err error)) *Debouncer {
-	return &Debouncer{Apply: apply, Timing: t, triggered: make(chan struct{}, 1)}
+// NewDebouncer makes a Debouncer of DefaultTiming, which calls apply when it is time. An
+// error makes it try again; changed says that a daemon was reloaded.
+func NewDebouncer(apply func(context.Context) (changed bool, err error)) *Debouncer {
+	return &Debouncer{apply: apply, timing: DefaultTiming, triggered: make(chan struct{}, 1)}
 }
 
 // Trigger asks for an apply. It never blocks.
@@ -56,16 +56,17 @@ func (b *Debouncer) Trigger() {
 	}
 }
 
-// Urge asks for an apply that does not wait for MinInterval, and for twice Quiet
-// where triggers keep coming: for what does harm until it is applied. It never
-// blocks.
-func (b *Debouncer) Urge() {
-	b.urged.Store(true)
+// Changed asks for an apply, without a wait for Quiet if the change has settled: one
+// that was debounced where it was seen is not to wait twice. It never blocks.
+func (b *Debouncer) Changed(settled bool) {
+	if settled {
+		b.settled.Store(true)
+	}
 	b.Trigger()
 }
 
-// Now asks for an apply at once: for what other nodes do in the same moment. It
-// never blocks.
+// Now asks for an apply at once: for what other nodes do in the same moment, or what
+// does harm until it is applied. It never blocks.
 func (b *Debouncer) Now() {
 	b.now.Store(true)
 	b.Trigger()
@@ -84,17 +85,15 @@ func (b *Debouncer) Run(ctx context.Context) {
 			return
 		case <-b.triggered:
 			p.trigger(time.Now())
-			if b.urged.Swap(false) && p.urged.IsZero() {
-				p.urged = p.last
-			}
+			p.settled = b.settled.Swap(false) || p.settled
 			p.now = b.now.Swap(false) || p.now
 		case <-timer.C:
-			p.first, p.urged, p.now = time.Time{}, time.Time{}, false
-			changed, err := b.Apply(ctx)
+			p.first, p.settled, p.now = time.Time{}, false, false
+			changed, err := b.apply(ctx)
 			b.watchdog.Reset()
-			p.applied(time.Now(), changed, err, b.Timing)
+			p.applied(time.Now(), changed, err, b.timing)
 		}
-		if due := p.due(b.Timing); due.IsZero() {
+		if due := p.due(b.timing); due.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(time.Until(due))
@@ -118,7 +117,7 @@ type pending struct {
 	reloaded    time.Time
 	retry       time.Time
 	wait        time.Duration // before the last retry
-	urged       time.Time     // not to be put off by the last reload
+	settled     bool          // not to be put off for more triggers to come
 	now         bool          // not to be put off at all
 }
 
@@ -149,8 +148,8 @@ func (p *pending) due(t Timing) time.Time {
 	due := p.retry
 	if !p.first.IsZero() {
 		quiet, late := p.last.Add(t.Quiet), p.first.Add(t.MaxDelay)
-		if soon := p.urged.Add(2 * t.Quiet); !p.urged.IsZero() && soon.Before(late) {
-			late = soon
+		if p.settled {
+			quiet = p.last
 		}
 		if late.Before(quiet) {
 			quiet = late
@@ -159,7 +158,7 @@ func (p *pending) due(t Timing) time.Time {
 			due = quiet
 		}
 	}
-	if !due.IsZero() && !p.reloaded.IsZero() && p.urged.IsZero() {
+	if !due.IsZero() && !p.reloaded.IsZero() {
 		if next := p.reloaded.Add(t.MinInterval); due.Before(next) {
 			due = next
 		}

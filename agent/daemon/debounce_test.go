@@ -14,6 +14,12 @@ var timing = Timing{
 	RetryMin: 4 * time.Second, RetryMax: 10 * time.Second,
 }
 
+func newDebouncer(apply func(context.Context) (bool, error)) *Debouncer {
+	b := NewDebouncer(apply)
+	b.timing = timing
+	return b
+}
+
 // runDebouncer runs a loop, on a clock of its own, against a list of times to
 // trigger at, and returns when it applied, all in milliseconds.
 func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
@@ -21,7 +27,7 @@ func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
+		debouncer := newDebouncer(func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return apply(len(at))
 		})
@@ -96,7 +102,7 @@ func TestHardCase20Storm(t *testing.T) {
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		l := NewDebouncer(timing, func(context.Context) (bool, error) {
+		l := newDebouncer(func(context.Context) (bool, error) {
 			<-hang
 			return false, nil
 		})
@@ -130,36 +136,38 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// What is urgent does not wait for the last reload to be long ago; what comes after
-// it does.
-func TestUrge(t *testing.T) {
+// What has settled is not waited for again, but for the last reload to be long ago; what
+// is for now waits for neither.
+func TestSettledAndNow(t *testing.T) {
 	var at []int
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
-		debouncer := NewDebouncer(timing, func(context.Context) (bool, error) {
+		debouncer := newDebouncer(func(context.Context) (bool, error) {
 			at = append(at, int(time.Since(began).Milliseconds()))
 			return true, nil
 		})
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		go func() {
-			debouncer.Trigger()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Trigger()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Urge()
-			time.Sleep(500 * time.Millisecond)
-			debouncer.Trigger()
-			time.Sleep(4500 * time.Millisecond)
-			debouncer.Urge()
-			for range 20 {
-				time.Sleep(50 * time.Millisecond)
-				debouncer.Trigger()
+			for _, step := range []struct {
+				wait time.Duration
+				tell func()
+			}{
+				{0, func() { debouncer.Changed(true) }},
+				{500 * time.Millisecond, func() { debouncer.Changed(true) }}, // 3 s after the last one
+				{1500 * time.Millisecond, debouncer.Now},                     // and what had settled with it
+				{6 * time.Second, func() { debouncer.Changed(false) }},       // after a while of quiet
+				{50 * time.Millisecond, func() { debouncer.Changed(true) }},  // and what had not with it
+				{6 * time.Second, debouncer.Trigger},                         // after a while of quiet
+				{time.Second, debouncer.Now},
+			} {
+				time.Sleep(step.wait)
+				step.tell()
 			}
 		}()
 		debouncer.Run(ctx)
 	})
-	if want := []int{100, 1100, 4100, 6200, 9200}; !slices.Equal(at, want) {
+	if want := []int{0, 2000, 8050, 14150, 15050}; !slices.Equal(at, want) {
 		t.Errorf("applied at %v ms, want %v", at, want)
 	}
 }

@@ -29,7 +29,7 @@ type Nodes interface {
 	Current() nodes.Snapshot
 	// Routers are the routers on this node; known is false while nobody can say.
 	Routers() (r nodes.Routers, known bool)
-	// Announce makes the other nodes know what this one says of how it elects.
+	// Announce makes the other nodes know what this one says of its VRRP settings.
 	Announce(text string)
 	// Changed has a word in it after any of that changed. It has one reader.
 	Changed() <-chan struct{}

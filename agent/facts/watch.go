@@ -17,8 +17,9 @@ import (
 const lookAgain = 30 * time.Second
 
 // Watch calls changed, at once and whenever the facts or the templates may have
-// changed, until ctx ends. It reports some that change nothing.
-func (s *Source) Watch(ctx context.Context, changed func()) error {
+// changed, until ctx ends. It reports some that change nothing. A change is settled if
+// it was already waited for others to follow it: of the network and of the nodes.
+func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching files: %w", err)
@@ -34,10 +35,11 @@ func (s *Source) Watch(ctx context.Context, changed func()) error {
 	}
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
-	paths := s.paths()
+	paths, settled := s.paths(), false
 	for {
 		watchDirs(w, paths)
-		changed()
+		changed(settled)
+		settled = false
 		for quiet := true; quiet; {
 			select {
 			case <-ctx.Done():
@@ -47,9 +49,9 @@ func (s *Source) Watch(ctx context.Context, changed func()) error {
 			case <-w.Errors: // such as too many events: some are lost
 				quiet = false
 			case <-network:
-				quiet = false
+				quiet, settled = false, true
 			case <-nodes:
-				quiet = false
+				quiet, settled = false, true
 			case <-tick.C:
 				quiet = false
 			}

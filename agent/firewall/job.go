@@ -53,7 +53,7 @@ func (j *Job) Run(ctx context.Context) error {
 	watched, fed := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer stop()
-		watched <- j.Source.Watch(ctx, func() {
+		watched <- j.Source.Watch(ctx, func(bool) {
 			select {
 			case changed <- struct{}{}:
 			default:

@@ -54,14 +54,16 @@ type Job struct {
 	Checks *health.Metrics
 
 	daemon daemon.Daemon
+	loop   *daemon.Debouncer
 	master master
 	silent []string // servers, of watch's goroutine
 
+	// Of the loop's goroutine alone.
+	version string // of the HAProxy in this container; empty until it was asked
+	addrs   []v1alpha1.Interface
+
 	mu       sync.Mutex
-	version  string // of the HAProxy in this container; empty until it was asked
-	rendered int    // ready port of the configuration rendered last
-	port     int    // that of the one that runs
-	addrs    []v1alpha1.Interface
+	port     int // ready port of the configuration that runs
 	serving  service
 	leaving  bool
 	backends []state.Backend
@@ -83,16 +85,18 @@ func (j *Job) Run(ctx context.Context) error {
 	j.port, j.serving.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
 	j.master = master{masterSocket}
 	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
+	j.loop = daemon.NewDebouncer(j.apply)
 	j.daemon = daemon.Daemon{
-		Command: supervise.Command{
-			Path:   binary,
-			Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
-			NoFile: supervise.HAProxyNoFile, Unprivileged: true,
+		Process: supervise.Supervisor{
+			Command: supervise.Command{
+				Path:   binary,
+				Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
+				NoFile: supervise.HAProxyNoFile, Unprivileged: true,
+			},
+			Before: j.starting, Ended: func() { j.ended(ctx.Err() != nil) }, Log: j.Log,
+			Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},
 		},
-		Conf: v1alpha1.HAProxyConf, Render: j.render, Check: Check(binary),
-		Reload: j.reload, Applied: j.applied, Drain: j.drain, Log: j.Log,
-		Ended:   func() { j.ended(ctx.Err() != nil) },
-		Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},
+		Conf: v1alpha1.HAProxyConf, Check: Check(binary), Reload: j.reload, Drain: j.drain,
 	}
 	j.publish()
 	watching, stop := context.WithCancel(ctx)
@@ -103,33 +107,53 @@ func (j *Job) Run(ctx context.Context) error {
 	var failed error
 	all.Go(func() {
 		defer stop() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(watching, j.daemon.Trigger)
+		failed = j.Source.Watch(watching, j.loop.Changed)
 	})
-	j.daemon.Run(watching)
+	all.Go(func() { j.loop.Run(watching) })
+	<-watching.Done()
+	j.daemon.Close()
 	all.Wait()
 	return failed
 }
 
-func (j *Job) render() ([]byte, error) {
+// apply has HAProxy run with what is known now.
+func (j *Job) apply(ctx context.Context) (changed bool, err error) {
+	conf, port, err := j.render()
+	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
+	if err == nil {
+		j.mu.Lock()
+		j.port = port
+		j.mu.Unlock()
+	}
+	j.publish()
+	return changed, err
+}
+
+// starting has it said soon that HAProxy was started, and how often.
+func (j *Job) starting(context.Context) error {
+	j.loop.Trigger()
+	return nil
+}
+
+// render gives a configuration, and its ready port.
+func (j *Job) render() (conf []byte, port int, err error) {
 	text, err := os.ReadFile(v1alpha1.HAProxyTemplate)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	cluster, node, err := j.Source.Current()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	node.HAProxy = j.knownVersion()
-	j.rendered = cluster.Spec.Ports.HAProxyReady
 	// A node that loses its address for a moment, as when the interface is
 	// replaced by a bridge, does not lose its backends.
 	if len(node.Interfaces) == 0 {
 		node.Interfaces = j.addrs
 	}
 	j.addrs = node.Interfaces
-	return template.Render(string(text), cluster, node)
+	conf, err = template.Render(string(text), cluster, node)
+	return conf, cluster.Spec.Ports.HAProxyReady, err
 }
 
 // knownVersion asks HAProxy once. While it does not say, it gets what every HAProxy
@@ -158,34 +182,25 @@ func (j *Job) reload(ctx context.Context) error {
 	return nil
 }
 
-func (j *Job) applied() {
-	if j.daemon.Status().Problem == "" {
-		j.mu.Lock()
-		j.port = j.rendered
-		j.mu.Unlock()
-	}
-	j.publish()
-}
-
 // drain has the VIPs leave the node, stops taking connections and waits for those that
 // there are.
 func (j *Job) drain() {
 	j.leave()
 	j.set(j.life(), false, "it is being stopped")
 	time.Sleep(parting)
-	pid := j.daemon.PID()
-	if err := j.daemon.Signal(syscall.SIGUSR1); err != nil {
+	pid := j.daemon.Process.PID()
+	if err := j.daemon.Process.Signal(syscall.SIGUSR1); err != nil {
 		return
 	}
 	j.Log.Info("HAProxy takes no more connections", "wait", drain)
-	for end := time.Now().Add(drain); j.daemon.PID() == pid && time.Now().Before(end); {
+	for end := time.Now().Add(drain); j.daemon.Process.PID() == pid && time.Now().Before(end); {
 		time.Sleep(poll)
 	}
 }
 
 // look asks HAProxy about its backends.
 func (j *Job) look(ctx context.Context) {
-	text, err := Ask(ctx, v1alpha1.HAProxySocket, "show stat")
+	text, err := ask(ctx, v1alpha1.HAProxySocket, "show stat")
 	if err != nil {
 		return // the check says what is to be said
 	}
@@ -215,10 +230,10 @@ func (j *Job) publish() {
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }
 
-// Probe says whether HAProxy answers, for a liveness probe: not whether it has a
+// probe says whether HAProxy answers, for a liveness probe: not whether it has a
 // backend, which starting it again would not change.
-func Probe(ctx context.Context) error {
-	answer, err := Ask(ctx, v1alpha1.HAProxySocket, "show info")
+func probe(ctx context.Context) error {
+	answer, err := ask(ctx, v1alpha1.HAProxySocket, "show info")
 	if err == nil && answer == "" {
 		err = errors.New("no answer")
 	}

@@ -26,7 +26,7 @@ HAProxy accepts no more connections, drains existing ones for 20s at most, and e
 		return &Job{Source: e.Source, State: e.State, Checks: e.Checks, Log: e.Log}
 	},
 	Probed:  "whether HAProxy answers",
-	Probe:   func(ctx context.Context, _ job.Environment) error { return Probe(ctx) },
+	Probe:   func(ctx context.Context, _ job.Environment) error { return probe(ctx) },
 	Summary: job.Summarize(rows),
 }
 

@@ -32,7 +32,7 @@ func (j *Job) leave() {
 	j.leaving = true
 	j.mu.Unlock()
 	j.publish()
-	if _, err := Ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
+	if _, err := ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
 		j.Log.Debug("HAProxy cannot be told to spare the node's own API server", "error", err)
 	}
 	j.Log.Info("HAProxy serves until the VIPs are on other nodes", "gone", job.AwaitVIPs(vips, job.ShutdownBound))

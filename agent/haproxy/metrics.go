@@ -2,11 +2,11 @@ package haproxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/monitor"
 )
 
@@ -26,7 +26,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	daemon.Metrics("haproxy", &s.Daemon).Collect(to)
+	monitor.CollectDaemon(to, name, true, &s.Daemon)
 	serving.PutBool(to, s.Serving)
 	for _, b := range s.Backends {
 		backendUp.PutBool(to, b.Up, b.Name, b.Address)
@@ -34,15 +34,15 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 }
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
-func (j *Job) Stuck() error { return j.daemon.Stuck() }
+func (j *Job) Stuck() error { return j.loop.Stuck() }
 
 // Health says what is wrong with the job, for /healthz. That no backend is up is
 // not: HAProxy answers, and does what can be done.
 func (j *Job) Health(ctx context.Context) error {
-	if err := j.daemon.Health(); err != nil {
+	if err := errors.Join(j.Stuck(), j.daemon.Health()); err != nil {
 		return err
 	}
-	if err := Probe(ctx); err != nil {
+	if err := probe(ctx); err != nil {
 		return fmt.Errorf("HAProxy does not answer: %w", err)
 	}
 	return nil

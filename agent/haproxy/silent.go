@@ -63,20 +63,20 @@ var (
 // before a reload too. These know of their sessions alone: "shutdown sessions server"
 // is refused there.
 func (m master) endSessions(ctx context.Context, server string) (ended int, err error) {
-	text, err := Ask(ctx, m.socket, "show proc")
+	text, err := ask(ctx, m.socket, "show proc")
 	if err != nil {
 		return 0, err
 	}
 	var errs []error
 	for _, worker := range anyWorker.FindAllStringSubmatch(text, -1) {
 		to := "@!" + worker[1] + " "
-		list, err := Ask(ctx, m.socket, to+"show sess")
+		list, err := ask(ctx, m.socket, to+"show sess")
 		errs = append(errs, err)
 		for _, s := range session.FindAllStringSubmatch(list, -1) {
 			if s[2] != server {
 				continue
 			}
-			if _, err := Ask(ctx, m.socket, to+"shutdown session "+s[1]); err != nil {
+			if _, err := ask(ctx, m.socket, to+"shutdown session "+s[1]); err != nil {
 				errs = append(errs, err)
 				break // it goes on being so
 			}

@@ -22,9 +22,9 @@ const socketTimeout = 5 * time.Second
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 4 << 20
 
-// Ask puts a command to one of HAProxy's sockets and returns the answer. The
+// ask puts a command to one of HAProxy's sockets and returns the answer. The
 // master closes its socket without a word when it reloads.
-func Ask(ctx context.Context, socket, command string) (string, error) {
+func ask(ctx context.Context, socket, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, socketTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -81,7 +81,7 @@ func parseProcesses(text string) (p processes, err error) {
 type master struct{ socket string }
 
 func (m master) processes(ctx context.Context) (processes, error) {
-	text, err := Ask(ctx, m.socket, "show proc")
+	text, err := ask(ctx, m.socket, "show proc")
 	if err != nil {
 		return processes{}, err
 	}
@@ -127,7 +127,7 @@ func (m master) reload(ctx context.Context) (worker int, err error) {
 // request asks for a reload, for as long as nobody listens.
 func (m master) request(ctx context.Context) error {
 	for {
-		answer, err := Ask(ctx, m.socket, "reload")
+		answer, err := ask(ctx, m.socket, "reload")
 		var op *net.OpError
 		switch {
 		case strings.HasPrefix(answer, "Success=0"): // HAProxy 2.7 and later
@@ -147,7 +147,7 @@ func (m master) serves(ctx context.Context, old int) (worker int, err error) {
 		if p.worker == 0 || p.worker == old {
 			return false
 		}
-		info, err := Ask(ctx, m.socket, fmt.Sprintf("@!%d show info", p.worker))
+		info, err := ask(ctx, m.socket, fmt.Sprintf("@!%d show info", p.worker))
 		worker = p.worker
 		return err == nil && strings.Contains(info, fmt.Sprintf("\nPid: %d\n", p.worker))
 	})

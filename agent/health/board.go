@@ -15,10 +15,10 @@ import (
 const (
 	FactAPI           = "api"                // the local API server is ready
 	FactHAProxy       = "haproxy"            // HAProxy is ready, with at least one API server that takes connections
-	FactReady         = "api-ready"          // HAProxy has an API server that is ready, or had one in the last UnreadyAfter
+	factReady         = "api-ready"          // HAProxy has an API server that is ready, or had one in the last UnreadyAfter
 	FactRedirect      = "redirect"           // the redirect from every VIP of the first API group to HAProxy is in place
 	FactRestarting    = "haproxy-restarting" // HAProxy crashed a moment ago and is being started again
-	FactMachineConfig = "machine-config"     // the machine config server answers
+	factMachineConfig = "machine-config"     // the machine config server answers
 	FactDNS           = "dns"                // CoreDNS answers
 	FactIronic        = "ironic"             // the provisioning service answers, on the bootstrap
 )
@@ -34,8 +34,8 @@ func Redirect(g *v1alpha1.Group) string {
 // RouterReady is the fact that the router takes traffic.
 func RouterReady(group string) string { return group + "-router-ready" }
 
-// RouterAnswers is the fact that the router lives.
-func RouterAnswers(group string) string { return group + "-router-answers" }
+// routerAnswers is the fact that the router lives.
+func routerAnswers(group string) string { return group + "-router-answers" }
 
 // RouterHere is the fact that a ready pod of the group's own ingress controller
 // runs on this node (hard case 21). While the API is away its last word stands.
@@ -52,7 +52,7 @@ func FactsOf(g *v1alpha1.Group) []string {
 	case v1alpha1.GroupAPI:
 		return []string{Redirect(g)}
 	case v1alpha1.GroupIngress:
-		return []string{RouterReady(g.Name), RouterAnswers(g.Name), RouterHere(g.Name), RouterOwn(g.Name)}
+		return []string{RouterReady(g.Name), routerAnswers(g.Name), RouterHere(g.Name), RouterOwn(g.Name)}
 	}
 	return nil
 }

@@ -33,19 +33,19 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
 			add(
 				get(RouterReady(g.Name), "http", port, "/healthz/ready", vrrp.ServiceProbe),
-				get(RouterAnswers(g.Name), "http", port, "/healthz", vrrp.ServiceProbe))
+				get(routerAnswers(g.Name), "http", port, "/healthz", vrrp.ServiceProbe))
 		case g.Role == v1alpha1.GroupDNS:
 			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", vrrp.ServiceProbe))
 		case role == v1alpha1.RoleBootstrap:
 			add(
 				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.BootstrapProbe),
-				every(FactIronic, Connect(s.Ports.Ironic), vrrp.ServiceProbe))
+				every(FactIronic, connect(s.Ports.Ironic), vrrp.ServiceProbe))
 		default:
 			add(
 				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", vrrp.HAProxyProbe),
 				ready(s.Ports.HAProxyReady),
 				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.APIServerProbe),
-				get(FactMachineConfig, "https", s.Ports.MachineConfig, "/healthz", vrrp.APIServerProbe))
+				get(factMachineConfig, "https", s.Ports.MachineConfig, "/healthz", vrrp.APIServerProbe))
 		}
 	}
 	return out
@@ -61,7 +61,7 @@ func get(name, scheme string, port int, path string, pace vrrp.ProbeTiming) Chec
 // ready asks HAProxy whether any API server is ready. One that is ready counts at once,
 // that none is counts after UnreadyAfter.
 func ready(port int) Check {
-	c := get(FactReady, "http", port, "/api_servers_ready", vrrp.ServiceProbe)
+	c := get(factReady, "http", port, "/api_servers_ready", vrrp.ServiceProbe)
 	c.Interval, c.Confirm = time.Second, time.Second
 	c.Rise, c.Fall = 1, int(vrrp.UnreadyAfter/c.Confirm)
 	return c

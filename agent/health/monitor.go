@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// TrackFiles are written by a Monitor; track.Files are some.
-type TrackFiles interface {
+// trackFiles are written by a Monitor; track.Files are some.
+type trackFiles interface {
 	// Set makes the file of a term say 1 or 0. There is one of each term of the groups.
 	Set(term string, on bool) (changed bool, err error)
 	// Repeat writes all files once more as they are.
@@ -24,7 +24,7 @@ type TrackFiles interface {
 // Monitor keeps the track files of a node in step with what is known about it.
 type Monitor struct {
 	Board *Board
-	Files TrackFiles
+	Files trackFiles
 	// Groups are those whose VIPs the node can hold, Role is the node's.
 	Groups []v1alpha1.Group
 	Role   string

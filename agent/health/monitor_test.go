@@ -24,7 +24,7 @@ import (
 )
 
 // runMonitor runs a monitor of the API group until the test ends.
-func runMonitor(t testing.TB, files TrackFiles, checks ...Check) *Board {
+func runMonitor(t testing.TB, files trackFiles, checks ...Check) *Board {
 	t.Helper()
 	m := &Monitor{
 		Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
@@ -127,7 +127,7 @@ func TestMonitorTriesAgain(t *testing.T) {
 			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
 			Log: slog.New(slog.DiscardHandler),
 		}
-		m.Board.Set(state.Fact{Name: FactMachineConfig, OK: true})
+		m.Board.Set(state.Fact{Name: factMachineConfig, OK: true})
 		ctx, cancel := context.WithTimeout(context.Background(), 9500*time.Millisecond)
 		defer cancel()
 		m.Run(ctx, nil)

@@ -144,9 +144,9 @@ func (h *HTTP) dial(ctx context.Context) error {
 	return nil
 }
 
-// Connect returns a probe that succeeds when a TCP connection to a port of
+// connect returns a probe that succeeds when a TCP connection to a port of
 // loopback is accepted.
-func Connect(port int) func(context.Context) error {
+func connect(port int) func(context.Context) error {
 	l := loopback.Dialer{Dialer: net.Dialer{Timeout: dialTimeout}}
 	return func(ctx context.Context) error {
 		conn, err := l.DialContext(ctx, "tcp", fmt.Sprintf("localhost:%d", port))

@@ -129,7 +129,7 @@ func TestWhatIsNotReady(t *testing.T) {
 
 func TestConnect(t *testing.T) {
 	s := newService(t, false)
-	probe := Connect(s.Listener.Addr().(*net.TCPAddr).Port)
+	probe := connect(s.Listener.Addr().(*net.TCPAddr).Port)
 	if err := probe(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -9,13 +9,13 @@ import (
 func (b *Board) health(g *v1alpha1.Group) vrrp.Health {
 	return vrrp.Health{
 		HAProxy:       b.ok(FactHAProxy),
-		Unready:       b.denied(FactReady),
+		Unready:       b.denied(factReady),
 		Redirect:      b.ok(Redirect(g)),
 		Restarting:    b.ok(FactRestarting),
 		API:           b.ok(FactAPI),
-		MachineConfig: b.ok(FactMachineConfig),
+		MachineConfig: b.ok(factMachineConfig),
 		DNS:           b.ok(FactDNS),
-		RouterAnswers: b.ok(RouterAnswers(g.Name)),
+		RouterAnswers: b.ok(routerAnswers(g.Name)),
 		RouterReady:   b.ok(RouterReady(g.Name)),
 		RouterHere:    b.ok(RouterHere(g.Name)),
 		RouterForeign: b.denied(RouterOwn(g.Name)),

@@ -45,7 +45,7 @@ func so(names ...string) (out []state.Fact) {
 
 func TestPriorities(t *testing.T) {
 	notHere, notOwn := state.Fact{Name: RouterHere("ingress")}, state.Fact{Name: RouterOwn("ingress")}
-	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
+	ready, answers, here := RouterReady("ingress"), routerAnswers("ingress"), RouterHere("ingress")
 	tests := map[string]struct {
 		group v1alpha1.Group
 		role  string
@@ -53,17 +53,17 @@ func TestPriorities(t *testing.T) {
 		want  int
 	}{
 		"nothing known":                       {apiGroup, v1alpha1.RoleMaster, nil, 40},
-		"all is well":                         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, FactMachineConfig), 68},
+		"all is well":                         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, factMachineConfig), 68},
 		"the bootstrap":                       {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
 		"an API server without HAProxy":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
-		"none ready, for a while":             {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, FactReady, FactMachineConfig), 68},
-		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, FactMachineConfig), state.Fact{Name: FactReady}), 43},
+		"none ready, for a while":             {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factReady, factMachineConfig), 68},
+		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, factMachineConfig), state.Fact{Name: factReady}), 43},
+		"HAProxy crashed a moment ago":        {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRestarting, factMachineConfig), 68},
+		"it crashed, and is back":             {apiGroup, v1alpha1.RoleMaster, so(FactRedirect, FactRestarting, factMachineConfig), 68},
+		"it crashed, and nothing serves":      {apiGroup, v1alpha1.RoleMaster, so(FactRestarting, factMachineConfig), 43},
 		"HAProxy without the redirect":        {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
-		"HAProxy crashed a moment ago":        {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRestarting, FactMachineConfig), 68},
-		"it crashed, and is back":             {apiGroup, v1alpha1.RoleMaster, so(FactRedirect, FactRestarting, FactMachineConfig), 68},
-		"it crashed, and nothing serves":      {apiGroup, v1alpha1.RoleMaster, so(FactRestarting, FactMachineConfig), 43},
-		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(FactMachineConfig), 43},
-		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), FactMachineConfig), 65},
+		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(factMachineConfig), 43},
+		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), factMachineConfig), 65},
 		"more API VIPs, a redirect of others": {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect), 45},
 		"a redirect of more API VIPs alone":   {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI)), 45},
 		"DNS answers":                         {dnsGroup, v1alpha1.RoleMaster, so(FactDNS), 60},
@@ -88,23 +88,23 @@ func TestPriorities(t *testing.T) {
 
 // The redirect is part of the load balancer's path.
 func TestHardCase06RedirectMissing(t *testing.T) {
-	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactMachineConfig, FactRedirect)...)
-	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactMachineConfig)...)
+	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig, FactRedirect)...)
+	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig)...)
 	if with-without != 20 {
 		t.Errorf("priority %d with the redirect, %d without", with, without)
 	}
 }
 
 func TestHardCase07LocalAPIServerRestarts(t *testing.T) {
-	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, FactMachineConfig)...)
-	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, FactMachineConfig)...)
+	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, factMachineConfig)...)
+	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factMachineConfig)...)
 	if with != without {
 		t.Errorf("priority %d with the API server, %d without it while HAProxy serves", with, without)
 	}
 }
 
 func TestHardCase21OtherController(t *testing.T) {
-	ready, answers, here := RouterReady("ingress"), RouterAnswers("ingress"), RouterHere("ingress")
+	ready, answers, here := RouterReady("ingress"), routerAnswers("ingress"), RouterHere("ingress")
 	own := priority(t, ingressGroup, v1alpha1.RoleWorker, so(answers, here)...)
 	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), state.Fact{Name: here})...)
 	if other >= own {

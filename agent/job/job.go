@@ -47,7 +47,7 @@ type Kind struct {
 	// Name is that of the job's command, of its directory in v1alpha1.RunDir and of what
 	// it publishes.
 	Name string
-	// Use, Short, Long and Example are the help of its command.
+	// Short, Long and Example are the help of its command.
 	Short, Long, Example string
 	// Port is where the job serves metrics and health on loopback.
 	Port func(v1alpha1.Ports) int

@@ -121,6 +121,15 @@ func TestJoinDelay(t *testing.T) {
 		}, []step{{0, false, doubtTime, true}, {5 * s, false, doubtTime, true}, {10 * s, false, 0, true}, {11 * s, false, 0, true}}},
 		{"known, stale, adverts of the holder come at once", true, always(knownTo), []step{{0, false, 0, true}}},
 		{"new, stale, adverts of the holder come", false, always(knownTo), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
+		{"... who goes, and nobody comes", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true},
+			{65 * s, false, doubtTime, true}, {70 * s, false, 0, true}, {75 * s, false, 0, true}}},
+		{"... who goes, and comes again", true, func(at time.Duration) linkState {
+			if at < 9*s || at >= 40*s && at < 50*s {
+				return unknownTo
+			}
+			return unheld
+		}, []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}, {45 * s, false, doubtTime, true},
+			{70 * s, false, doubtTime, true}, {100 * s, false, doubtTime, true}, {130 * s, false, 0, true}}},
 		{"... an API server lists it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, 7 * s, false}, {17 * s, false, 0, false}}},
 		{"... an API server does not", true, strangers(time.Hour), []step{{0, false, doubtTime, true}, {10 * s, true, 0, false}, {20 * s, true, 0, true}}},
 		{"new, stale, the holder does not know it", false, strangers(time.Hour), []step{{0, false, doubtTime, true}, {20 * s, false, doubtTime, true}}},
@@ -140,5 +149,25 @@ func TestJoinDelay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A node that another host holds a VIP beside is in doubt, also after it was sure.
+func TestSuspect(t *testing.T) {
+	a, now := joinDelay{known: true}, time.Now()
+	never := func() linkState { t.Fatal("the link is asked"); return undetermined }
+	if got := a.wait(now, false, false, never); got != 0 {
+		t.Fatalf("%v while an API server lists it", got)
+	}
+	a.suspect()
+	if got := a.wait(now, false, true, func() linkState { return unknownTo }); got != doubtTime {
+		t.Errorf("%v, want %v", got, doubtTime)
+	}
+	if got := a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }); got != 0 {
+		t.Errorf("%v after adverts of the holder", got)
+	}
+	a.suspect()
+	if got := a.wait(now.Add(time.Minute), false, false, never); got != joinTime {
+		t.Errorf("%v when an API server lists it, want %v", got, joinTime)
 	}
 }

@@ -50,7 +50,7 @@ func TestHardCase27ClockSteps(t *testing.T) {
 			c.holder(holder)
 			for _, name := range c.all() {
 				after, alive := c.nodes[name].state()
-				if b := before[name]; !alive || after.PID != b.PID || after.Restarts != b.Restarts || after.Config.Applied != b.Config.Applied {
+				if b := before[name]; !alive || after.PID != b.PID || after.Restarts != b.Restarts || after.Reloads != b.Reloads {
 					t.Errorf("%s: before %+v, after %+v", name, b, after)
 				}
 			}

@@ -234,7 +234,7 @@ func (n *node) awaitState(what string, ok func(state.Keepalived) bool) (s state.
 	return s
 }
 
-func running(s state.Keepalived) bool { return s.Wanted && s.PID != 0 && s.Config.Applied > 0 }
+func running(s state.Keepalived) bool { return s.Wanted && s.PID != 0 && s.Reloads > 0 }
 
 func idle(why string) func(state.Keepalived) bool {
 	return func(s state.Keepalived) bool {

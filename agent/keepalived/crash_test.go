@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	runner "github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
@@ -63,32 +64,26 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write := func(router int) {
-		t.Helper()
-		text := "vrrp_instance V {\n interface eth0\n virtual_router_id " + strconv.Itoa(router) + "\n priority 100\n virtual_ipaddress { 192.168.111.5 }\n}\n"
-		if err := os.WriteFile(conf+".new", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(conf+".new", conf); err != nil {
-			t.Fatal(err)
-		}
-	}
 	nothing := func(context.Context) error { return nil }
 	for i := range 12 {
-		write(1)
-		d := newChild(program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
-		d.start()
+		d := newDaemon(program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
+		d.Check = func(context.Context, string) error { return nil } // takes time, in which it would start
+		apply := func(router int) {
+			t.Helper()
+			text := "vrrp_instance V {\n interface eth0\n virtual_router_id " + strconv.Itoa(router) + "\n priority 100\n virtual_ipaddress { 192.168.111.5 }\n}\n"
+			if changed, err := d.Apply(t.Context(), runner.Target{Conf: []byte(text)}); !changed || err != nil {
+				t.Fatalf("changed: %t, %v", changed, err)
+			}
+		}
+		apply(1)
 		if i%2 == 0 { // at once; else later, as long as a reload takes
-			testkit.Await(t, "a process", func() bool { _, pid, _ := d.status(); return pid != 0 })
+			testkit.Await(t, "a process", func() bool { return d.Process.PID() != 0 })
 		}
-		write(2)
-		if err := d.reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		_, before, _ := d.status()
+		apply(2)
+		before := d.Process.PID()
 		testkit.Await(t, "keepalived to run the second configuration", func() bool {
-			_, pid, restarts := d.status()
-			if restarts > 0 {
+			pid := d.Process.PID()
+			if d.Process.Restarts() > 0 {
 				t.Fatalf("try %d: keepalived was ended, process %d", i, before)
 			}
 			if _, err := os.Stat(filepath.Join(root, vrrpPID)); err != nil || pid == 0 {
@@ -99,7 +94,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 			data, err := os.ReadFile(dumpFile)
 			return err == nil && strings.Contains(string(data), "Virtual Router ID = 2")
 		})
-		d.close()
+		d.Close()
 	}
 }
 

@@ -53,7 +53,7 @@ func testDeadPeers(t *testing.T, l layout) {
 		n := c.nodes[name]
 		n.awaitState("all are peers", func(s state.Keepalived) bool {
 			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
-			return err == nil && strings.Count(string(conf), "min_ttl") == dead+2 && s.Config.Problem == ""
+			return err == nil && strings.Count(string(conf), "min_ttl") == dead+2 && s.Problem == ""
 		})
 	}
 	c.holder(holder.name)

@@ -109,14 +109,14 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 
 			tt.spoil(disk)
 			c.list.SetNode("cp-3", "master", c.host(13).Addr().String())
-			before := n.awaitState("what is wrong", func(s state.Keepalived) bool { return strings.Contains(s.Config.Problem, tt.want) })
+			before := n.awaitState("what is wrong", func(s state.Keepalived) bool { return strings.Contains(s.Problem, tt.want) })
 			c.holder("cp-1")
 			n.valid()
 			n.agent.Kill()
 			c.holder("cp-2")
 			n.start()
 			after := n.awaitState("it runs, and what is wrong", func(s state.Keepalived) bool {
-				return s.PID != 0 && strings.Contains(s.Config.Problem, tt.want)
+				return s.PID != 0 && strings.Contains(s.Problem, tt.want)
 			})
 			if after.PID == before.PID {
 				t.Errorf("process %d runs on", before.PID)
@@ -128,7 +128,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 			tt.mend(disk)
 			n.awaitState("the new peer is applied", func(s state.Keepalived) bool {
 				conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
-				return err == nil && s.Config.Problem == "" && strings.Contains(string(conf), c.host(13).Addr().String())
+				return err == nil && s.Problem == "" && strings.Contains(string(conf), c.host(13).Addr().String())
 			})
 			c.holder("cp-1")
 			n.valid()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -24,10 +25,11 @@ type checks struct {
 	// redirects has the facts of the groups that it follows.
 	redirects *redirects
 
-	groups []v1alpha1.Group
-	key    string // of what is running
-	cancel context.CancelFunc
-	done   chan struct{}
+	groups  []v1alpha1.Group
+	key     string // of what is running
+	failing logging.Transitions
+	cancel  context.CancelFunc
+	done    chan struct{}
 }
 
 // follow makes the checks those of a node of that role and with those labels. It

@@ -29,9 +29,9 @@ func TestBrokenFiles(t *testing.T) {
 		{"cluster.yaml with a mistake", v1alpha1.ClusterConfigPath, bytes.Replace(good, []byte("virtualRouterID: 97"), []byte("virtualRouterID: 0"), 1), good,
 			func(s state.Keepalived) string { return s.ClusterProblem }},
 		{"a template that does not execute", v1alpha1.KeepalivedTemplate, []byte("{{ .Nothing }}"), []byte(keepalived.Template),
-			func(s state.Keepalived) string { return s.Config.Problem }},
+			func(s state.Keepalived) string { return s.Problem }},
 		{"a template that keepalived refuses", v1alpha1.KeepalivedTemplate, []byte(strings.ReplaceAll(keepalived.Template, "virtual_router_id", "frobnicate")), []byte(keepalived.Template),
-			func(s state.Keepalived) string { return s.Config.Problem }},
+			func(s state.Keepalived) string { return s.Problem }},
 	}
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -91,13 +91,13 @@ func TestClusterConfigChanges(t *testing.T) {
 		s := c.nodes[name].awaitState("the new interval", func(s state.Keepalived) bool {
 			conf, err := os.ReadFile(c.nodes[name].Path(v1alpha1.KeepalivedConf))
 			return err == nil && strings.Contains(string(conf), "advert_int 0.1") && s.VRRP.AdvertIntervalMS == 100 &&
-				(name != holder || s.Config.Applied > before.Config.Applied)
+				(name != holder || s.Reloads > before.Reloads)
 		})
 		if name == holder {
 			after = s
 		}
 	}
-	if after.PID != before.PID || after.Config.Applied != before.Config.Applied+1 {
+	if after.PID != before.PID || after.Reloads != before.Reloads+1 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	c.holder(holder)

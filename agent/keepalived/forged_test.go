@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -34,7 +35,9 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	for _, name := range c.all() {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
 		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
-		testkit.Await(t, name+" to ignore the advert", func() bool { return strings.Contains(n.agent.Output(), "adverts of the new VRRP settings come before") })
+		testkit.Await(t, name+" to ignore the advert", func() bool {
+			return strings.Contains(n.agent.Output(), "advertisements of the new VRRP settings come before")
+		})
 		flood.Stop()
 		t.Logf("%s: %d adverts", name, flood.Sent())
 	}
@@ -51,7 +54,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		}
 	}
 	for _, name := range c.all() {
-		c.nodes[name].awaitState("it elects as all do", func(s state.Keepalived) bool {
+		c.nodes[name].awaitState("it has the settings of all", func(s state.Keepalived) bool {
 			return running(s) && s.VRRP != nil && s.VRRP.Profile == v1alpha1.ProfileClassic
 		})
 	}
@@ -80,7 +83,7 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
 	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
-		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, whyLeftOut)
+		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, migration.WhyLeftOut)
 	})
 	for _, name := range others {
 		c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))

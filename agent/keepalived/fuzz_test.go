@@ -5,10 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -75,7 +73,7 @@ func FuzzQueues(f *testing.F) {
 	f.Add([]byte(`[{"interface":"eth0","ipv6":true,"bytes":1024}]`))
 	f.Add([]byte(`[{"bytes":-1}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		q := queues{written(t, data)}
+		q := queues{file: written(t, data)}
 		list, err := q.earlier()
 		if err != nil {
 			if len(list) > 0 {
@@ -88,24 +86,6 @@ func FuzzQueues(f *testing.F) {
 		}
 		if again, err := q.earlier(); err != nil || !slices.Equal(again, list) {
 			t.Errorf("%v is written, and read as %v: %v", list, again, err)
-		}
-	})
-}
-
-// FuzzAnnouncement reads what any other node may say of its VRRP settings.
-func FuzzAnnouncement(f *testing.F) {
-	f.Add(`{"running":"fast unicast VRRPv3 40ms","ready":"","why":"x\ny"}`)
-	f.Add(`{"running":"a","at":"9999-12-31T23:59:59Z"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		w, ok := decodeAnnouncement(text)
-		if !ok {
-			return
-		}
-		if strings.ContainsFunc(w.Why, func(c rune) bool { return c < ' ' || c > '~' }) || len(w.Why) > maxWhy {
-			t.Errorf("why: %q", w.Why)
-		}
-		if out := w.encode(); out != "" && !nodes.VRRPText(out) {
-			t.Errorf("%q", out)
 		}
 	})
 }
@@ -138,7 +118,11 @@ func FuzzClaim(f *testing.F) {
 	f.Add([]byte{0, 1, 8, 0, 6, 4, 0, 2, 1, 2, 3, 4, 5, 6, 192, 0, 2, 5, 0, 0, 0, 0, 0, 0, 192, 0, 2, 5})
 	f.Add(make([]byte, 64))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if a := claim(data); a.IsValid() && len(data) < arpLength {
+		a := claim(data)
+		if a.IsValid() && len(data) >= arpLength {
+			announcement(data)
+		}
+		if a.IsValid() && len(data) < arpLength {
 			t.Errorf("%x says %v", data, a)
 		}
 	})

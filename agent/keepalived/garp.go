@@ -158,20 +158,21 @@ func sendAdvertisement(link int, at [6]byte, vip netip.Addr) error {
 }
 
 // came are the VIPs among addresses that were not on this node before.
-func (j *Job) came(held []netip.Addr) []netip.Addr {
-	if j.now == nil {
+func (s *shared) came(held []netip.Addr) []netip.Addr {
+	if s.now == nil {
 		return nil
 	}
-	return slices.DeleteFunc(j.now.vips(), func(vip netip.Addr) bool {
-		return !slices.Contains(held, vip) || slices.Contains(j.held, vip)
+	return slices.DeleteFunc(s.now.vips(), func(vip netip.Addr) bool {
+		return !slices.Contains(held, vip) || slices.Contains(s.held, vip)
 	})
 }
 
 // announceHeld announces the VIPs of a configuration that are on this node.
 func (j *Job) announceHeld(conf *keepalived.Conf) {
+	held := j.shared.addresses()
 	var vips []netip.Addr
 	for _, i := range conf.Instances {
-		if vip := i.VIP.Addr(); j.holds(vip.String()) {
+		if vip := i.VIP.Addr(); slices.Contains(held, vip) {
 			vips = append(vips, vip)
 		}
 	}

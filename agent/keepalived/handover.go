@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/job"
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -19,11 +20,8 @@ import (
 // that was told to end by somebody else, as by systemd, which tells every process of a
 // container.
 func (j *Job) handOver() {
-	j.mu.Lock()
-	d := j.now
-	j.mu.Unlock()
-	_, pid, _ := j.daemon.status()
-	if d == nil || pid == 0 || len(d.conf.TrackFiles) == 0 {
+	d := j.shared.decided()
+	if d == nil || len(d.conf.TrackFiles) == 0 {
 		return
 	}
 	vips, bound := awaited(d.conf)
@@ -49,7 +47,7 @@ func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 	for i := range conf.Instances {
 		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody hears it
 			vips = append(vips, in.VIP.Addr())
-			bound = max(bound, downTime(in)+time.Second)
+			bound = max(bound, migration.DownTime(in)+time.Second)
 		}
 	}
 	return vips, min(bound, job.MostPriority)

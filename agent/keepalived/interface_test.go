@@ -50,7 +50,7 @@ func TestInterfaceFaults(t *testing.T) {
 		n := c.nodes[c.holder(c.all()...)]
 		n.rename("ens192")
 		n.awaitState("the instance is on ens192", func(s state.Keepalived) bool {
-			return len(s.Instances) == 1 && s.Instances[0].Interface == "ens192" && s.Config.Problem == "" && s.PID != 0
+			return len(s.Instances) == 1 && s.Instances[0].Interface == "ens192" && s.Problem == "" && s.PID != 0
 		})
 		c.holder(c.all()...)
 		n.valid()
@@ -85,7 +85,7 @@ func TestInterfaceFaults(t *testing.T) {
 		}
 		c.holder(c.all()...)
 		after := n.awaitState("it runs", running)
-		if after.PID != before.PID || after.Config.Applied > before.Config.Applied+2 {
+		if after.PID != before.PID || after.Reloads > before.Reloads+2 {
 			t.Errorf("before %+v, after %+v", before, after)
 		}
 		n.valid()

@@ -1,9 +1,11 @@
 package keepalived
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -26,10 +28,25 @@ type joinDelay struct {
 	since  time.Time // it is listed since then, while it is not known
 	sure   bool      // an API server or the link has confirmed known since the start
 	doubt  bool      // the link has not: it may have been removed from the cluster
+	unheld time.Time // while in doubt: nobody has held a VIP since then; zero if somebody does
 }
 
-// doubtTime is how often a node in doubt asks the link again.
-const doubtTime = 5 * time.Second
+// presence is whether the other nodes know this one, and where.
+type presence struct {
+	join       joinDelay
+	mismatches addressMismatches
+	sources    sources
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	hearing    logging.Transitions
+}
+
+const (
+	// doubtTime is how often a node in doubt asks the link again.
+	doubtTime = 5 * time.Second
+	// unheldTime is how long nobody may hold a VIP before a node in doubt does. Others
+	// are given the time to boot.
+	unheldTime = time.Minute
+)
 
 // linkState is what the link says of those who hold the VIPs.
 type linkState int
@@ -53,8 +70,9 @@ func (a *joinDelay) again() { a.known, a.listed = false, false }
 // disk may be from before the node was removed from the cluster (hard case 36). Then
 // the link decides. If a node that does not know this one holds a VIP, this one is in
 // doubt: it stays out until an API server has answered, or adverts of the holder come. A
-// VIP that nobody holds for a moment ends no doubt. If at first nobody holds it, or who
-// does knows the node, it takes part as before (hard case 19).
+// VIP that nobody holds for a moment ends no doubt; where nobody does for unheldTime, the
+// node is better than none. If at first nobody holds it, or who does knows the node, it
+// takes part as before (hard case 19).
 func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() linkState) time.Duration {
 	before := a.listed
 	a.listed = !unregistered
@@ -72,6 +90,8 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 		switch said := link(); {
 		case said == knownTo:
 			a.known, a.doubt = a.known || a.doubt, false
+		case a.doubt && a.alone(now, said):
+			a.known, a.doubt = true, false
 		case said == unknownTo || a.doubt:
 			a.doubt, a.known = true, false
 			return doubtTime
@@ -93,25 +113,42 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	return left
 }
 
+// alone says whether nobody has held a VIP for long, by what the link says now.
+func (a *joinDelay) alone(now time.Time, said linkState) bool {
+	switch {
+	case said != unheld:
+		a.unheld = time.Time{}
+	case a.unheld.IsZero():
+		a.unheld = now
+	default:
+		return now.Sub(a.unheld) >= unheldTime
+	}
+	return false
+}
+
+// suspect has the node in doubt, also when the link had confirmed that the others know it.
+func (a *joinDelay) suspect() { a.sure, a.doubt, a.known, a.unheld = false, true, false, time.Time{} }
+
 // keepOut leaves out what the other nodes do not know this one in. It gives the
 // instances that run although adverts of the others go elsewhere.
 func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
 	now := time.Now()
-	if j.sources.moved(d.conf.Instances) {
+	if j.looping.presence.sources.moved(d.conf.Instances) {
 		// Also where the cluster lists the new address already: the others have yet
 		// to send their adverts there.
-		j.join.again()
+		j.looping.presence.join.again()
 	}
 	alone, again := j.leaveMismatched(d, f)
 	link := func() linkState { return j.askLink(d, d.conf.Instances) }
-	wait, why := j.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
-	if j.join.doubt {
+	later := j.contested(d, now, f.Stale)
+	wait, why := j.looping.presence.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
+	if j.looping.presence.join.doubt {
 		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
 	}
 	if wait > 0 && d.takesPart() {
 		d.disable(why)
 	}
-	for _, w := range []time.Duration{wait, again} {
+	for _, w := range []time.Duration{wait, again, later} {
 		if w > 0 {
 			time.AfterFunc(w, j.loop.Trigger)
 		}

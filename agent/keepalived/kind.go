@@ -54,7 +54,7 @@ func rows(s *state.Keepalived) [][]string {
 	for _, i := range s.Instances {
 		out = append(out, []string{"  " + i.VIP.String(), whereHeld(&i), sum(&i), fmt.Sprintf("on %s, %d peers", i.Interface, len(i.Peers))})
 	}
-	return append(out, job.LastReload(s.Config.AppliedAt, cmp.Or(s.ClusterProblem, s.Config.Problem)))
+	return append(out, job.LastReload(s.LastReload, cmp.Or(s.ClusterProblem, s.Problem)))
 }
 
 // settingsRows are the node's VRRP settings, and the progress of a switch to others.

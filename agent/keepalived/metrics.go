@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 var (
-	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in electing who holds VIPs (1) or not (0).")
+	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
 	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
 	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
 	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
@@ -52,16 +53,13 @@ func (j *Job) Describe(to chan<- *prometheus.Desc) {
 
 // Collect is part of prometheus.Collector: of what the job published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	if s == nil {
 		return
 	}
-	monitor.Daemon{
-		Name: "keepalived", Wanted: s.Wanted, Up: s.PID != 0, Restarts: s.Restarts,
-		Applied: s.Config.Applied, AppliedAt: s.Config.AppliedAt,
-		Refused: s.Config.Refused, Failed: s.Config.Failed, RefusedAt: s.Config.RefusedAt,
-		Current: s.Config.Problem == "" && s.ClusterProblem == "",
-	}.Collect(to)
+	d := s.Daemon
+	d.Problem = cmp.Or(s.ClusterProblem, d.Problem)
+	monitor.CollectDaemon(to, name, s.Wanted, &d)
 	takesPart.PutBool(to, s.Wanted)
 	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
 		leftOut.Put(to, 1, why)
@@ -114,14 +112,14 @@ const answerTime = 3 * time.Second
 
 // Stuck says which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.watchdog.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.watching.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
 // Health says what is wrong with the job, for /healthz: a loop that does not
 // turn, keepalived that is wanted and does not run or does not answer. That this
 // node takes no part is nothing wrong.
 func (j *Job) Health(ctx context.Context) error {
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	if s == nil {
 		return errors.New("the job has not begun")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -156,8 +157,8 @@ func TestMigrationFollowed(t *testing.T) {
 	}
 	to := spec.Spec.VRRP.Target
 	to.Mode = v1alpha1.ModeMulticast
-	said := announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.encode()}}})
+	said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.Encode()}}})
 	if err == nil {
 		err = c.list.Nodes.Annotate("cp-3", patch)
 	}

@@ -102,13 +102,13 @@ func reached(s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, self v1alpha1.P
 // leaveMismatched leaves out the instances whose adverts go elsewhere. It gives those that run
 // all the same, and when to look again; 0 for never.
 func (j *Job) leaveMismatched(d *decision, f *facts.Facts) (alone []keepalived.Instance, again time.Duration) {
-	before, out := j.mismatches, []string(nil)
-	j.mismatches = addressMismatches{}
+	before, out := j.looping.presence.mismatches, []string(nil)
+	j.looping.presence.mismatches = addressMismatches{}
 	for _, i := range d.conf.Instances {
 		if a := before[i.Name]; a != nil {
-			j.mismatches[i.Name] = a
+			j.looping.presence.mismatches[i.Name] = a
 		}
-		wait := j.mismatches.wait(time.Now(), i.Name, situation{
+		wait := j.looping.presence.mismatches.wait(time.Now(), i.Name, situation{
 			reached: reached(&f.Cluster.Spec, f.Node, f.Self, &i), stale: f.Stale, claimed: j.rivals.claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return j.askLink(d, []keepalived.Instance{i}) },
@@ -119,7 +119,7 @@ func (j *Job) leaveMismatched(d *decision, f *facts.Facts) (alone []keepalived.I
 			if again == 0 || wait < again {
 				again = wait
 			}
-		case j.mismatches[i.Name] != nil:
+		case j.looping.presence.mismatches[i.Name] != nil:
 			alone = append(alone, i)
 		}
 	}
@@ -147,9 +147,7 @@ func (j *Job) lost() bool {
 		return false
 	}
 	self := j.Source.Nodes.Current().Self
-	j.mu.Lock()
-	d := j.now
-	j.mu.Unlock()
+	d := j.shared.decided()
 	return d != nil && slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool {
 		spec := &d.cluster.Spec
 		return reached(spec, d.node, d.self, &i) && !reached(spec, d.node, self, &i)

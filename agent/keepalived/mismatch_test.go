@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -158,6 +159,59 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, want)
 		}
 	}
+}
+
+func TestAnnouncement(t *testing.T) {
+	arp := func(from, to string) []byte {
+		b := append([]byte{0, 1, 8, 0, 6, 4, 0, 1, 1, 2, 3, 4, 5, 6}, netip.MustParseAddr(from).AsSlice()...)
+		return append(append(b, make([]byte, 6)...), netip.MustParseAddr(to).AsSlice()...)
+	}
+	advertises := func(flags byte) []byte {
+		b := make([]byte, 64)
+		b[0], b[6], b[7], b[40], b[44] = 0x60, 58, 255, 136, flags
+		return b
+	}
+	for what, tt := range map[string]struct {
+		packet []byte
+		want   bool
+	}{
+		"gratuitous ARP":                         {arp("192.0.2.5", "192.0.2.5"), true},
+		"a question of a kernel":                 {arp("192.0.2.5", "192.0.2.1"), false},
+		"an unsolicited neighbour advertisement": {advertises(0x20), true},
+		"a solicited one":                        {advertises(0x60), false},
+	} {
+		if got := announcement(tt.packet); got != tt.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// Announcements from before a node held a VIP are forgotten, and the first of those after
+// it counts.
+func TestAnnounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vip, told := netip.MustParseAddr("192.0.2.5"), 0
+		e := &claims{}
+		r := rivals{changed: func() { told++ }, ears: map[netip.Addr]*claims{vip: e}}
+		r.note(e, true)
+		time.Sleep(time.Minute)
+		since := time.Now()
+		if got := r.announced(vip, since); !got.IsZero() {
+			t.Errorf("%v before it was held", got)
+		}
+		time.Sleep(time.Second)
+		first := time.Now()
+		for range 100 {
+			r.note(e, true)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if got := r.announced(vip, since); !got.Equal(first) {
+			t.Errorf("%v, want %v", got, first)
+		}
+		if told < 2 || told > 12 {
+			t.Errorf("told %d times in 10 seconds, want once a second", told)
+		}
+	})
 }
 
 func TestDeaf(t *testing.T) {

@@ -6,30 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
+	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// target are the VRRP settings that the files of a node want, and when.
-type target struct {
-	settings v1alpha1.VRRPSettings
-	planned  time.Time
-	without  []string // nodes that the others do not wait for
-	// problem says what is wrong with the mode file; then settings are those of
-	// cluster.yaml, and the node moves nowhere.
-	problem error
-}
-
 // readTarget reads the mode files below root: the user's wins as a whole, also when
 // it is wrong.
-func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
+func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 	for _, path := range []string{v1alpha1.UserModeFile, v1alpha1.ModeFile} {
 		data, err := os.ReadFile(filepath.Join(root, path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		t := target{settings: s.VRRP.Target}
+		t := migration.Target{Settings: s.VRRP.Target}
 		var m *v1alpha1.ModeFileContent
 		if err == nil {
 			m, err = v1alpha1.ParseModeFile(data)
@@ -37,31 +27,31 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) target {
 		if err == nil {
 			var settings v1alpha1.VRRPSettings
 			if settings, err = m.Settings(s); err == nil {
-				t.settings = settings
+				t.Settings = settings
 			}
 		}
 		if err != nil {
-			t.problem = fmt.Errorf("%s: %w", path, err)
+			t.Problem = fmt.Errorf("%s: %w", path, err)
 			return t
 		}
-		t.without = m.Without
+		t.Without = m.Without
 		if m.Time != nil {
-			t.planned = m.Time.UTC()
+			t.Planned = m.Time.UTC()
 		}
 		return t
 	}
-	return target{settings: s.VRRP.Target}
+	return migration.Target{Settings: s.VRRP.Target}
 }
 
 // noteModeFile logs and counts a mode file that is wrong.
 func (j *Job) noteModeFile(err error) {
-	j.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
+	j.looping.settings.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != j.electing.refused {
-		j.electing.counts.Refused++
+	if text != "" && text != j.looping.settings.refused {
+		j.looping.settings.refusedEver++
 	}
-	j.electing.refused = text
+	j.looping.settings.refused = text
 }

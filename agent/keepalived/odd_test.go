@@ -45,8 +45,10 @@ func mismatched(s state.Keepalived) bool {
 // node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
 	testkit.Long(t)
+	t.Parallel()
 	for family, l := range families {
 		t.Run(family, func(t *testing.T) {
+			t.Parallel()
 			c := newClusterOf(t, l)
 			c.controlPlane(3)
 			for name, misread := range misread {

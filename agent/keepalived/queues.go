@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -81,7 +82,8 @@ func bounds(instances []keepalived.Instance, buffer int) (out []queue) {
 type queues struct {
 	// file is where it stands what they were before, for an agent that did not
 	// get to put it back. It lasts as long as the bounds do: until a reboot.
-	file string
+	file    string
+	failing logging.Transitions
 }
 
 // bound makes the bounds those that are wanted, where they are tighter than what

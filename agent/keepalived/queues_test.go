@@ -104,7 +104,7 @@ func TestQueues(t *testing.T) {
 	}
 	for _, tt := range steps {
 		// A new value each time: what was before is known from the file.
-		if err := node.Do(func() error { return (&queues{file}).bound(tt.wanted) }); err != nil {
+		if err := node.Do(func() error { return (&queues{file: file}).bound(tt.wanted) }); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		if got := are(); !slices.Equal(got, tt.want) {
@@ -117,7 +117,7 @@ func TestQueues(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err = node.Do(func() error { return (&queues{file}).bound([]queue{{"eth0", false, 1024}}) })
+	err = node.Do(func() error { return (&queues{file: file}).bound([]queue{{"eth0", false, 1024}}) })
 	if got := are(); err == nil || got[0] != 1024 {
 		t.Errorf("with a file that is worth nothing: %v, queues %d", err, got)
 	}

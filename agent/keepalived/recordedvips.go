@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
@@ -21,6 +22,8 @@ type recordedVIPs struct {
 
 	mu   sync.Mutex
 	vips []netip.Addr
+
+	failing logging.Transitions // of the loop's goroutine
 }
 
 // open reads what an earlier process left; what cannot be read says nothing.

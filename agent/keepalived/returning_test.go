@@ -3,11 +3,14 @@ package keepalived
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 )
 
 const classicKept = `{"profile":"classic","mode":"unicast","version":2,"advertIntervalMS":1000}`
@@ -86,6 +89,79 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A node is deleted from the cluster while it runs, holder or not, and reaches no API
+// server that would tell it: it leaves the VIP to the others, who do not hear it any more.
+// When all of them are gone, it is better than none, until one of them is back.
+func TestHardCase36DeletedWhileCutOff(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for family, l := range families {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			for what, who := range map[string]func(c *cluster) string{
+				"the holder": func(c *cluster) string { return c.holder(c.all()...) },
+				"a backup":   func(c *cluster) string { return c.others(c.holder(c.all()...))[0] },
+			} {
+				t.Run(what, func(t *testing.T) {
+					t.Parallel()
+					c := newMembers(t, l, unicastKept, "")
+					c.awaitRunning()
+					gone := c.nodes[who(c)]
+					cut(c, gone)
+					gone.awaitMetric("vipgen_nodes_stale", 1)
+					stop := c.countTwo(gone.name)
+					c.list.Nodes.Remove(gone.name)
+					gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
+					c.holder(c.others(gone.name)...)
+					t.Logf("it held the VIP beside another for %v", stop())
+					if what == "a backup" {
+						return
+					}
+					for _, other := range c.others(gone.name) {
+						c.nodes[other].agent.Stop()
+					}
+					c.holder(gone.name)
+					back := c.nodes[c.others(gone.name)[0]]
+					back.start()
+					gone.awaitState("it is in doubt again", idle("no API server says that the cluster has it"))
+					c.holder(back.name)
+				})
+			}
+		})
+	}
+}
+
+// cut has no API server tell a node anything any more, while its own goes on being ready.
+func cut(c *cluster, n *node) {
+	refuses := fakeapi.New()
+	refuses.Refuse(true)
+	n.api.Show(refuses)
+	c.list.Expire(n.address.Addr().String())
+	n.api.Stop() // and with it the watches of all
+	n.api.Start()
+}
+
+// countTwo measures for how long a node holds the VIP beside another one.
+func (c *cluster) countTwo(name string) (stop func() time.Duration) {
+	var all time.Duration
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		last := time.Now()
+		for tick := time.NewTicker(20 * time.Millisecond); ; last = time.Now() {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if h := c.holders(); len(h) > 1 && slices.Contains(h, name) {
+				all += time.Since(last)
+			}
+		}
+	}()
+	return func() time.Duration { close(done); <-ended; return all.Round(10 * time.Millisecond) }
 }
 
 // All nodes lose their power while there is no API server: the VIP comes back, and an

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/mdlayher/socket"
 	"golang.org/x/net/bpf"
@@ -35,6 +37,11 @@ type claims struct {
 	link string
 	stop context.CancelFunc
 	came bool
+	// announced is when the first announcement came that is not forgotten: a claim that
+	// nobody asked for, which keepalived makes when it takes a VIP and every 30 s after.
+	// A kernel whose keepalived stands still makes none.
+	announced time.Time
+	told      time.Time // when changed was told of one
 }
 
 // follow makes it listen for claims of the VIPs of those instances, and forget others.
@@ -80,9 +87,28 @@ func (r *rivals) claimed(vip netip.Addr) bool {
 	return e != nil && e.came
 }
 
+// announced is when another host first announced that it has a VIP, later than since: it
+// is the zero value if none has. What was announced before is forgotten.
+func (r *rivals) announced(vip netip.Addr, since time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.ears[vip]
+	if e == nil {
+		return time.Time{}
+	}
+	if !e.announced.After(since) {
+		e.announced = time.Time{}
+	}
+	return e.announced
+}
+
 // listen waits for claims of a VIP until ctx ends.
 func (r *rivals) listen(ctx context.Context, vip netip.Addr, e *claims) error {
-	c, err := openClaims(e.link, vip.Is6())
+	l, err := net.InterfaceByName(e.link)
+	var c *socket.Conn
+	if err == nil {
+		c, err = openClaims(l, vip.Is6())
+	}
 	if err != nil {
 		return fmt.Errorf("listening for claims of %v on %s: %w", vip, e.link, err)
 	}
@@ -97,22 +123,36 @@ func (r *rivals) listen(ctx context.Context, vip netip.Addr, e *claims) error {
 			case err != nil:
 				return
 			case at != nil && at.Pkttype != unix.PACKET_OUTGOING && claim(packet[:n]) == vip:
-				r.note(e)
+				// A switch may send back what this node has sent.
+				r.note(e, announcement(packet[:n]) && !bytes.Equal(at.Addr[:min(int(at.Halen), len(at.Addr))], l.HardwareAddr))
 			}
 		}
 	}()
 	return nil
 }
 
-func (r *rivals) note(e *claims) {
+func (r *rivals) note(e *claims, announcement bool) {
+	now := time.Now()
 	r.mu.Lock()
-	fresh := !e.came
+	tell := !e.came
 	e.came = true
+	if announcement {
+		if e.announced.IsZero() {
+			e.announced = now
+		}
+		tell = tell || now.Sub(e.told) >= tellEvery
+	}
+	if tell {
+		e.told = now
+	}
 	r.mu.Unlock()
-	if fresh {
+	if tell {
 		r.changed()
 	}
 }
+
+// tellEvery bounds how often announcements have the node look at how things stand.
+const tellEvery = time.Second
 
 const (
 	neighbourAdvertisement = 136 // RFC 4861, section 4.4
@@ -132,11 +172,7 @@ var advertisements = []bpf.Instruction{
 
 // openClaims opens a socket that receives what hosts on a link say of their addresses:
 // ARP, or neighbour advertisements.
-func openClaims(link string, ipv6 bool) (*socket.Conn, error) {
-	l, err := net.InterfaceByName(link)
-	if err != nil {
-		return nil, err
-	}
+func openClaims(l *net.Interface, ipv6 bool) (*socket.Conn, error) {
 	if ipv6 {
 		return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_IPV6, l, advertisements)
 	}
@@ -154,4 +190,15 @@ func claim(b []byte) (a netip.Addr) {
 		a, _ = netip.AddrFromSlice(b[ipv6Header+8 : ipv6Header+24]) // RFC 4861, sections 4.4 and 7.1.2
 	}
 	return a
+}
+
+// announcement says whether nobody has asked for a claim: the sender of an ARP packet asks
+// for itself (RFC 5227, section 1.1), a neighbour advertisement is not solicited (RFC 4861,
+// section 4.4).
+func announcement(b []byte) bool {
+	if b[0]>>4 == 6 {
+		const solicited = 0x40
+		return b[ipv6Header+4]&solicited == 0
+	}
+	return bytes.Equal(b[14:18], b[24:28])
 }

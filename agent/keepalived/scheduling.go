@@ -40,6 +40,6 @@ func (h *scheduling) look(running bool, log *slog.Logger) {
 	h.pid, h.policy = pid, policy
 	h.failing.Warn(log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
 	if policy != before {
-		log.Info("keepalived has its time on the cores", "by", policy)
+		log.Info("keepalived scheduling policy set", "by", policy)
 	}
 }

@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -21,22 +20,11 @@ import (
 )
 
 // log is written to by many goroutines.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type log struct{ testkit.Log }
 
 // messages are those that were logged, sorted.
 func (l *log) messages() (out []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.text.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.String(), -1) {
 		out = append(out, strings.Trim(m[1], `"`))
 	}
 	slices.Sort(out)
@@ -102,7 +90,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		testkit.Await(t, when, func() bool { return len(out.messages()) >= len(want) })
 		turn(20)
 		if got := out.messages(); !slices.Equal(got, want) {
-			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.text.String())
+			t.Fatalf("%s: logged\n%s\nwant\n%s\n\n%s", when, strings.Join(got, "\n"), strings.Join(want, "\n"), out.String())
 		}
 	}
 	turn(1)
@@ -124,12 +112,12 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(v1alpha1.RunDir, "") // what is there is no directory, and cannot be made one
-	s := j.told.Load()
+	s := j.watching.told.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
 		"dead peers may keep living ones from hearing this node")
 	expect("without the state directory", lines...)
-	if now := j.told.Load(); now == s {
+	if now := j.watching.told.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
 	}
 
@@ -143,6 +131,6 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
 	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again",
-		"dead peers keep nobody from hearing this node again")
+		"all living peers can hear this node again")
 	expect("when all is well", lines...)
 }

@@ -33,6 +33,7 @@ func listenTime(i keepalived.Instance) time.Duration {
 func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []netip.Addr, came bool, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
 	heard, unknown := make([]bool, len(instances)), make([]bool, len(instances))
+	began := time.Now()
 	var all sync.WaitGroup
 	for n, i := range instances {
 		c, e := listenFor(i)
@@ -44,7 +45,13 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []net
 		defer c.Close()
 		all.Go(func() { heard[n] = hears(c, i, nodes) })
 	}
-	all.Wait()
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	askAgain(instances, began, done)
+	<-done
 	for n, i := range instances {
 		if heard[n] || unknown[n] {
 			came = came || heard[n]
@@ -66,12 +73,52 @@ func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := forget(i.Interface, vip); err != nil {
+	if err := askWhose(i.Interface, vip); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
 	}
-	greet([]netip.Addr{vip})
 	return l, nil
+}
+
+const (
+	// askEvery is after what time the link is asked again whose a VIP is. The kernel
+	// asks again after a second (RetransTimer, RFC 4861, section 10), which is longer than
+	// is waited here: one packet that is lost, or a holder that is not yet in the group of
+	// its new address, would be taken for nobody.
+	askEvery = 100 * time.Millisecond
+	// asks is how often: the last one has time to be answered.
+	asks = 4
+)
+
+// askAgain asks the link again whose the VIPs are that nobody has answered for, until done
+// is closed.
+func askAgain(instances []keepalived.Instance, began time.Time, done <-chan struct{}) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		if time.Since(began) > asks*askEvery+askEvery/2 {
+			return
+		}
+		for _, i := range instances {
+			if is, err := answered(i.Interface, i.VIP.Addr()); !is && err == nil {
+				askWhose(i.Interface, i.VIP.Addr()) // if it fails, as before it was asked
+			}
+		}
+	}
+}
+
+// askWhose asks the link whose an address is, whatever the kernel knows.
+func askWhose(link string, a netip.Addr) error {
+	if err := forget(link, a); err != nil {
+		return err
+	}
+	greet([]netip.Addr{a})
+	return nil
 }
 
 // hears says whether an advert of an instance comes in time.
@@ -138,16 +185,16 @@ func answered(link string, a netip.Addr) (bool, error) {
 // askLink finds out whether those who hold VIPs of the instances know this node.
 // keepalived does not run, or was just told to, or has none of the instances.
 func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
-	if wanted, _, _ := j.daemon.status(); !wanted {
+	if !j.daemon.Wanted() {
 		// What an earlier one left here would answer for itself.
 		j.removeAll(d)
 	}
 	vips, heard, err := unheard(instances, d.node.Peers)
-	j.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
-	if len(vips) > 0 && !slices.Equal(vips, j.unknown) {
+	j.looping.presence.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	if len(vips) > 0 && !slices.Equal(vips, j.looping.presence.unknown) {
 		j.Log.Info("the holder of VIPs does not know this node", "vips", vips)
 	}
-	j.unknown = vips
+	j.looping.presence.unknown = vips
 	switch {
 	case len(vips) > 0:
 		return unknownTo

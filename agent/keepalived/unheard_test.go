@@ -3,6 +3,7 @@ package keepalived
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,8 +89,14 @@ func TestUnheard(t *testing.T) {
 				t.Errorf("nobody holds the VIP, and %v is held by somebody who does not know the node", found)
 			}
 			stop := run(tt.other)
+			if out, err := holder.Run(nil, "nft", loseFirst); err != nil {
+				t.Fatal(err, out)
+			}
 			if found := ask(); len(found) != 1 || found[0] != vip {
 				t.Errorf("the holder's peer is another: %v", found)
+			}
+			if out, _ := holder.Run(nil, "nft", "list", "ruleset"); !strings.Contains(out, "packets 1 ") {
+				t.Errorf("no question was lost: %s", out)
 			}
 			stop()
 			run(source.String())
@@ -99,6 +106,14 @@ func TestUnheard(t *testing.T) {
 		})
 	}
 }
+
+// loseFirst are rules that lose the first question whose an address is.
+const loseFirst = `
+table arp lose { chain in { type filter hook input priority 0;
+  arp operation request limit rate 1/hour burst 1 packets counter drop; }; }
+table ip6 lose { chain in { type filter hook input priority 0;
+  icmpv6 type nd-neighbor-solicit limit rate 1/hour burst 1 packets counter drop; }; }
+`
 
 // A node takes no packet for one of a holder that keepalived would not take.
 func TestAccepts(t *testing.T) {

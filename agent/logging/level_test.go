@@ -1,18 +1,18 @@
 package logging
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParseLevel(t *testing.T) {
@@ -36,30 +36,12 @@ func TestParseLevel(t *testing.T) {
 	}
 }
 
-// buffer is written to by one goroutine and read by another.
-type buffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
-
 func TestFollow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
-	var out buffer
+	var out testkit.Log
 	f := LevelFollower{Dir: dir, Job: "haproxy", Usual: slog.LevelWarn, Level: &level, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: &level}))}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

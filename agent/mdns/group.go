@@ -9,15 +9,14 @@ import (
 
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Port and groups of Multicast DNS (RFC 6762 section 3).
-const port = 5353
+// Port and groups of Multicast DNS.
+const port = v1alpha1.MDNSPort
 
-var (
-	group4 = netip.MustParseAddr("224.0.0.251")
-	group6 = netip.MustParseAddr("ff02::fb")
-)
+var group4, group6 = v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6
 
 // hops says that a packet comes from this link (RFC 6762 section 11).
 const hops = 255

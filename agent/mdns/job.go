@@ -68,7 +68,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { resolver.Run(ctx) })
 	all.Go(func() { j.tell(ctx) })
 	var last []netip.Addr
-	err := j.Source.Watch(ctx, func() {
+	err := j.Source.Watch(ctx, func(bool) {
 		j.watchdog.Reset()
 		if now, ok := j.addresses(); ok && !slices.Equal(now, last) {
 			last = now

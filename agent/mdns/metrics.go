@@ -12,7 +12,7 @@ import (
 
 var (
 	announced = monitor.Gauge("vipgen_mdns_announced", "Whether this node's name is announced on its link for its addresses (1) or not (0).")
-	conflict  = monitor.Gauge("vipgen_mdns_conflict", "Whether somebody else on the link has this node's name (1) or nobody does (0).")
+	conflict  = monitor.Gauge("vipgen_mdns_conflict", "Whether another host on the link has this node's name (1) or none does (0).")
 	hosts     = monitor.Gauge("vipgen_mdns_hosts", "Other hosts that are known by mDNS.")
 )
 

@@ -1,27 +1,10 @@
 package monitor
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// Daemon is what a job says about the daemon that it runs. All of its metrics
-// have the daemon's name.
-type Daemon struct {
-	Name string
-	// Wanted says that the daemon is to run, Up that it does.
-	Wanted, Up bool
-	// Restarts, Applied, Refused and Failed count since the job started: starts of
-	// the daemon after the first, configurations that it was told to read, those
-	// that it would not have, and those that failed in another way.
-	Restarts, Applied, Refused, Failed int
-	// AppliedAt and RefusedAt are when that happened last; RefusedAt is for both
-	// Refused and Failed.
-	AppliedAt, RefusedAt time.Time
-	// Current says that the latest configuration is the one that runs.
-	Current bool
-}
+	"github.com/vipgen/vipgen/agent/state"
+)
 
 var (
 	daemonWanted    = Gauge("vipgen_daemon_wanted", "Whether the daemon is to run on this node (1) or not (0).", "daemon")
@@ -35,21 +18,24 @@ var (
 	configCurrent   = Gauge("vipgen_config_current", "Whether the latest configuration is the one that runs (1) or an earlier one stays (0).", "daemon")
 )
 
-// DaemonFamilies are those of Daemon.
+// DaemonFamilies are those of CollectDaemon.
 var DaemonFamilies = Families{
 	daemonWanted, daemonUp, daemonRestarts, configApplied, configRefused, configFailed,
 	configAppliedAt, configRefusedAt, configCurrent,
 }
 
-// Collect hands the metrics over.
-func (d Daemon) Collect(to chan<- prometheus.Metric) {
-	daemonWanted.PutBool(to, d.Wanted, d.Name)
-	daemonUp.PutBool(to, d.Up, d.Name)
-	daemonRestarts.Put(to, float64(d.Restarts), d.Name)
-	configApplied.Put(to, float64(d.Applied), d.Name)
-	configRefused.Put(to, float64(d.Refused), d.Name)
-	configFailed.Put(to, float64(d.Failed), d.Name)
-	configAppliedAt.PutTime(to, d.AppliedAt, d.Name)
-	configRefusedAt.PutTime(to, d.RefusedAt, d.Name)
-	configCurrent.PutBool(to, d.Current, d.Name)
+// CollectDaemon hands over what the job of that name says about the daemon that it runs,
+// which is to run if it is wanted.
+func CollectDaemon(to chan<- prometheus.Metric, name string, wanted bool, d *state.Daemon) {
+	daemonWanted.PutBool(to, wanted, name)
+	daemonUp.PutBool(to, d.PID != 0, name)
+	daemonRestarts.Put(to, float64(d.Restarts), name)
+	configApplied.Put(to, float64(d.Reloads), name)
+	configRefused.Put(to, float64(d.Refused), name)
+	configFailed.Put(to, float64(d.Failed), name)
+	configAppliedAt.PutTime(to, d.LastReload, name)
+	if d.LastRefusal != nil {
+		configRefusedAt.PutTime(to, d.LastRefusal.Time, name)
+	}
+	configCurrent.PutBool(to, d.Problem == "", name)
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // patient is how long anything may take that takes milliseconds.
@@ -111,7 +113,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	var wrong atomic.Pointer[string]
 	var asked atomic.Int64
 	r := server(t, &Server{
-		Metrics: []prometheus.Collector{collector{Daemon{Name: "haproxy", Wanted: true, Restarts: 3}}},
+		Metrics: []prometheus.Collector{collector{}},
 		Health: func(context.Context) error {
 			asked.Add(1)
 			if w := wrong.Load(); w != nil {
@@ -163,9 +165,13 @@ func TestHealthAndMetrics(t *testing.T) {
 }
 
 // collector is a job with a daemon.
-type collector struct{ Daemon }
+type collector struct{}
 
 func (collector) Describe(to chan<- *prometheus.Desc) { DaemonFamilies.Describe(to) }
+
+func (collector) Collect(to chan<- prometheus.Metric) {
+	CollectDaemon(to, "haproxy", true, &state.Daemon{Restarts: 3})
+}
 
 // A port that another program has is complained about once, however often it is
 // tried, and taken when it is free; another port is followed.

@@ -22,14 +22,14 @@ type Preference struct {
 	Kept []netip.Addr
 }
 
-// HintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
+// hintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
 // older name last; the first that is set counts.
-var HintVariables = []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
+var hintVariables = []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
 
-// ReadHints reads HintVariables, which hold addresses with spaces between. The
+// ReadHints reads hintVariables, which hold addresses with spaces between. The
 // error names what is none.
 func ReadHints(environment func(string) string) ([]netip.Addr, error) {
-	for _, name := range HintVariables {
+	for _, name := range hintVariables {
 		words := strings.Fields(environment(name))
 		if len(words) == 0 {
 			continue

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// RemoteWorkerFile exists on a remote worker (hard case 9).
-const RemoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
+// remoteWorkerFile exists on a remote worker (hard case 9).
+const remoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
 
 // kubeletDropIn tells kubelet the node's addresses. It stays over reboots, and the
 // operator's own unit writes the same.
@@ -23,8 +23,8 @@ const kubeletDropIn = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 // OpenShift's kubelet unit takes it from its environment.
 const remoteWorkerLabel = "node.openshift.io/remote-worker"
 
-// ErrNoAddress is what Write returns for a choice without an address.
-var ErrNoAddress = errors.New("no address was chosen")
+// errNoAddress is what Write returns for a choice without an address.
+var errNoAddress = errors.New("no address was chosen")
 
 // Write hands the choice to kubelet and CRI-O (as systemd drop-ins, which count
 // after a daemon-reload) and to whoever reads /run/nodeip-configuration, under
@@ -34,7 +34,7 @@ var ErrNoAddress = errors.New("no address was chosen")
 func Write(root string, c Choice) (changed []string, err error) {
 	ips := c.IPs()
 	if len(ips) == 0 {
-		return nil, ErrNoAddress
+		return nil, errNoAddress
 	}
 	for _, f := range files(c, ips) {
 		did, err := f.write(root)
@@ -68,7 +68,7 @@ func files(c Choice, ips []netip.Addr) []file {
 	return []file{
 		{kubeletDropIn, kubelet},
 		{"/etc/systemd/system/crio.service.d/20-nodenet.conf", crio},
-		{RemoteWorkerFile, remote},
+		{remoteWorkerFile, remote},
 		// No newline: scripts put these into command lines as they are.
 		{v1alpha1.NodeIPDir + "/ipv4", byFamily[IPv4]},
 		{v1alpha1.NodeIPDir + "/ipv6", byFamily[IPv6]},

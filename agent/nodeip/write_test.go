@@ -107,8 +107,8 @@ func TestWrite(t *testing.T) {
 func TestWriteWithoutAnAddress(t *testing.T) {
 	root := t.TempDir()
 	for _, c := range []Choice{{}, {Addresses: []Chosen{{Family: IPv4}}}} {
-		if _, err := Write(root, c); !errors.Is(err, ErrNoAddress) {
-			t.Errorf("error %v, want %v", err, ErrNoAddress)
+		if _, err := Write(root, c); !errors.Is(err, errNoAddress) {
+			t.Errorf("error %v, want %v", err, errNoAddress)
 		}
 	}
 	if got := tree(t, root); len(got) > 0 {

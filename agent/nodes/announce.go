@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 )
 
-// vrrpAnnotation holds what the agent of a node says of how it elects, on its Node.
+// vrrpAnnotation holds what the agent of a node says of its VRRP settings, on its Node.
 const vrrpAnnotation = "vipgen.io/vrrp"
 
 const (
@@ -104,7 +104,7 @@ func (a *announcer) run(ctx context.Context) {
 			if apierrors.IsForbidden(err) {
 				err = fmt.Errorf("%w; missing: %s; apply: %s", err, announceRights.rule, announceRights.remedy)
 			}
-			a.Warn(a.client.log, err, "the other nodes cannot be told how this one elects", "the other nodes are told how this one elects again")
+			a.Warn(a.client.log, err, "the other nodes cannot be told the VRRP settings of this one", "the other nodes are told the VRRP settings of this one again")
 			// Until the watch shows it, or in case that it never does.
 			waiting = true
 			timer.Reset(announceAgain)
@@ -124,7 +124,7 @@ func (a *announcer) patch(ctx context.Context, text string) error {
 	})
 }
 
-// Announce makes the agents of all nodes know what this one says of how it elects,
+// Announce makes the agents of all nodes know what this one says of its VRRP settings,
 // from now on and over changes of the API server: an annotation of this node's
 // Node, which is all that a node may write there. Empty says nothing more.
 func (w *Watcher) Announce(text string) {

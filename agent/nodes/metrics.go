@@ -8,7 +8,7 @@ import (
 
 var (
 	apiReachable = monitor.Gauge("vipgen_api_reachable", "Whether an API server is read from now (1) or what was known last stands (0).")
-	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch goes on, in seconds since 1970.")
+	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch is open, in seconds since 1970.")
 	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included.")
 	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server vouches for the list of nodes (1) or one does (0).")
 	nodesInvalid = monitor.Gauge("vipgen_nodes_invalid", "Nodes of which something that is not valid is left out, or all.")

@@ -22,7 +22,7 @@ type record struct {
 	Networks []netip.Prefix `json:"networks,omitempty"`
 	Labels   labels         `json:"labels,omitempty"`
 	Update   Update         `json:"update,omitzero"`
-	// VRRP is what the agent there says of how it elects; see Watcher.Announce.
+	// VRRP is what the agent there says of its VRRP settings; see Watcher.Announce.
 	VRRP string `json:"vrrp,omitempty"`
 
 	// invalid says what of the Node is left out because it is not valid.

@@ -33,7 +33,7 @@ type Snapshot struct {
 type NodeUpdate struct {
 	Name string
 	Update
-	// VRRP is what the agent there says of how it elects; empty for nothing.
+	// VRRP is what the agent there says of its VRRP settings; empty for nothing.
 	VRRP string
 }
 

@@ -20,7 +20,7 @@ const (
 	maxNodeAddresses = 256
 	// maxUpdateText is the longest name of an object of the API, in bytes.
 	maxUpdateText = 253
-	// maxVRRPText is many times what an agent says of how it elects, in bytes.
+	// maxVRRPText is many times what an agent says of its VRRP settings, in bytes.
 	maxVRRPText = 1024
 )
 

@@ -2,9 +2,9 @@ package resolvconf
 
 import "strings"
 
-// Environment is where OpenShift's dispatcher script of NetworkManager writes the
+// environment is where OpenShift's dispatcher script of NetworkManager writes the
 // domains that DHCP brought, as systemd.exec(5) reads environment files.
-const Environment = "/run/resolv-prepender/env"
+const environment = "/run/resolv-prepender/env"
 
 // parseDomains reads the domains from the dispatcher's file: those that came with
 // IPv4 first. Words that could be anything but a domain are left out.

@@ -24,8 +24,8 @@ const (
 	Source = "/run/NetworkManager/resolv.conf"
 	// Target is what every program reads.
 	Target = "/etc/resolv.conf"
-	// DropIn is for systemd-resolved.
-	DropIn = "/etc/systemd/resolved.conf.d/60-vipgen.conf"
+	// dropIn is for systemd-resolved.
+	dropIn = "/etc/systemd/resolved.conf.d/60-vipgen.conf"
 	// Done says that the node's own DNS server is in place; a drop-in that
 	// OpenShift ships for kubelet waits for a file of this name.
 	Done = "/run/resolv-prepender-kni-conf-done"
@@ -145,7 +145,7 @@ func (j *Job) read() (s source, err error) {
 	if s.network, err = j.readFile(Source); err != nil {
 		return s, err
 	}
-	s.domains, err = j.readFile(Environment)
+	s.domains, err = j.readFile(environment)
 	return s, err
 }
 
@@ -164,11 +164,11 @@ func (j *Job) readFile(path string) ([]byte, error) {
 // runResolved reloads systemd-resolved also when the file is right but an
 // earlier run did not come to its end.
 func (j *Job) runResolved(ctx context.Context) error {
-	path := filepath.Join(j.Root, DropIn)
+	path := filepath.Join(j.Root, dropIn)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	domains, err := j.readFile(Environment)
+	domains, err := j.readFile(environment)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (j *Job) runResolved(ctx context.Context) error {
 		if _, err := atomicfile.Remove(done); err != nil {
 			return err
 		}
-		j.Log.Info("wrote a drop-in of systemd-resolved", "path", DropIn, "nameserver", j.Address)
+		j.Log.Info("wrote a drop-in of systemd-resolved", "path", dropIn, "nameserver", j.Address)
 	}
 	if _, err := os.Lstat(done); err == nil {
 		return nil

@@ -168,7 +168,7 @@ func TestDHCPDomains(t *testing.T) {
 			s := newSandbox(t)
 			s.put(Source, "search lan.example\nnameserver 192.0.2.53\n")
 			if tt.env != "" {
-				s.put(Environment, tt.env)
+				s.put(environment, tt.env)
 			}
 			if err := s.run(); err != nil {
 				t.Fatal(err)
@@ -187,8 +187,8 @@ func TestDHCPDomains(t *testing.T) {
 			if tt.name == "quoted, known already" {
 				want = "\nDomains=demo.example.com LAN.example a.example\n"
 			}
-			if !strings.HasSuffix(s.get(DropIn), want) {
-				t.Errorf("the drop-in of systemd-resolved:\n%s\nwant %s", s.get(DropIn), want)
+			if !strings.HasSuffix(s.get(dropIn), want) {
+				t.Errorf("the drop-in of systemd-resolved:\n%s\nwant %s", s.get(dropIn), want)
 			}
 		})
 	}
@@ -200,7 +200,7 @@ func TestDomainsThatChangeDuringARunAreSeen(t *testing.T) {
 	changes := []string{"IP4_DOMAINS=a.example\n", "IP4_DOMAINS=b.example\n"}
 	s.Changed = func(context.Context, string) error {
 		if len(changes) > 0 {
-			s.put(Environment, changes[0])
+			s.put(environment, changes[0])
 			changes = changes[1:]
 		}
 		return nil
@@ -341,8 +341,8 @@ func TestSystemdResolved(t *testing.T) {
 				t.Fatalf("%s: %v", step.name, err)
 			}
 			want := strings.ReplaceAll(want, "192.0.2.10", step.address)
-			if s.get(DropIn) != want || s.reloads != step.reloads || s.get(Done) != "" {
-				t.Errorf("%s: %d reloads, done %q, drop-in:\n%s\nwant %d reloads, done, and:\n%s", step.name, s.reloads, s.get(Done), s.get(DropIn), step.reloads, want)
+			if s.get(dropIn) != want || s.reloads != step.reloads || s.get(Done) != "" {
+				t.Errorf("%s: %d reloads, done %q, drop-in:\n%s\nwant %d reloads, done, and:\n%s", step.name, s.reloads, s.get(Done), s.get(dropIn), step.reloads, want)
 			}
 		}
 		if got, err := os.Readlink(filepath.Join(s.Root, Target)); err != nil || got != target {

@@ -9,15 +9,12 @@ import (
 
 // Keepalived is the state of the keepalived job.
 type Keepalived struct {
-	// Wanted says whether keepalived is to run. PID is its process ID, in the
-	// job's own container; 0 while it does not run.
+	// Wanted says whether keepalived is to run.
 	Wanted bool `json:"wanted"`
-	PID    int  `json:"pid,omitempty"`
+	Daemon
 	// Scheduling is the policy of the process that sends adverts, by its name in
 	// sched(7).
 	Scheduling string `json:"scheduling,omitempty"`
-	// Restarts counts how often it ended although it was wanted.
-	Restarts int `json:"restarts"`
 	// Idle says, a line each, why VIPs of this node's role are left out.
 	Idle []string `json:"idle,omitempty"`
 	// VRRP are the settings in force.
@@ -29,8 +26,6 @@ type Keepalived struct {
 	Facts     []Fact     `json:"facts,omitempty"`
 	// Guard keeps packets of strangers from keepalived.
 	Guard Guard `json:"guard"`
-	// Config is what was applied, and what was refused.
-	Config Config `json:"config"`
 	// ClusterProblem says why cluster.yaml on disk is not used.
 	ClusterProblem string `json:"clusterProblem,omitempty"`
 }

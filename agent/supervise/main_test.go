@@ -68,7 +68,7 @@ func reaper() {
 }
 
 func reapWhileRunning() error {
-	if err := Adopt(); err != nil {
+	if err := adopt(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

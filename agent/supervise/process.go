@@ -39,13 +39,13 @@ type Command struct {
 	// it has at SIGUSR1.
 	StopSignal syscall.Signal
 	// Grace is how long the daemon has between StopSignal and SIGKILL; 0 means
-	// DefaultGrace.
+	// defaultGrace.
 	Grace time.Duration
 }
 
-// DefaultGrace covers keepalived, which takes one to three seconds to end
+// defaultGrace covers keepalived, which takes one to three seconds to end
 // although its VIPs are gone within milliseconds.
-const DefaultGrace = 5 * time.Second
+const defaultGrace = 5 * time.Second
 
 // HAProxyNoFile is NoFile for HAProxy, whose configuration names no number of
 // connections: room for about 20,000 of them, without the memory that HAProxy
@@ -76,7 +76,7 @@ func Start(c Command) (*Process, error) {
 	p := &Process{
 		cmd:   c.exec(),
 		stop:  cmp.Or(c.StopSignal, syscall.SIGTERM),
-		grace: cmp.Or(c.Grace, DefaultGrace),
+		grace: cmp.Or(c.Grace, defaultGrace),
 		ended: make(chan struct{}),
 		done:  make(chan struct{}),
 	}

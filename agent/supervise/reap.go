@@ -66,9 +66,9 @@ func Reap(ctx context.Context) {
 	}
 }
 
-// Adopt makes processes whose parent is gone children of this process, as they
+// adopt makes processes whose parent is gone children of this process, as they
 // would be if it were process 1, so that Reap can take them in.
-func Adopt() error {
+func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}

@@ -40,8 +40,10 @@ type Supervisor struct {
 // Run starts the daemon, and again whenever it ends, until ctx ends. Then it
 // stops the daemon, which takes at most the command's grace, and returns. There
 // is nothing that it gives up on. A daemon that goes on ending in the same way is
-// logged the first time, and once more when it has run well.
+// logged the first time, and once more when it has run well. Run may be called again
+// after it has returned.
 func (s *Supervisor) Run(ctx context.Context) {
+	s.Backoff.last, s.quiet = 0, false
 	for {
 		began := time.Now()
 		err := s.once(ctx)

@@ -1,14 +1,12 @@
 package supervise
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -83,28 +81,10 @@ func TestSupervisor(t *testing.T) {
 	}
 }
 
-// lines are a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // A daemon that ends in the same way again and again is logged for that once, and
 // once more when it runs well.
 func TestEndsAreLoggedOnce(t *testing.T) {
-	var out lines
+	var out testkit.Log
 	var starts atomic.Int32
 	s := &Supervisor{
 		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: 50 * time.Millisecond},

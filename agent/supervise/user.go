@@ -16,7 +16,7 @@ const DaemonUser = 65523
 // can change users and still tell the daemon something. In a pod of an earlier version
 // it cannot: there the daemon runs as the agent does.
 func unprivileged(cmd *exec.Cmd) {
-	if !ChangesUser() {
+	if !changesUser() {
 		return
 	}
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: DaemonUser, Gid: DaemonUser}
@@ -25,8 +25,8 @@ func unprivileged(cmd *exec.Cmd) {
 	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_BIND_SERVICE}
 }
 
-// ChangesUser says whether the agent can run daemons as DaemonUser.
-func ChangesUser() bool {
+// changesUser says whether the agent can run daemons as DaemonUser.
+func changesUser() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &sets[0]); err != nil {

@@ -73,6 +73,11 @@ const (
 	NeedsVersion Code = "needs-version"
 	// Shadowed: a MachineConfig of another replaces a file of vipgen's.
 	Shadowed Code = "shadowed"
+	// UnknownOperatorFile: the machine-config operator lays something on nodes that
+	// the operator contract does not know.
+	UnknownOperatorFile Code = "unknown-operator-file"
+	// OtherRelease: images of another release than the cluster's.
+	OtherRelease Code = "other-release"
 	// UnpinnedImage: an image named by tag where mirrors work by digest only.
 	UnpinnedImage Code = "unpinned-image"
 )

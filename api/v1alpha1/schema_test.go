@@ -163,8 +163,11 @@ func rules() []rule {
 		list = append(list, rule{"spec.ports." + field, between(0, 65535)})
 	}
 	for _, field := range fields(reflect.TypeFor[v1alpha1.Images]()) {
-		list = append(list, rule{"spec.images." + field, pattern(image)})
+		if field != "release" {
+			list = append(list, rule{"spec.images." + field, pattern(image)})
+		}
 	}
+	list = append(list, rule{"spec.images.release", pattern(`^[0-9]+\.[0-9]+(\.[0-9][0-9A-Za-z.+-]*)?$`)})
 	return append(list, defaults()...)
 }
 

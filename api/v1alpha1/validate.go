@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,9 @@ func alternatives[T ~string](want []T) string {
 	return strings.Join(words, " or ")
 }
 
+// releasePattern is a release with or without its patch level, and what follows that.
+var releasePattern = regexp.MustCompile(`^[0-9]+\.[0-9]+(\.[0-9][0-9A-Za-z.+-]*)?$`)
+
 // ValidateKind checks apiVersion and kind alone, for a VIPConfig that others add
 // to.
 func (v *VIPConfig) ValidateKind() problem.List {
@@ -73,6 +77,9 @@ func (v *VIPConfig) Validate() problem.List {
 	c.image("spec.images.keepalived", s.Images.Keepalived)
 	c.image("spec.images.haproxy", s.Images.HAProxy)
 	c.image("spec.images.coredns", s.Images.CoreDNS)
+	if s.Images.Release != "" && !releasePattern.MatchString(s.Images.Release) {
+		c.add(problem.BadValue, "spec.images.release", problem.Quote(s.Images.Release), "a release of OpenShift such as 4.18 or 4.18.3")
+	}
 	c.dns(&s.DNS)
 	if s.AppsDomain != "" {
 		c.domain("spec.appsDomain", s.AppsDomain, s.AppsDomain, "a domain such as apps.example.net")
@@ -182,7 +189,7 @@ func (c *checker) port(field string, p int) {
 // defaults counted in. Ironic counts too: after the bootstrap host it runs on
 // the control plane.
 func (c *checker) ports(p Ports, ingress []Ingress) {
-	taken := map[int]string{22: "ssh", 53: "CoreDNS", 80: "the router", 443: "the router", 5353: "mDNS", 10250: "kubelet"}
+	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", 10250: "kubelet"}
 	usual := DefaultPorts
 	// Ports that the user set come last, so that they are the ones complained of.
 	for _, chosen := range []bool{false, true} {

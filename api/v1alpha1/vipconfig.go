@@ -209,6 +209,9 @@ type Images struct {
 	HAProxy string `json:"haproxy,omitempty"`
 	// Holds CoreDNS.
 	CoreDNS string `json:"coredns,omitempty"`
+	// OpenShift release that keepalived, haproxy and coredns are taken from, such as
+	// "4.18.3". A warning says when it is another one than openshiftVersion.
+	Release string `json:"release,omitempty"`
 }
 
 // DNS sets up the cluster's own DNS server.

@@ -29,15 +29,7 @@ func newNode(t *testing.T, addresses ...string) node {
 // nodeIn is one of several nodes of a network.
 func nodeIn(t *testing.T, network *netns.Network, name string, addresses ...string) node {
 	t.Helper()
-	h, err := host.New(daemon.AddNode(t, network, name, addresses...), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	h := daemon.NewLabHost(t, daemon.AddNode(t, network, name, addresses...))
 	cluster, err := os.ReadFile("testdata/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
-	labunit "github.com/vipgen/vipgen/lab/unit"
 	"github.com/vipgen/vipgen/templates/unit"
 )
 
@@ -23,7 +22,7 @@ import (
 func newUnit(n node, name string) *service {
 	n.t.Helper()
 	n.install()
-	configs, err := labunit.Containers(n.Host, images(n.t), name)
+	configs, err := container.UnitContainers(n.Host, images(n.t), name)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func (n node) runUnit(name string) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
 	defer cancel()
-	out, err := labunit.Run(ctx, n.Host, images(n.t), name)
+	out, err := container.RunUnit(ctx, n.Host, images(n.t), name)
 	if err != nil {
 		n.t.Error(err)
 	}

@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What is too large to be worth a tree of it is refused before there is one.
@@ -44,6 +52,124 @@ func TestInputIsBounded(t *testing.T) {
 	if code, _, errOut := run("", "inspect", "large.ign"); code != command.OK {
 		t.Errorf("8 MiB of contents: exit code %d\n%.300s", code, errOut)
 	}
+}
+
+// What is taken, just below the bounds, costs a bounded amount of memory and time as well.
+func TestHostileInputIsCheap(t *testing.T) {
+	testkit.Long(t)
+	program := testkit.Vipgen(t)
+	good(t)
+	const most, long = 300 << 20, 5 * time.Second
+	files := map[string]string{
+		"one text":        "a: " + strings.Repeat("x", input.MaxFile-10),
+		"one file":        ignitionConfig(input.MaxFile-200, 1),
+		"many files":      ignitionConfig(1<<20, input.MaxValues/10),
+		"gzip":            bombs(t),
+		"merged":          ignitionConfig(input.MaxBase-200, 1),
+		"many merged":     ignitionConfig(1<<20, input.MaxBaseValues/10),
+		"small documents": strings.Repeat("---\nkind: A\nmetadata: {name: a}\n", input.MaxValues/10),
+		"items":           "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n" + strings.Repeat("- {kind: A, metadata: {name: a}}\n", input.MaxValues/10),
+		"keys":            keys(input.MaxValues / 4),
+	}
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if err := os.WriteFile(fmt.Sprintf("folder/%d.ign", i), []byte(ignitionConfig(input.MaxSum/2-200, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files["folder"] = ""
+	for name, text := range files {
+		file := name
+		if text != "" {
+			file = strings.ReplaceAll(name, " ", "-") + ".ign"
+		}
+		for _, words := range [][]string{{"inspect", file}, {"import", file}, {"render", "--role", "master", "--merge", file}, {"fn"}} {
+			if text == "" && len(words) != 2 {
+				continue
+			}
+			if text != "" {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := exec.CommandContext(t.Context(), program, words...)
+			c.Stdin = strings.NewReader(text)
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			used := peak(t, c)
+			spent := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+			said := fmt.Sprintf("%s: %v: %d MB, %v of cores, %v", name, words, used>>20, spent, c.ProcessState)
+			if code := c.ProcessState.ExitCode(); used > most || spent > long || code < 0 || code > command.Failed {
+				t.Error(said)
+			} else {
+				t.Log(said)
+			}
+		}
+	}
+}
+
+// peak waits for a program, and gives the most memory that it had. What the kernel says
+// of one that has ended counts the test as well, which it was forked from.
+func peak(t *testing.T, c *exec.Cmd) (most int64) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { c.Wait(); close(ended) }()
+	for tick := time.NewTicker(2 * time.Millisecond); ; {
+		select {
+		case <-ended:
+			return most
+		case <-tick.C:
+		}
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
+		for line := range strings.Lines(string(status)) {
+			var kB int64
+			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kB); n == 1 {
+				most = max(most, kB<<10)
+			}
+		}
+	}
+}
+
+// ignitionConfig has files, of so many bytes altogether.
+func ignitionConfig(size, files int) string {
+	var b strings.Builder
+	b.WriteString(`{"ignition":{"version":"3.2.0"},"storage":{"files":[`)
+	for i := range files {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `{"path":"/f%d","contents":{"source":"data:,%s"}}`, i, strings.Repeat("%41", size/files/3))
+	}
+	return b.String() + "]}}"
+}
+
+// bombs are many files of a few kilobytes that unpack to megabytes.
+func bombs(t *testing.T) string {
+	t.Helper()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(make([]byte, 15<<20))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	source := base64.StdEncoding.EncodeToString(packed.Bytes())
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"path":"/f%d","contents":{"compression":"gzip","source":"data:;base64,%s"}}`, i, source))
+	}
+	return `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Join(list, ",") + "]}}"
+}
+
+// keys are those of one mapping.
+func keys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	return b.String()
 }
 
 // Nobody waits for a FIFO that nobody writes to.

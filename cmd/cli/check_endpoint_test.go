@@ -175,7 +175,7 @@ func TestCheckEndpoint(t *testing.T) {
 			t.Fatalf("exit code %d, %v\n%s", code, err, out)
 		}
 		e := got.Endpoints[0]
-		if got.OK || len(got.Findings) != 2 || got.Findings[0].Code != endpoint.WrongName || e.Ready.Live != http.StatusOK || !cmp.Equal(e.Ready.Failed, []string{"etcd"}) || e.NameOK || !e.TrustOK || !e.TimeOK {
+		if got.OK || len(got.Findings) != 2 || got.Findings[0].Code != "wrong-name" || e.Ready.Live != http.StatusOK || !cmp.Equal(e.Ready.Failed, []string{"etcd"}) || e.NameOK || !e.TrustOK || !e.TimeOK {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -100,11 +100,12 @@ func TestDocumentedCommandsRun(t *testing.T) {
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{
-	"vipgen vr-ids vmware cnf10 cnf11":          true,
-	"vipgen vr-ids clusters":                    true,
-	"vipgen vr-ids clusters --reserve 51,52":    true,
-	"vipgen diff live.yaml rendered":            true,
-	"vipgen diff live.yaml move/machineconfigs": true,
+	"vipgen vr-ids vmware cnf10 cnf11":                        true,
+	"vipgen vr-ids clusters":                                  true,
+	"vipgen vr-ids clusters --reserve 51,52":                  true,
+	"vipgen diff live.yaml rendered":                          true,
+	"vipgen diff live.yaml move/machineconfigs":               true,
+	"vipgen adopt later.yaml --dir adopted --check --to 4.19": true,
 }
 
 func runDocumented(t *testing.T, line string) {
@@ -161,6 +162,10 @@ func documentedDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	live, err := os.ReadFile("../../render/adopt/testdata/live.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
@@ -172,6 +177,10 @@ func documentedDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, "exported.yaml", exported)
+	for _, name := range []string{"before.yaml", "later.yaml"} {
+		writeFile(t, name, live)
+	}
+	writeFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
 	writeFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
 	for name, data := range files {
 		writeFile(t, name, data)

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/source"
 )
 
 // The kind of what KRM functions read and write: the KRM Functions
@@ -64,6 +65,7 @@ type resourceList struct {
 }
 
 func (a *app) fn() error {
+	defer frugal()()
 	data, err := a.File("-")
 	if err != nil {
 		return err
@@ -99,8 +101,15 @@ func readResourceList(data []byte) (*resourceList, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, bad("nothing", "a ResourceList")
 	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		return nil, bad(err.Error(), "a ResourceList")
+	}
+	if problems := source.Limits("-", &root); problems != nil {
+		return nil, problems
+	}
 	var list resourceList
-	if err := yaml.Unmarshal(data, &list); err != nil {
+	if err := root.Decode(&list); err != nil {
 		return nil, bad(err.Error(), "a ResourceList")
 	}
 	if list.Kind == "" && list.APIVersion == "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/render"
@@ -17,14 +18,24 @@ func (a *app) imagesCommand() *cobra.Command {
 		Short: "Print the images that a cluster's nodes pull",
 		Long: `Print the images that the nodes of a cluster pull, so that they can be mirrored:
 those of vipgen.yaml (spec.images), else those of a release (--release-info), else
-those of vipgen's table for the OpenShift version.`,
+those of vipgen's table for the OpenShift version.
+
+With -o vipconfig and --release-info, print spec.images for vipgen.yaml with the images of
+that release, whatever vipgen.yaml has. 'vipgen validate' warns when pinned images are of
+another release than openshiftVersion: take those of the new release with each update.`,
 		Example: `  vipgen images install-config.yaml
 
   # Those of a release, pinned by digest
   oc adm release info -o json > release.json
-  vipgen images install-config.yaml --release-info release.json`,
+  vipgen images install-config.yaml --release-info release.json
+
+  # The same for vipgen.yaml
+  vipgen images install-config.yaml --release-info release.json -o vipconfig`,
 	}
 	onCluster(c, func(c *cobra.Command, installConfig string) error {
+		if o == "vipconfig" {
+			return a.pinnedImages(c, installConfig, &f)
+		}
 		cluster, err := a.quietCluster(installConfig, &f)
 		if err != nil {
 			return err
@@ -39,6 +50,27 @@ those of vipgen's table for the OpenShift version.`,
 		return w.Flush()
 	})
 	f.add(c)
-	o.Add(c, "text", "json")
+	o.Add(c, "text", "json", "vipconfig")
 	return c
+}
+
+// pinnedImages prints spec.images with the images of a release.
+func (a *app) pinnedImages(c *cobra.Command, installConfig string, f *inputFlags) error {
+	if f.release == "" {
+		return command.Usagef(c, "-o vipconfig needs --release-info")
+	}
+	sources, o, err := a.given(installConfig, f)
+	if err != nil {
+		return err
+	}
+	cluster, _, err := render.Load(sources, o) // what it warns about is what is printed here
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(map[string]any{"spec": map[string]any{"images": o.Release.Pinned(cluster.Images.Agent)}})
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(text)
+	return err
 }

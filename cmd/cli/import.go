@@ -63,6 +63,7 @@ not read.`,
   vipgen import master-0 master-1 --base-domain example.com --machine-network 192.168.1.0/24`,
 		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
+			defer frugal()()
 			a.writes = true
 			given, err := f.given(c)
 			if err != nil {
@@ -71,14 +72,19 @@ not read.`,
 			return a.importCluster(args, given, &f)
 		},
 	}
-	command.Dir(c, &f.dir, "`directory` to write the two files to; it must not exist, or be empty (default: print them)")
+	f.add(c, "`directory` to write the two files to; it must not exist, or be empty (default: print them)")
+	return c
+}
+
+// add adds the flags; dir says what the directory is for.
+func (f *importFlags) add(c *cobra.Command, dir string) {
+	command.Dir(c, &f.dir, dir)
 	f.output.Add(c, "text", "json")
 	c.Flags().StringVar(&f.name, "cluster-name", "", "the cluster's `name`, where the source does not say it")
 	c.Flags().StringVar(&f.base, "base-domain", "", "base `domain` of the cluster, where the source does not say it")
 	c.Flags().StringSliceVar(&f.networks, "machine-network", nil, "`networks` of the nodes, where the source does not say them")
 	c.Flags().StringVar(&f.mode, "mode", "", "VRRP `mode`, unicast or multicast, where the source does not say it")
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
-	return c
 }
 
 // given checks flags.
@@ -151,14 +157,20 @@ func newDirectory(name string) error {
 // importFiles reads all that may hold anything, by the names that the user knows.
 func (a *app) importFiles(names []string) ([]render.File, error) {
 	var out []render.File
+	var sum input.Sum
+	add := func(name string, data []byte, err error) error {
+		if err == nil {
+			out, err = append(out, render.File{Name: name, Data: data}), sum.Add(name, data)
+		}
+		return err
+	}
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if name == "-" || err == nil && !info.IsDir() {
 			data, err := a.File(name)
-			if err != nil {
+			if err := add(name, data, err); err != nil {
 				return nil, err
 			}
-			out = append(out, render.File{Name: name, Data: data})
 			continue
 		}
 		if err != nil {
@@ -175,10 +187,9 @@ func (a *app) importFiles(names []string) ([]render.File, error) {
 				continue
 			}
 			data, err := dir.read(file)
-			if err != nil {
+			if err := add(shown, data, err); err != nil {
 				return nil, err
 			}
-			out = append(out, render.File{Name: shown, Data: data})
 		}
 	}
 	return out, nil

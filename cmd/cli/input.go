@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,18 @@ func installConfigArg(args []string) string {
 		return input.InstallConfigName
 	}
 	return args[0]
+}
+
+// frugalLimit is what a command keeps to that reads files of many megabytes, as long as
+// that is more than it needs.
+const frugalLimit = 230 << 20
+
+// frugal makes Go collect garbage earlier than by a doubled heap, until undo is called: the
+// copies that readers of large files leave are most of what they take.
+func frugal() (undo func()) {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, frugalLimit))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // clusters finds the clusters that arguments name.

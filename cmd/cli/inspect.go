@@ -34,6 +34,7 @@ fetched, and keys and password hashes are not shown.`,
   vipgen inspect bootstrap.ign --dir bootstrap-files`,
 		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
+			defer frugal()()
 			docs, err := a.decodeAll(args)
 			if err != nil {
 				return err
@@ -53,6 +54,7 @@ fetched, and keys and password hashes are not shown.`,
 // decodeAll decodes files, and the files of folders in the order of their names.
 func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	var docs []ignition.Document
+	var sum input.Sum
 	for _, name := range names {
 		files, err := expand(name)
 		if err != nil {
@@ -60,6 +62,9 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 		}
 		for _, file := range files {
 			data, err := a.File(file)
+			if err == nil {
+				err = sum.Add(file, data)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -29,6 +29,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err := checkRoles(cluster, []string{role}); err != nil {
 		return command.Usage(c, err)
 	}
+	defer frugal()()
 	bundles, err := cluster.Bundles()
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err != nil {
 		return command.Usage(c, err)
 	}
-	base, err := a.File(f.merge)
+	base, err := a.Base(f.merge)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ from the same input.
 ` + reboots + `
 
 Exit codes: 0 done; 1 drift or another finding; 2 bad input or usage, with every
-problem reported; 3 could not read, write or run; 4 'vipgen diff' found files of
-vipgen that another MachineConfig replaces.
+problem reported; 3 could not read, write or run; 4 'vipgen diff' or
+'vipgen adopt' found files of vipgen that another MachineConfig replaces.
 
 Documentation: ` + pages + `commands.md`,
 		Example: `  # Check the input and print the MachineConfigs and manifests of a cluster
@@ -86,7 +86,7 @@ Documentation: ` + pages + `commands.md`,
 	root.AddCommand(add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
 	root.AddCommand(add("running", "Look after running clusters:",
-		a.importCommand(), a.migrateCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
+		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.In)

@@ -118,3 +118,23 @@ func TestLabHints(t *testing.T) {
 		}
 	}
 }
+
+// Pinned images follow the release: those of the release information are printed for
+// vipgen.yaml, and old ones are named.
+func TestImagesFollowTheRelease(t *testing.T) {
+	documentedDir(t)
+	good := must(t, "images", "install-config.yaml", "--release-info", "release.json", "-o", "vipconfig")
+	if !strings.Contains(good, "spec:\n  images:\n    agent: ") || !strings.Contains(good, "\n    keepalived: registry.example.com/keepalived:4.18\n    release: 4.18.3\n") {
+		t.Error(good)
+	}
+	for version, want := range map[string]string{"4.18": "", "4.19": "spec.images.release: found images of OpenShift 4.18.3, expected those of OpenShift 4.19"} {
+		lay(t, map[string]string{"vipgen.yaml": vipConfigHead + good + "  openshiftVersion: \"" + version + "\"\n"})
+		code, _, stderr := run("", "validate", "install-config.yaml")
+		if code != command.OK || strings.Contains(stderr, "[other-release]") != (want != "") || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d\n%s", version, code, stderr)
+		}
+	}
+	if code, _, stderr := run("", "images", "-o", "vipconfig"); code != command.Input || !strings.Contains(stderr, "needs --release-info") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}

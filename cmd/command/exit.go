@@ -20,7 +20,7 @@ const (
 	Finding = 1 // drift, or another finding that the user asked for
 	Input   = 2 // bad input or usage
 	Failed  = 3 // could not read, write or run
-	// Shadowed is of vipgen diff alone: a MachineConfig takes the place of vipgen's files.
+	// Shadowed is of vipgen diff and vipgen adopt: a MachineConfig takes the place of vipgen's files.
 	Shadowed = 4
 )
 

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/vipgen/vipgen/cmd/version"
 )
 
 // AddVersion gives root a command `version` and a flag --version.
 func AddVersion(root *cobra.Command) {
 	show := func(c *cobra.Command) error {
-		v := version.Read()
+		v := readBuild()
 		_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s (%s)\n", root.Name(), v.Version, v.Go)
 		return err
 	}
@@ -23,7 +21,7 @@ func AddVersion(root *cobra.Command) {
 		Args:    Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o == "json" {
-				return JSON(c.OutOrStdout(), version.Read())
+				return JSON(c.OutOrStdout(), readBuild())
 			}
 			return show(c)
 		},

@@ -1,4 +1,4 @@
-// Command vipgen-agent does on a node what can only be decided there.
+// Command vipgen-agent is the node agent for keepalived, HAProxy, CoreDNS and mDNS.
 package main
 
 import (

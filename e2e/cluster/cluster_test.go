@@ -31,31 +31,6 @@ var (
 	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
-// installConfig is that of a cluster whose load balancer is of one of the types that
-// the installer knows.
-func installConfig(vip netip.Addr, balancer string) string {
-	return `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [` + vip.String() + `]
-    ingressVIPs: [` + ingressVIP.String() + `]
-    loadBalancer:
-      type: ` + balancer + `
-`
-}
-
 // cluster is what nodes of one cluster share.
 type cluster struct {
 	t        *testing.T
@@ -113,7 +88,7 @@ func (c *cluster) render(vip netip.Addr) string {
 	dir, err := os.MkdirTemp(c.dir, "rendered-")
 	c.must(err)
 	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
-	c.must(os.WriteFile(input, []byte(installConfig(vip, c.balancer)), 0o600))
+	c.must(os.WriteFile(input, []byte(rig.InstallConfig("192.0.2.0/24", vip.String(), ingressVIP.String(), c.balancer)), 0o600))
 	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)

@@ -19,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/internal/image"
 	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/unit"
 )
 
 const (
@@ -151,7 +150,7 @@ func (n *node) runUnits() {
 			continue
 		}
 		c.patiently(func(ctx context.Context) error {
-			out, err := unit.Run(ctx, n.Host, images, name)
+			out, err := container.RunUnit(ctx, n.Host, images, name)
 			if err != nil {
 				err = fmt.Errorf("%w: %s", err, out)
 			}

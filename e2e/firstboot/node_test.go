@@ -22,26 +22,7 @@ const (
 )
 
 // installConfig is that of a cluster with one address family.
-const installConfig = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.168.111.0/24
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs: [192.168.111.5]
-    ingressVIPs: [192.168.111.4]
-    loadBalancer:
-      type: UserManaged
-`
+var installConfig = rig.InstallConfig("192.168.111.0/24", "192.168.111.5", "192.168.111.4", "UserManaged")
 
 // dualStack is an install-config with both families.
 var dualStack = strings.NewReplacer(

@@ -39,11 +39,8 @@ func (m *Machine) log(name string) string {
 	return filepath.Join(m.Dir(), filepath.Base(name)+".log")
 }
 
-// PID is the program's process ID on this machine.
-func (s *Service) PID() int { return s.pid }
-
-// Signal sends the program a signal, to no one if it has ended.
-func (s *Service) Signal(signal syscall.Signal) {
+// signal sends the program a signal, to no one if it has ended.
+func (s *Service) signal(signal syscall.Signal) {
 	if !s.run.Ended() {
 		syscall.Kill(s.pid, signal)
 	}
@@ -52,7 +49,7 @@ func (s *Service) Signal(signal syscall.Signal) {
 // Stop asks the program to end and returns when it has. When ctx ends before that,
 // the program goes on, and the error says so.
 func (s *Service) Stop(ctx context.Context) error {
-	s.Signal(syscall.SIGTERM)
+	s.signal(syscall.SIGTERM)
 	select {
 	case <-s.run.Done():
 		return nil
@@ -61,21 +58,15 @@ func (s *Service) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill ends the program at once, and returns when it is gone.
-func (s *Service) Kill() {
-	s.Signal(syscall.SIGKILL)
-	<-s.run.Done()
-}
+// done returns a channel that is closed when the program has ended.
+func (s *Service) done() <-chan struct{} { return s.run.Done() }
 
-// Done returns a channel that is closed when the program has ended.
-func (s *Service) Done() <-chan struct{} { return s.run.Done() }
-
-// Output is what the program has printed.
-func (s *Service) Output() string { return s.run.Output() }
+// output is what the program has printed.
+func (s *Service) output() string { return s.run.Output() }
 
 // ended is the error of a program that has ended and should not have.
 func (s *Service) ended() error {
-	out := s.Output()
+	out := s.output()
 	return fmt.Errorf("%s has ended:\n%s", s.name, out[max(0, len(out)-2000):])
 }
 
@@ -89,7 +80,7 @@ func (s *Service) await(ctx context.Context, what string, try func(context.Conte
 		}
 		select {
 		case <-tick.C:
-		case <-s.Done():
+		case <-s.done():
 			return s.ended()
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w: %w", what, ctx.Err(), err)

@@ -21,7 +21,7 @@ func TestForwards(t *testing.T) {
 	l := newLAN(t)
 	objects := l.vipgen("metallb", "../../golden/cases/baremetal-agent/install-config.yaml", "--address", newAddress, "--node", "master-0="+masterAddress)
 	l.kubectl(objects, "apply", "--filename", "-")
-	const well = "/readyz       HTTP 200\n\nAll is well.\n"
+	const well = "/readyz       HTTP 200\n\nNo problem found.\n"
 	l.sees(well)
 	refused, silent := []string{"[refused]"}, []string{"[no-answer]", "[unreachable]"}
 	for _, tt := range []struct {

@@ -163,13 +163,14 @@ func owner(d ignition.Document) string {
 	case d.Annotations[generatedBy] != "", strings.HasPrefix(d.Name, "00-"), strings.HasPrefix(d.Name, "01-"):
 		return ownOperator
 	}
-	return ownUser
+	return Users
 }
 
 const (
 	ownVipgen   = "vipgen"
 	ownOperator = "the operator"
-	ownUser     = "somebody else"
+	// Users is the owner of MachineConfigs that are neither vipgen's nor the operator's.
+	Users = "somebody else"
 )
 
 // foreign are the MachineConfigs that are not vipgen's.

@@ -84,15 +84,6 @@ func (r Result) Empty() bool {
 	return len(r.Pools)+len(r.Hosts)+len(r.Manifests)+len(r.Texts) == 0
 }
 
-// Effect is the most that happens to any pool.
-func (r Result) Effect() Effect {
-	worst := Nothing
-	for _, p := range r.Pools {
-		worst = max(worst, p.Effect)
-	}
-	return worst
-}
-
 // Compare says what changes from a to b.
 //
 // Where one side has MachineConfigs that are not vipgen's and the other has

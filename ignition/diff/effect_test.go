@@ -177,7 +177,7 @@ func TestCompareExport(t *testing.T) {
 	if len(r.Replaces) != 1 || r.Replaces[0].Name != "/etc/keepalived.tmpl" || r.Replaces[0].Other != "00-worker" || r.Replaces[0].Owner != ownOperator {
 		t.Errorf("replaces: %+v", r.Replaces)
 	}
-	if len(r.Shadowed) != 1 || r.Shadowed[0].Name != "/etc/mine" || r.Shadowed[0].Other != "99-worker-zz-site" || r.Shadowed[0].Owner != ownUser {
+	if len(r.Shadowed) != 1 || r.Shadowed[0].Name != "/etc/mine" || r.Shadowed[0].Other != "99-worker-zz-site" || r.Shadowed[0].Owner != Users {
 		t.Errorf("shadowed: %+v", r.Shadowed)
 	}
 	back := Compare(rendered, live)

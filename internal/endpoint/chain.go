@@ -115,7 +115,7 @@ func (v *visit) checkName(leaf *x509.Certificate) bool {
 			next = "that is what the API server shows for names that it does not know. Have clients use api.CLUSTER.DOMAIN, or " + next
 		}
 	}
-	v.find(WrongName, what, next)
+	v.find(codeWrongName, what, next)
 	return false
 }
 
@@ -156,14 +156,14 @@ func (v *visit) checkTime(chain []*x509.Certificate) bool {
 		switch {
 		case now.After(c.NotAfter):
 			ok = false
-			v.find(Expired, fmt.Sprintf("%s is valid until %s", whose, c.NotAfter.UTC().Format(time.RFC3339)),
+			v.find(codeExpired, fmt.Sprintf("%s is valid until %s", whose, c.NotAfter.UTC().Format(time.RFC3339)),
 				"renew it: one that OpenShift makes is renewed by kube-apiserver's operator ('oc get clusteroperator kube-apiserver'), one of --hostname by whoever made its Secret. If that date is to come, the clock of this machine is wrong")
 		case now.Before(c.NotBefore):
 			ok = false
-			v.find(NotYetValid, fmt.Sprintf("%s is valid from %s", whose, c.NotBefore.UTC().Format(time.RFC3339)),
+			v.find(codeNotYetValid, fmt.Sprintf("%s is valid from %s", whose, c.NotBefore.UTC().Format(time.RFC3339)),
 				"compare the clocks of this machine and of the control-plane nodes")
 		case i == 0 && v.ExpiresWithin > 0 && c.NotAfter.Sub(now) < v.ExpiresWithin:
-			v.find(ExpiresSoon, fmt.Sprintf("%s is valid until %s, less than %v", whose, c.NotAfter.UTC().Format(time.RFC3339), v.ExpiresWithin),
+			v.find(codeExpiresSoon, fmt.Sprintf("%s is valid until %s, less than %v", whose, c.NotAfter.UTC().Format(time.RFC3339), v.ExpiresWithin),
 				"renew it in time, or see why it is not renewed: 'oc get clusteroperator kube-apiserver'")
 		}
 	}
@@ -183,7 +183,7 @@ func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 		o.Intermediates.AddCert(c)
 	}
 	if _, again := chain[0].Verify(o); again == nil {
-		v.find(MissingIntermediate, fmt.Sprintf("%s does not send its whole chain: what comes after %q is in --ca alone", v.Address, lastSent(chain).Subject),
+		v.find(codeMissingIntermediate, fmt.Sprintf("%s does not send its whole chain: what comes after %q is in --ca alone", v.Address, lastSent(chain).Subject),
 			fmt.Sprintf("put the certificate of %q behind the server's own in the file or Secret that the server has it from", lastSent(chain).Issuer))
 		return false
 	}
@@ -192,14 +192,14 @@ func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 	last := lastSent(chain)
 	switch {
 	case errors.As(err, &unknown) && selfSigned(last):
-		v.find(UnknownCA, fmt.Sprintf("the certificate of %s comes from %q, which this client does not know", v.Address, last.Subject), v.caNext())
+		v.find(codeUnknownCA, fmt.Sprintf("the certificate of %s comes from %q, which this client does not know", v.Address, last.Subject), v.caNext())
 	case errors.As(err, &unknown):
-		v.find(UnknownIssuer, fmt.Sprintf("the certificate of %q, sent by %s, comes from %q, which the server does not send and this client does not know", last.Subject, v.Address, last.Issuer),
+		v.find(codeUnknownIssuer, fmt.Sprintf("the certificate of %q, sent by %s, comes from %q, which the server does not send and this client does not know", last.Subject, v.Address, last.Issuer),
 			fmt.Sprintf("if %q signs itself, it is a CA that this client lacks: %s. If not, it is an intermediate, which belongs behind the server's own certificate in the file or Secret that the server has it from", last.Issuer, v.caNext()))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return true // said already
 	default:
-		v.find(BadChain, fmt.Sprintf("the certificate of %s does not stand up: %v", v.Address, err), "make it again, for use by a server, with a chain that holds together")
+		v.find(codeBadChain, fmt.Sprintf("the certificate of %s does not stand up: %v", v.Address, err), "make it again, for use by a server, with a chain that holds together")
 	}
 	return false
 }

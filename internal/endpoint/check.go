@@ -86,11 +86,11 @@ func (v *visit) connect(ctx context.Context) net.Conn {
 		v.Connected, v.ConnectMS = true, time.Since(start).Milliseconds()
 		return conn
 	case errors.Is(err, syscall.ECONNREFUSED):
-		v.find(Refused, fmt.Sprintf("%s refuses connections", v.Address), refusedNext)
+		v.find(codeRefused, fmt.Sprintf("%s refuses connections", v.Address), refusedNext)
 	case timedOut(err):
-		v.find(NoAnswer, fmt.Sprintf("%s does not answer within %v", v.Address, v.Timeout), silentNext)
+		v.find(codeNoAnswer, fmt.Sprintf("%s does not answer within %v", v.Address, v.Timeout), silentNext)
 	default:
-		v.find(Unreachable, fmt.Sprintf("%s cannot be reached: %v", v.Address, plain(err)), silentNext)
+		v.find(codeUnreachable, fmt.Sprintf("%s cannot be reached: %v", v.Address, plain(err)), silentNext)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (t *Target) resolve(ctx context.Context) (DNS, *Finding) {
 		if found > 0 {
 			what += " of the family that was asked for"
 		}
-		finding = &Finding{Code: NoSuchName, What: what, Next: t.nameNext()}
+		finding = &Finding{Code: codeNoSuchName, What: what, Next: t.nameNext()}
 	}
 	return d, finding
 }
@@ -61,9 +61,9 @@ func (t *Target) askSystem(ctx context.Context) (DNS, *Finding) {
 	case err == nil:
 		return d, nil
 	case errors.As(err, &failed) && failed.IsNotFound:
-		return d, &Finding{Code: NoSuchName, What: t.Host + " does not resolve", Next: t.nameNext()}
+		return d, &Finding{Code: codeNoSuchName, What: t.Host + " does not resolve", Next: t.nameNext()}
 	default:
-		return d, &Finding{Code: NoDNS, What: fmt.Sprintf("this machine's resolver does not answer for %s: %v", t.Host, err),
+		return d, &Finding{Code: codeNoDNS, What: fmt.Sprintf("this machine's resolver does not answer for %s: %v", t.Host, err),
 			Next: "see /etc/resolv.conf of this machine, and whether its name servers answer: the same command with --nameserver ADDRESS"}
 	}
 }
@@ -75,7 +75,7 @@ func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA} {
 		reply, err := t.exchange(ctx, new(dns.Msg).SetQuestion(dns.Fqdn(t.Host), kind))
 		if err != nil {
-			return d, &Finding{Code: NoDNS, What: fmt.Sprintf("the name server %s does not answer: %v", t.Nameserver, plain(err)),
+			return d, &Finding{Code: codeNoDNS, What: fmt.Sprintf("the name server %s does not answer: %v", t.Nameserver, plain(err)),
 				Next: "see that its address is right, that it runs, and that UDP and TCP port " + fmt.Sprint(t.Nameserver.Port()) + " get there"}
 		}
 		rcode = max(rcode, reply.Rcode)
@@ -87,9 +87,9 @@ func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	case len(d.Addresses) > 0, rcode == dns.RcodeSuccess:
 		return d, nil
 	case rcode == dns.RcodeNameError:
-		return d, &Finding{Code: NoSuchName, What: fmt.Sprintf("%s does not exist, says %s", t.Host, t.Nameserver), Next: t.nameNext()}
+		return d, &Finding{Code: codeNoSuchName, What: fmt.Sprintf("%s does not exist, says %s", t.Host, t.Nameserver), Next: t.nameNext()}
 	default:
-		return d, &Finding{Code: NoDNS, What: fmt.Sprintf("the name server %s answers %s for %s", t.Nameserver, dns.RcodeToString[rcode], t.Host),
+		return d, &Finding{Code: codeNoDNS, What: fmt.Sprintf("the name server %s answers %s for %s", t.Nameserver, dns.RcodeToString[rcode], t.Host),
 			Next: "see its log; REFUSED is one that does not answer for this client or this domain, SERVFAIL one whose own upstream fails"}
 	}
 }

@@ -109,11 +109,11 @@ broken:PORT {
 	}{
 		{"api.demo.example.com", server, []netip.Addr{addr("192.0.2.17"), addr("2001:db8::17")}, "", "", ""},
 		{"four.example.com", server, []netip.Addr{addr("192.0.2.18")}, "", "", ""},
-		{"nowhere.example.com", server, nil, "", NoSuchName, "nowhere.example.com does not exist, says "},
-		{"empty.example.com", server, nil, "", NoSuchName, "empty.example.com has no address"},
-		{"x.broken", server, nil, "", NoDNS, "answers SERVFAIL"},
-		{"x.example.net", server, nil, "", NoDNS, "answers REFUSED"},
-		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), portOf(nobody)), nil, "", NoDNS, "does not answer: connection refused"},
+		{"nowhere.example.com", server, nil, "", codeNoSuchName, "nowhere.example.com does not exist, says "},
+		{"empty.example.com", server, nil, "", codeNoSuchName, "empty.example.com has no address"},
+		{"x.broken", server, nil, "", codeNoDNS, "answers SERVFAIL"},
+		{"x.example.net", server, nil, "", codeNoDNS, "answers REFUSED"},
+		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), portOf(nobody)), nil, "", codeNoDNS, "does not answer: connection refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.host, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestSilentNameserver(t *testing.T) {
 	}
 	defer conn.Close()
 	target := Target{Host: apiName, Port: 6443, Timeout: briefly, Nameserver: conn.LocalAddr().(*net.UDPAddr).AddrPort()}
-	if _, finding := target.resolve(context.Background()); finding == nil || finding.Code != NoDNS {
+	if _, finding := target.resolve(context.Background()); finding == nil || finding.Code != codeNoDNS {
 		t.Errorf("%+v", finding)
 	}
 }

@@ -22,11 +22,11 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 	status, body, err := v.get(ctx, c, v.Path+"?verbose")
 	switch {
 	case err != nil && timedOut(err):
-		v.find(Hangs, fmt.Sprintf("%s does not answer %s within %v", v.Address, v.Path, v.Timeout),
+		v.find(codeHangs, fmt.Sprintf("%s does not answer %s within %v", v.Address, v.Path, v.Timeout),
 			"the API server, or what it needs (etcd), hangs: look at its log on each control-plane node")
 		return
 	case err != nil:
-		v.find(NotAnAPI, fmt.Sprintf("%s does not answer %s: %v", v.Address, v.Path, plain(err)),
+		v.find(codeNotAnAPI, fmt.Sprintf("%s does not answer %s: %v", v.Address, v.Path, plain(err)),
 			"that is no Kubernetes API, or a load balancer that lost it: look at "+v.Path+" of each control-plane node by its own address")
 		return
 	}
@@ -34,13 +34,13 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 	switch status {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		v.findings = append(v.findings, Finding{Code: Unsaid, Address: v.Address.String(), Note: true,
+		v.findings = append(v.findings, Finding{Code: codeUnsaid, Address: v.Address.String(), Note: true,
 			What: fmt.Sprintf("%s does not tell strangers whether it is ready (HTTP %d)", v.Address, status),
 			Next: "an API server answers, which is all that can be seen from here; 'oc get --raw " + v.Path + "' asks as a user"})
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
 		v.notReady(ctx, c)
 	default:
-		v.find(NotAnAPI, fmt.Sprintf("%s answers %s with HTTP %d", v.Address, v.Path, status),
+		v.find(codeNotAnAPI, fmt.Sprintf("%s answers %s with HTTP %d", v.Address, v.Path, status),
 			"that is another service: see where the address leads, and the port")
 	}
 }
@@ -63,7 +63,7 @@ func (v *visit) notReady(ctx context.Context, c *http.Client) {
 	case v.Ready.Live == http.StatusOK:
 		next = "it is live, so it starts, or lacks what the failed checks name. Wait; if it stays, " + next
 	}
-	v.find(NotReady, what, next)
+	v.find(codeNotReady, what, next)
 }
 
 const livez = "/livez"

@@ -13,48 +13,48 @@ import (
 type Code string
 
 const (
-	// NoSuchName: the name server says that the name has no address.
-	NoSuchName Code = "no-such-name"
-	// NoDNS: the name server does not answer, or refuses to.
-	NoDNS Code = "no-dns"
-	// Refused: the host answers that nobody listens on the port.
-	Refused Code = "refused"
-	// Unreachable: there is no way to the address.
-	Unreachable Code = "unreachable"
-	// NoAnswer: nothing comes back at all.
-	NoAnswer Code = "no-answer"
-	// Hangs: the connection is taken, and then nothing comes.
-	Hangs Code = "hangs"
-	// Closed: the connection is taken and ended.
-	Closed Code = "closed"
-	// NoTLS: whoever answers does not speak TLS.
-	NoTLS Code = "no-tls"
-	// TLSFailed: the handshake fails for another reason.
-	TLSFailed Code = "tls-failed"
-	// Expired: a certificate of the chain is no longer valid.
-	Expired Code = "expired"
-	// NotYetValid: a certificate of the chain is not valid yet.
-	NotYetValid Code = "not-yet-valid"
-	// ExpiresSoon: the certificate ends sooner than was asked for.
-	ExpiresSoon Code = "expires-soon"
-	// WrongName: the certificate is for other names.
-	WrongName Code = "wrong-name"
-	// UnknownCA: the chain ends at a CA that this client does not know.
-	UnknownCA Code = "unknown-ca"
-	// UnknownIssuer: the chain ends at a certificate whose issuer the server does
+	// codeNoSuchName: the name server says that the name has no address.
+	codeNoSuchName Code = "no-such-name"
+	// codeNoDNS: the name server does not answer, or refuses to.
+	codeNoDNS Code = "no-dns"
+	// codeRefused: the host answers that nobody listens on the port.
+	codeRefused Code = "refused"
+	// codeUnreachable: there is no way to the address.
+	codeUnreachable Code = "unreachable"
+	// codeNoAnswer: nothing comes back at all.
+	codeNoAnswer Code = "no-answer"
+	// codeHangs: the connection is taken, and then nothing comes.
+	codeHangs Code = "hangs"
+	// codeClosed: the connection is taken and ended.
+	codeClosed Code = "closed"
+	// codeNoTLS: whoever answers does not speak TLS.
+	codeNoTLS Code = "no-tls"
+	// codeTLSFailed: the handshake fails for another reason.
+	codeTLSFailed Code = "tls-failed"
+	// codeExpired: a certificate of the chain is no longer valid.
+	codeExpired Code = "expired"
+	// codeNotYetValid: a certificate of the chain is not valid yet.
+	codeNotYetValid Code = "not-yet-valid"
+	// codeExpiresSoon: the certificate ends sooner than was asked for.
+	codeExpiresSoon Code = "expires-soon"
+	// codeWrongName: the certificate is for other names.
+	codeWrongName Code = "wrong-name"
+	// codeUnknownCA: the chain ends at a CA that this client does not know.
+	codeUnknownCA Code = "unknown-ca"
+	// codeUnknownIssuer: the chain ends at a certificate whose issuer the server does
 	// not send and this client does not know: a CA, or a missing intermediate.
-	UnknownIssuer Code = "unknown-issuer"
-	// MissingIntermediate: the server does not send a certificate that belongs into
+	codeUnknownIssuer Code = "unknown-issuer"
+	// codeMissingIntermediate: the server does not send a certificate that belongs into
 	// the chain.
-	MissingIntermediate Code = "missing-intermediate"
-	// BadChain: the chain is wrong in another way.
-	BadChain Code = "bad-chain"
-	// NotReady: the server says that it is not ready.
-	NotReady Code = "not-ready"
-	// NotAnAPI: something answers that is no Kubernetes API.
-	NotAnAPI Code = "not-an-api"
-	// Unsaid: the server does not tell strangers whether it is ready. No error.
-	Unsaid Code = "unsaid"
+	codeMissingIntermediate Code = "missing-intermediate"
+	// codeBadChain: the chain is wrong in another way.
+	codeBadChain Code = "bad-chain"
+	// codeNotReady: the server says that it is not ready.
+	codeNotReady Code = "not-ready"
+	// codeNotAnAPI: something answers that is no Kubernetes API.
+	codeNotAnAPI Code = "not-an-api"
+	// codeUnsaid: the server does not tell strangers whether it is ready. No error.
+	codeUnsaid Code = "unsaid"
 )
 
 // Finding is one thing that is wrong.

@@ -31,20 +31,20 @@ func (v *visit) handshake(ctx context.Context, conn net.Conn) *tls.Conn {
 	var alert *net.OpError
 	switch {
 	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP/"):
-		v.find(NoTLS, fmt.Sprintf("%s speaks HTTP without TLS", v.Address), noTLSNext)
+		v.find(codeNoTLS, fmt.Sprintf("%s speaks HTTP without TLS", v.Address), noTLSNext)
 	case errors.As(err, &record):
-		v.find(NoTLS, fmt.Sprintf("%s does not speak TLS", v.Address), noTLSNext)
+		v.find(codeNoTLS, fmt.Sprintf("%s does not speak TLS", v.Address), noTLSNext)
 	case timedOut(err):
-		v.find(Hangs, fmt.Sprintf("%s takes the connection and says nothing for %v", v.Address, v.Timeout),
+		v.find(codeHangs, fmt.Sprintf("%s takes the connection and says nothing for %v", v.Address, v.Timeout),
 			"the program behind it hangs, or a load balancer has taken the connection and reaches no API server: look at /readyz of each control-plane node by its own address")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		v.find(Closed, fmt.Sprintf("%s takes the connection and ends it", v.Address),
+		v.find(codeClosed, fmt.Sprintf("%s takes the connection and ends it", v.Address),
 			"a load balancer in front has no API server that works, or does not forward TLS as it is: look at /readyz of each control-plane node by its own address")
 	case errors.As(err, &alert) && alert.Op == "remote error": // as crypto/tls calls alerts
-		v.find(TLSFailed, fmt.Sprintf("%s refuses the handshake: %v", v.Address, alert.Err),
+		v.find(codeTLSFailed, fmt.Sprintf("%s refuses the handshake: %v", v.Address, alert.Err),
 			"the server has no certificate for "+v.ServerName+", or wants other versions of TLS: see its log")
 	default:
-		v.find(TLSFailed, fmt.Sprintf("the handshake with %s fails: %v", v.Address, plain(err)), "see the log of the server")
+		v.find(codeTLSFailed, fmt.Sprintf("the handshake with %s fails: %v", v.Address, plain(err)), "see the log of the server")
 	}
 	return nil
 }

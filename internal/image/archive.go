@@ -166,7 +166,7 @@ func pack(dir, file string, at time.Time) error {
 		return err
 	}
 	defer out.Close()
-	if err := all.Tar(out, at); err != nil {
+	if err := all.tar(out, at); err != nil {
 		return err
 	}
 	return out.Close()

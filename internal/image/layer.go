@@ -30,7 +30,7 @@ func newLayer(r *Rootfs, at time.Time, file string) (*layer, error) {
 	defer out.Close()
 	packed, plain := sha256.New(), sha256.New()
 	zip := gzip.NewWriter(io.MultiWriter(out, packed))
-	if err := r.Tar(io.MultiWriter(zip, plain), at); err != nil {
+	if err := r.tar(io.MultiWriter(zip, plain), at); err != nil {
 		return nil, err
 	}
 	if err := zip.Close(); err != nil {

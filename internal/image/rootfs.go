@@ -71,16 +71,16 @@ func (r *Rootfs) Files() []File {
 	return out
 }
 
-// Open gives the content of a plain file.
-func (f File) Open() (io.ReadCloser, error) {
+// open gives the content of a plain file.
+func (f File) open() (io.ReadCloser, error) {
 	if f.Source == "" {
 		return io.NopCloser(bytes.NewReader(f.Data)), nil
 	}
 	return os.Open(f.Source)
 }
 
-// Tar writes all entries, each with the time given.
-func (r *Rootfs) Tar(w io.Writer, at time.Time) error {
+// tar writes all entries, each with the time given.
+func (r *Rootfs) tar(w io.Writer, at time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range r.Files() {
 		if err := f.tar(t, at); err != nil {
@@ -111,7 +111,7 @@ func (f File) tar(w *tar.Writer, at time.Time) error {
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}
-	from, err := f.Open()
+	from, err := f.open()
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (f File) unpack(to string) error {
 	case f.Mode&fs.ModeSymlink != 0:
 		return os.Symlink(f.Link, to)
 	}
-	from, err := f.Open()
+	from, err := f.open()
 	if err != nil {
 		return err
 	}

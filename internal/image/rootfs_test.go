@@ -66,7 +66,7 @@ func sample(t *testing.T) *Rootfs {
 func TestRootfsTar(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	var out bytes.Buffer
-	if err := sample(t).Tar(&out, at); err != nil {
+	if err := sample(t).tar(&out, at); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

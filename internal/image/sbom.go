@@ -123,7 +123,7 @@ func (b *builder) file(path string) (common.ElementID, error) {
 	if !ok || !f.Mode.IsRegular() {
 		return "", fmt.Errorf("%s is no file of the image", path)
 	}
-	from, err := f.Open()
+	from, err := f.open()
 	if err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func checkSums(t *testing.T, doc *spdx.Document, c *Content) {
 		t.Error("no files")
 	}
 	for _, f := range doc.Files {
-		from, err := c.Rootfs.files[strings.TrimPrefix(f.FileName, ".")].Open()
+		from, err := c.Rootfs.files[strings.TrimPrefix(f.FileName, ".")].open()
 		if err != nil {
 			t.Fatal(err)
 		}

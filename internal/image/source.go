@@ -45,7 +45,7 @@ func (s Source) build(ctx context.Context, p v1.Platform, dir string) error {
 	if !validVersion.MatchString(s.Version) {
 		return fmt.Errorf("version %q: expected letters, digits and . _ + -, such as v1.2.3", s.Version)
 	}
-	flags := "-s -w -X " + modulePath + "/cmd/version.stamped=" + s.Version
+	flags := "-s -w -X " + modulePath + "/cmd/command.stamped=" + s.Version
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,20 @@ import (
 )
 
 // Bounds of a file that is read, before anything is built of it: a tree takes many
-// times its size, about 600 bytes for each value. A bootstrap.ign has some MiB and
-// thousands of values, the Nodes of a cluster some hundred each.
+// times its size, about 600 bytes for each value. The Nodes of a cluster have some
+// hundred values each.
 const (
-	MaxFile   = 64 << 20
+	MaxFile   = 40 << 20
+	MaxSum    = 64 << 20 // of files that are read together
 	MaxValues = 450_000
+)
+
+// Bounds of an Ignition config that is merged into: Ignition's own parser, which says
+// whether it is valid, takes ten times the memory and time of others. A bootstrap.ign has
+// some MiB and thousands of values.
+const (
+	MaxBase       = 16 << 20
+	MaxBaseValues = 50_000
 )
 
 // Reader reads files of users, each of which may be standard input, but only one.
@@ -44,6 +54,15 @@ func (r *Reader) File(name string) ([]byte, error) {
 		return Bounded(name, r.In)
 	}
 	return ReadFile(name)
+}
+
+// Base is File for an Ignition config that is merged into.
+func (r *Reader) Base(name string) ([]byte, error) {
+	data, err := r.File(name)
+	if err == nil {
+		data, err = bounded(name, data, MaxBase, MaxBaseValues)
+	}
+	return data, err
 }
 
 // ReadFile reads a file, whatever its name is.
@@ -75,16 +94,48 @@ func openFile(name string) (*os.File, error) {
 
 // Bounded reads a file that is open, unless it is too large.
 func Bounded(name string, r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
-	switch {
-	case err != nil:
+	var text bytes.Buffer
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			text.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead) // read without copies
+		}
+	}
+	if _, err := text.ReadFrom(io.LimitReader(r, MaxFile+1)); err != nil {
 		return nil, Unreadable(name, err)
-	case len(data) > MaxFile:
-		return nil, Unreadable(name, fmt.Errorf("larger than %d MiB", MaxFile>>20))
-	case values(data) > MaxValues:
-		return nil, Unreadable(name, fmt.Errorf("more than %d values", MaxValues))
+	}
+	return bounded(name, text.Bytes(), MaxFile, MaxValues)
+}
+
+func bounded(name string, data []byte, maxSize, maxValues int) ([]byte, error) {
+	if err := tooLarge(len(data), values(data), maxSize, maxValues); err != nil {
+		return nil, Unreadable(name, err)
 	}
 	return data, nil
+}
+
+// Sum is how much files have that are read together, as those of a folder.
+type Sum struct{ size, values int }
+
+// Add reports when it is too much.
+func (s *Sum) Add(name string, data []byte) error {
+	s.size += len(data)
+	s.values += values(data)
+	if err := tooLarge(s.size, s.values, MaxSum, MaxValues); err != nil {
+		return Unreadable(name, fmt.Errorf("with the files before it %w", err))
+	}
+	return nil
+}
+
+// tooLarge says what is too much. Text is memory as well: the more of it there is, the
+// fewer values it may have, down to a quarter.
+func tooLarge(size, values, maxSize, maxValues int) error {
+	if size > maxSize {
+		return fmt.Errorf("larger than %d MiB", maxSize>>20)
+	}
+	if most := maxValues - int(int64(maxValues)*3*int64(size)/(4*int64(maxSize))); values > most {
+		return fmt.Errorf("more than %d values in %d bytes", most, size)
+	}
+	return nil
 }
 
 // values is how many values there are in YAML or JSON, or more: each has a line of its

@@ -234,12 +234,16 @@ func (d Dir) withRecord(files []File, own []string) []File {
 	if d.Part {
 		paths = slices.Clone(own)
 	}
+	return append(slices.Clone(files), RecordOf(files, paths...))
+}
+
+// RecordOf is the record of a directory with the files, and with others of those paths.
+func RecordOf(files []File, paths ...string) File {
 	for _, f := range files {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	return append(slices.Clone(files), File{Path: Record, Data: []byte(strings.Join(paths, "\n") + "\n")})
+	return File{Path: Record, Data: []byte(strings.Join(slices.Compact(paths), "\n") + "\n")}
 }
 
 // stale lists files that vipgen wrote before, that are there, and that are not

@@ -16,11 +16,24 @@ import (
 	"testing"
 )
 
-// phrases are private words that are in no comment, log, metric, help or template, and
-// what the field says.
-var phrases = []struct{ old, instead string }{
+// phrase is a private word or phrase, and what the field says.
+type phrase struct {
+	old     *regexp.Regexp
+	instead string
+}
+
+func phrases(list [][2]string) (out []phrase) {
+	for _, p := range list {
+		// Also over the end of a line.
+		out = append(out, phrase{regexp.MustCompile(`(?i)` + strings.ReplaceAll(p[0], " ", `\s+`)), p[1]})
+	}
+	return out
+}
+
+// everywhere are phrases that no comment, string or template has.
+var everywhere = phrases([][2]string{
 	{`\bways? of electing\b`, "VRRP settings"},
-	{`\btwo[- _]?holders\b`, "split brain"},
+	{`\btwo[- _]?holders`, "split brain"},
 	{`\bcomes? along\b`, "lagging peer"},
 	{`\bword back\b`, "withdraw"},
 	{`\bwhole again\b|\btakes? the power\b`, "undo all faults; power off"},
@@ -28,7 +41,26 @@ var phrases = []struct{ old, instead string }{
 	{`\bwhat of it is\b`, "what is wrong with it"},
 	{`\bwithout eyes\b`, "exit when the watch fails"},
 	{`\badverts? is one of now\b`, "recent advert"},
-}
+	{`\bone goes back\b`, "rolling back"},
+	{`\bhas its time on the cores\b`, "scheduling policy"},
+	{`\blonger than nothing\b`, "must be positive"},
+	{`\btak(e|es|ing) (its|their) word\b`, "withdraw"},
+	{`\bcan only be decided\b`, "node agent for keepalived, HAProxy, CoreDNS, mDNS"},
+	{`\b(a|the) power from\b`, "power off"},
+	{`\bone more address by\b`, "additional API VIP"},
+	{`\bthat takes UserManaged\b`, "requires loadBalancer.type: UserManaged"},
+})
+
+// said are those that logs and the help of metrics do not have either.
+var said = phrases([][2]string{
+	{`\b(some|no|every)body\b|\bwhoever\b`, "another host, no node"},
+	{`\bgoes on\b`, "continues"},
+	{`\bof (its|their|one's) own\b`, "own"},
+	{`\bbeside\b`, "next to"},
+	{`\badverts?\b`, "advertisement"},
+	{`\bwho (holds?|elects?)\b|\belecting\b`, "VRRP election, holder"},
+	{`\bfor ever\b`, "forever"},
+})
 
 // identifiers are words that no name in Go is made of, in lower case.
 var identifiers = map[string]string{
@@ -42,8 +74,8 @@ var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "
 // root of the repository, from here.
 const root = "../.."
 
-// texts are what people read besides Go: templates, scripts, units, Makefile.
-var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html)$`)
+// texts are what people read besides Go: templates, scripts, units, Makefile, docs.
+var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html|md)$`)
 
 func TestWords(t *testing.T) {
 	seen := map[string]int{}
@@ -68,7 +100,7 @@ func TestWords(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			check(t, name, 1, string(data))
+			check(t, name, 1, string(data), everywhere)
 		}
 		return nil
 	})
@@ -81,22 +113,14 @@ func TestWords(t *testing.T) {
 }
 
 // check looks for phrases in a text that begins at a line.
-func check(t *testing.T, name string, line int, text string) {
+func check(t *testing.T, name string, line int, text string, list []phrase) {
 	t.Helper()
-	flat := strings.NewReplacer("\n//", "\n  ", "\n\t//", "\n   ").Replace(text)
-	for i, p := range compiled {
-		for _, at := range p.FindAllStringIndex(flat, -1) {
-			t.Errorf("%s:%d: %q: write %s", name, line+strings.Count(flat[:at[0]], "\n"), flat[at[0]:at[1]], phrases[i].instead)
+	for _, p := range list {
+		for _, at := range p.old.FindAllStringIndex(text, -1) {
+			t.Errorf("%s:%d: %q: write %s", name, line+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], p.instead)
 		}
 	}
 }
-
-var compiled = func() (out []*regexp.Regexp) {
-	for _, p := range phrases {
-		out = append(out, regexp.MustCompile(`(?i)`+strings.ReplaceAll(p.old, " ", `\s+`)))
-	}
-	return out
-}()
 
 // checkGo looks for phrases in comments and strings, which are logs, metrics and help,
 // and for words in names that are declared.
@@ -113,14 +137,16 @@ func checkGo(t *testing.T, path, name string) {
 		t.Errorf("%s: package %s says nothing of what is in it", name, file.Name.Name)
 	}
 	for _, c := range file.Comments {
-		check(t, name, line(c.Pos()), c.Text())
+		check(t, name, line(c.Pos()), c.Text(), everywhere)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BasicLit:
-			if n.Kind == token.STRING {
-				if text, err := strconv.Unquote(n.Value); err == nil {
-					check(t, name, line(n.Pos()), text)
+			check(t, name, line(n.Pos()), text(n), everywhere)
+		case *ast.CallExpr:
+			if says(n) && !strings.HasSuffix(name, "_test.go") {
+				for _, a := range n.Args {
+					check(t, name, line(a.Pos()), text(a), said)
 				}
 			}
 		case *ast.Ident:
@@ -134,6 +160,21 @@ func checkGo(t *testing.T, path, name string) {
 	})
 }
 
+// text is that of a string.
+func text(e ast.Expr) string {
+	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		text, _ := strconv.Unquote(lit.Value)
+		return text
+	}
+	return ""
+}
+
+// says tells whether a call logs or declares a metric.
+func says(c *ast.CallExpr) bool {
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "log", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
+}
+
 var hump = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
 // parts are the words of a name, in lower case.
@@ -144,10 +185,9 @@ func parts(name string) (out []string) {
 	return out
 }
 
-// Words over the end of a line are found, too.
 func TestCheck(t *testing.T) {
-	for text, want := range map[string]bool{"the way\nof electing": true, "ways of Electing": true, "the way to elect": false, "a two_holders_ms": false, "two holders": true} {
-		if found := slices.ContainsFunc(compiled, func(r *regexp.Regexp) bool { return r.MatchString(text) }); found != want {
+	for text, want := range map[string]bool{"the way\nof electing": true, "ways of Electing": true, "the way to elect": false, "two_holders_ms": true, "two holders": true} {
+		if found := slices.ContainsFunc(everywhere, func(p phrase) bool { return p.old.MatchString(text) }); found != want {
 			t.Errorf("%q: %v", text, found)
 		}
 	}

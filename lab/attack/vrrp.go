@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -39,6 +40,26 @@ var VRRPs = []VRRP{
 	{Name: "ttl-10-of-a-peer", Version: 3, Interval: 100 * time.Millisecond, TTL: 10, Source: Peer},
 	{Name: "wrong-version", Version: 2, Interval: time.Second, TTL: 255},
 	{Name: "wrong-checksum", Version: 3, Interval: 100 * time.Millisecond, TTL: 255, Broken: true},
+}
+
+// Against is the advertisement against a group with other settings.
+func (v VRRP) Against(s v1alpha1.VRRPSettings) VRRP {
+	if s.Version == 2 {
+		v.Version, v.Interval = 5-v.Version, time.Duration(s.AdvertIntervalMS)*time.Millisecond // 3 and 2 change places
+	}
+	return v
+}
+
+// Filtered says whether the guard tells such packets from those of the group's nodes;
+// docs/security.md says why where it does not.
+func (v VRRP) Filtered(s v1alpha1.VRRPSettings) bool {
+	switch {
+	case s.Mode == v1alpha1.ModeMulticast:
+		return v.TTL != 255
+	case s.Profile == v1alpha1.ProfileClassic:
+		return v.Source != Peer
+	}
+	return true
 }
 
 // Packet is the advertisement for a VIP.

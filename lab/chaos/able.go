@@ -9,7 +9,7 @@ import (
 
 // wanted is what is to be with the VIP at a time.
 func (v *VIP) wanted(at time.Duration) Wanted {
-	what := Either
+	what := wantEither
 	for _, w := range v.Wants {
 		if w.From <= at {
 			what = w.What
@@ -56,11 +56,11 @@ func (s nodeState) has(e Effect, group v1alpha1.GroupRole) bool {
 func (s nodeState) ability(group v1alpha1.GroupRole) ability {
 	balances := group == v1alpha1.GroupAPI
 	switch {
-	case s.has(Out, group), s.has(Mute, group), s.has(Stale, group):
+	case s.has(effectOut, group), s.has(effectMute, group), s.has(effectStale, group):
 		return unable
-	case s.side == Moving, s.has(Unsure, group):
+	case s.side == betweenSides, s.has(effectUnsure, group):
 		return unsure
-	case s.has(Unfit, group), balances && s.backends == unable:
+	case s.has(effectUnfit, group), balances && s.backends == unable:
 		return unable
 	case balances && s.backends == unsure:
 		return unsure
@@ -72,7 +72,7 @@ func (s nodeState) ability(group v1alpha1.GroupRole) ability {
 // one that is silent.
 func (s nodeState) notice(group v1alpha1.GroupRole, b Bounds) (most time.Duration) {
 	for _, c := range s.conditions {
-		if c.Effect == Unfit && (c.Group == "" || c.Group == group) {
+		if c.Effect == effectUnfit && (c.Group == "" || c.Group == group) {
 			most = max(most, c.Notice)
 		}
 	}
@@ -102,7 +102,7 @@ func (j *judge) states(at time.Duration) []nodeState {
 
 // sides are those at a time, and since when.
 func (j *judge) sides(at time.Duration) (sides map[string]int, since time.Duration) {
-	since = -Forever / 2
+	since = -forever / 2
 	for _, t := range j.Topologies {
 		if t.From <= at {
 			sides, since = t.Sides, t.From
@@ -118,10 +118,10 @@ func (j *judge) backends(all []nodeState, n int, fresh bool) ability {
 	best := unable
 	for m, node := range j.Nodes {
 		s := all[m]
-		if !node.API || s.has(NoAPI, "") || m != n && (s.has(Out, "") || s.side != all[n].side) {
+		if !node.API || s.has(effectNoAPI, "") || m != n && (s.has(effectOut, "") || s.side != all[n].side) {
 			continue
 		}
-		if m != n && (fresh || s.side == Moving) || s.has(UnsureAPI, "") {
+		if m != n && (fresh || s.side == betweenSides) || s.has(effectUnsureAPI, "") {
 			best = min(best, unsure)
 			continue
 		}

@@ -29,43 +29,43 @@ var errNoEffect = errors.New("no effect")
 
 // actions do what the kinds of faults are.
 var actions = map[Kind]func(*act, context.Context) (undo, error){
-	Power:            (*act).power,
-	Link:             (*act).link,
-	Flap:             (*act).flap,
-	KillKeepalived:   (*act).killKeepalived,
-	FreezeKeepalived: (*act).freezeKeepalived,
-	KillWorker:       (*act).killWorker,
-	KillMaster:       (*act).killMaster,
-	FreezeHAProxy:    (*act).freezeHAProxy,
-	AllHAProxies:     (*act).freezeHAProxy,
-	KillAgent:        (*act).killAgent,
-	FreezeAgent:      (*act).freezeAgent,
-	StopContainer:    (*act).stopContainer,
-	KillContainer:    (*act).killContainer,
-	KillAPI:          (*act).killAPI,
-	AllAPIs:          (*act).killAPI,
-	StopAPI:          (*act).stopAPI,
-	FreezeAPI:        (*act).freezeAPI,
-	StopMCS:          (*act).stopMCS,
-	StopRouter:       (*act).stopRouter,
-	RouterNotReady:   (*act).routerNotReady,
-	MoveRouter:       (*act).moveRouter,
-	Partition:        (*act).partition,
-	Flush:            (*act).flush,
-	StaleVIP:         (*act).staleVIP,
-	RemoveManifest:   (*act).removeManifest,
-	Timing:           (*act).timing,
-	DNS:              (*act).dns,
-	ChangeVIP:        (*act).changeVIP,
-	BadConfig:        (*act).badConfig,
-	Renumber:         (*act).renumber,
-	Load:             (*act).load,
-	VRRPFlood:        (*act).vrrpFlood,
-	MDNSFlood:        (*act).mdnsFlood,
-	OddNode:          (*act).oddNode,
-	DeletedNode:      (*act).deletedNode,
-	CrashLoop:        (*act).crashLoop,
-	OddLink:          (*act).oddLink,
+	power:            (*act).power,
+	link:             (*act).link,
+	flap:             (*act).flap,
+	killKeepalived:   (*act).killKeepalived,
+	freezeKeepalived: (*act).freezeKeepalived,
+	killWorker:       (*act).killWorker,
+	killMaster:       (*act).killMaster,
+	freezeHAProxy:    (*act).freezeHAProxy,
+	allHAProxies:     (*act).freezeHAProxy,
+	killAgent:        (*act).killAgent,
+	freezeAgent:      (*act).freezeAgent,
+	stopContainer:    (*act).stopContainer,
+	killContainer:    (*act).killContainer,
+	killAPI:          (*act).killAPI,
+	allAPIs:          (*act).killAPI,
+	stopAPI:          (*act).stopAPI,
+	freezeAPI:        (*act).freezeAPI,
+	stopMCS:          (*act).stopMCS,
+	stopRouter:       (*act).stopRouter,
+	routerNotReady:   (*act).routerNotReady,
+	moveRouter:       (*act).moveRouter,
+	partition:        (*act).partition,
+	flush:            (*act).flush,
+	staleVIP:         (*act).staleVIP,
+	removeManifest:   (*act).removeManifest,
+	timing:           (*act).timing,
+	dns:              (*act).dns,
+	changeVIP:        (*act).changeVIP,
+	badConfig:        (*act).badConfig,
+	renumber:         (*act).renumber,
+	load:             (*act).load,
+	vrrpFlood:        (*act).vrrpFlood,
+	mdnsFlood:        (*act).mdnsFlood,
+	oddNode:          (*act).oddNode,
+	deletedNode:      (*act).deletedNode,
+	crashLoop:        (*act).crashLoop,
+	oddLink:          (*act).oddLink,
 }
 
 // node is the one that the fault happens to.
@@ -80,7 +80,7 @@ func (a *act) begin(n *lab.Node, c Condition) *mark {
 // between does something after which a condition holds. Meanwhile it is not sure
 // what the node can do.
 func (a *act) between(n *lab.Node, c Condition, do func() error) (*mark, error) {
-	doing := a.begin(n, Condition{Effect: Unsure})
+	doing := a.begin(n, Condition{Effect: effectUnsure})
 	err := do()
 	m := a.begin(n, c)
 	doing.end(0)
@@ -90,7 +90,7 @@ func (a *act) between(n *lab.Node, c Condition, do func() error) (*mark, error) 
 // recover does something that ends a condition, waits until what it is about runs
 // again, and gives the node time to find out.
 func (a *act) recover(ctx context.Context, m *mark, group v1alpha1.GroupRole, settle time.Duration, do ...func() error) (err error) {
-	doing := a.record.begin(Condition{Node: m.condition.Node, Effect: Unsure, Group: group, Why: a.why})
+	doing := a.record.begin(Condition{Node: m.condition.Node, Effect: effectUnsure, Group: group, Why: a.why})
 	m.end(0)
 	for _, f := range do {
 		if err == nil {
@@ -196,7 +196,7 @@ func (a *act) back(ctx context.Context, n *lab.Node, j job, were map[int]int) er
 		}
 		allowed := a.bounds.Return + a.bounds.Slack + a.record.late(began)
 		if now := a.record.now(); now-began > allowed {
-			a.violate(Violation{Rule: NoReturn, From: began, To: now, Allowed: allowed, Nodes: []string{n.Name},
+			a.violate(Violation{Rule: noReturn, From: began, To: now, Allowed: allowed, Nodes: []string{n.Name},
 				Happened: fmt.Sprintf("container %s of pod %s on %s does not run again, with all that it runs", j.container, j.pod, n.Name)})
 			return nil
 		}

@@ -26,8 +26,8 @@ const floodRate = 5000
 // vrrpFlood sends advertisements for every VIP to every node and to the multicast group.
 func (a *act) vrrpFlood(context.Context) (undo, error) {
 	i := slices.IndexFunc(attack.VRRPs, func(v attack.VRRP) bool { return v.Name == a.fault.What })
-	v := attack.VRRPs[i]
-	if !filtered(v, a.cluster.Spec().VRRP.Target) {
+	v := attack.VRRPs[i].Against(a.cluster.Spec().VRRP.Target)
+	if !v.Filtered(a.cluster.Spec().VRRP.Target) {
 		return nil, errNoEffect
 	}
 	nodes := a.cluster.Nodes()
@@ -53,18 +53,6 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 		}
 	}
 	return a.flood(floodRate, packets)
-}
-
-// filtered says whether the guard tells such packets from those of the group's nodes, by
-// the VRRP settings; docs/security.md says why where it does not.
-func filtered(v attack.VRRP, s v1alpha1.VRRPSettings) bool {
-	switch {
-	case s.Mode == v1alpha1.ModeMulticast:
-		return v.TTL != 255
-	case s.Profile == v1alpha1.ProfileClassic:
-		return v.Source != attack.Peer
-	}
-	return true
 }
 
 // addressOf is the first address of a family; the zero value if there is none.
@@ -139,8 +127,8 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	case noRole:
 		odd = attack.Node{NoRole: true}
 	}
-	m := a.begin(n, Condition{Effect: Unsure})
-	api := a.begin(n, Condition{Effect: UnsureAPI})
+	m := a.begin(n, Condition{Effect: effectUnsure})
+	api := a.begin(n, Condition{Effect: effectUnsureAPI})
 	var restore func(context.Context) error
 	err := a.reread(func() (err error) {
 		restore, err = n.Overwrite(ctx, odd)
@@ -192,11 +180,11 @@ func (a *act) reread(change func() error) error {
 // a node of the cluster again.
 func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	n := a.node()
-	away := a.begin(n, Condition{Effect: NoAPI})
-	doing := a.begin(n, Condition{Effect: Unsure})
+	away := a.begin(n, Condition{Effect: effectNoAPI})
+	doing := a.begin(n, Condition{Effect: effectUnsure})
 	a.record.watch.Off(n.Name)
 	err := n.Kill()
-	off := a.begin(n, Condition{Effect: Out})
+	off := a.begin(n, Condition{Effect: effectOut})
 	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
 		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
@@ -207,7 +195,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 		err = errors.Join(n.Heal(ctx), a.files.follow(n))
 	}
 	return func(ctx context.Context) error {
-		api := a.begin(n, Condition{Effect: UnsureAPI})
+		api := a.begin(n, Condition{Effect: effectUnsureAPI})
 		away.end(0)
 		err := a.recover(ctx, doing, "", a.afterNetwork(),
 			func() error { return a.reread(func() error { return n.Readmit(ctx) }) },
@@ -258,7 +246,7 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	c := a.means(a.fault.What)
 	if a.fault.What == "keepalived" {
-		c = &Condition{Effect: Unsure}
+		c = &Condition{Effect: effectUnsure}
 	}
 	if len(pids(n, j, j.daemon)) == 0 {
 		return nil, errNoEffect

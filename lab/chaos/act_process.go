@@ -38,11 +38,11 @@ func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[in
 func (a *act) means(name string) *Condition {
 	switch name {
 	case "keepalived":
-		return &Condition{Effect: Mute}
+		return &Condition{Effect: effectMute}
 	case "haproxy":
-		return &Condition{Effect: Unfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
+		return &Condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
 	case "firewall": // what it put in place stays, and its word counts no more
-		return &Condition{Effect: Unsure, Group: v1alpha1.GroupAPI}
+		return &Condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI}
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (a *act) killContainer(ctx context.Context) (undo, error) {
 func (a *act) stopContainer(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	victims := pids(n, j, agent)
-	m := a.begin(n, Condition{Effect: Unsure})
+	m := a.begin(n, Condition{Effect: effectUnsure})
 	if err := signal(victims, syscall.SIGTERM); err != nil {
 		m.end(0)
 		return nil, err
@@ -134,19 +134,19 @@ func (a *act) freeze(n *lab.Node, victims map[int]int, c Condition) (*mark, erro
 
 func (a *act) freezeKeepalived(ctx context.Context) (undo, error) {
 	victims := pids(a.node(), jobs["keepalived"], "keepalived")
-	m, err := a.freeze(a.node(), victims, Condition{Effect: Mute})
+	m, err := a.freeze(a.node(), victims, Condition{Effect: effectMute})
 	return func(ctx context.Context) error {
 		if m == nil {
 			return nil
 		}
-		return a.recover(ctx, m, "", a.bounds.Election(), func() error { return signal(victims, syscall.SIGCONT) })
+		return a.recover(ctx, m, "", a.bounds.election(), func() error { return signal(victims, syscall.SIGCONT) })
 	}, err
 }
 
 func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
 	return a.each(ctx, func(n *lab.Node) (undo, error) {
 		victims := pids(n, jobs["haproxy"], "haproxy")
-		m, err := a.freeze(n, victims, Condition{Effect: Unfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Hung})
+		m, err := a.freeze(n, victims, Condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Hung})
 		return func(ctx context.Context) error {
 			if m == nil {
 				return nil
@@ -161,7 +161,7 @@ func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
 func (a *act) freezeAgent(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	victims := pids(n, j, agent)
-	m, err := a.freeze(n, victims, Condition{Effect: Unsure})
+	m, err := a.freeze(n, victims, Condition{Effect: effectUnsure})
 	return func(ctx context.Context) error {
 		if m == nil {
 			return nil
@@ -172,7 +172,7 @@ func (a *act) freezeAgent(ctx context.Context) (undo, error) {
 
 func (a *act) removeManifest(ctx context.Context) (undo, error) {
 	n := a.node()
-	doing := a.begin(n, Condition{Effect: Unsure})
+	doing := a.begin(n, Condition{Effect: effectUnsure})
 	restore, err := n.RemovePod(ctx, a.fault.What)
 	if restore == nil {
 		doing.end(0)

@@ -61,7 +61,7 @@ func (r *run) ask(ctx context.Context, n *lab.Node, name string, j job) {
 		}
 		allowed := r.bounds.Answer + r.bounds.Slack + r.record.late(since)
 		if now := r.record.now(); now-since > allowed && ctx.Err() == nil {
-			r.violate(Violation{Rule: Stuck, From: since, To: now, Allowed: allowed, Nodes: []string{n.Name},
+			r.violate(Violation{Rule: agentStuck, From: since, To: now, Allowed: allowed, Nodes: []string{n.Name},
 				Happened: fmt.Sprintf("the agent's %s job on %s runs and does not go on: %v", name, n.Name, err)})
 			return
 		}
@@ -113,7 +113,7 @@ func (j *judge) logFloods() {
 			continue
 		}
 		found[k] = true
-		j.found = append(j.found, Violation{Rule: LogFlood, From: list[0].At, To: l.At, Nodes: []string{l.Node},
+		j.found = append(j.found, Violation{Rule: logFlood, From: list[0].At, To: l.At, Nodes: []string{l.Node},
 			Happened: fmt.Sprintf("container %s on %s logs %.0f bytes a second, and %d are allowed", l.Container, l.Node, perSecond, logLimit)})
 	}
 }

@@ -63,13 +63,13 @@ const (
 // DefaultSlack is enough on a machine that has two cores to itself.
 const DefaultSlack = 300 * time.Millisecond
 
-// BackOff is that of the lab's kubelet in a run: the proportions of the real one,
+// backOff is that of the lab's kubelet in a run: the proportions of the real one,
 // in less time.
-var BackOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 * time.Second}
+var backOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 * time.Second}
 
-// NewBounds derives the bounds of a cluster whose longest interval of adverts is
+// newBounds derives the bounds of a cluster whose longest interval of adverts is
 // given.
-func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
+func newBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
 	b = Bounds{
 		Advert: longest, Refused: vrrp.HAProxyProbe.Refused(), Hung: vrrp.HAProxyProbe.Hung(),
 		Join: joinDelay + unknown, Answer: answer, Slack: slack,
@@ -81,7 +81,7 @@ func NewBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
 	}
 	b.Apply = nodesPace + applyPace + applyDelay
-	b.Return = max(BackOff.Max, daemonBackOff) + start + b.Apply + joinDelay
+	b.Return = max(backOff.Max, daemonBackOff) + start + b.Apply + joinDelay
 	return b, b.haproxy(haproxy.Template)
 }
 
@@ -112,18 +112,14 @@ func (b *Bounds) haproxy(template string) error {
 	return nil
 }
 
-// Election is how long it takes until somebody else holds a VIP whose holder is
+// election is how long it takes until somebody else holds a VIP whose holder is
 // silent.
-func (b Bounds) Election() time.Duration { return vrrp.LongestDownInterval(b.Advert) }
+func (b Bounds) election() time.Duration { return vrrp.LongestDownInterval(b.Advert) }
 
-// Silent is how long nobody may hold a VIP that somebody could hold.
-func (b Bounds) Silent() time.Duration { return b.Election() + b.Slack }
+// silent is how long nobody may hold a VIP that somebody could hold.
+func (b Bounds) silent() time.Duration { return b.election() + b.Slack }
 
-// Unfit is how long a node may hold a VIP that it cannot serve, when noticing that
-// takes the time given.
-func (b Bounds) Unfit(notice time.Duration) time.Duration { return notice + b.Election() + b.Slack }
-
-// Overlap is how long two nodes may hold a VIP: the newcomer announces itself at
+// overlap is how long two nodes may hold a VIP: the newcomer announces itself at
 // once, and again after an interval if that was lost, and the other goes when it
 // hears it (RFC 9568, section 6.4.3).
-func (b Bounds) Overlap() time.Duration { return b.Advert + b.Slack }
+func (b Bounds) overlap() time.Duration { return b.Advert + b.Slack }

@@ -33,7 +33,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s is %v", name, d)
 		}
 	}
-	if p.Bounds.Hung <= p.Bounds.Refused || p.Bounds.Silent() <= 3*p.Bounds.Advert {
+	if p.Bounds.Hung <= p.Bounds.Refused || p.Bounds.silent() <= 3*p.Bounds.Advert {
 		t.Errorf("%+v", p.Bounds)
 	}
 	if agent := daemon.DefaultTiming; applyPace != agent.MinInterval || applyDelay != agent.MaxDelay {

@@ -83,7 +83,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 		return nil, err
 	}
 	p := &Prepared{Plan: plan}
-	shape := Shape{Nodes: len(plan.Nodes)}
+	shape := clusterShape{Nodes: len(plan.Nodes)}
 	for i, m := range plan.Nodes {
 		p.Names = append(p.Names, m.Name)
 		if m.Role == v1alpha1.RoleMaster {
@@ -100,10 +100,10 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	nodes := len(p.Names)
 	p.spare = spares{more[:nodes], more[nodes], more[nodes+1], more[nodes+2]}
 	longest := max(otherInterval(spec.VRRP.Target), time.Duration(spec.VRRP.Target.AdvertIntervalMS)*time.Millisecond)
-	if p.Bounds, err = NewBounds(spec, longest, cmp.Or(cfg.Slack, DefaultSlack)); err != nil {
+	if p.Bounds, err = newBounds(spec, longest, cmp.Or(cfg.Slack, DefaultSlack)); err != nil {
 		return nil, err
 	}
-	p.Schedule = NewSchedule(cfg.Seed, cfg.Duration, shape, cfg.Limits)
+	p.Schedule = newSchedule(cfg.Seed, cfg.Duration, shape, cfg.Limits)
 	if cfg.FromRound >= len(p.Schedule) {
 		return nil, fmt.Errorf("this seed has %d rounds in that time, counted from 0: there is no round %d", len(p.Schedule), cfg.FromRound)
 	}

@@ -106,7 +106,7 @@ func (f *files) look(ctx context.Context, path string) {
 	}
 	at := f.owner.record.now()
 	if err := f.check(ctx, n, path, data); err != nil && ctx.Err() == nil {
-		f.owner.violate(Violation{Rule: Invalid, From: at, To: at, Nodes: []string{n.Name}, Happened: fmt.Sprintf("%s on %s cannot be used: %v\n%s", filepath.Base(path), n.Name, err, data)})
+		f.owner.violate(Violation{Rule: invalidFile, From: at, To: at, Nodes: []string{n.Name}, Happened: fmt.Sprintf("%s on %s cannot be used: %v\n%s", filepath.Base(path), n.Name, err, data)})
 	}
 	f.seen[key] = true
 }

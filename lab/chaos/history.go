@@ -13,36 +13,36 @@ type Effect string
 
 // Effects.
 const (
-	// Out is without power or link: it serves nobody, and hears nobody.
-	Out Effect = "out"
-	// Mute runs no keepalived that could act: nobody hears it, and an address that
+	// effectOut is without power or link: it serves nobody, and hears nobody.
+	effectOut Effect = "out"
+	// effectMute runs no keepalived that could act: nobody hears it, and an address that
 	// it has stays.
-	Mute Effect = "mute"
-	// Stale may have an address that somebody else left there.
-	Stale Effect = "stale"
-	// Unfit cannot serve the VIPs of some groups, and is to notice it.
-	Unfit Effect = "unfit"
-	// Unsure may serve or not: it recovers, or nobody looks after it. Nothing is
+	effectMute Effect = "mute"
+	// effectStale may have an address that somebody else left there.
+	effectStale Effect = "stale"
+	// effectUnfit cannot serve the VIPs of some groups, and is to notice it.
+	effectUnfit Effect = "unfit"
+	// effectUnsure may serve or not: it recovers, or nobody looks after it. Nothing is
 	// asked of it, but that there is no split brain.
-	Unsure Effect = "unsure"
-	// NoAPI is where no API server answers; UnsureAPI is where one does again, which
+	effectUnsure Effect = "unsure"
+	// effectNoAPI is where no API server answers; effectUnsureAPI is where one does again, which
 	// load balancers have yet to find out.
-	NoAPI     Effect = "no-api"
-	UnsureAPI Effect = "unsure-api"
-	// Reload is where keepalived may read its configuration anew, which begins an
+	effectNoAPI     Effect = "no-api"
+	effectUnsureAPI Effect = "unsure-api"
+	// effectReload is where keepalived may read its configuration anew, which begins an
 	// election again.
-	Reload Effect = "reload"
+	effectReload Effect = "reload"
 )
 
-// Forever is the end of what has none yet.
-const Forever = time.Duration(math.MaxInt64)
+// forever is the end of what has none yet.
+const forever = time.Duration(math.MaxInt64)
 
 // Condition is an effect on a node from a time on, to another.
 type Condition struct {
 	Node   string // every node if empty
 	Effect Effect
 	Group  v1alpha1.GroupRole // whose VIPs are meant; all if empty
-	// Notice is how long the node takes to find out, of one that is Unfit.
+	// Notice is how long the node takes to find out, of one that is unfit.
 	Notice   time.Duration
 	From, To time.Duration
 	// Why names the fault.
@@ -50,15 +50,15 @@ type Condition struct {
 }
 
 // Topology says which nodes reach each other from a time on: those of one side.
-// Nodes that are not named are on side 0. Moving is the side of those that are
+// Nodes that are not named are on side 0. betweenSides is the side of those that are
 // being moved, which may reach anybody or nobody.
 type Topology struct {
 	From  time.Duration
 	Sides map[string]int
 }
 
-// Moving is between sides.
-const Moving = -1
+// betweenSides is neither side of a partition.
+const betweenSides = -1
 
 // Want says what is to be with a VIP from a time on.
 type Want struct {
@@ -70,20 +70,20 @@ type Want struct {
 type Wanted string
 
 const (
-	Held   Wanted = "held"   // by one node, of those that can serve it
-	Either Wanted = "either" // it comes or goes just now
-	Gone   Wanted = "gone"   // by nobody
+	wantHeld   Wanted = "held"   // by one node, of those that can serve it
+	wantEither Wanted = "either" // it comes or goes just now
+	wantGone   Wanted = "gone"   // by nobody
 )
 
 // VIP is one that is looked at.
 type VIP struct {
 	Addr  netip.Addr
 	Group v1alpha1.GroupRole
-	// Wants are in the order of their times. Before the first it is Either.
+	// Wants are in the order of their times. Before the first it is wantEither.
 	Wants []Want
 }
 
-// Span is a time for which a VIP was on a node's links; To is Forever while it is.
+// Span is a time for which a VIP was on a node's links; To is forever while it is.
 type Span struct {
 	VIP      netip.Addr
 	Node     string

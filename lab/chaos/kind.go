@@ -12,43 +12,43 @@ type Kind string
 
 // Kinds of faults.
 const (
-	Power            Kind = "power"
-	Link             Kind = "link"
-	Flap             Kind = "flap"
-	KillKeepalived   Kind = "kill-keepalived"
-	FreezeKeepalived Kind = "freeze-keepalived"
-	KillWorker       Kind = "kill-haproxy-worker"
-	KillMaster       Kind = "kill-haproxy-master"
-	FreezeHAProxy    Kind = "freeze-haproxy"
-	KillAgent        Kind = "kill-agent"
-	FreezeAgent      Kind = "freeze-agent"
-	StopContainer    Kind = "stop-container"
-	KillContainer    Kind = "kill-container"
-	KillAPI          Kind = "kill-api"
-	StopAPI          Kind = "stop-api"
-	FreezeAPI        Kind = "freeze-api"
-	StopMCS          Kind = "stop-machine-config"
-	StopRouter       Kind = "stop-router"
-	RouterNotReady   Kind = "router-not-ready"
-	MoveRouter       Kind = "move-router"
-	Partition        Kind = "partition"
-	Flush            Kind = "flush"
-	StaleVIP         Kind = "stale-vip"
-	RemoveManifest   Kind = "remove-manifest"
-	Timing           Kind = "timing"
-	DNS              Kind = "dns"
-	ChangeVIP        Kind = "change-vip"
-	BadConfig        Kind = "bad-config"
-	Renumber         Kind = "renumber"
-	Load             Kind = "load"
-	AllHAProxies     Kind = "all-haproxies"
-	AllAPIs          Kind = "all-apis"
-	VRRPFlood        Kind = "vrrp-flood"
-	MDNSFlood        Kind = "mdns-flood"
-	OddNode          Kind = "odd-node"
-	DeletedNode      Kind = "deleted-node"
-	CrashLoop        Kind = "crash-loop"
-	OddLink          Kind = "odd-link"
+	power            Kind = "power"
+	link             Kind = "link"
+	flap             Kind = "flap"
+	killKeepalived   Kind = "kill-keepalived"
+	freezeKeepalived Kind = "freeze-keepalived"
+	killWorker       Kind = "kill-haproxy-worker"
+	killMaster       Kind = "kill-haproxy-master"
+	freezeHAProxy    Kind = "freeze-haproxy"
+	killAgent        Kind = "kill-agent"
+	freezeAgent      Kind = "freeze-agent"
+	stopContainer    Kind = "stop-container"
+	killContainer    Kind = "kill-container"
+	killAPI          Kind = "kill-api"
+	stopAPI          Kind = "stop-api"
+	freezeAPI        Kind = "freeze-api"
+	stopMCS          Kind = "stop-machine-config"
+	stopRouter       Kind = "stop-router"
+	routerNotReady   Kind = "router-not-ready"
+	moveRouter       Kind = "move-router"
+	partition        Kind = "partition"
+	flush            Kind = "flush"
+	staleVIP         Kind = "stale-vip"
+	removeManifest   Kind = "remove-manifest"
+	timing           Kind = "timing"
+	dns              Kind = "dns"
+	changeVIP        Kind = "change-vip"
+	badConfig        Kind = "bad-config"
+	renumber         Kind = "renumber"
+	load             Kind = "load"
+	allHAProxies     Kind = "all-haproxies"
+	allAPIs          Kind = "all-apis"
+	vrrpFlood        Kind = "vrrp-flood"
+	mdnsFlood        Kind = "mdns-flood"
+	oddNode          Kind = "odd-node"
+	deletedNode      Kind = "deleted-node"
+	crashLoop        Kind = "crash-loop"
+	oddLink          Kind = "odd-link"
 )
 
 // part is what of a node, or of the cluster, a fault is about. Two faults that are
@@ -121,43 +121,43 @@ const second = time.Second
 
 // kinds are all of them, in the order in which they are documented.
 var kinds = []kind{
-	{Power, anyNode, ofNode, 1 * second, 6 * second, nil, true, "loses power, and comes back"},
-	{Link, anyNode, ofLink | ofKeepalived, 300 * time.Millisecond, 6 * second, nil, true, "its link goes down, and up again"},
-	{Flap, anyNode, ofLink | ofKeepalived, 1 * second, 4 * second, nil, true, "its link goes down and up, again and again"},
-	{KillKeepalived, anyNode, ofKeepalived, 0, 0, nil, true, "keepalived is killed"},
-	{FreezeKeepalived, anyNode, ofKeepalived, 500 * time.Millisecond, 6 * second, nil, true, "keepalived stands still, and goes on"},
-	{KillWorker, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's worker is killed"},
-	{KillMaster, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's master is killed"},
-	{FreezeHAProxy, controlPlane, ofHAProxy, 1 * second, 8 * second, nil, true, "HAProxy stands still, and goes on"},
-	{KillAgent, controlPlane, 0, 0, 0, withProxy, true, "an agent is killed"},
-	{FreezeAgent, controlPlane, ofHAProxy | ofFirewall | ofRouter, 1 * second, 8 * second, withProxy, true, "an agent stands still, and goes on"},
-	{StopContainer, controlPlane, 0, 0, 0, withProxy, true, "a container is asked to end (SIGTERM)"},
-	{KillContainer, anyNode, 0, 0, 0, everywhere, true, "all processes of a container are killed at once"},
-	{KillAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server is killed, and starts again"},
-	{StopAPI, controlPlane, ofAPI, 1 * second, 6 * second, nil, false, "its API server is stopped properly, and starts again"},
-	{FreezeAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server stands still, and goes on"},
-	{StopMCS, controlPlane, ofMCS, 1 * second, 8 * second, nil, false, "its machine config server stops, and starts again"},
-	{StopRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router stops, and starts again"},
-	{RouterNotReady, routerHost, ofRouter, 1 * second, 6 * second, nil, false, "its router's pod is not ready for a while"},
-	{MoveRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router goes, and comes where none is"},
-	{Partition, someNodes, ofTopology, 1 * second, 10 * second, nil, false, "are cut off from the others, until the network heals"},
-	{Flush, anyNode, ofFirewall | ofGuard, 0, 0, nil, false, "somebody flushes all nftables rules"},
-	{StaleVIP, anyNode, ofKeepalived | ofConfig, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
-	{RemoveManifest, controlPlane, 0, 1 * second, 5 * second, podsOf, true, "the manifest of a pod goes, and comes back"},
-	{Timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
-	{DNS, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
-	{ChangeVIP, wholeCluster, ofConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
-	{BadConfig, anyNode, ofConfig | ofFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
-	{Renumber, anyNode, ofObject | ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
-	{Load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
-	{AllHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
-	{AllAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
-	{VRRPFlood, wholeCluster, ofGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is no node floods all nodes with VRRP advertisements"},
-	{MDNSFlood, wholeCluster, 0, 2 * second, 6 * second, named(attack.MDNSs, func(m attack.MDNS) string { return m.Name }), false, "a host that is no node floods all nodes with mDNS records"},
-	{OddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
-	{DeletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
-	{CrashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
-	{OddLink, anyNode, ofLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
+	{power, anyNode, ofNode, 1 * second, 6 * second, nil, true, "loses power, and comes back"},
+	{link, anyNode, ofLink | ofKeepalived, 300 * time.Millisecond, 6 * second, nil, true, "its link goes down, and up again"},
+	{flap, anyNode, ofLink | ofKeepalived, 1 * second, 4 * second, nil, true, "its link goes down and up, again and again"},
+	{killKeepalived, anyNode, ofKeepalived, 0, 0, nil, true, "keepalived is killed"},
+	{freezeKeepalived, anyNode, ofKeepalived, 500 * time.Millisecond, 6 * second, nil, true, "keepalived stands still, and goes on"},
+	{killWorker, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's worker is killed"},
+	{killMaster, controlPlane, ofHAProxy, 0, 0, nil, true, "HAProxy's master is killed"},
+	{freezeHAProxy, controlPlane, ofHAProxy, 1 * second, 8 * second, nil, true, "HAProxy stands still, and goes on"},
+	{killAgent, controlPlane, 0, 0, 0, withProxy, true, "an agent is killed"},
+	{freezeAgent, controlPlane, ofHAProxy | ofFirewall | ofRouter, 1 * second, 8 * second, withProxy, true, "an agent stands still, and goes on"},
+	{stopContainer, controlPlane, 0, 0, 0, withProxy, true, "a container is asked to end (SIGTERM)"},
+	{killContainer, anyNode, 0, 0, 0, everywhere, true, "all processes of a container are killed at once"},
+	{killAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server is killed, and starts again"},
+	{stopAPI, controlPlane, ofAPI, 1 * second, 6 * second, nil, false, "its API server is stopped properly, and starts again"},
+	{freezeAPI, controlPlane, ofAPI, 1 * second, 8 * second, nil, false, "its API server stands still, and goes on"},
+	{stopMCS, controlPlane, ofMCS, 1 * second, 8 * second, nil, false, "its machine config server stops, and starts again"},
+	{stopRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router stops, and starts again"},
+	{routerNotReady, routerHost, ofRouter, 1 * second, 6 * second, nil, false, "its router's pod is not ready for a while"},
+	{moveRouter, routerHost, ofRouter, 1 * second, 6 * second, nil, true, "its router goes, and comes where none is"},
+	{partition, someNodes, ofTopology, 1 * second, 10 * second, nil, false, "are cut off from the others, until the network heals"},
+	{flush, anyNode, ofFirewall | ofGuard, 0, 0, nil, false, "somebody flushes all nftables rules"},
+	{staleVIP, anyNode, ofKeepalived | ofConfig, 500 * time.Millisecond, 3 * second, nil, true, "its keepalived pod goes, somebody leaves VIPs on its link with another prefix length, the pod comes back"},
+	{removeManifest, controlPlane, 0, 1 * second, 5 * second, podsOf, true, "the manifest of a pod goes, and comes back"},
+	{timing, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
+	{dns, wholeCluster, ofConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
+	{changeVIP, wholeCluster, ofConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
+	{badConfig, anyNode, ofConfig | ofFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
+	{renumber, anyNode, ofObject | ofFile | ofLink | ofKeepalived | ofAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
+	{load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
+	{allHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
+	{allAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
+	{vrrpFlood, wholeCluster, ofGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is no node floods all nodes with VRRP advertisements"},
+	{mdnsFlood, wholeCluster, 0, 2 * second, 6 * second, named(attack.MDNSs, func(m attack.MDNS) string { return m.Name }), false, "a host that is no node floods all nodes with mDNS records"},
+	{oddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
+	{deletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
+	{crashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
+	{oddLink, anyNode, ofLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
 }
 
 // named are variants that differ by their names alone.

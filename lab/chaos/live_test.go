@@ -16,7 +16,7 @@ func TestChaos(t *testing.T) { breakOnce(t, 2, Limits{AtOnce: DefaultAtOnce}) }
 
 // TestAttacks attacks one for a round that has every kind of attack.
 func TestAttacks(t *testing.T) {
-	attacks := []Kind{VRRPFlood, MDNSFlood, OddNode, DeletedNode, CrashLoop, OddLink}
+	attacks := []Kind{vrrpFlood, mdnsFlood, oddNode, deletedNode, crashLoop, oddLink}
 	r := breakOnce(t, 6, Limits{Kinds: attacks, AtOnce: len(attacks)})
 	for _, k := range attacks {
 		if r.Faults[k] == 0 && len(r.Violations) == 0 {
@@ -66,8 +66,8 @@ func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 	for _, round := range p.Schedule {
 		planned += len(round.Faults)
 	}
-	if len(r.Violations) == 0 && r.Total()+r.Nothing != planned {
-		t.Errorf("%d faults happened and %d found nothing, of %d", r.Total(), r.Nothing, planned)
+	if len(r.Violations) == 0 && r.total()+r.Nothing != planned {
+		t.Errorf("%d faults happened and %d found nothing, of %d", r.total(), r.Nothing, planned)
 	}
 	if r.Failovers == 0 {
 		t.Error("no VIP ever came to a node")

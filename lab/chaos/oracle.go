@@ -14,15 +14,15 @@ type Rule string
 
 // Rules.
 const (
-	SplitBrain Rule = "split-brain"     // never, for longer than an advert takes to cross
-	NoHolder   Rule = "no-holder"       // a node that can serve holds, whenever there is one
-	NotWanted  Rule = "not-wanted"      // nobody holds an address that is no VIP any more
-	Invalid    Rule = "invalid-file"    // what is on disk can be used at any moment
-	Leak       Rule = "leak"            // nothing is left behind
-	NoReturn   Rule = "does-not-return" // what ended runs again
-	NoRest     Rule = "no-rest"         // everything is as before once nothing is wrong
-	Stuck      Rule = "agent-stuck"     // an agent that runs answers
-	LogFlood   Rule = "log-flood"       // no container logs more than a disk can take
+	splitBrain  Rule = "split-brain"     // never, for longer than an advert takes to cross
+	noHolder    Rule = "no-holder"       // a node that can serve holds, whenever there is one
+	notWanted   Rule = "not-wanted"      // nobody holds an address that is no VIP any more
+	invalidFile Rule = "invalid-file"    // what is on disk can be used at any moment
+	leak        Rule = "leak"            // nothing is left behind
+	noReturn    Rule = "does-not-return" // what ended runs again
+	noRest      Rule = "no-rest"         // everything is as before once nothing is wrong
+	agentStuck  Rule = "agent-stuck"     // an agent that runs answers
+	logFlood    Rule = "log-flood"       // no container logs more than a disk can take
 )
 
 // Violation is a rule that did not hold for a time.
@@ -49,16 +49,16 @@ func (v Violation) String() string {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// Longest are the longest times, of those that were allowed, that something was not
+// longest are the longest times, of those that were allowed, that something was not
 // as it should be.
-type Longest struct {
+type longest struct {
 	// Without is how long no node that could serve held a VIP, although there was
 	// one; Overlap how long two nodes held one.
 	Without, Overlap time.Duration
 }
 
-// Judge says what of the history should not have been, in the order of time.
-func Judge(h History, b Bounds) ([]Violation, Longest) {
+// judgeHistory says what of the history should not have been, in the order of time.
+func judgeHistory(h History, b Bounds) ([]Violation, longest) {
 	j := &judge{History: h, bounds: b, spells: map[spellKey]*spell{}}
 	edges := j.edges()
 	for i := 0; i+1 < len(edges); i++ {
@@ -78,7 +78,7 @@ type judge struct {
 	bounds  Bounds
 	spells  map[spellKey]*spell
 	found   []Violation
-	longest Longest
+	longest longest
 }
 
 // spellKey is what goes on being wrong.
@@ -133,15 +133,15 @@ func (j *judge) segment(from, to time.Duration) {
 	for v := range j.VIPs {
 		held := j.holders(v, from)
 		switch j.VIPs[v].wanted(from) {
-		case Held:
+		case wantHeld:
 			j.someone(v, nodes, held, from, to)
-		case Gone:
+		case wantGone:
 			for _, n := range held {
 				s := nodes[n]
-				if s.has(Stale, "") || s.has(Mute, "") || s.has(Out, "") || s.has(Unsure, "") {
+				if s.has(effectStale, "") || s.has(effectMute, "") || s.has(effectOut, "") || s.has(effectUnsure, "") {
 					continue
 				}
-				j.wrong(spellKey{NotWanted, v, n, -1}, from, to)
+				j.wrong(spellKey{notWanted, v, n, -1}, from, to)
 			}
 		}
 		j.notTwo(v, nodes, held, from, to)
@@ -172,7 +172,7 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 			}
 		}
 		if !served {
-			r := j.wrong(spellKey{NoHolder, v, n, -1}, from, to)
+			r := j.wrong(spellKey{noHolder, v, n, -1}, from, to)
 			for name, d := range bad {
 				r.bad[name] = max(r.bad[name], d)
 			}
@@ -184,12 +184,12 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Duration) {
 	speaks := func(n int) bool {
 		s := nodes[n]
-		return s.side != Moving && !s.has(Out, "") && !s.has(Mute, "") && !s.has(Stale, "")
+		return s.side != betweenSides && !s.has(effectOut, "") && !s.has(effectMute, "") && !s.has(effectStale, "")
 	}
 	for i, a := range held {
 		for _, b := range held[i+1:] {
 			if speaks(a) && speaks(b) && nodes[a].side == nodes[b].side {
-				j.wrong(spellKey{SplitBrain, v, a, b}, from, to)
+				j.wrong(spellKey{splitBrain, v, a, b}, from, to)
 			}
 		}
 	}
@@ -217,9 +217,9 @@ func (j *judge) end(k spellKey) {
 		return
 	}
 	switch k.rule {
-	case SplitBrain:
+	case splitBrain:
 		j.longest.Overlap = max(j.longest.Overlap, length)
-	case NoHolder:
+	case noHolder:
 		j.longest.Without = max(j.longest.Without, length)
 	}
 }
@@ -231,24 +231,24 @@ const neighbour = time.Second
 // allowed is how long something may have been wrong.
 func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	extra := j.late(r.from, r.to)
-	if j.overlaps(Reload, "", r.from, r.to) {
-		extra += j.bounds.Election()
+	if j.overlaps(effectReload, "", r.from, r.to) {
+		extra += j.bounds.election()
 	}
 	switch k.rule {
-	case SplitBrain:
+	case splitBrain:
 		if j.metAnew(k, r) {
 			extra += neighbour
 		}
-		return j.bounds.Overlap() + extra
-	case NotWanted:
+		return j.bounds.overlap() + extra
+	case notWanted:
 		return j.bounds.Slack + extra
 	}
 	if len(r.bad) == 0 {
-		return j.bounds.Silent() + extra
+		return j.bounds.silent() + extra
 	}
 	sum := j.bounds.Slack
 	for _, notice := range r.bad { // one after another at worst
-		sum += notice + j.bounds.Election()
+		sum += notice + j.bounds.election()
 	}
 	return sum + extra
 }
@@ -278,7 +278,7 @@ func (j *judge) metAnew(k spellKey, r *spell) bool {
 		}
 	}
 	for _, c := range j.Conditions {
-		if (c.Effect == Out || c.Effect == Mute) && c.To >= r.from-neighbour && c.To < r.to &&
+		if (c.Effect == effectOut || c.Effect == effectMute) && c.To >= r.from-neighbour && c.To < r.to &&
 			(c.Node == j.Nodes[k.node].Name || c.Node == j.Nodes[k.with].Name) {
 			return true
 		}
@@ -290,13 +290,13 @@ func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation
 	v := Violation{Rule: k.rule, From: r.from, To: r.to, Allowed: allowed, VIP: j.VIPs[k.vip].Addr.String()}
 	name := j.Nodes[k.node].Name
 	switch k.rule {
-	case SplitBrain:
+	case splitBrain:
 		v.Nodes = []string{name, j.Nodes[k.with].Name}
 		v.Happened = fmt.Sprintf("%s and %s both hold %s", name, v.Nodes[1], v.VIP)
-	case NotWanted:
+	case notWanted:
 		v.Nodes = []string{name}
 		v.Happened = fmt.Sprintf("%s holds %s, which is no VIP of the cluster now", name, v.VIP)
-	case NoHolder:
+	case noHolder:
 		v.Nodes = append([]string{name}, slices.Sorted(maps.Keys(r.bad))...)
 		v.Happened = fmt.Sprintf("nobody holds %s, and %s could", v.VIP, name)
 		if len(r.bad) > 0 {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Shape is what of a cluster its schedule depends on: how many nodes, and which of
+// clusterShape is what of a cluster its schedule depends on: how many nodes, and which of
 // them are what. The numbers are places in the lab's plan.
-type Shape struct {
+type clusterShape struct {
 	Nodes        int
 	ControlPlane []int
 	Routers      []int // nodes that begin with a router
@@ -54,10 +54,10 @@ const (
 	merciless = 3
 )
 
-// NewSchedule plans rounds of faults for at least that long. The same arguments
+// newSchedule plans rounds of faults for at least that long. The same arguments
 // give the same schedule, whatever happens to the cluster meanwhile, and each round
 // depends on the seed and its own number alone.
-func NewSchedule(seed uint64, d time.Duration, s Shape, l Limits) (out []Round) {
+func newSchedule(seed uint64, d time.Duration, s clusterShape, l Limits) (out []Round) {
 	for total := time.Duration(0); total < d; {
 		r := newRound(seed, len(out), min(roundLength, d-total), s, l)
 		out = append(out, r)
@@ -69,14 +69,14 @@ func NewSchedule(seed uint64, d time.Duration, s Shape, l Limits) (out []Round) 
 // planner plans one round.
 type planner struct {
 	*rand.Rand
-	shape     Shape
+	shape     clusterShape
 	limits    Limits
 	merciless bool
 	faults    []Fault
 	kinds     []kind
 }
 
-func newRound(seed uint64, number int, length time.Duration, s Shape, l Limits) Round {
+func newRound(seed uint64, number int, length time.Duration, s clusterShape, l Limits) Round {
 	p := &planner{
 		Rand:  rand.New(rand.NewPCG(seed, uint64(number))),
 		shape: s, limits: l,
@@ -203,7 +203,7 @@ func (p *planner) allowed(f Fault) bool {
 	merciless, from, to := p.merciless, f.At, end
 	// One that was deleted holds a VIP if for any moment nobody is there to tell it.
 	watch := func(g Fault) {
-		if g.Kind == DeletedNode {
+		if g.Kind == deletedNode {
 			begin, end := g.span()
 			merciless, from, to = false, min(from, begin), max(to, end)
 		}

@@ -7,20 +7,20 @@ import (
 )
 
 var (
-	shape = Shape{Nodes: 5, ControlPlane: []int{0, 1, 2}, Routers: []int{3, 4}}
+	shape = clusterShape{Nodes: 5, ControlPlane: []int{0, 1, 2}, Routers: []int{3, 4}}
 	names = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 )
 
 func TestASeedTellsAll(t *testing.T) {
 	limits := Limits{AtOnce: DefaultAtOnce}
-	first := Text(NewSchedule(7, time.Hour, shape, limits), names)
-	if again := Text(NewSchedule(7, time.Hour, shape, limits), names); again != first {
+	first := Text(newSchedule(7, time.Hour, shape, limits), names)
+	if again := Text(newSchedule(7, time.Hour, shape, limits), names); again != first {
 		t.Error("the same seed gives another schedule")
 	}
-	if other := Text(NewSchedule(8, time.Hour, shape, limits), names); other == first {
+	if other := Text(newSchedule(8, time.Hour, shape, limits), names); other == first {
 		t.Error("another seed gives the same schedule")
 	}
-	long, short := NewSchedule(7, time.Hour, shape, limits), NewSchedule(7, 10*time.Minute, shape, limits)
+	long, short := newSchedule(7, time.Hour, shape, limits), newSchedule(7, 10*time.Minute, shape, limits)
 	if got, want := Text(short[:5], names), Text(long[:5], names); got != want {
 		t.Errorf("rounds depend on how many there are:\n%s\n%s", got, want)
 	}
@@ -28,7 +28,7 @@ func TestASeedTellsAll(t *testing.T) {
 
 func TestEveryKindHappens(t *testing.T) {
 	happened := map[Kind]int{}
-	for _, r := range NewSchedule(1, time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
+	for _, r := range newSchedule(1, time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
 		for _, f := range r.Faults {
 			happened[f.Kind]++
 		}
@@ -51,7 +51,7 @@ func TestEveryKindHappens(t *testing.T) {
 func TestFaultsGoTogether(t *testing.T) {
 	const most = 3
 	several := 0
-	for _, r := range NewSchedule(3, 2*time.Hour, shape, Limits{AtOnce: most}) {
+	for _, r := range newSchedule(3, 2*time.Hour, shape, Limits{AtOnce: most}) {
 		for i, f := range r.Faults {
 			if k := kindOf(f.Kind); f.For < k.least || f.For > k.most {
 				t.Errorf("round %d: %s", r.Number, f.text(names))
@@ -80,8 +80,8 @@ func TestFaultsGoTogether(t *testing.T) {
 }
 
 func TestKindsAreLimited(t *testing.T) {
-	only := []Kind{Power, Flush}
-	for _, r := range NewSchedule(5, 5*time.Minute, shape, Limits{Kinds: only, AtOnce: 2}) {
+	only := []Kind{power, flush}
+	for _, r := range newSchedule(5, 5*time.Minute, shape, Limits{Kinds: only, AtOnce: 2}) {
 		for _, f := range r.Faults {
 			if !slices.Contains(only, f.Kind) {
 				t.Errorf("%s was not asked for", f.Kind)
@@ -98,8 +98,8 @@ func TestKindsAreLimited(t *testing.T) {
 
 // A shape with nothing for some kinds to happen to gets the others.
 func TestSmallShapes(t *testing.T) {
-	for _, s := range []Shape{{Nodes: 1, ControlPlane: []int{0}}, {Nodes: 2, ControlPlane: []int{0, 1}}, {Nodes: 1}} {
-		for _, r := range NewSchedule(1, 10*time.Minute, s, Limits{AtOnce: 4}) {
+	for _, s := range []clusterShape{{Nodes: 1, ControlPlane: []int{0}}, {Nodes: 2, ControlPlane: []int{0, 1}}, {Nodes: 1}} {
+		for _, r := range newSchedule(1, 10*time.Minute, s, Limits{AtOnce: 4}) {
 			for _, f := range r.Faults {
 				for _, n := range f.Nodes {
 					if n >= s.Nodes {
@@ -114,9 +114,9 @@ func TestSmallShapes(t *testing.T) {
 // Beside a node that was deleted there is one that may hold, in every round.
 func TestDeletedNodeIsNotAlone(t *testing.T) {
 	seen := 0
-	for _, r := range NewSchedule(4, 10*time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
+	for _, r := range newSchedule(4, 10*time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
 		for _, f := range r.Faults {
-			if f.Kind != DeletedNode {
+			if f.Kind != deletedNode {
 				continue
 			}
 			seen++

@@ -33,7 +33,7 @@ type mark struct {
 
 // begin notes that a condition is there from now on; its times are set here.
 func (r *record) begin(c Condition) *mark {
-	c.From, c.To = r.now(), Forever
+	c.From, c.To = r.now(), forever
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conditions = append(r.conditions, &c)
@@ -103,7 +103,7 @@ func (r *record) history(from time.Duration) History {
 	for _, s := range timeline.Of(watch.Addresses) {
 		to := s.To
 		if to >= asked {
-			to = Forever
+			to = forever
 		}
 		if to > from {
 			h.Holders = append(h.Holders, Span{VIP: s.VIP, Node: s.Node, From: s.From, To: to})

@@ -84,17 +84,17 @@ func (r *run) rest(ctx context.Context) bool {
 func (r *run) resting() (rule Rule, err error) {
 	if err := r.serves(); err != nil {
 		r.served = 0
-		return NoRest, err
+		return noRest, err
 	}
 	if r.normal == nil {
 		if r.served == 0 {
 			r.served = r.record.now()
 		}
 		if r.record.now()-r.served < lasts+second { // until what has just started counts
-			return NoRest, errors.New("it has just started")
+			return noRest, errors.New("it has just started")
 		}
 		r.normal, err = r.survey()
-		return NoRest, err
+		return noRest, err
 	}
 	for i, n := range r.cluster.Nodes() {
 		now, err := r.surveyNode(n)
@@ -105,7 +105,7 @@ func (r *run) resting() (rule Rule, err error) {
 			err = r.addresses(n)
 		}
 		if err != nil {
-			return Leak, fmt.Errorf("%s: %w", n.Name, err)
+			return leak, fmt.Errorf("%s: %w", n.Name, err)
 		}
 	}
 	return "", nil

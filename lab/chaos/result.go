@@ -40,13 +40,13 @@ type Moment struct {
 	What string        `json:"what"`
 }
 
-func (r *Result) note(l Longest) {
+func (r *Result) note(l longest) {
 	r.WithoutHolder = max(r.WithoutHolder, l.Without)
 	r.SplitBrain = max(r.SplitBrain, l.Overlap)
 }
 
-// Total is how many faults happened.
-func (r *Result) Total() (n int) {
+// total is how many faults happened.
+func (r *Result) total() (n int) {
 	for _, k := range r.Faults {
 		n += k
 	}
@@ -55,15 +55,15 @@ func (r *Result) Total() (n int) {
 
 // Summary writes what a run has shown, for people.
 func (r *Result) Summary(w io.Writer) {
-	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more found nothing to happen to\n", r.Seed, r.Total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
+	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more found nothing to happen to\n", r.Seed, r.total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
 	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(r.Faults[b], r.Faults[a]), cmp.Compare(a, b))
 	}) {
 		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.Title())
 	}
 	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
-	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.Silent()))
-	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.Overlap()))
+	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
+	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.overlap()))
 	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
 	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))
 	for _, v := range r.Violations {
@@ -85,7 +85,7 @@ func (r *Result) Report(w io.Writer) {
 	if h := r.History; h != nil {
 		for _, s := range h.Holders {
 			list = append(list, Moment{s.From, fmt.Sprintf("    %s has %v", s.Node, s.VIP)})
-			if s.To != Forever {
+			if s.To != forever {
 				list = append(list, Moment{s.To, fmt.Sprintf("    %s has %v no more", s.Node, s.VIP)})
 			}
 		}
@@ -93,7 +93,7 @@ func (r *Result) Report(w io.Writer) {
 			what := strings.TrimSpace(fmt.Sprintf("%s %s", c.Effect, c.Group))
 			node := cmp.Or(c.Node, "every node")
 			list = append(list, Moment{c.From, fmt.Sprintf("        %s is %s: %s", node, what, c.Why)})
-			if c.To != Forever {
+			if c.To != forever {
 				list = append(list, Moment{c.To, fmt.Sprintf("        %s is not %s any more: %s", node, what, c.Why)})
 			}
 		}

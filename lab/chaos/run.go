@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
 	r.ingress = ingressOf(spec)
 	r.result = Result{Seed: cfg.Seed, Bounds: p.Bounds, Faults: map[Kind]int{}}
 	cluster, err := lab.New(ctx, lab.Config{
-		Cluster: cfg.Cluster, Plan: p.Plan, Dir: cfg.Dir, Programs: cfg.Programs, BackOff: BackOff, Log: cfg.Log,
+		Cluster: cfg.Cluster, Plan: p.Plan, Dir: cfg.Dir, Programs: cfg.Programs, BackOff: backOff, Log: cfg.Log,
 		Progress: func(what string) { cfg.Progress(0, "building "+what) },
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *run) gone() {
 	}
 	if len(left) > 0 {
 		at := r.record.now()
-		r.violate(Violation{Rule: Leak, From: at, To: at, Happened: fmt.Sprintf("after the end there are %v", left)})
+		r.violate(Violation{Rule: leak, From: at, To: at, Happened: fmt.Sprintf("after the end there are %v", left)})
 	}
 }
 
@@ -119,9 +119,9 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 		return r.err()
 	}
 	for _, v := range r.record.vips {
-		what := Held
+		what := wantHeld
 		if v.Addr == r.spareVIP {
-			what = Gone
+			what = wantGone
 		}
 		r.record.want(v.Addr, 0, what)
 	}
@@ -315,13 +315,13 @@ func (r *run) judge(ctx context.Context, from time.Duration) {
 	}
 }
 
-func (r *run) judgeOnce(from time.Duration) (Longest, bool) {
+func (r *run) judgeOnce(from time.Duration) (longest, bool) {
 	h := r.record.history(from)
 	h.Now -= judgeLate
 	if h.Now <= from {
-		return Longest{}, true
+		return longest{}, true
 	}
-	found, longest := Judge(h, r.bounds)
+	found, longest := judgeHistory(h, r.bounds)
 	if len(found) > 0 {
 		r.mu.Lock()
 		r.result.History = &h

@@ -120,8 +120,8 @@ func (c *Container) ExitCode() int {
 	return c.code
 }
 
-// ErrEnded is what a container that has ended answers.
-var ErrEnded = errors.New("the container has ended")
+// errEnded is what a container that has ended answers.
+var errEnded = errors.New("the container has ended")
 
 // Signal sends a signal to the container's first process, as soon as there is
 // one.
@@ -156,7 +156,7 @@ func (c *Container) Stop(ctx context.Context, grace time.Duration) error {
 }
 
 func ignoreEnded(err error) error {
-	if errors.Is(err, ErrEnded) {
+	if errors.Is(err, errEnded) {
 		return nil
 	}
 	return err
@@ -188,7 +188,7 @@ func (c *Container) PID() (int, error) {
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		select {
 		case <-c.done:
-			return 0, fmt.Errorf("%s: %w", c.ID, ErrEnded)
+			return 0, fmt.Errorf("%s: %w", c.ID, errEnded)
 		default:
 		}
 		// The runtime writes the file once the process is there.

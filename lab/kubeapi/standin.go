@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab/authority"
-	"github.com/vipgen/vipgen/lab/listen"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // shutdownDelay is for how long the stand-in goes on when it was asked to stop:
@@ -124,7 +124,7 @@ type standInServer struct {
 // life is the time of a server from one launch to its end.
 type life struct {
 	plane    *standIn
-	listener *listen.Listener
+	listener *process.Listener
 	http     *http.Server
 	stop     chan struct{} // closed when it was asked to stop
 	ending   chan struct{} // closed when watches are to end
@@ -163,11 +163,11 @@ func closed(c <-chan struct{}) bool {
 }
 
 // listen opens the port at all addresses of a node, or at one of this machine.
-func (s *standInServer) listen() (*listen.Listener, error) {
+func (s *standInServer) listen() (*process.Listener, error) {
 	if s.node == nil {
-		return listen.At(nil, s.addr)
+		return process.ListenAt(nil, s.addr)
 	}
-	return listen.All(s.node, int(s.addr.Port()))
+	return process.ListenAll(s.node, int(s.addr.Port()))
 }
 
 // current is the life that goes on; nil if none does.

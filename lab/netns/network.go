@@ -14,8 +14,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// ErrNotRoot is what New returns to a process that is not root.
-var ErrNotRoot = errors.New("making network namespaces needs root")
+// errNotRoot is what New returns to a process that is not root.
+var errNotRoot = errors.New("making network namespaces needs root")
 
 const (
 	// DefaultLink is the name of a node's link where none is asked for.
@@ -55,7 +55,7 @@ func New() (*Network, error) {
 // made, and what it returns as an error keeps it from being made.
 func NewRecorded(record func(namespace string) error) (*Network, error) {
 	if os.Geteuid() != 0 {
-		return nil, ErrNotRoot
+		return nil, errNotRoot
 	}
 	n, err := newHub(record)
 	if err != nil {
@@ -72,10 +72,6 @@ func NewRecorded(record func(namespace string) error) (*Network, error) {
 	}
 	return n, nil
 }
-
-// Bridges are the names of the network's bridges, which are in the namespace Hub:
-// the one that nodes are attached to, and that of those that are cut off.
-func (n *Network) Bridges() []string { return []string{bridge, island} }
 
 // Hub is the name of the namespace that has the bridges.
 func (n *Network) Hub() string { return n.hub }

@@ -11,8 +11,8 @@ type BackOff struct {
 	Reset time.Duration
 }
 
-// KubeletBackOff is that of kubelet.
-func KubeletBackOff() BackOff {
+// kubeletBackOff is that of kubelet.
+func kubeletBackOff() BackOff {
 	return BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset: 10 * time.Minute}
 }
 

@@ -46,11 +46,11 @@ type Status struct {
 type Reason string
 
 const (
-	ReasonCompleted Reason = "Completed"  // exit code 0
-	ReasonError     Reason = "Error"      // any other
-	ReasonUnhealthy Reason = "Unhealthy"  // its liveness probe failed
-	ReasonStart     Reason = "StartError" // the runtime could not start it
-	ReasonStopped   Reason = "Stopped"    // with its pod
+	reasonCompleted Reason = "Completed"  // exit code 0
+	reasonError     Reason = "Error"      // any other
+	reasonUnhealthy Reason = "Unhealthy"  // its liveness probe failed
+	reasonStart     Reason = "StartError" // the runtime could not start it
+	reasonStopped   Reason = "Stopped"    // with its pod
 )
 
 func newContainer(p *Pod, spec *corev1.Container) *Container {
@@ -104,20 +104,20 @@ func (c *Container) backOff(ctx context.Context) {
 func (c *Container) once(ctx, starting context.Context) (exitCode int) {
 	running, err := c.start()
 	if err != nil {
-		return c.note(128, ReasonStart, err.Error())
+		return c.note(128, reasonStart, err.Error())
 	}
 	unhealthy := make(chan struct{})
 	alive, cancel := context.WithCancel(starting)
 	var prober sync.WaitGroup
 	prober.Go(func() { c.probe(alive, running, unhealthy) })
-	reason := ReasonError
+	reason := reasonError
 	select {
 	case <-running.Done():
 	case <-starting.Done():
-		reason = ReasonStopped
+		reason = reasonStopped
 		err = running.Stop(ctx, c.pod.grace())
 	case <-unhealthy:
-		reason = ReasonUnhealthy
+		reason = reasonUnhealthy
 		err = running.Stop(ctx, c.probeGrace())
 	}
 	cancel()
@@ -126,8 +126,8 @@ func (c *Container) once(ctx, starting context.Context) (exitCode int) {
 		c.pod.event("a container does not end", "container", c.Name, "error", err)
 	}
 	code := running.ExitCode()
-	if code == 0 && reason == ReasonError {
-		reason = ReasonCompleted
+	if code == 0 && reason == reasonError {
+		reason = reasonCompleted
 	}
 	return c.note(code, reason, "")
 }

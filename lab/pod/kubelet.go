@@ -31,7 +31,7 @@ type Kubelet struct {
 	Host *host.Host
 	// Images are those that containers may name.
 	Images map[string]container.Image
-	// BackOff is KubeletBackOff's if it is zero.
+	// BackOff is kubeletBackOff's if it is zero.
 	BackOff BackOff
 	// Log is told what happens to pods and containers.
 	Log *slog.Logger
@@ -56,7 +56,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 // there are were started. What Run would return comes over the channel.
 func (k *Kubelet) Start(ctx context.Context) (done <-chan error, err error) {
 	if k.BackOff == (BackOff{}) {
-		k.BackOff = KubeletBackOff()
+		k.BackOff = kubeletBackOff()
 	}
 	dir := k.Host.Path(v1alpha1.ManifestDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

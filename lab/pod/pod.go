@@ -54,9 +54,6 @@ func (k *Kubelet) newPod(manifest []byte) (*Pod, error) {
 	return p, nil
 }
 
-// Manifest is what the pod was made from.
-func (p *Pod) Manifest() *corev1.Pod { return p.manifest }
-
 // Gone is closed when nothing is left of the pod.
 func (p *Pod) Gone() <-chan struct{} { return p.gone }
 

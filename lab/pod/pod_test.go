@@ -15,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/host"
 )
 
 // quick is a back-off for tests.
@@ -30,16 +29,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
-	h, err := host.New(node, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	h := daemon.NewLabHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node-0"))
 	r := &rig{t: t, Kubelet: &Kubelet{
 		Host: h, BackOff: quick, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Images: map[string]container.Image{"debian": {Distribution: true}},
@@ -169,7 +159,7 @@ func TestContainer(t *testing.T) {
 	gone := c.pod.Gone()
 	r.remove("probe")
 	<-gone
-	if !strings.Contains(c.Log(), "asked to end\n") || c.Status().LastExit != 0 || c.Status().LastReason != ReasonStopped {
+	if !strings.Contains(c.Log(), "asked to end\n") || c.Status().LastExit != 0 || c.Status().LastReason != reasonStopped {
 		t.Errorf("it ended with %+v:\n%s", c.Status(), c.Log())
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -198,7 +188,7 @@ func TestLifecycle(t *testing.T) {
 		}
 		testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
 	}
-	if s := c.Status(); s.LastExit != 137 || s.LastReason != ReasonError {
+	if s := c.Status(); s.LastExit != 137 || s.LastReason != reasonError {
 		t.Errorf("after SIGKILL: %+v", s)
 	}
 	out, code, err := c.Exec(t.Context(), "sh", "-c", "echo $VERSION; exit 3")
@@ -215,7 +205,7 @@ func TestLifecycle(t *testing.T) {
 		next, err := r.Container("sleeper", "main")
 		return err == nil && next != c && next.Status().Running
 	})
-	if s := c.Status(); s.Running || s.LastReason != ReasonStopped || s.LastExit != 137 {
+	if s := c.Status(); s.Running || s.LastReason != reasonStopped || s.LastExit != 137 {
 		t.Errorf("the old pod: %+v", s)
 	}
 }
@@ -277,7 +267,7 @@ func TestLivenessProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts == 1 })
-	if s := c.Status(); s.LastReason != ReasonUnhealthy {
+	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
 	}
 }
@@ -333,7 +323,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestBackOff(t *testing.T) {
-	b := KubeletBackOff()
+	b := kubeletBackOff()
 	var r restarts
 	now := time.Unix(0, 0)
 	for i, want := range []time.Duration{0, 10, 20, 40, 80, 160, 300, 300} {

@@ -13,7 +13,7 @@ import (
 // caller's to name. The manifest is not among those that Run runs.
 func (k *Kubelet) Prepare(ctx context.Context, manifest []byte, name string) (container.Config, error) {
 	if k.BackOff == (BackOff{}) {
-		k.BackOff = KubeletBackOff()
+		k.BackOff = kubeletBackOff()
 	}
 	p, err := k.newPod(manifest)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process runs programs that end with this process, in whatever way it
-// ends.
+// Package process runs programs that end with this process, in whatever way it ends, and
+// lets services that are part of it be killed and stopped like programs.
 package process
 
 import (

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
@@ -44,16 +45,7 @@ func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *mac
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(ns, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	m := &machine{Host: h, t: t, facts: facts}
+	m := &machine{Host: daemon.NewLabHost(t, ns), t: t, facts: facts}
 	if facts.Role != v1alpha1.RoleWorker {
 		m.startAPI()
 		t.Cleanup(m.stopAPI)

@@ -71,8 +71,8 @@ func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 	var shown []Run
 	longest := time.Millisecond
 	for _, one := range s.Results {
-		if median, ok := one.Median(); ok {
-			worst, _ := one.Worst()
+		if median, ok := one.median(); ok {
+			worst, _ := one.worst()
 			shown = append(shown, median, worst)
 			longest = max(longest, worst.Outage)
 		}
@@ -85,18 +85,18 @@ func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 }
 
 func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest time.Duration) htmlRow {
-	row := htmlRow{Result: one, Ran: len(one.Good()), Remarks: one.remarks()}
-	median, ok := one.Median()
+	row := htmlRow{Result: one, Ran: len(one.good()), Remarks: one.remarks()}
+	median, ok := one.median()
 	if !ok {
 		return row
 	}
-	worst, _ := one.Worst()
+	worst, _ := one.worst()
 	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
-	row.SlowestText = milliseconds(one.Slowest())
-	row.Two, row.Held = orDash(one.SplitBrain()), one.SplitBrain() > 0
+	row.SlowestText = milliseconds(one.slowest())
+	row.Two, row.Held = orDash(one.splitBrain()), one.splitBrain() > 0
 	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
 	if v, ok := s.Verdict(one); ok {
-		row.Missed = !v.Met()
+		row.Missed = !v.met()
 	}
 	row.Spread = newSpread(one, median, longest)
 	row.Timelines = append(row.Timelines, newTimeline(id+"-m", "Run in the middle", s.VIP, median, w))
@@ -125,7 +125,7 @@ func newSpread(one Result, median Run, longest time.Duration) spread {
 		return round(edge + (width-2*edge)*float64(d)/float64(longest))
 	}
 	s := spread{Width: width, Height: height, Middle: height / 2, MedianX: x(median.Outage)}
-	for _, run := range one.Good() {
+	for _, run := range one.good() {
 		s.Dots = append(s.Dots, x(run.Outage))
 	}
 	return s

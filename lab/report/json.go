@@ -111,19 +111,19 @@ func (r *Report) scenarioJSON(s Scenario) jsonScenario {
 }
 
 func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
-	median, ok := one.Median()
+	median, ok := one.median()
 	if !ok {
 		return nil
 	}
-	worst, _ := one.Worst()
-	doc := &jsonSummary{Runs: len(one.Good()), Median: ms(median.Outage), Worst: ms(worst.Outage),
-		Lost: one.Lost(), Slowest: ms(one.Slowest()), SplitBrain: ms(one.SplitBrain())}
-	if ratio, ok := r.Ratio(s, one); ok {
+	worst, _ := one.worst()
+	doc := &jsonSummary{Runs: len(one.good()), Median: ms(median.Outage), Worst: ms(worst.Outage),
+		Lost: one.Lost(), Slowest: ms(one.slowest()), SplitBrain: ms(one.splitBrain())}
+	if ratio, ok := r.ratio(s, one); ok {
 		ratio = math.Round(ratio*1000) / 1000
 		doc.Ratio = &ratio
 	}
 	if v, ok := s.Verdict(one); ok {
-		met := v.Met()
+		met := v.met()
 		doc.AimMet = &met
 	}
 	return doc

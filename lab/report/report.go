@@ -79,9 +79,9 @@ type Event struct {
 	Text string
 }
 
-// Good returns the runs that say something, sorted by their outage, then by the
+// good returns the runs that say something, sorted by their outage, then by the
 // requests that were lost.
-func (r Result) Good() []Run {
+func (r Result) good() []Run {
 	var good []Run
 	for _, run := range r.Runs {
 		if run.Error == "" {
@@ -94,29 +94,29 @@ func (r Result) Good() []Run {
 	return good
 }
 
-// Median returns the run in the middle; of an even number of runs the longer of
+// median returns the run in the middle; of an even number of runs the longer of
 // the two there. It is not ok without a good run.
-func (r Result) Median() (run Run, ok bool) {
-	good := r.Good()
+func (r Result) median() (run Run, ok bool) {
+	good := r.good()
 	if len(good) == 0 {
 		return Run{}, false
 	}
 	return good[len(good)/2], true
 }
 
-// Worst returns the run with the longest outage.
-func (r Result) Worst() (run Run, ok bool) {
-	good := r.Good()
+// worst returns the run with the longest outage.
+func (r Result) worst() (run Run, ok bool) {
+	good := r.good()
 	if len(good) == 0 {
 		return Run{}, false
 	}
 	return good[len(good)-1], true
 }
 
-// Slowest returns the longest time that an answer took in any run.
-func (r Result) Slowest() time.Duration {
+// slowest returns the longest time that an answer took in any run.
+func (r Result) slowest() time.Duration {
 	var slowest time.Duration
-	for _, run := range r.Good() {
+	for _, run := range r.good() {
 		slowest = max(slowest, run.Slowest)
 	}
 	return slowest
@@ -125,25 +125,25 @@ func (r Result) Slowest() time.Duration {
 // Lost returns the most requests that any run lost.
 func (r Result) Lost() int {
 	lost := 0
-	for _, run := range r.Good() {
+	for _, run := range r.good() {
 		lost = max(lost, run.Lost)
 	}
 	return lost
 }
 
-// SplitBrain returns the longest time of any run that two nodes held a VIP at once.
-func (r Result) SplitBrain() time.Duration {
+// splitBrain returns the longest time of any run that two nodes held a VIP at once.
+func (r Result) splitBrain() time.Duration {
 	var longest time.Duration
-	for _, run := range r.Good() {
+	for _, run := range r.good() {
 		longest = max(longest, run.SplitBrain)
 	}
 	return longest
 }
 
-// Pause returns the longest time of any run that the client did not ask.
-func (r Result) Pause() time.Duration {
+// pause returns the longest time of any run that the client did not ask.
+func (r Result) pause() time.Duration {
 	var longest time.Duration
-	for _, run := range r.Good() {
+	for _, run := range r.good() {
 		longest = max(longest, run.Pause)
 	}
 	return longest
@@ -169,15 +169,15 @@ func (r *Report) reference(s Scenario) (Result, bool) {
 	return s.Results[i], true
 }
 
-// Ratio returns the median outage of a result divided by that of the reference.
+// ratio returns the median outage of a result divided by that of the reference.
 // It is not ok for the reference itself, and where either has none.
-func (r *Report) Ratio(s Scenario, one Result) (ratio float64, ok bool) {
+func (r *Report) ratio(s Scenario, one Result) (ratio float64, ok bool) {
 	reference, ok := r.reference(s)
 	if !ok || one.Profile == r.Reference {
 		return 0, false
 	}
-	median, ok1 := one.Median()
-	other, ok2 := reference.Median()
+	median, ok1 := one.median()
+	other, ok2 := reference.median()
 	if !ok1 || !ok2 || other.Outage == 0 {
 		return 0, false
 	}
@@ -191,17 +191,17 @@ type Verdict struct {
 	Lost          int
 }
 
-// Met says whether the aim was met in every way.
-func (v Verdict) Met() bool { return v.Median <= 0 && v.Worst <= 0 && v.Lost <= 0 }
+// met says whether the aim was met in every way.
+func (v Verdict) met() bool { return v.Median <= 0 && v.Worst <= 0 && v.Lost <= 0 }
 
 // Verdict compares a result with the aim. It is not ok where there is no aim for
 // it, or nothing to compare.
 func (s Scenario) Verdict(r Result) (v Verdict, ok bool) {
-	median, ok := r.Median()
+	median, ok := r.median()
 	if !ok || s.Aim == nil || (s.Aim.Profile != "" && s.Aim.Profile != r.Profile) {
 		return Verdict{}, false
 	}
-	worst, _ := r.Worst()
+	worst, _ := r.worst()
 	return Verdict{
 		Median: median.Outage - s.Aim.Median,
 		Worst:  worst.Outage - s.Aim.Worst,

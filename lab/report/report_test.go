@@ -138,25 +138,25 @@ func TestStatistics(t *testing.T) {
 	r := sample()
 	s := r.Scenarios[0]
 	classic, fast, none := s.Results[0], s.Results[1], s.Results[2]
-	if m, ok := classic.Median(); !ok || m.Outage != 2951*ms1 {
+	if m, ok := classic.median(); !ok || m.Outage != 2951*ms1 {
 		t.Errorf("median of classic %v", m.Outage)
 	}
-	if m, ok := fast.Median(); !ok || m.Outage != 342*ms1 { // the longer of the two
+	if m, ok := fast.median(); !ok || m.Outage != 342*ms1 { // the longer of the two
 		t.Errorf("median of fast %v", m.Outage)
 	}
-	if w, ok := fast.Worst(); !ok || w.Outage != 364*ms1 || fast.Lost() != 36 {
+	if w, ok := fast.worst(); !ok || w.Outage != 364*ms1 || fast.Lost() != 36 {
 		t.Errorf("worst of fast %v, %d lost", w.Outage, fast.Lost())
 	}
-	if _, ok := none.Median(); ok {
+	if _, ok := none.median(); ok {
 		t.Error("a result without runs has a median")
 	}
-	if ratio, ok := r.Ratio(s, fast); !ok || ratio != 342.0/2951 {
+	if ratio, ok := r.ratio(s, fast); !ok || ratio != 342.0/2951 {
 		t.Errorf("ratio %v, %v", ratio, ok)
 	}
-	if _, ok := r.Ratio(s, classic); ok {
+	if _, ok := r.ratio(s, classic); ok {
 		t.Error("the reference is compared with itself")
 	}
-	if v, ok := s.Verdict(fast); !ok || !v.Met() {
+	if v, ok := s.Verdict(fast); !ok || !v.met() {
 		t.Errorf("fast: %+v, %v", v, ok)
 	}
 	if v, ok := s.Verdict(classic); ok {
@@ -166,7 +166,7 @@ func TestStatistics(t *testing.T) {
 	if v, ok := p.Verdict(p.Results[1]); !ok || v != (Verdict{Median: 20 * ms1, Worst: 10 * ms1, Lost: 10}) {
 		t.Errorf("partition with fast: %+v, %v", v, ok)
 	}
-	if got := p.Results[1].SplitBrain(); got != 288*ms1 {
+	if got := p.Results[1].splitBrain(); got != 288*ms1 {
 		t.Errorf("split brain for %v", got)
 	}
 	if got := len(p.Results[0].Failed()); got != 1 {

@@ -41,15 +41,15 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 	}
 	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "slowest", "split brain", "to reference", "aim"}.format(name))
 	for _, one := range s.Results {
-		switch median, ok := one.Median(); {
+		switch median, ok := one.median(); {
 		case one.NotApplicable != "":
 			wrap(w, "  ", fmt.Sprintf("%-*s not applicable: %s", name, plain(one.Profile), plain(one.NotApplicable)))
 		case !ok:
 			fmt.Fprintln(w, row{plain(one.Profile), "0", "-", "-", "-", "-", "-", "-", "-"}.format(name))
 		default:
-			worst, _ := one.Worst()
-			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.Good())), milliseconds(median.Outage), milliseconds(worst.Outage),
-				strconv.Itoa(one.Lost()), milliseconds(one.Slowest()), orDash(one.SplitBrain()), r.against(s, one), s.verdict(one)}.format(name))
+			worst, _ := one.worst()
+			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.good())), milliseconds(median.Outage), milliseconds(worst.Outage),
+				strconv.Itoa(one.Lost()), milliseconds(one.slowest()), orDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
 		}
 	}
 	for _, one := range s.Results {

@@ -26,7 +26,7 @@ func (r *Report) against(s Scenario, one Result) string {
 	if one.Profile == r.Reference && r.Reference != "" {
 		return "reference"
 	}
-	ratio, ok := r.Ratio(s, one)
+	ratio, ok := r.ratio(s, one)
 	switch {
 	case !ok:
 		return "-"
@@ -49,7 +49,7 @@ func factor(f float64) string {
 
 // words says whether an aim was met, and by how much it was not.
 func (v Verdict) words() string {
-	if v.Met() {
+	if v.met() {
 		return "met"
 	}
 	var missed []string
@@ -91,7 +91,7 @@ func (r Result) remarks() []string {
 	if failed := r.failed(); failed != "" {
 		remarks = append(remarks, failed)
 	}
-	if pause := r.Pause(); pause > tolerated {
+	if pause := r.pause(); pause > tolerated {
 		remarks = append(remarks, fmt.Sprintf("The machine was busy: with %s the client did not ask for up to %s, and no figure is better than that.",
 			plain(r.Profile), milliseconds(pause)))
 	}

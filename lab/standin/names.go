@@ -8,8 +8,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/vipgen/vipgen/lab/listen"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // ExampleRecord is a record of a name that is no business of a cluster.
@@ -36,7 +36,7 @@ func NewNameServer(node *netns.Node, addr netip.Addr, records ...string) (*Servi
 
 // serveNames answers by UDP and TCP.
 func serveNames(node *netns.Node, at netip.AddrPort, handler dns.Handler) (kill func(), err error) {
-	streams, err := listen.At(node, at)
+	streams, err := process.ListenAt(node, at)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/vipgen/vipgen/lab/authority"
-	"github.com/vipgen/vipgen/lab/listen"
 	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // The ports of a router for what it routes.
@@ -87,7 +87,7 @@ func newWeb(node *netns.Node, sites ...site) (*Service, error) {
 }
 
 func (s site) serve(node *netns.Node, cert tls.Certificate) (kill func(), err error) {
-	l, err := listen.All(node, s.port)
+	l, err := process.ListenAll(node, s.port)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/apiserver"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // Clients is what those who use a group's VIPs need to know, and to have.
@@ -98,15 +98,15 @@ func list(words []string) string {
 // API servers show certificates for the names of more API VIPs; empty without
 // such. Its secrets are of type kubernetes.io/tls, in openshift-config.
 func namedCertificates(s *v1alpha1.ClusterConfigSpec) (string, error) {
-	var list []apiserver.Named
+	var list []manifest.NamedCertificate
 	for i := range s.Groups {
 		if g := &s.Groups[i]; g.AdditionalAPI() {
-			list = append(list, apiserver.Named{Names: g.Names, Certificate: apiserver.Secret{Name: g.Name}})
+			list = append(list, manifest.Certificate(g.Name, g.Names))
 		}
 	}
 	if len(list) == 0 {
 		return "", nil
 	}
-	object, err := apiserver.Object(list...)
+	object, err := manifest.APIServer(list...)
 	return string(object), err
 }

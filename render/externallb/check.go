@@ -169,7 +169,7 @@ func (r *resolver) checkNodes() {
 			control++
 		}
 	}
-	needsControl := r.x.serves(ServeAPI) || r.x.serves(ServeMachineConfig)
+	needsControl := r.x.serves(serveAPI) || r.x.serves(serveMachineConfig)
 	want := r.c.Config.Spec.ControlPlane.Replicas
 	const hint = "give each as --node NAME:ROLE=ADDRESS, or its static address in agent-config.yaml"
 	switch {
@@ -271,7 +271,7 @@ func (r *resolver) atHost(name string, a netip.Addr, p problem.Problem) problem.
 
 // networks: every node that is known must be able to read its machine config.
 func (r *resolver) networks() {
-	if !r.x.serves(ServeMachineConfig) {
+	if !r.x.serves(serveMachineConfig) {
 		return
 	}
 	allowed := r.clusterHosts()

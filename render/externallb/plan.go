@@ -9,13 +9,13 @@ import (
 
 // What a load balancer can serve.
 const (
-	ServeAPI           = "api"
-	ServeMachineConfig = "machine-config"
-	ServeIngress       = "ingress"
+	serveAPI           = "api"
+	serveMachineConfig = "machine-config"
+	serveIngress       = "ingress"
 )
 
 // Serves lists all of it, in the order of output.
-func Serves() []string { return []string{ServeAPI, ServeMachineConfig, ServeIngress} }
+func Serves() []string { return []string{serveAPI, serveMachineConfig, serveIngress} }
 
 // Options are what a user says of a load balancer besides the cluster's files.
 type Options struct {

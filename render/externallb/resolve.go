@@ -118,9 +118,9 @@ func (r *resolver) vips() {
 
 func serviceOf(g *v1alpha1.Group) string {
 	if g.Role == v1alpha1.GroupIngress {
-		return ServeIngress
+		return serveIngress
 	}
-	return ServeAPI
+	return serveAPI
 }
 
 func (x *Options) serves(what string) bool {
@@ -219,15 +219,15 @@ func (r *resolver) plan() *Plan {
 		}
 	}
 	api := v1alpha1.Group{Role: v1alpha1.GroupAPI}
-	if r.x.serves(ServeAPI) {
-		add(ServeAPI, ports.API, nil, []externallb.Backend{r.backend(ServeAPI, &api, ports.API, externallb.Check{Path: "/readyz", TLS: true})})
+	if r.x.serves(serveAPI) {
+		add(serveAPI, ports.API, nil, []externallb.Backend{r.backend(serveAPI, &api, ports.API, externallb.Check{Path: "/readyz", TLS: true})})
 	}
-	if r.x.serves(ServeMachineConfig) {
-		add(ServeMachineConfig, ports.MachineConfig, r.clusterHosts(),
-			[]externallb.Backend{r.backend(ServeMachineConfig, &api, ports.MachineConfig, externallb.Check{Path: "/healthz", TLS: true})})
+	if r.x.serves(serveMachineConfig) {
+		add(serveMachineConfig, ports.MachineConfig, r.clusterHosts(),
+			[]externallb.Backend{r.backend(serveMachineConfig, &api, ports.MachineConfig, externallb.Check{Path: "/healthz", TLS: true})})
 	}
-	add("ingress-https", 443, nil, r.routers("https", 443))
-	add("ingress-http", 80, nil, r.routers("http", 80))
+	add("ingress-https", v1alpha1.HTTPSPort, nil, r.routers("https", v1alpha1.HTTPSPort))
+	add("ingress-http", v1alpha1.HTTPPort, nil, r.routers("http", v1alpha1.HTTPPort))
 	p.DNS = r.names()
 	p.proxy = r.proxy(p.Services)
 	return p

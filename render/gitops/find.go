@@ -14,18 +14,18 @@ import (
 
 // The kinds that describe a cluster.
 const (
-	ClusterInstance     = "ClusterInstance"
-	AgentClusterInstall = "AgentClusterInstall"
+	kindClusterInstance     = "ClusterInstance"
+	kindAgentClusterInstall = "AgentClusterInstall"
 )
 
 // versions are the API versions of what is read.
 var versions = map[string]string{
-	ClusterInstance:     "siteconfig.open-cluster-management.io/v1alpha1",
-	AgentClusterInstall: "extensions.hive.openshift.io/v1beta1",
-	clusterDeployment:   "hive.openshift.io/v1",
-	nmStateConfig:       "agent-install.openshift.io/v1beta1",
-	infraEnv:            "agent-install.openshift.io/v1beta1",
-	bareMetalHost:       "metal3.io/v1alpha1",
+	kindClusterInstance:     "siteconfig.open-cluster-management.io/v1alpha1",
+	kindAgentClusterInstall: "extensions.hive.openshift.io/v1beta1",
+	clusterDeployment:       "hive.openshift.io/v1",
+	nmStateConfig:           "agent-install.openshift.io/v1beta1",
+	infraEnv:                "agent-install.openshift.io/v1beta1",
+	bareMetalHost:           "metal3.io/v1alpha1",
 }
 
 var (
@@ -86,9 +86,9 @@ func clusters(docs []*source.Document) []object {
 	var out []object
 	for _, d := range docs {
 		switch kind := d.Text("kind"); kind {
-		case ClusterInstance:
+		case kindClusterInstance:
 			out = append(out, object{d, kind, cmp.Or(d.Text("spec.clusterName"), d.Text("metadata.name"))})
-		case AgentClusterInstall:
+		case kindAgentClusterInstall:
 			out = append(out, object{d, kind, d.Text("metadata.name")})
 		}
 	}

@@ -69,7 +69,7 @@ func read(o *object, docs []*source.Document, others []File) (*Cluster, problem.
 	r := &reader{main: o.doc, install: source.NewView(o.doc, "spec"), agent: source.NewView(o.doc, "spec")}
 	r.version(o.doc)
 	networks := "spec.machineNetwork"
-	if o.kind == ClusterInstance {
+	if o.kind == kindClusterInstance {
 		r.clusterInstance()
 	} else {
 		networks = "spec.networking.machineNetwork"

@@ -35,8 +35,14 @@ func Relevant(name string) bool {
 		return false
 	}
 	if _, rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
-		group, _, _ := strings.Cut(rest, "/")
-		return group == "machineconfiguration.openshift.io" || group == "config.openshift.io" || strings.HasPrefix(rest, "core/nodes")
+		group, rest, _ := strings.Cut(rest, "/")
+		switch group {
+		case "machineconfiguration.openshift.io", "config.openshift.io":
+			return true
+		case "operator.openshift.io": // the node disruption policy, and mirrors before 4.13
+			return strings.HasPrefix(rest, "machineconfigurations") || strings.HasPrefix(rest, "imagecontentsourcepolicies")
+		}
+		return group == "core" && strings.HasPrefix(rest, "nodes")
 	}
 	if _, rest, ok := cutFolder(name, "namespaces"); ok {
 		namespace, rest, _ := strings.Cut(rest, "/")

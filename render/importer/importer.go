@@ -19,6 +19,8 @@ type Given struct {
 	BaseDomain      string
 	MachineNetworks []netip.Prefix
 	Mode            v1alpha1.Mode
+	// DisruptionPolicy asks for vipgen's node disruption policy.
+	DisruptionPolicy bool
 }
 
 // Place is where something stands. A file inside of a MachineConfig is named

@@ -167,7 +167,7 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 			}
 		}
 	}
-	if m := regexp.MustCompile(`:(4\.[0-9]+)\.[0-9A-Za-z_.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
+	if m := regexp.MustCompile(`:([45]\.[0-9]+)\.[0-9A-Za-z_.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
 		i.version.add(m[1], position(doc, "spec.releaseImage"), byManifest)
 	}
 }
@@ -324,7 +324,7 @@ func (i *importer) takeClusterVersion(doc *source.Document, h header) {
 	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &v) {
 		return
 	}
-	if m := regexp.MustCompile(`^(4\.[0-9]+)\.`).FindStringSubmatch(v.Status.Desired.Version); m != nil {
+	if m := regexp.MustCompile(`^([45]\.[0-9]+)\.`).FindStringSubmatch(v.Status.Desired.Version); m != nil {
 		i.version.add(m[1], position(doc, "status.desired.version"), byState)
 	}
 }

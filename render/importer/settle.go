@@ -35,6 +35,7 @@ func (i *importer) settle() *Result {
 	i.settleDNS(&ic, &vc)
 	i.settleRoutes("apps."+ic.Metadata.Name+"."+ic.BaseDomain, &vc)
 	i.settleVersion(&vc)
+	vc.Spec.Manifests.NodeDisruptionPolicy = i.given.DisruptionPolicy
 	if i.list.Err() != nil {
 		return nil
 	}

@@ -63,7 +63,10 @@ func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
 	slices.SortFunc(vc.Spec.Pools, func(a, b v1alpha1.Pool) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// settleImages takes images from what pods are started with, else from the release's, and
+// says of which release they are where all of them are as the ControllerConfig has them.
 func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
+	released := 0
 	fields := map[string]*string{"keepalived": &vc.Spec.Images.Keepalived, "haproxy": &vc.Spec.Images.HAProxy, "coredns": &vc.Spec.Images.CoreDNS}
 	for _, name := range daemons {
 		c := i.images[name]
@@ -73,7 +76,13 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 		}
 		image, _ := usual(i, "image of "+name, *c)
 		*fields[name] = image.value
+		if image.rank == byState {
+			released++
+		}
 		i.carry("image of "+name, image.value, image.at)
+	}
+	if v, ok := i.version.best(); ok && released == len(daemons) && slices.Contains(ignition.SupportedOpenShift(), v.value) {
+		vc.Spec.Images.Release = v.value
 	}
 	i.assume("image of the agent", "vipgen's table", "only vipgen has one; spec.images.agent gives another")
 }

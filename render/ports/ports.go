@@ -17,7 +17,7 @@ import (
 const (
 	TCP  = "tcp"
 	UDP  = "udp"
-	VRRP = "vrrp" // IP protocol 112
+	VRRP = "vrrp" // vrrp.Protocol
 )
 
 // Rule is something that a node has to let in.
@@ -35,10 +35,10 @@ type Rule struct {
 	For string `json:"for"`
 }
 
-// Multicast groups; those of mDNS: RFC 6762 section 3.
+// Multicast groups.
 var (
 	vrrpGroups = []netip.Addr{vrrp.MulticastGroup4, vrrp.MulticastGroup6}
-	mdnsGroups = []netip.Addr{netip.MustParseAddr("224.0.0.251"), netip.MustParseAddr("ff02::fb")}
+	mdnsGroups = []netip.Addr{v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6}
 )
 
 // Who sends.
@@ -77,11 +77,11 @@ func Rules(c *render.Cluster, role string) []Rule {
 		if slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return g.Role == v1alpha1.GroupDNS && s.Hosts(&g, role, nil) }) {
 			from = anybody
 		}
-		b.add(UDP, dnsPort, from, nil, "coredns")
-		b.add(TCP, dnsPort, from, nil, "coredns")
+		b.add(UDP, v1alpha1.DNSPort, from, nil, "coredns")
+		b.add(TCP, v1alpha1.DNSPort, from, nil, "coredns")
 	}
 	if has(pod.MDNS) {
-		b.add(UDP, mdnsPort, neighbor, mdnsGroups, "mdns-publisher")
+		b.add(UDP, v1alpha1.MDNSPort, neighbor, mdnsGroups, "mdns-publisher")
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -89,8 +89,8 @@ func Rules(c *render.Cluster, role string) []Rule {
 			continue
 		}
 		if g.Role == v1alpha1.GroupIngress {
-			b.add(TCP, 80, clients, nil, "the router")
-			b.add(TCP, 443, clients, nil, "the router")
+			b.add(TCP, v1alpha1.HTTPPort, clients, nil, "the router")
+			b.add(TCP, v1alpha1.HTTPSPort, clients, nil, "the router")
 			if s.LoadBalancer == v1alpha1.LoadBalancerExternal {
 				b.add(TCP, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
@@ -117,12 +117,6 @@ func known(s *v1alpha1.ClusterConfigSpec) []netip.Prefix {
 	}
 	return s.MachineNetworks
 }
-
-// Ports that are the same everywhere (RFC 1035 section 4.2, RFC 6762 section 3).
-const (
-	dnsPort  = 53
-	mdnsPort = 5353
-)
 
 type builder struct {
 	role     string

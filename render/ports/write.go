@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Text writes a table.
@@ -110,7 +112,7 @@ func families(r Rule) (out []family) {
 
 func protocol(r Rule) string {
 	if r.Protocol == VRRP {
-		return "meta l4proto 112" // not every machine has a file with the names of protocols
+		return fmt.Sprint("meta l4proto ", vrrp.Protocol) // not every machine has a file with the names of protocols
 	}
 	return fmt.Sprintf("%s dport %d", r.Protocol, r.Port)
 }

@@ -14,9 +14,22 @@ const (
 	// maxAliased bounds what aliases may add to the nodes of the file, so
 	// that a small file cannot unfold into a huge one.
 	maxAliased = 100_000
+	// maxKeys bounds a mapping: the YAML library compares each key with each.
+	maxKeys = 10_000
 )
 
-// checkLimits refuses nesting and aliases that only an attack contains, and
+// Limits reports what only an attack contains, of a document that is decoded in another
+// way than by this package.
+func Limits(file string, root *yaml.Node) problem.List {
+	p := checkLimits(root)
+	if p == nil {
+		return nil
+	}
+	p.File, p.Severity = file, problem.Error
+	return problem.List{*p}
+}
+
+// checkLimits refuses nesting, aliases and mappings that only an attack contains, and
 // an anchor that contains itself. Afterwards any walk over the document ends.
 func checkLimits(root *yaml.Node) *problem.Problem {
 	l := &limits{anchored: map[*yaml.Node]extent{}}
@@ -42,6 +55,10 @@ func (l *limits) walk(n *yaml.Node, depth int) extent {
 	}
 	if depth > maxDepth {
 		l.deep(n)
+		return extent{}
+	}
+	if n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
+		l.fail(n, fmt.Sprintf("a mapping of %d keys", len(n.Content)/2), fmt.Sprintf("at most %d", maxKeys))
 		return extent{}
 	}
 	e := extent{nodes: 1}

@@ -24,14 +24,14 @@ var Template string
 //go:embed hosts.tmpl
 var HostsTemplate string
 
-// TTL of every answer in seconds: about as long as a client may go on asking
+// ttl of every answer in seconds: about as long as a client may go on asking
 // at an old address after a VIP was changed or a node has moved. CoreDNS, whose
 // cache comes before all else, does not keep them longer either; it keeps nothing
 // for less.
-const TTL = 5
+const ttl = 5
 
-// MaxUpstreams is what CoreDNS' forward plugin takes (hard case 16).
-const MaxUpstreams = 15
+// maxUpstreams is what CoreDNS' forward plugin takes (hard case 16).
+const maxUpstreams = 15
 
 // Conf is what the templates are executed with.
 type Conf struct {
@@ -82,7 +82,7 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		Cluster:    c.Metadata.Name,
 		Node:       n.Name,
 		HealthPort: c.Spec.Ports.CoreDNSHealth,
-		TTL:        TTL,
+		TTL:        ttl,
 		HostsFile:  v1alpha1.HostsFile,
 		Upstreams:  upstreams(c, n),
 	}
@@ -198,7 +198,7 @@ func upstreams(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 			continue
 		}
 		skip[a] = true
-		if out = append(out, a); len(out) == MaxUpstreams {
+		if out = append(out, a); len(out) == maxUpstreams {
 			break
 		}
 	}

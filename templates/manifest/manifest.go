@@ -1,6 +1,7 @@
-// Package manifest makes the cluster manifests that go with what nodes get:
-// the namespace of the mirror pods, the agent's rights, and the node disruption
-// policy.
+// Package manifest makes the cluster manifests that go with what nodes get: the
+// namespace of the mirror pods, the agent's rights, and the node disruption policy; and
+// the APIServer object, as far as API servers show certificates for names that the
+// cluster's own one does not have.
 package manifest
 
 import (

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/templates"
-	"github.com/vipgen/vipgen/templates/apiserver"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 //go:embed *.tmpl
@@ -23,19 +23,19 @@ var parsed = templates.ParseAll(files)
 
 // Names of the templates, which are also their file names without ".yaml".
 const (
-	IPAddressPool    = "ipaddresspool"
-	L2Advertisement  = "l2advertisement"
-	BGPAdvertisement = "bgpadvertisement"
-	BGPPeer          = "bgppeer"
-	Service          = "service"
-	EndpointSlice    = "endpointslice"
-	Endpoints        = "endpoints"
-	Certificate      = "certificate"
+	kindIPAddressPool    = "ipaddresspool"
+	kindL2Advertisement  = "l2advertisement"
+	kindBGPAdvertisement = "bgpadvertisement"
+	kindBGPPeer          = "bgppeer"
+	kindService          = "service"
+	kindEndpointSlice    = "endpointslice"
+	kindEndpoints        = "endpoints"
+	kindCertificate      = "certificate"
 )
 
-// PortName is what the port is called, in the Service and in what is behind it: a
+// portName is what the port is called, in the Service and in what is behind it: a
 // Service forwards to a port of the same name only.
-const PortName = "api"
+const portName = "api"
 
 // Params is what is known of an address for the API.
 type Params struct {
@@ -132,7 +132,7 @@ func (Params) Text(s string) (string, error) {
 }
 
 // PortName is the constant, for templates.
-func (Params) PortName() string { return PortName }
+func (Params) PortName() string { return portName }
 
 // OwnName is the name of the API that the cluster's own certificate has.
 func (p Params) OwnName() string { return "api." + p.Domain }
@@ -179,26 +179,26 @@ func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 	switch {
 	case !own:
 	case bgp:
-		m.add(IPAddressPool, IPAddressPool, p)
+		m.add(kindIPAddressPool, kindIPAddressPool, p)
 		for i, peer := range p.Peers {
-			m.add(BGPPeer, BGPPeer+"-"+strconv.Itoa(i+1), struct {
+			m.add(kindBGPPeer, kindBGPPeer+"-"+strconv.Itoa(i+1), struct {
 				Params
 				Peer Peer
 			}{p, peer})
 		}
-		m.add(BGPAdvertisement, BGPAdvertisement, p)
+		m.add(kindBGPAdvertisement, kindBGPAdvertisement, p)
 	default:
-		m.add(IPAddressPool, IPAddressPool, p)
-		m.add(L2Advertisement, L2Advertisement, p)
+		m.add(kindIPAddressPool, kindIPAddressPool, p)
+		m.add(kindL2Advertisement, kindL2Advertisement, p)
 	}
-	m.add(Service, Service, p)
+	m.add(kindService, kindService, p)
 	switch {
 	case len(p.Selector) > 0:
 	case endpoints:
-		m.add(Endpoints, Endpoints, behind{p, "", p.Endpoints("")})
+		m.add(kindEndpoints, kindEndpoints, behind{p, "", p.Endpoints("")})
 	default:
 		for _, family := range p.Families() {
-			m.add(EndpointSlice, EndpointSlice+"-"+strings.ToLower(family), behind{p, family, p.Endpoints(family)})
+			m.add(kindEndpointSlice, kindEndpointSlice+"-"+strings.ToLower(family), behind{p, family, p.Endpoints(family)})
 		}
 	}
 	return m.objects, m.err
@@ -208,7 +208,7 @@ func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 // certificate for names that it has none for yet.
 func (p Params) Certificate() ([]byte, error) {
 	m := maker{}
-	m.add(Certificate, Certificate, p)
+	m.add(kindCertificate, kindCertificate, p)
 	if m.err != nil {
 		return nil, m.err
 	}
@@ -216,7 +216,7 @@ func (p Params) Certificate() ([]byte, error) {
 	if len(p.Hostnames) == 0 {
 		return text, nil
 	}
-	object, err := apiserver.Object(apiserver.Named{Names: p.Hostnames, Certificate: apiserver.Secret{Name: p.Secret}})
+	object, err := manifest.APIServer(manifest.Certificate(p.Secret, p.Hostnames))
 	return slices.Concat(text, object), err
 }
 

@@ -102,12 +102,6 @@ func (s *APIServer) Thaw() {
 	s.must(s.server.Thaw())
 }
 
-// SetAddr says that the address of its node has changed.
-func (s *APIServer) SetAddr(addr netip.Addr) {
-	s.Addr = netip.AddrPortFrom(addr, s.Addr.Port())
-	s.server.SetAddr(addr)
-}
-
 // Create makes an object, given as YAML or JSON, at the path of its collection,
 // such as /api/v1/nodes. Like Patch and Delete, it asks any server that runs.
 func (s *APIServer) Create(collection string, object []byte) {

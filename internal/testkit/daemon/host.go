@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
 )
@@ -39,6 +40,22 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 func NewHost(t testing.TB, node *netns.Node) *Host {
 	t.Helper()
 	return &Host{Node: node, t: t, sandbox: newSandbox(t)}
+}
+
+// NewLabHost gives a node what a node of the lab has: a file system and processes of its
+// own. They end with the test.
+func NewLabHost(t testing.TB, node *netns.Node) *host.Host {
+	t.Helper()
+	h, err := host.New(node, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
 }
 
 // Bind makes a file of this machine visible at a path of the host.

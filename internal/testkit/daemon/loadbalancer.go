@@ -26,15 +26,9 @@ type LoadBalancer struct {
 	loaded  string // what it prints when a worker has loaded its configuration
 }
 
-// NewLoadBalancer starts HAProxy with a configuration whose admin socket is at
-// the given path on the node, and waits until it answers there. It ends with
-// the test.
-func NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
-	t.Helper()
-	return Installed.NewLoadBalancer(t, cfg, socket, addresses...)
-}
-
-// NewLoadBalancer is NewLoadBalancer with the generation's HAProxy.
+// NewLoadBalancer starts the generation's HAProxy with a configuration whose admin
+// socket is at the given path on the node, and waits until it answers there. It ends
+// with the test.
 func (g Generation) NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
 	t.Helper()
 	node, err := NewNetwork(t).AddNode("haproxy", addresses...)

@@ -25,7 +25,7 @@ type Cluster struct {
 
 // New makes a cluster without nodes.
 func New() *Cluster {
-	return &Cluster{Nodes: NewCollection("Node"), Endpoints: NewCollection("ConfigMap"), routers: map[string]*Collection{}, users: map[string]int{}}
+	return &Cluster{Nodes: newCollection("Node"), Endpoints: newCollection("ConfigMap"), routers: map[string]*Collection{}, users: map[string]int{}}
 }
 
 // SetNode registers a node or changes it.
@@ -57,7 +57,7 @@ func (c *Cluster) routersOf(node string) *Collection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.routers[node] == nil {
-		c.routers[node] = NewCollection("Pod")
+		c.routers[node] = newCollection("Pod")
 	}
 	return c.routers[node]
 }

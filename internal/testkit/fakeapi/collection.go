@@ -26,8 +26,8 @@ type Collection struct {
 	changed chan struct{} // closed at the next event
 }
 
-// NewCollection makes an empty one, of a kind such as "Node".
-func NewCollection(kind string) *Collection {
+// newCollection makes an empty one, of a kind such as "Node".
+func newCollection(kind string) *Collection {
 	return &Collection{kind: kind, objects: map[string]json.RawMessage{}, changed: make(chan struct{})}
 }
 

@@ -1,0 +1,314 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a Daemon that is easy to upset.
+type bench struct {
+	*Daemon
+	t       *testing.T
+	text    string // what the file is to hold
+	renders error
+	stopped bool
+	reloads int
+	stuck   error // of reload
+	log     lines
+}
+
+// lines are a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// configuration counts the lines about the file.
+func (l *lines) configuration() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), " file=")
+}
+
+func newBench(t *testing.T, dir string) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	b.Daemon = &Daemon{
+		Process: supervise.Supervisor{
+			Command: supervise.Command{Path: "sleep", Args: []string{"1000"}},
+			Log:     slog.New(slog.NewTextHandler(&b.log, nil)),
+		},
+		Conf: filepath.Join(dir, "daemon.conf"),
+		Check: func(_ context.Context, candidate string) error {
+			text, err := os.ReadFile(candidate)
+			if err == nil && strings.Contains(string(text), "bad") {
+				err = errors.New("line 1: bad")
+			}
+			return err
+		},
+		Reload: func(context.Context) error { b.reloads++; return b.stuck },
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// apply applies, and waits for the daemon if that is to run.
+func (b *bench) apply() (bool, error) {
+	b.t.Helper()
+	changed, err := b.Apply(b.t.Context(), Target{Conf: []byte(b.text), Err: b.renders, Stopped: b.stopped})
+	if b.Wanted() {
+		testkit.Await(b.t, "the daemon to run", func() bool { return b.Health() == nil })
+	}
+	return changed, err
+}
+
+func TestApply(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	broken, stuck := errors.New("no such field"), errors.New("no answer")
+	for _, step := range []struct {
+		name           string
+		text           string
+		renders, stuck error
+		stopped        bool
+		disk           string // what somebody else wrote meanwhile
+		changed        bool
+		err            error
+		want           string
+		reloads, lines int // since the start
+		status         state.Daemon
+	}{
+		{name: "not wanted", text: "zero", stopped: true, want: "zero", lines: 1, status: state.Daemon{Reloads: 1}},
+		{name: "first", text: "one", changed: true, want: "one", lines: 2, status: state.Daemon{Reloads: 2}},
+		{name: "same", text: "one", want: "one", lines: 2, status: state.Daemon{Reloads: 2}},
+		{name: "bad", text: "bad", err: errRefused, want: "one", lines: 3, status: state.Daemon{Reloads: 2, Refused: 1}},
+		{name: "still bad", text: "bad", err: errRefused, want: "one", lines: 3, status: state.Daemon{Reloads: 2, Refused: 1}},
+		{name: "another bad one", text: "bad 2", err: errRefused, want: "one", lines: 4, status: state.Daemon{Reloads: 2, Refused: 2}},
+		{name: "as it was", text: "one", want: "one", lines: 5, status: state.Daemon{Reloads: 2, Refused: 2}},
+		{name: "bad again", text: "bad 2", err: errRefused, want: "one", lines: 6, status: state.Daemon{Reloads: 2, Refused: 3}},
+		{name: "good", text: "two", changed: true, want: "two", reloads: 1, lines: 7, status: state.Daemon{Reloads: 3, Refused: 3}},
+		{name: "template fails", renders: broken, err: errRender, want: "two", reloads: 1, lines: 8, status: state.Daemon{Reloads: 3, Refused: 3, Failed: 1}},
+		{name: "reload fails", text: "three", stuck: stuck, err: errReload, want: "two", reloads: 2, lines: 9, status: state.Daemon{Reloads: 3, Refused: 3, Failed: 2}},
+		{name: "reload fails again", text: "three", stuck: stuck, err: errReload, want: "two", reloads: 3, lines: 9, status: state.Daemon{Reloads: 3, Refused: 3, Failed: 2}},
+		{name: "it may have reloaded nevertheless", text: "two", changed: true, want: "two", reloads: 4, lines: 10, status: state.Daemon{Reloads: 4, Refused: 3, Failed: 2}},
+		{name: "reload works", text: "three", changed: true, want: "three", reloads: 5, lines: 11, status: state.Daemon{Reloads: 5, Refused: 3, Failed: 2}},
+		{name: "it ends instead", text: "four", stuck: supervise.ErrNotRunning, changed: true, want: "four", reloads: 6, lines: 12, status: state.Daemon{Reloads: 6, Refused: 3, Failed: 2}},
+		{name: "somebody wrote", text: "four", disk: "mine", changed: true, want: "four", reloads: 7, lines: 13, status: state.Daemon{Reloads: 7, Refused: 3, Failed: 2}},
+		{name: "not wanted any more", text: "five", stopped: true, changed: true, want: "five", reloads: 7, lines: 14, status: state.Daemon{Reloads: 8, Refused: 3, Failed: 2}},
+		{name: "still not wanted", text: "five", stopped: true, want: "five", reloads: 7, lines: 14, status: state.Daemon{Reloads: 8, Refused: 3, Failed: 2}},
+		{name: "wanted again, and bad", text: "bad", changed: true, err: errRefused, want: "five", reloads: 7, lines: 16, status: state.Daemon{Reloads: 8, Refused: 4, Failed: 2}},
+	} {
+		b.text, b.renders, b.stuck, b.stopped = step.text, step.renders, step.stuck, step.stopped
+		if step.disk != "" {
+			if err := os.WriteFile(b.Conf, []byte(step.disk), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed, err := b.apply()
+		if changed != step.changed || !errors.Is(err, step.err) {
+			t.Errorf("%s: changed %v, error %v; want %v, %v", step.name, changed, err, step.changed, step.err)
+		}
+		if running := b.Process.PID() != 0; running == step.stopped || b.Wanted() == step.stopped {
+			t.Errorf("%s: it runs: %v, is wanted: %v", step.name, running, b.Wanted())
+		}
+		if got, _ := os.ReadFile(b.Conf); string(got) != step.want {
+			t.Errorf("%s: the file has %q, want %q", step.name, got, step.want)
+		}
+		if b.reloads != step.reloads || b.log.configuration() != step.lines {
+			t.Errorf("%s: %d reloads, %d lines logged; want %d, %d", step.name, b.reloads, b.log.configuration(), step.reloads, step.lines)
+		}
+		got := b.Status()
+		if (got.Problem != "") != (step.err != nil) {
+			t.Errorf("%s: problem %q", step.name, got.Problem)
+		}
+		if (got.LastRefusal == nil) != (got.Refused+got.Failed == 0) {
+			t.Errorf("%s: refused: %+v", step.name, got.LastRefusal)
+		}
+		got.PID, got.Problem, got.LastReload, got.LastRefusal = 0, "", time.Time{}, nil
+		if got != step.status {
+			t.Errorf("%s: status %+v, want %+v", step.name, got, step.status)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(b.Conf), ".*")); len(left) > 0 {
+			t.Errorf("%s: left behind: %v", step.name, left)
+		}
+	}
+}
+
+// After a restart the daemon is a new one, perhaps of another version.
+func TestApplyChecksWhatAnEarlierRunLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []struct {
+		text    string
+		changed bool
+		err     error
+	}{{"one", true, nil}, {"one", true, nil}, {"bad", true, errRefused}} {
+		b := newBench(t, dir)
+		b.text = step.text
+		if changed, err := b.apply(); changed != step.changed || !errors.Is(err, step.err) {
+			t.Errorf("%q: changed %v, error %v", step.text, changed, err)
+		}
+		if got, _ := os.ReadFile(b.Conf); string(got) != "one" {
+			t.Errorf("the file has %q", got)
+		}
+	}
+}
+
+// Hard case 27: a file's times, which steps of the clock move, mean nothing.
+func TestHardCase27FileTimes(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	b.text = "one"
+	b.apply()
+	for _, year := range []int{1970, 2100} {
+		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		if err := os.Chtimes(b.Conf, when, when); err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := b.apply(); changed || err != nil {
+			t.Errorf("in %d: changed %v, error %v", year, changed, err)
+		}
+	}
+}
+
+func TestApplyEndsWithTheAgent(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Check = func(ctx context.Context, _ string) error { cancel(); <-ctx.Done(); return ctx.Err() }
+	if _, err := b.Apply(ctx, Target{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if b.Status() != (state.Daemon{}) || b.log.configuration() != 0 || b.Wanted() {
+		t.Errorf("counted as a refusal: %+v", b.Status())
+	}
+}
+
+func TestCheckHangs(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	b.text = "one"
+	was := checkTimeout
+	checkTimeout = 50 * time.Millisecond
+	t.Cleanup(func() { checkTimeout = was })
+	b.Check = func(ctx context.Context, _ string) error {
+		_, err := supervise.Output(ctx, "sh", "-c", "sleep 1000")
+		return err
+	}
+	if _, err := b.apply(); !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Error(err)
+	}
+}
+
+// disk gives a directory on a file system of its own, 64 KiB large.
+func disk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatalf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestDiskFaults(t *testing.T) {
+	testkit.Live(t)
+	tests := map[string]struct{ breakDisk, mend func(dir string) error }{
+		"read-only": {
+			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") },
+			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64k") },
+		},
+		"full": {
+			func(dir string) error {
+				if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
+					return errors.Join(errors.New("the disk is not full"), err)
+				}
+				return nil
+			},
+			func(dir string) error { return os.Remove(filepath.Join(dir, "rubbish")) },
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := disk(t)
+			b := newBench(t, dir)
+			b.text = "one"
+			if _, err := b.apply(); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.breakDisk(dir); err != nil {
+				t.Fatal(err)
+			}
+			b.text = strings.Repeat("two", 10_000)
+			for range 2 {
+				if changed, err := b.apply(); changed || !errors.Is(err, errWrite) {
+					t.Fatalf("changed %v, error %v", changed, err)
+				}
+			}
+			if got, _ := os.ReadFile(b.Conf); string(got) != "one" || b.reloads != 0 || b.Status().Failed != 1 {
+				t.Errorf("%q, %d reloads, %+v", got, b.reloads, b.Status())
+			}
+			if err := tt.mend(dir); err != nil {
+				t.Fatal(err)
+			}
+			if changed, err := b.apply(); !changed || err != nil {
+				t.Errorf("after it was mended: changed %v, error %v", changed, err)
+			}
+			if got, _ := os.ReadFile(b.Conf); string(got) != b.text {
+				t.Errorf("after it was mended: %d bytes", len(got))
+			}
+		})
+	}
+}
+
+// A daemon that ends is started again, after what is to be done then, and no more once
+// it was closed, for which it is drained.
+func TestDaemonIsKeptRunning(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	ended, drained := make(chan struct{}, 1), 0
+	b.Process.Backoff.Min = time.Millisecond
+	b.Process.After = func(context.Context) error { ended <- struct{}{}; return nil }
+	b.Drain = func() { drained++ }
+	if changed, err := b.apply(); !changed || err != nil {
+		t.Fatal(changed, err)
+	}
+	first := b.Process.PID()
+	if err := b.Process.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	testkit.Await(t, "a new daemon", func() bool { pid := b.Process.PID(); return pid != 0 && pid != first })
+	if s := b.Status(); s.Restarts != 1 || s.Reloads != 1 {
+		t.Errorf("%+v", s)
+	}
+	b.Close()
+	if b.Process.PID() != 0 || b.Wanted() || drained != 1 {
+		t.Errorf("closed: process %d, wanted %v, drained %d times", b.Process.PID(), b.Wanted(), drained)
+	}
+	b.text = "another"
+	if _, err := b.apply(); err != nil || b.Wanted() {
+		t.Errorf("started after it was closed, error %v", err)
+	}
+}

@@ -1,0 +1,47 @@
+package keepalived
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// contested puts the node in doubt when another one holds a VIP beside it and does not go
+// (hard case 36): the node was removed from the cluster while no API server could tell it.
+// Where both knew each other, one would have gone by the time that a holder has for its
+// adverts. It gives when to look again; 0 for never.
+func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Duration) {
+	var watched []keepalived.Instance
+	if stale && !j.looping.presence.join.doubt {
+		watched = slices.DeleteFunc(slices.Clone(d.conf.Instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
+	}
+	j.claimants.follow(watched)
+	for _, i := range watched {
+		since, held := j.heldSince(i.VIP.Addr())
+		at := j.claimants.announced(i.VIP.Addr(), since)
+		if !held || at.IsZero() {
+			continue
+		}
+		left := listenTime(i) - now.Sub(at)
+		if left <= 0 {
+			j.Log.Warn("another host holds a VIP, too, and no API server lists this node", "vip", i.VIP.Addr())
+			j.looping.presence.join.suspect()
+			j.claimants.follow(nil)
+			return doubtTime
+		}
+		if again == 0 || left < again {
+			again = left
+		}
+	}
+	return again
+}
+
+// heldSince says whether an address is on this node, and since when.
+func (j *Job) heldSince(a netip.Addr) (since time.Time, held bool) {
+	j.shared.mu.Lock()
+	defer j.shared.mu.Unlock()
+	since, held = j.shared.since[a]
+	return since, held
+}

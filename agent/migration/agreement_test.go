@@ -1,0 +1,298 @@
+package migration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+var (
+	fastSettings    = v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
+	virtualSettings = v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
+	classicSettings = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	noon            = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
+	done            = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
+)
+
+// three nodes that have the classic settings and are ready for the fast one.
+func three() view {
+	v := view{now: noon, self: "a", running: classicSettings, target: fastSettings, openShift: true, fresh: true}
+	for _, name := range []string{"a", "b", "c"} {
+		v.nodes = append(v.nodes, Node{Name: name, Holds: true, Update: done, Announced: Announcement{Running: classicSettings.String(), Ready: fastSettings.String()}})
+	}
+	return v
+}
+
+// at is the instant that nodes choose at noon.
+var at = time.Date(2026, 5, 2, 12, 0, 30, 0, time.UTC)
+
+func TestAgreement(t *testing.T) {
+	say := func(v *view, at time.Time, who ...int) {
+		for _, n := range who {
+			v.nodes[n].Announced.At = at
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(*view)
+		before agreement
+		// want is the instant that this node says, waits part of what it waits for.
+		want   time.Time
+		waits  string
+		agreed bool
+		late   bool
+	}{
+		{name: "all are ready", want: at, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z"},
+		{name: "one has yet to say so", change: func(v *view) { say(v, at, 0, 1) }, want: at, waits: "c to agree"},
+		{name: "all say so", change: func(v *view) { say(v, at, 0, 1, 2) }, want: at, agreed: true},
+		{name: "this node's announcement is not seen yet", change: func(v *view) { say(v, at, 1, 2) }, want: at, waits: "a to agree"},
+		{name: "the latest counts", change: func(v *view) { say(v, at.Add(10*time.Second), 2) }, want: at.Add(10 * time.Second), waits: "a and 1 more to agree"},
+		{name: "an earlier one does not", change: func(v *view) { say(v, at.Add(-10*time.Second), 2) }, want: at, waits: "a and 2 more"},
+		{name: "one of long ago does not", change: func(v *view) { say(v, at.Add(-time.Hour), 0, 1, 2) }, want: at, waits: "a and 2 more"},
+		{name: "it stays agreed up to the instant", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at }, want: at, agreed: true},
+		{name: "too late to agree", before: agreement{at: at, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.now = at.Add(-7 * time.Second) }, want: at.Add(20 * time.Second), waits: "a and 2 more"},
+		{name: "one withdraws its announcement", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1); v.now = at.Add(-time.Second) }, want: at, waits: "c to agree"},
+		{name: "one is not ready any more", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) {
+				say(v, at, 0, 1)
+				v.nodes[2].Announced = Announcement{Running: classicSettings.String(), Why: "keepalived refuses"}
+			}, waits: "c: not ready: keepalived refuses"},
+		{name: "this node is not ready", change: func(v *view) { v.unready = "the disk is full" }, waits: "this node: the disk is full"},
+		{name: "no agent there", change: func(v *view) { v.nodes[1].Announced = Announcement{} }, waits: "b: no agent there"},
+		{name: "another target there", change: func(v *view) { v.nodes[1].Announced.Ready = "fast/multicast/v3/40ms" }, waits: "b: it is ready for fast/multicast"},
+		{name: "no API", change: func(v *view) { v.fresh = false }, waits: "an API server"},
+		{name: "no API when all had agreed", before: agreement{at: at, agreed: true, anchor: noon},
+			change: func(v *view) { say(v, at, 0, 1, 2); v.fresh = false; v.now = at }, waits: "an API server"},
+		{name: "an update goes on", change: func(v *view) { v.nodes[2].Update.DesiredConfig = "rendered-2" }, waits: "c: its update is not done (rendered-1, not yet rendered-2)"},
+		{name: "an update works", change: func(v *view) { v.nodes[2].Update.State = "Working" }, waits: "c: its update is not done (state Working)"},
+		{name: "several", change: func(v *view) { v.nodes[1].Update.State, v.nodes[2].Update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
+		{name: "another kubelet", change: func(v *view) { v.nodes[2].Update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
+		{name: "the operator has said nothing", change: func(v *view) { v.nodes[2].Update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator does not say"},
+		{name: "there is no such operator", change: func(v *view) {
+			v.openShift = false
+			for i := range v.nodes {
+				v.nodes[i].Update = nodes.Update{KubeletVersion: "v1.34.2"}
+			}
+		}, want: at, waits: "a and 2 more"},
+		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].Holds, v.nodes[2].Announced = false, Announcement{}; say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "its update has to be done, too", change: func(v *view) { v.nodes[2].Holds, v.nodes[2].Update.State = false, "Working" }, waits: "c: its update"},
+		{name: "one is there already", change: func(v *view) { v.nodes[2].Announced.Running = fastSettings.String(); say(v, at, 0, 1) }, want: at, agreed: true},
+		{name: "most are there already", change: func(v *view) {
+			v.nodes[1].Announced.Running, v.nodes[2].Announced.Running = fastSettings.String(), fastSettings.String()
+		}, want: at, waits: "a to agree", late: true},
+		{name: "planned", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1, 2) }, want: noon.Add(time.Hour), agreed: true},
+		{name: "planned, and not all agree", change: func(v *view) { v.planned = noon.Add(time.Hour); say(v, v.planned, 0, 1) }, want: noon.Add(time.Hour), waits: "c to agree"},
+		{name: "the planned time has passed", change: func(v *view) { v.planned = noon.Add(-time.Minute) }, waits: "another planned time"},
+		{name: "too late for the planned time", change: func(v *view) { v.planned = noon.Add(5 * time.Second); say(v, v.planned, 0, 1, 2) }, waits: "another planned time"},
+		{name: "hard case 27: another clock is an hour ahead", change: func(v *view) { say(v, at.Add(time.Hour), 1) }, waits: "b: it plans for 2026-05-02T13:00:30Z"},
+		{name: "hard case 27: another clock is an hour behind", change: func(v *view) { say(v, at.Add(-time.Hour), 1); say(v, at, 0, 2) }, want: at, waits: "b to agree"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := three()
+			if tt.change != nil {
+				tt.change(&v)
+			}
+			v.up = v.now.Sub(noon)
+			a := tt.before
+			got := a.look(v)
+			if !got.at.Equal(tt.want) || !got.say.At.Equal(tt.want) {
+				t.Errorf("at %v, says %v, want %v", got.at, got.say.At, tt.want)
+			}
+			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
+				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
+			}
+			if ready := v.unready == ""; (got.say.Ready == fastSettings.String()) != ready {
+				t.Errorf("says %+v", got.say)
+			}
+			if text := got.say.Encode(); !nodes.VRRPText(text) || text == "" {
+				t.Errorf("%q cannot be said", text)
+			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
+				t.Errorf("%q is heard as %+v", text, back)
+			}
+		})
+	}
+}
+
+// A cluster of virtual machines that runs the fast profile gets the platform's, node by
+// node: nobody changes before all have it, and all do at one instant.
+func TestRerenderedForVirtual(t *testing.T) {
+	v := three()
+	v.running, v.target = fastSettings, virtualSettings
+	for i := range v.nodes {
+		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
+	}
+	v.nodes[0].Announced.Ready = virtualSettings.String()
+	var a agreement
+	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
+		t.Errorf("one node has it: %+v", got)
+	}
+	for i := range v.nodes {
+		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
+	}
+	if got := a.look(v); !got.agreed || !got.at.Equal(at) {
+		t.Errorf("all have it, and say the instant: %+v", got)
+	}
+	v.running = virtualSettings
+	if got := a.look(v); !got.settled {
+		t.Errorf("it has moved: %+v", got)
+	}
+}
+
+func TestSettled(t *testing.T) {
+	v := three()
+	v.running, v.unready = fastSettings, "whatever"
+	a := agreement{at: at, agreed: true}
+	if got := a.look(v); !got.settled || got.agreed || got.waits != "" || got.say.Running != fastSettings.String() {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A node that is left out keeps nobody from moving: not by what it lacks, not by another
+// kubelet although it is the first of the list, nor by what it says.
+func TestWithout(t *testing.T) {
+	for name, change := range map[string]func(*Node){
+		"no agent there":      func(n *Node) { n.Announced = Announcement{} },
+		"it is not ready":     func(n *Node) { n.Announced = Announcement{Running: classicSettings.String(), Why: "it is not"} },
+		"another instant":     func(n *Node) { n.Announced.At = at.Add(time.Hour) },
+		"an update goes on":   func(n *Node) { n.Update.State = "Degraded" },
+		"an older kubelet":    func(n *Node) { n.Update.KubeletVersion = "v1.33.0" },
+		"it says it is there": func(n *Node) { n.Announced.Running = fastSettings.String() },
+	} {
+		v := three()
+		v.self = "c"
+		change(&v.nodes[0])
+		for i := range v.nodes[1:] {
+			v.nodes[1+i].Announced.At = at
+		}
+		v.nodes = without(v.nodes, []string{"a"})
+		if got := new(agreement).look(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
+			t.Errorf("%s: %+v, %d have moved", name, got, v.moved())
+		}
+	}
+}
+
+// From when the instant was chosen, a step of the wall clock changes nothing.
+func TestHardCase27StepAfterAgreement(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Second, time.Hour} {
+		a, v := agreement{}, three()
+		a.look(v)
+		for i := range v.nodes {
+			v.nodes[i].Announced.At = at
+		}
+		v.now, v.up = v.now.Add(2*time.Second), 2*time.Second
+		if got := a.look(v); !got.agreed {
+			t.Fatalf("%+v", got)
+		}
+		v.now, v.up = v.now.Add(step), 20*time.Second
+		if got := a.look(v); !got.agreed || got.left != 7*time.Second {
+			t.Errorf("after a step by %v: %+v", step, got)
+		}
+		v.up = 27 * time.Second
+		if got := a.look(v); !got.agreed || got.left != 0 {
+			t.Errorf("after a step by %v, at the instant: %+v", step, got)
+		}
+	}
+}
+
+// simulated is a node of a simulated cluster.
+type simulated struct {
+	agreement
+	name    string
+	clock   time.Duration // by how much its clock is wrong
+	away    func(now time.Duration) bool
+	sees    map[string]Announcement
+	next    map[string]time.Duration // when the latest announcement of a node gets here
+	said    Announcement
+	running v1alpha1.VRRPSettings
+	unready string
+	moved   time.Duration
+}
+
+// Nodes that get what the others say late, whose clocks are wrong by some seconds and
+// who lose the API at any time: either nobody moves, or all do within the time for
+// which a backup with the classic settings waits for an advert.
+func TestAgreementSimulated(t *testing.T) {
+	const clusters = 60
+	moves := 0
+	for seed := range uint64(clusters) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		var list []*simulated
+		bad := r.IntN(4) == 0
+		for i := range 3 + r.IntN(6) {
+			n := &simulated{name: fmt.Sprint("n", i), running: classicSettings, sees: map[string]Announcement{}, next: map[string]time.Duration{}}
+			n.clock = time.Duration(r.IntN(4000)-2000) * time.Millisecond
+			gone, back := time.Duration(r.IntN(90))*time.Second, time.Duration(r.IntN(30))*time.Second
+			n.away = func(now time.Duration) bool { return now >= gone && now < gone+back && seed%2 == 0 }
+			list = append(list, n)
+		}
+		if bad {
+			list[r.IntN(len(list))].unready = "it is not"
+		}
+		var first time.Duration
+		for now := time.Duration(0); now < 4*time.Minute; now += 250 * time.Millisecond {
+			for _, n := range list {
+				n.hear(r, now, list)
+				if first > 0 && n.running == classicSettings && n.unready == "" {
+					n.running, n.moved = fastSettings, now // it hears those who moved
+				}
+				out := n.look(view{
+					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastSettings,
+					unready: n.unready, fresh: !n.away(now), nodes: n.others(list),
+				})
+				if !n.away(now) {
+					n.said = out.say
+				}
+				if out.agreed && out.left <= 0 && n.running == classicSettings {
+					n.running, n.moved = fastSettings, now
+					if first == 0 {
+						first = now
+					}
+				}
+			}
+		}
+		for _, n := range list {
+			switch {
+			case bad && n.running != classicSettings:
+				t.Errorf("seed %d: %s moved although one is not ready", seed, n.name)
+			case first > 0 && (n.running != fastSettings || n.moved-first > DownTime(classicInstance())):
+				t.Errorf("seed %d: %s moved at %v, the first at %v", seed, n.name, n.moved, first)
+			case !bad && first == 0:
+				t.Errorf("seed %d: nobody moved; %s: %+v", seed, n.name, n.agreement)
+			}
+		}
+		if first > 0 {
+			moves++
+		}
+	}
+	t.Logf("%d of %d clusters moved", moves, clusters)
+}
+
+// hear takes in what has got here by now.
+func (n *simulated) hear(r *rand.Rand, now time.Duration, list []*simulated) {
+	for _, o := range list {
+		switch due, waiting := n.next[o.name]; {
+		case o.said == n.sees[o.name]:
+		case !waiting:
+			n.next[o.name] = now + time.Duration(r.IntN(3000))*time.Millisecond
+		case now >= due && !n.away(now):
+			n.sees[o.name] = o.said
+			delete(n.next, o.name)
+		}
+	}
+}
+
+func (n *simulated) others(list []*simulated) (out []Node) {
+	for _, o := range list {
+		out = append(out, Node{Name: o.name, Holds: true, Announced: n.sees[o.name]})
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package migration
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/state"
+)
+
+// review looks at the move that was made last: whether all others have moved too.
+func (m *Machine) review(in *Input, out *Output) {
+	s := m.move
+	switch {
+	case s == nil || s.done.IsZero():
+		return
+	case in.Now.Sub(s.began) > guardTime:
+		m.move = nil
+		return
+	case s.all:
+		return // it went with the others, one way or the other
+	}
+	old, fresh := in.Conf(s.from), in.Conf(s.to)
+	heard := in.Heard.of(pairsOf(old, fresh))
+	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings] })
+	if lagging == "" {
+		out.Again = reviewTime // adverts that go on as before are no news
+		return
+	}
+	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "instance", lagging, "from", s.to.String(), "to", s.from.String())
+	m.counts.Back++
+	m.cooldown = in.Now.Add(cooldownTime)
+	m.cooldownWhy = "it went back at " + in.Now.UTC().Format(time.RFC3339) + " because adverts of " + s.from.String() + " went on (" + lagging + ")"
+	from := s.from
+	m.running, m.move = &from, &move{from: s.to, to: s.from, began: in.Now, all: true, moved: map[string]bool{}}
+	m.agreement = agreement{}
+}
+
+// unready says why this node is not ready to move, or nothing.
+func (m *Machine) unready(in *Input) string {
+	switch {
+	case in.Unready != "":
+		return in.Unready
+	case m.cooldown.After(in.Now):
+		return m.cooldownWhy + "; it tries again in " + m.cooldown.Sub(in.Now).Round(time.Minute).String()
+	}
+	return in.Refused
+}
+
+// without are the nodes but for those of that name.
+func without(list []Node, names []string) []Node {
+	return slices.DeleteFunc(slices.Clone(list), func(n Node) bool { return slices.Contains(names, n.Name) })
+}
+
+// consider looks at whether to move now, and tells the others how this node stands.
+func (m *Machine) consider(in *Input, out *Output) {
+	t := &in.Target
+	v := view{
+		now: in.Now, up: in.Up, self: in.Self, running: *m.running, target: t.Settings, planned: t.Planned,
+		fresh: !in.Stale && in.Listed, openShift: in.OpenShift,
+		nodes: without(in.Nodes, t.Without),
+	}
+	if m.Pending(in) {
+		if !m.cooldown.After(in.Now) {
+			m.move = nil // the last move is another matter
+		}
+		v.unready = m.unready(in)
+	}
+	got := m.agreement.look(v)
+	if t.Problem != nil {
+		got.settled, got.waits = false, v.unready
+		got.say = Announcement{Running: v.running.String(), Why: v.unready}
+	}
+	out.Announce = &got.say
+	if got.settled {
+		m.status, m.instants, m.ignored = nil, nil, false
+		m.logWait("", out)
+		return
+	}
+	m.remember(&v, got)
+	m.status = &state.Migration{Target: t.Settings, Ready: v.unready == "", WaitsFor: got.waits, At: got.at, Agreed: got.agreed}
+	m.logWait(got.waits, out)
+	if !got.late || v.unready != "" {
+		m.lateSince = time.Time{}
+	} else if m.lateSince.IsZero() {
+		m.lateSince = in.Now
+	}
+	m.goOrWait(in, &v, got, out)
+}
+
+// goOrWait begins a move if it is time, or says when to look again.
+func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
+	begin := func(why string, all bool) {
+		out.log(slog.LevelInfo, "moving to other VRRP settings", "from", v.running.String(), "to", v.target.String(), "because", why)
+		m.move = &move{from: v.running, to: v.target, began: in.Now, all: all, moved: map[string]bool{}}
+		m.agreement, m.instants = agreement{}, nil
+		m.counts.Moved++
+		m.status.Moving = true
+	}
+	heard := in.Heard.of(m.listen(in, v.running))
+	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, goesOn: heard.goesOn, said: v.moved() > 0}
+	switch {
+	case v.unready != "":
+	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:
+		begin("most other nodes have", true)
+	case m.instants.follow(in.Now, e):
+		begin("another node has", false)
+	case got.agreed && got.left <= 0 && got.left > -lateTime:
+		begin("the instant has come", false)
+	case got.agreed:
+		out.Again = max(got.left, time.Millisecond)
+	case !got.at.IsZero() || e.heard:
+		out.Again = m.instants.next(in.Now, time.Second)
+	}
+	if e.heard && !m.ignored && m.instants != nil && !m.status.Moving {
+		m.ignored = true
+		out.log(slog.LevelWarn, "advertisements of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", e.goesOn)
+	}
+}
+
+// logWait logs what is waited for, when that changed.
+func (m *Machine) logWait(what string, out *Output) {
+	if what != m.waits {
+		m.waits = what
+		if what != "" {
+			out.log(slog.LevelInfo, "moving to other VRRP settings has to wait", "for", what)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package migration
+
+import (
+	"testing"
+	"time"
+)
+
+func TestFollow(t *testing.T) {
+	one := evidence{heard: true}
+	many := evidence{heard: true, goesOn: true}
+	said := evidence{heard: true, said: true}
+	both := evidence{heard: true, goesOn: true, said: true}
+	tests := []struct {
+		name   string
+		at     time.Duration // of the instant, after now
+		none   bool          // there is no instant
+		agreed bool
+		heard  evidence
+		want   bool
+	}{
+		{name: "a forged advert, and nobody has agreed on anything", none: true, heard: one},
+		{name: "many of them", none: true, heard: many},
+		{name: "a forged advert before the agreed instant", at: 5 * time.Second, agreed: true, heard: one},
+		{name: "a moment before", at: time.Millisecond, agreed: true, heard: one},
+		{name: "when the agreed instant has come", at: 0, agreed: true, heard: one, want: true},
+		{name: "after it", at: -time.Second, agreed: true, heard: one, want: true},
+		{name: "long after it", at: -time.Minute, agreed: true, heard: many},
+		{name: "silence at the instant", at: 0, agreed: true},
+		{name: "another clock is ahead", at: 5 * time.Second, agreed: true, heard: many, want: true},
+		{name: "adverts go on long before the instant", at: 15 * time.Second, agreed: true, heard: many},
+		{name: "another clock is far ahead, and its node says that it moved", at: 15 * time.Second, agreed: true, heard: both, want: true},
+		{name: "a forged advert while an instant passes that nobody agreed on", at: -time.Second, heard: one},
+		{name: "this node has withdrawn too late", at: -time.Second, heard: many, want: true},
+		{name: "not all had agreed yet", at: 5 * time.Second, heard: many},
+		{name: "a node says that it moved, and one advert came", none: true, heard: said},
+		{name: "a node says that it moved, and sends adverts", none: true, heard: both, want: true},
+		{name: "a node says that it moved, and is silent", none: true, heard: evidence{said: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m instants
+			now := time.Now()
+			if !tt.none {
+				// As it was told, before it passed.
+				m.note(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
+			}
+			if got := m.follow(now, tt.heard); got != tt.want {
+				t.Errorf("follows: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// An instant that was withdrawn counts beside the next one, and each only for a while.
+func TestInstants(t *testing.T) {
+	now := time.Now()
+	var m instants
+	m.note(now, now.Add(20*time.Second), false)
+	m.note(now, now.Add(20*time.Second+time.Millisecond), true) // the same, by the wall clock
+	m.note(now.Add(13*time.Second), now.Add(50*time.Second), false)
+	if len(m) != 2 || !m[0].agreed || m[1].agreed {
+		t.Fatalf("%+v", m)
+	}
+	if got := m.next(now.Add(13*time.Second), time.Minute); got != 7*time.Second {
+		t.Errorf("the next one is in %v", got)
+	}
+	if got := m.next(now.Add(13*time.Second), time.Second); got != time.Second {
+		t.Errorf("looks again in %v", got)
+	}
+	m.note(now.Add(20*time.Second+afterTime+time.Millisecond), now.Add(50*time.Second), false)
+	if len(m) != 1 || !m[0].at.Equal(now.Add(50*time.Second)) {
+		t.Errorf("%+v", m)
+	}
+	m.note(now.Add(time.Hour), now.Add(time.Minute), false)
+	if len(m) != 0 {
+		t.Errorf("%+v", m)
+	}
+}

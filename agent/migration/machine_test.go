@@ -1,0 +1,213 @@
+package migration
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/vrrp/listener"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// cluster is what node a, of a, b and c, knows: all are ready for the fast settings.
+func cluster(after time.Duration) Input {
+	in := Input{
+		Now: noon.Add(after), Up: after, Self: "a", Initial: classicSettings, Listed: true,
+		Target: Target{Settings: fastSettings},
+		Conf: func(v v1alpha1.VRRPSettings) *keepalived.Conf {
+			return &keepalived.Conf{Instances: []keepalived.Instance{*instanceOf(v)}}
+		},
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		in.Nodes = append(in.Nodes, Node{Name: name, Holds: true, Announced: Announcement{Running: classicSettings.String(), Ready: fastSettings.String()}})
+	}
+	return in
+}
+
+// agreedTo has all nodes say an instant.
+func (in Input) agreedTo(at time.Time) Input {
+	for i := range in.Nodes {
+		in.Nodes[i].Announced.At = at
+	}
+	return in
+}
+
+// hears has adverts of b come with some settings, as often as it sends them: the last one
+// now.
+func (in Input) hears(v v1alpha1.VRRPSettings, number int) Input {
+	var h Hearing
+	from := instanceOf(fastSettings).Peers
+	h.Follow(pairsOf(in.Conf(classicSettings), in.Conf(fastSettings)), from)
+	i := instanceOf(v)
+	for n := range number {
+		h.Note("eth0", listener.Received{TTL: 255, Advert: vrrp.Advert{
+			Source: from[0], Version: v.Version, RouterID: uint8(i.RouterID), Priority: 60, Interval: i.Interval(), VIPs: []netip.Addr{i.VIP.Addr()},
+		}}, in.Now.Add(-time.Duration(number-1-n)*i.Interval()))
+	}
+	in.Heard = h.Heard(in.Now)
+	return in
+}
+
+// with changes an input.
+func (in Input) with(change func(*Input)) Input { change(&in); return in }
+
+// step is an input, and what the machine is to say to it.
+type step struct {
+	in Input
+	// runs are the settings of the instance in the configuration; nil for none.
+	runs *v1alpha1.VRRPSettings
+	// waits is part of what it waits for; empty where it waits for nothing.
+	waits string
+	// again is when it looks again; 0 for any time.
+	again time.Duration
+	// announces is part of what it announces; empty for anything.
+	announces string
+	moved     int
+	back      int
+}
+
+func TestMachine(t *testing.T) {
+	classic, fast := &classicSettings, &fastSettings
+	const s = time.Second
+	holder := func(in *Input) { in.Held = []netip.Addr{netip.MustParseAddr("192.0.2.5")} }
+	unheard := func(in *Input) { // the others say nothing
+		for i := range in.Nodes {
+			in.Nodes[i].Announced = Announcement{}
+		}
+	}
+	fastNow := func(in *Input) { // b and c have moved
+		for i := range in.Nodes[1:] {
+			in.Nodes[1+i].Announced = Announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
+		}
+	}
+	kept := func(v v1alpha1.VRRPSettings) func(*Input) { return func(in *Input) { in.Kept = &v } }
+	first := step{in: cluster(0), runs: classic, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z", announces: "12:00:30Z", again: s}
+	agreed := step{in: cluster(5 * s).agreedTo(at), runs: classic, again: 22 * s, announces: "12:00:30Z"}
+	instant := at.Sub(noon)
+	tests := []struct {
+		name  string
+		steps []step
+	}{
+		{"nothing to move to", []step{{in: cluster(0).with(func(in *Input) { in.Target.Settings = classicSettings }), runs: classic}}},
+		{"timing alone", []step{{in: cluster(0).with(func(in *Input) {
+			in.Initial = fastSettings
+			in.Target.Settings.AdvertIntervalMS = 2 * fastSettings.AdvertIntervalMS
+		}), runs: &v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 2 * fastSettings.AdvertIntervalMS}}}},
+		{"the holder moves at the instant", []step{first, agreed,
+			{in: cluster(instant - s).agreedTo(at).with(holder), runs: classic, again: s},
+			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, moved: 1},
+		}},
+		{"a backup waits for the holder", []step{first, agreed,
+			{in: cluster(instant).agreedTo(at), runs: classic, again: s, moved: 1},
+			{in: cluster(instant + s/2).agreedTo(at), runs: classic, again: s / 2, moved: 1},
+			{in: cluster(instant + s).agreedTo(at), runs: fast, moved: 1},
+		}},
+		{"a backup hears the holder", []step{first, agreed,
+			{in: cluster(instant).agreedTo(at), runs: classic, again: s, moved: 1},
+			{in: cluster(instant+s/4).agreedTo(at).hears(fastSettings, 1), runs: fast, moved: 1},
+		}},
+		{"one withdraws in time", []step{first, agreed,
+			{in: cluster(15 * s).agreedTo(at).with(func(in *Input) {
+				in.Nodes[2].Announced = Announcement{Running: classicSettings.String(), Why: "the disk is full"}
+			}),
+				runs: classic, waits: "c: not ready: the disk is full"},
+			{in: cluster(instant).agreedTo(at).with(func(in *Input) {
+				in.Nodes[2].Announced = Announcement{Running: classicSettings.String(), Why: "the disk is full"}
+			}),
+				runs: classic, waits: "c: not ready"},
+		}},
+		{"not ready", []step{
+			{in: cluster(0).with(func(in *Input) { in.Unready = "the bootstrap is still there" }), runs: classic, waits: "this node: the bootstrap is still there", announces: "the bootstrap is still there"},
+			{in: cluster(s).with(func(in *Input) { in.Refused = "the new configuration: no" }), runs: classic, waits: "this node: the new configuration: no"},
+		}},
+		{"the mode file is wrong", []step{{in: cluster(0).with(func(in *Input) { in.Target.Problem, in.Unready = errors.New("no"), "no" }), runs: classic, waits: "no", announces: `"why":"no"`}}},
+		{"it looks too late", []step{first, agreed,
+			{in: cluster(instant + 3*s).agreedTo(at), runs: classic, waits: "a and 2 more to agree to 2026-05-02T12:01:"},
+		}},
+		{"what the others said need not be so, without an API server", []step{
+			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).hears(classicSettings, 1), runs: classic, waits: "an API server"},
+		}},
+		{"a forged advert", []step{first, {in: cluster(s).hears(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
+		{"many of them", []step{first, {in: cluster(s).hears(fastSettings, 9), runs: classic, waits: "to agree"}}},
+		{"the others have moved at the instant", []step{first, agreed,
+			{in: cluster(instant-s).agreedTo(at).hears(fastSettings, 9), runs: fast, moved: 1},
+		}},
+		{"most others say that they have", []step{first,
+			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
+			{in: cluster(10 * s).with(fastNow), runs: classic, waits: "a to agree"},
+			{in: cluster(12 * s).with(fastNow), runs: fast, moved: 1},
+		}},
+		{"a lagging peer", []step{first, agreed,
+			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, moved: 1},
+			{in: cluster(instant+2*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
+			{in: cluster(instant+4*s).with(fastNow).hears(classicSettings, 3), runs: classic, moved: 1, back: 1},
+			{in: cluster(instant + 5*s).with(fastNow), runs: classic, waits: "it went back at", announces: "went on (demo_API_0)", moved: 1, back: 1},
+			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", moved: 1, back: 1},
+		}},
+		{"left out", []step{
+			{in: cluster(0).with(func(in *Input) { in.Target.Without = []string{"a"} }), waits: WhyLeftOut, announces: `"running":"nothing"`},
+			{in: cluster(s).with(func(in *Input) { in.Target.Without = []string{"b"} }), runs: classic, waits: "a and 1 more to agree"},
+		}},
+		{"another one is left out", []step{
+			{in: cluster(0).with(func(in *Input) {
+				in.Target.Without, in.Nodes[2].Announced = []string{"c"}, Announcement{}
+			}), runs: classic, waits: "a and 1 more to agree"},
+		}},
+		{"it was away: the others say that they moved", []step{{in: cluster(0).with(kept(classicSettings)).with(fastNow), runs: fast}}},
+		{"it was away: their adverts say so", []step{{in: cluster(0).with(unheard).hears(fastSettings, 1), runs: fast}}},
+		{"it was away: nobody says anything", []step{
+			{in: cluster(0).with(unheard), again: 4500 * time.Millisecond},
+			{in: cluster(4 * s).with(unheard), again: s / 2},
+			{in: cluster(5 * s).with(unheard), runs: classic, waits: "b: no agent there"},
+		}},
+		{"it is not registered yet", []step{{in: cluster(0).with(unheard).with(func(in *Input) { in.Unregistered = true })}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Machine
+			for n, want := range tt.steps {
+				got := m.Step(want.in)
+				var runs *v1alpha1.VRRPSettings
+				if got.Conf != nil {
+					runs = settingsOf(t, &got.Conf.Instances[0])
+				}
+				if (runs == nil) != (want.runs == nil) || runs != nil && *runs != *want.runs {
+					t.Errorf("step %d: runs %v, want %v", n, runs, want.runs)
+				}
+				waits := ""
+				if got.Status != nil {
+					waits = got.Status.WaitsFor
+				}
+				if (waits == "") != (want.waits == "") || !strings.Contains(waits, want.waits) {
+					t.Errorf("step %d: waits for %q, want %q", n, waits, want.waits)
+				}
+				if want.again != 0 && got.Again != want.again {
+					t.Errorf("step %d: looks again in %v, want %v", n, got.Again, want.again)
+				}
+				if want.announces != "" && (got.Announce == nil || !strings.Contains(got.Announce.Encode(), want.announces)) {
+					t.Errorf("step %d: announces %+v, want %s", n, got.Announce, want.announces)
+				}
+				if got.Counts != (Counts{Moved: want.moved, Back: want.back}) {
+					t.Errorf("step %d: %+v, want %d moved, %d back", n, got.Counts, want.moved, want.back)
+				}
+			}
+		})
+	}
+}
+
+// settingsOf are those that an instance was made of.
+func settingsOf(t *testing.T, i *keepalived.Instance) *v1alpha1.VRRPSettings {
+	t.Helper()
+	v := v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: i.Version, AdvertIntervalMS: int(i.Interval().Milliseconds())}
+	if i.Version == 2 {
+		v.Profile = v1alpha1.ProfileClassic
+	}
+	if len(i.Peers) == 0 {
+		v.Mode = v1alpha1.ModeMulticast
+	}
+	return &v
+}

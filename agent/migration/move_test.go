@@ -1,0 +1,117 @@
+package migration
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// instanceOf is what a node with two peers runs.
+func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
+	i := &keepalived.Instance{
+		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),
+		AdvertInterval: vrrp.Seconds(v.AdvertIntervalMS),
+	}
+	if v.Mode == v1alpha1.ModeUnicast {
+		i.Peers = []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}
+		i.FullTTL = v.Profile != v1alpha1.ProfileClassic
+	}
+	return i
+}
+
+func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
+
+// Who goes first, and who waits for whom: docs/migration.md.
+func TestMoveOrder(t *testing.T) {
+	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
+	tests := []struct {
+		name           string
+		from, to       v1alpha1.VRRPSettings
+		holder, backup time.Duration // how long after the instant, if nobody is heard
+		holderHears    bool          // and moves at once when it hears somebody
+		backupHears    bool
+	}{
+		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
+		{"slower", fastSettings, classicSettings, time.Second, 0, false, false},
+		{"to virtual", fastSettings, virtualSettings, 200 * time.Millisecond, 0, false, false},
+		{"from virtual", virtualSettings, fastSettings, 0, 200 * time.Millisecond, false, true},
+		{"another mode, fast", fastSettings, multicast(fastSettings), 660 * time.Millisecond, 0, true, false},
+		{"another mode, back", multicast(fastSettings), fastSettings, 660 * time.Millisecond, 0, true, false},
+		{"another mode, faster", classicSettings, multicast(fastSettings), 660 * time.Millisecond, 0, true, false},
+		{"another mode, slower", fastSettings, multicast(classicSettings), 4500 * time.Millisecond, 0, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
+			for _, holds := range []bool{true, false} {
+				wait, hears := tt.backup, tt.backupHears
+				if holds {
+					wait, hears = tt.holder, tt.holderHears
+				}
+				began := time.Now()
+				moves := func(after time.Duration, heard time.Time) bool {
+					s := &move{from: tt.from, to: tt.to, began: began, moved: map[string]bool{}}
+					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
+					if (again == 0) != s.moved["demo_API_0"] {
+						t.Errorf("moved %v, look again in %v", s.moved, again)
+					}
+					return again == 0
+				}
+				if !moves(wait, time.Time{}) {
+					t.Errorf("holds %t: it does not move after %v", holds, wait)
+				}
+				if wait > 0 && moves(wait-time.Millisecond, time.Time{}) {
+					t.Errorf("holds %t: it moves before %v", holds, wait)
+				}
+				if wait > 0 && moves(time.Millisecond, began) != hears {
+					t.Errorf("holds %t: it moves by what it hears: %t, want %t", holds, !hears, hears)
+				}
+				if !holds && wait >= DownTime(instanceOf(tt.from)) {
+					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, DownTime(instanceOf(tt.from)))
+				}
+			}
+		})
+	}
+}
+
+func TestLagging(t *testing.T) {
+	list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
+	began := time.Now()
+	s := &move{from: classicSettings, to: fastSettings, began: began}
+	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 2900 * time.Millisecond: "", 3100 * time.Millisecond: "demo_API_0"} {
+		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
+			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// A sync group moves as one: keepalived ties the states of its members.
+func TestUnits(t *testing.T) {
+	four, six := *instanceOf(classicSettings), *instanceOf(classicSettings)
+	six.Name, six.VIP = "demo_API_1", netip.MustParsePrefix("2001:db8::5/128")
+	apart := &keepalived.Conf{Instances: []keepalived.Instance{four, six}}
+	together := *apart
+	together.SyncGroups = []keepalived.SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}}}
+	if got := units(apart, apart); len(got) != 2 || got[0].name != "demo_API_0" || got[1].name != "demo_API_1" {
+		t.Errorf("%+v", got)
+	}
+	got := units(&together, &together)
+	if len(got) != 1 || got[0].name != "demo_API" || len(got[0].vips) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	fresh := together
+	fresh.Instances = []keepalived.Instance{*instanceOf(fastSettings), *instanceOf(fastSettings)}
+	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
+	s := &move{moved: map[string]bool{}}
+	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
+		t.Errorf("%+v", mixed.Instances)
+	}
+	s.moved["demo_API"] = true
+	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
+		t.Errorf("%+v", mixed.Instances)
+	}
+}

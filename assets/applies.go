@@ -1,0 +1,69 @@
+package assets
+
+import (
+	"slices"
+	"strings"
+)
+
+// AtLeast says whether a release, as "4.17", is that one or a later one. One that the
+// table of releases does not have is neither.
+func AtLeast(release, least string) bool {
+	at := func(v string) int {
+		return slices.IndexFunc(Releases, func(r Release) bool { return r.Version == v })
+	}
+	i := at(release)
+	return i >= 0 && i >= at(least)
+}
+
+// Applies says whether a row is about the nodes of a pool: role is master, worker or
+// arbiter, release one of Releases, and words are what is true of the cluster (see Where).
+func (e Entry) Applies(words []string, role, release string) bool {
+	if !slices.Contains(strings.Fields(e.Roles), role) {
+		return false
+	}
+	for _, word := range strings.Fields(e.Where) {
+		if !slices.Contains(words, word) {
+			return false
+		}
+	}
+	return (e.From == "" || AtLeast(release, e.From)) && (e.To == "" || release == e.To || !AtLeast(release, e.To))
+}
+
+// Span is the releases of a row, in words.
+func (e Entry) Span() string {
+	switch {
+	case e.From == "" && e.To == "":
+		return "all"
+	case e.From == e.To:
+		return e.From
+	case e.To == "":
+		return "from " + e.From
+	case e.From == "":
+		return "to " + e.To
+	}
+	return e.From + " to " + e.To
+}
+
+// places are the folders whose files are VIPs', load balancing's or the cluster's DNS'.
+var places = []string{manifests, disabled, resources, "/etc/keepalived/", "/etc/haproxy/", "/etc/coredns/", "/etc/frr/", dispatch + "30-", dispatch + "forcedns", "/etc/dnsmasq"}
+
+// mentions are words by which a file or unit elsewhere has to do with VIPs: the daemons,
+// the units that vipgen replaces, and NetworkManager's setting for /etc/resolv.conf.
+var mentions = []string{"keepalived", "haproxy", "kube-vip", "nodeip-configuration", "resolv-prepender", "rc-manager"}
+
+// Concerns says whether a file or unit of the operator has to do with VIPs, so that the
+// contract has to know it: by its place, or by what its name or text mentions. A row of
+// the contract may name others too, that vipgen's units rely on.
+func Concerns(name, text string) bool {
+	for _, p := range places {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	for _, word := range mentions {
+		if strings.Contains(name, word) || strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// layLive makes a directory with an export of a cluster the current one.
+func layLive(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../../render/adopt/testdata/live.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"live.yaml": string(data)})
+	return string(data)
+}
+
+// What is written renders again without a change, is what a later export is held against,
+// and is applied as it is.
+func TestAdopt(t *testing.T) {
+	live := layLive(t)
+	plan := must(t, "adopt", "live.yaml")
+	written := must(t, "adopt", "live.yaml", "--dir", "demo", "--canary", "first")
+	if diff := cmp.Diff(plan+"\nWritten: demo. Next: demo/STEPS.md\n", written); diff != "" {
+		t.Error(diff)
+	}
+	for _, want := range []string{
+		"\nReplaced by vipgen's\n  /etc/keepalived/monitor.conf (master, worker): ",
+		"\nfiles of your MachineConfigs that vipgen's replace\n  pool worker: file /etc/keepalived/monitor.conf: ",
+		"\n  master: 1 reboot with a node disruption policy, 2 reboots without; with vipgen migrate 1 and 4\n",
+	} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("no %q in\n%s", want, plan)
+		}
+	}
+	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered", "--check", "--format", "machineconfig")
+	if out := must(t, "adopt", "live.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
+		t.Error(out)
+	}
+	// After it was applied, and with a file of the operator changed.
+	var applied strings.Builder
+	for name, data := range snapshot(t, "demo") {
+		if strings.HasPrefix(name, "demo/rendered/machineconfigs/") {
+			applied.WriteString("---\n" + data)
+		}
+	}
+	lay(t, map[string]string{"later.yaml": live + applied.String()})
+	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
+		t.Error(out)
+	}
+	changed := strings.Replace(live, "data:,%23%20%2Fusr%2Flocal%2Fbin%2Fconfigure-ip-forwarding.sh", "data:,%23%20new", 1)
+	lay(t, map[string]string{"later.yaml": changed + applied.String()})
+	code, out, stderr := run("", "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19")
+	for _, want := range []string{
+		"changed by the operator since\n  text /usr/local/bin/configure-ip-forwarding.sh (pool master): changed\n",
+		"OpenShift 4.19: HAProxy 2.8, keepalived 2.2.8\n",
+		"  /etc/NetworkManager/dispatcher.d/30-static-dhcp (master): kept -> none\n",
+	} {
+		if code != command.Finding || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, out, stderr)
+		}
+	}
+	var check struct {
+		Changes []struct{ Name string }
+		Next    struct{ Contract []struct{ Name string } }
+	}
+	_, out, _ = run("", "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &check); err != nil || len(check.Changes) != 1 || len(check.Next.Contract) == 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	// That is the one to compare with from then on; what it no longer has goes.
+	before := snapshot(t, "demo")
+	lay(t, map[string]string{"later.yaml": strings.Replace(changed, "recycler-pod.yaml", "criometricsproxy.yaml", 1) + applied.String()})
+	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--update"); out == "" {
+		t.Error("nothing said")
+	}
+	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
+		t.Error(out)
+	}
+	after := snapshot(t, "demo")
+	const gone = "demo/operator/files/master/etc/kubernetes/manifests/recycler-pod.yaml"
+	if _, there := after[gone]; there || before[gone] == "" || before["demo/vipgen.yaml"] != after["demo/vipgen.yaml"] || len(after) != len(before)-1 {
+		t.Errorf("%d files before, %d after", len(before), len(after))
+	}
+}
+
+// An unknown file, a shadowed one and mistakes in usage: nothing is written.
+func TestAdoptRefuses(t *testing.T) {
+	live := layLive(t)
+	mc := func(name, notes, file string) string {
+		return live + "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: " + name + "\n  labels: {machineconfiguration.openshift.io/role: master}\n  annotations: {" + notes +
+			"}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - {path: " + file + ", contents: {source: \"data:,x\"}}\n"
+	}
+	lay(t, map[string]string{
+		"unknown.yaml": mc("00-new", "a: b", "/etc/kubernetes/manifests/kube-vip.yaml"), "full/mine": "mine",
+		"shadowed.yaml": mc("99-zz", "a: b", "/etc/NetworkManager/conf.d/99-vipgen.conf"),
+	})
+	before := snapshot(t, ".")
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"adopt unknown.yaml --dir new", command.Input, "file /etc/kubernetes/manifests/kube-vip.yaml: found it in MachineConfig 00-new of the operator"},
+		{"adopt shadowed.yaml --dir new", command.Shadowed, "[shadowed]"},
+		{"adopt shadowed.yaml --accept 99-zz", command.OK, ""},
+		{"adopt unknown.yaml --accept /etc/kubernetes/manifests/kube-vip.yaml", command.OK, ""},
+		{"adopt live.yaml --dir full", command.Input, "full: error: found files in it"},
+		{"adopt", command.Input, "missing: FILE|DIR"},
+		{"adopt live.yaml live.yaml", command.Input, "unexpected argument"},
+		{"adopt no-such", command.Failed, "no such file"},
+		{"adopt live.yaml --to 4.19", command.Input, "--to needs --check"},
+		{"adopt live.yaml --update", command.Input, "missing: --dir DIR"},
+		{"adopt live.yaml --update --check", command.Input, "--check and --update cannot be used together"},
+		{"adopt live.yaml --update --dir full", command.Input, "no record of an adopted cluster"},
+		{"adopt live.yaml --update --dir full --to 4.19", command.Input, "of no use with --update"},
+		{"adopt live.yaml --check", command.Input, "missing: --dir DIR"},
+		{"adopt live.yaml --check --dir full --to 3.11", command.Input, "--to 3.11: expected a release"},
+		{"adopt live.yaml --check --dir full", command.Input, "no record of an adopted cluster"},
+		{"adopt live.yaml --check --dir no-such", command.Failed, "no such file"},
+		{"adopt live.yaml --canary worker", command.Input, "--canary worker: expected the name of a new pool"},
+		{"adopt live.yaml --canary-node worker-0", command.Input, "--canary-node needs --canary"},
+		{"adopt live.yaml --canary c --canary-node x;y", command.Input, "expected the name of a node"},
+	} {
+		code, _, stderr := run("", strings.Fields(tt.args)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s", tt.args, code, tt.code, tt.want, stderr)
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
+		t.Errorf("files changed:\n%s", diff)
+	}
+}

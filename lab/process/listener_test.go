@@ -1,0 +1,94 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// echo answers with what it gets, and returns where.
+func echo(t *testing.T) (*Listener, string) {
+	t.Helper()
+	l, err := ListenAt(nil, netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Kill)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				io.Copy(conn, conn)
+			}()
+		}
+	}()
+	return l, l.Addr().String()
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, testkit.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// ask says something and returns what comes back within a time.
+func ask(t *testing.T, conn net.Conn, within time.Duration) error {
+	t.Helper()
+	if _, err := conn.Write([]byte("x")); err != nil {
+		return err
+	}
+	conn.SetReadDeadline(time.Now().Add(within))
+	_, err := io.ReadFull(conn, make([]byte, 1))
+	return err
+}
+
+func TestFreezeAndKill(t *testing.T) {
+	l, addr := echo(t)
+	old := dial(t, addr)
+	if err := ask(t, old, testkit.Patience); err != nil {
+		t.Fatal(err)
+	}
+	l.Freeze()
+	if !l.Frozen() {
+		t.Error("it is not frozen")
+	}
+	fresh := dial(t, addr)
+	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
+		var timeout net.Error
+		if err := ask(t, conn, 50*time.Millisecond); !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("the %s connection, frozen: %v", name, err)
+		}
+	}
+	l.Thaw()
+	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
+		if err := ask(t, conn, testkit.Patience); err != nil {
+			t.Errorf("the %s connection, after Thaw: %v", name, err)
+		}
+	}
+	l.Freeze()
+	l.Kill() // also of one that is frozen
+	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
+		conn.SetReadDeadline(time.Now().Add(testkit.Patience))
+		_, err := io.Copy(io.Discard, conn)
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("the %s connection stays after Kill", name)
+		}
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("it takes connections after Kill")
+	}
+	l.Kill() // again
+}

@@ -1,0 +1,196 @@
+package adopt_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/render"
+)
+
+// setup is a kind of cluster that has VIPs.
+type setup struct {
+	platform    string
+	userManaged bool
+	topology    string // as the Infrastructure has it
+	// since is the first release that has it, and that vipgen renders for.
+	since string
+}
+
+func (s setup) String() string {
+	return strings.Join([]string{s.platform, s.topology, map[bool]string{true: "UserManaged", false: "managed"}[s.userManaged]}, " ")
+}
+
+var (
+	words = map[string]string{"SingleReplica": "single", "DualReplica": "fencing", "HighlyAvailableArbiter": "arbiter"}
+	usual = setup{"baremetal", false, "HighlyAvailable", "4.12"}
+)
+
+func setups() []setup {
+	var out []setup
+	for _, p := range []string{"baremetal", "vsphere", "openstack", "ovirt", "nutanix"} {
+		out = append(out, setup{p, false, "HighlyAvailable", "4.12"}, setup{p, true, "HighlyAvailable", "4.13"})
+	}
+	return append(out, setup{"baremetal", false, "SingleReplica", "4.12"}, setup{"baremetal", false, "DualReplica", "4.20"}, setup{"baremetal", false, "HighlyAvailableArbiter", "4.20"})
+}
+
+func (s setup) words() []string {
+	load := "managed"
+	if s.userManaged {
+		load = "user-managed"
+	}
+	return []string{s.platform, words[s.topology], "vips", load}
+}
+
+// short is the platform in names of namespaces.
+func (s setup) short() string {
+	if s.platform == "baremetal" {
+		return "kni"
+	}
+	return s.platform
+}
+
+func (s setup) pools() []string {
+	if s.topology == "HighlyAvailableArbiter" {
+		return []string{"master", "arbiter", "worker"}
+	}
+	return []string{"master", "worker"}
+}
+
+// manifest is as much of OpenShift's keepalived pod as an import reads.
+const manifest = `kind: Pod
+apiVersion: v1
+metadata: {name: keepalived, namespace: openshift-%[2]s-infra}
+spec:
+  containers:
+  - name: keepalived
+    image: registry.example.com/keepalived:%[1]s
+  - name: keepalived-monitor
+    image: registry.example.com/runtimecfg:%[1]s
+    env: [{name: ENABLE_UNICAST, value: "yes"}]
+`
+
+// config is a MachineConfig with files and units.
+type config struct {
+	name, pool string
+	operators  bool
+	files      map[string]string
+	units      map[string]string
+	dropins    map[string]string // of units, one each
+}
+
+func (c config) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: %s\n  labels: {machineconfiguration.openshift.io/role: %s}\n", c.name, c.pool)
+	if c.operators {
+		b.WriteString("  annotations: {machineconfiguration.openshift.io/generated-by-controller-version: 00000000000000000000000000000000000000aa}\n")
+	}
+	b.WriteString("spec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:" + empty(c.files) + "\n")
+	for _, name := range sorted(c.files) {
+		fmt.Fprintf(&b, "      - {path: %s, mode: 420, overwrite: true, contents: {source: \"data:,%s\"}}\n", name, strings.ReplaceAll(url.QueryEscape(c.files[name]), "+", "%20"))
+	}
+	b.WriteString("    systemd:\n      units:" + empty(c.units) + "\n")
+	for _, name := range sorted(c.units) {
+		fmt.Fprintf(&b, "      - name: %s\n        enabled: true\n        contents: %q\n", name, c.units[name])
+		if text := c.dropins[name]; text != "" {
+			fmt.Fprintf(&b, "        dropins: [{name: 10-extra.conf, contents: %q}]\n", text)
+		}
+	}
+	return b.String()
+}
+
+// empty is what stands for a list without entries.
+func empty(m map[string]string) string {
+	if len(m) == 0 {
+		return " []"
+	}
+	return ""
+}
+
+func sorted(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// operator is the MachineConfig 00-POOL as the contract says it is, with files of the
+// operator that have nothing to do with VIPs.
+func (s setup) operator(pool, release string) config {
+	c := config{name: "00-" + pool, pool: pool, operators: true,
+		files: map[string]string{"/etc/kubernetes/kubelet.conf": "kind: KubeletConfiguration\n", "/etc/sysctl.d/inotify.conf": "fs.inotify.max_user_watches = 65536\n"},
+		units: map[string]string{"kubens.service": "[Unit]\nDescription=Mount namespace\n"}}
+	for _, e := range assets.Contract {
+		if e.Treatment == assets.Supplied || !e.Applies(s.words(), pool, release) {
+			continue
+		}
+		switch {
+		case !strings.HasPrefix(e.Name, "/"):
+			c.units[e.Name] = "[Unit]\nDescription=" + e.Name + " of the operator\n"
+		case strings.HasSuffix(e.Name, "manifests/keepalived.yaml"):
+			c.files[e.Name] = fmt.Sprintf(manifest, release, s.short())
+		case strings.HasSuffix(e.Name, "manifests/haproxy.yaml"), strings.HasSuffix(e.Name, "manifests/coredns.yaml"):
+			name := strings.TrimSuffix(e.Name[strings.LastIndex(e.Name, "/")+1:], ".yaml")
+			c.files[e.Name] = fmt.Sprintf("kind: Pod\napiVersion: v1\nmetadata: {name: %[1]s, namespace: openshift-%[3]s-infra}\nspec:\n  containers:\n  - {name: %[1]s, image: \"registry.example.com/%[1]s:%[2]s\"}\n", name, release, s.short())
+		case strings.HasSuffix(e.Name, "haproxy.cfg.tmpl"):
+			c.files[e.Name] = "frontend main\n  bind :::{{ .LBConfig.LbPort }} v4v6\n"
+		case strings.HasSuffix(e.Name, "Corefile.tmpl"):
+			c.files[e.Name] = ". {\n    health :18080\n}\n"
+		case strings.HasSuffix(e.Name, "keepalived.conf.tmpl"):
+			c.files[e.Name] = "global_defs {\n    script_user root\n}\n"
+		case strings.HasSuffix(e.Name, "monitor.conf"):
+			c.files[e.Name] = "mode: unicast\n"
+		default:
+			c.files[e.Name] = "# " + e.Name + " of the operator\n"
+		}
+	}
+	return c
+}
+
+// export is what 'oc get ... -o yaml' says of such a cluster, with more MachineConfigs.
+func (s setup) export(release string, more ...config) []render.File {
+	types := map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere", "openstack": "OpenStack", "ovirt": "oVirt", "nutanix": "Nutanix"}
+	lb := "OpenShiftManagedDefault"
+	if s.userManaged {
+		lb = "UserManaged"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status: {desired: {version: %[1]s.7}}
+---
+apiVersion: machineconfiguration.openshift.io/v1
+kind: ControllerConfig
+metadata: {name: machine-config-controller}
+spec:
+  images:
+    corednsImage: registry.example.com/coredns:%[1]s
+    haproxyImage: registry.example.com/haproxy:%[1]s
+    keepalivedImage: registry.example.com/keepalived:%[1]s
+  dns: {spec: {baseDomain: demo.example.com}}
+  infra:
+    status:
+      apiServerInternalURI: https://api-int.demo.example.com:6443
+      controlPlaneTopology: %[2]s
+      platformStatus:
+        type: %[3]s
+        %[4]s:
+          apiServerInternalIPs: [192.0.2.5]
+          ingressIPs: [192.0.2.7]
+          loadBalancer: {type: %[5]s}
+          machineNetworks: [192.0.2.0/24]
+`, release, s.topology, types[s.platform], s.platform, lb)
+	for _, pool := range s.pools() {
+		fmt.Fprintf(&b, "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\nmetadata: {name: %s}\nstatus: {machineCount: %d}\n", pool, map[string]int{"master": 3, "worker": 2, "arbiter": 1}[pool])
+		b.WriteString(s.operator(pool, release).String())
+	}
+	for _, c := range more {
+		b.WriteString(c.String())
+	}
+	return []render.File{{Name: "live.yaml", Data: []byte(b.String())}}
+}

@@ -1,0 +1,200 @@
+package adopt
+
+import (
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Rollout is a change that is applied to the cluster, with what it does to each pool.
+type Rollout struct {
+	// Name of the step, as the steps have it.
+	Name string `json:"name"`
+	// Mode says that the step is part of a switch at a planned instant, by mode files.
+	Mode  bool        `json:"byModeFile,omitempty"`
+	Pools []PoolCount `json:"pools"`
+}
+
+// PoolCount is what a roll-out does to the nodes of a pool, one after the other.
+type PoolCount struct {
+	Pool string `json:"pool"`
+	// With is the effect with vipgen's node disruption policy in force, Without the one
+	// without it. Both are the same where the release has none.
+	With    diff.Effect `json:"withPolicy"`
+	Without diff.Effect `json:"withoutPolicy"`
+	// Why is a reason for the first.
+	Why string `json:"why,omitempty"`
+}
+
+// Names of roll-outs.
+const (
+	rollAdopt  = "adopt"
+	rollMove   = "move to the target settings (spec.vrrp)"
+	rollMode   = "write the mode file"
+	rollSpec   = "set spec.vrrp"
+	rollRemove = "delete the mode file"
+)
+
+// Reboots counts, of the direct way or of that by mode files, how often the nodes of a pool
+// reboot, with the node disruption policy and without.
+func (p *Plan) Reboots(pool string, byModeFile bool) (with, without int) {
+	for _, r := range p.Rollouts {
+		if r.Name != rollAdopt && r.Mode != byModeFile {
+			continue
+		}
+		for _, c := range r.Pools {
+			if c.Pool == pool && c.With == diff.Reboot {
+				with++
+			}
+			if c.Pool == pool && c.Without == diff.Reboot {
+				without++
+			}
+		}
+	}
+	return with, without
+}
+
+// step is a change from one state of vipgen's output to the next.
+type step struct {
+	name     string
+	mode     bool
+	from, to *diff.Cluster
+}
+
+// steps renders every state that the cluster goes through.
+func (p *Plan) steps(policy bool) ([]step, error) {
+	files, err := p.tree(p.cluster, policy)
+	if err != nil {
+		return nil, err
+	}
+	first := output(files)
+	out := []step{{rollAdopt, false, &diff.Cluster{}, first}}
+	if p.moved == nil {
+		return out, nil
+	}
+	if files, err = p.tree(p.moved, policy); err != nil {
+		return nil, err
+	}
+	moved := output(files)
+	target := p.moved.Config.Spec.VRRP.Target
+	m, err := p.cluster.Migrate(v1alpha1.ModeFileContent{Mode: target.Mode, Profile: target.Profile})
+	if err != nil {
+		return nil, err
+	}
+	if files, err = m.Files(); err != nil {
+		return nil, err
+	}
+	mode := output(files)
+	both, late := first.With(mode), moved.With(mode)
+	return append(out, step{rollMove, false, first, moved},
+		step{rollMode, true, first, both}, step{rollSpec, true, both, late}, step{rollRemove, true, late, moved}), nil
+}
+
+// rollOut compares each state with the next, as the operator does.
+func (p *Plan) rollOut() error {
+	with, err := p.steps(true)
+	if err != nil {
+		return err
+	}
+	without, err := p.steps(false)
+	if err != nil {
+		return err
+	}
+	for i, s := range with {
+		changes := p.compare(s)
+		p.Rollouts = append(p.Rollouts, Rollout{s.name, s.mode, p.counts(changes, p.compare(without[i]))})
+		if s.name == rollAdopt {
+			p.overlaps(changes)
+		}
+	}
+	return nil
+}
+
+// compare says what the operator does about a step.
+func (p *Plan) compare(s step) diff.Result {
+	return diff.Compare(s.from.With(p.export), s.to.With(p.export))
+}
+
+// output is rendered files as a side of a comparison.
+func output(files []render.OutputFile) *diff.Cluster {
+	c := &diff.Cluster{}
+	for _, f := range files {
+		_ = c.Add(f.Path, f.Data) // rendered, so that it can be read
+	}
+	return c
+}
+
+// counts puts what a step does with and without the policy side by side.
+func (p *Plan) counts(with, without diff.Result) (out []PoolCount) {
+	for _, pool := range p.export.Pools() {
+		c := PoolCount{Pool: pool}
+		for _, x := range with.Pools {
+			if x.Name == pool {
+				c.With = x.Effect
+				if len(x.Reasons) > 0 {
+					c.Why = x.Reasons[0].Change + ": " + x.Reasons[0].Why
+				}
+			}
+		}
+		for _, x := range without.Pools {
+			if x.Name == pool {
+				c.Without = x.Effect
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// overlaps notes the MachineConfigs of others that have files of vipgen's.
+func (p *Plan) overlaps(r diff.Result) {
+	for _, o := range r.Replaces {
+		if o.Owner == diff.Users {
+			p.Replaced = append(p.Replaced, o)
+		}
+	}
+	for _, o := range r.Shadowed {
+		if !slices.Contains(p.options.Accept, o.Name) && !slices.Contains(p.options.Accept, o.Other) {
+			p.Shadowed = append(p.Shadowed, o)
+		}
+	}
+}
+
+// tree is what is applied to a cluster.
+func (p *Plan) tree(c *render.Cluster, policy bool) ([]render.OutputFile, error) {
+	copied := *c
+	copied.DisruptionPolicy = policy && p.options.DisruptionPolicy
+	return p.renderer.Tree(&copied, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
+}
+
+// afterMove is the cluster with the VRRP settings that vipgen has by default for its platform,
+// nil where its nodes hold no VIPs, or have these settings already.
+func (p *Plan) afterMove() *render.Cluster {
+	if p.cluster.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		return nil
+	}
+	var v map[string]any
+	if yaml.Unmarshal(p.Import.VIPConfig, &v) != nil {
+		return nil // written by the importer
+	}
+	if spec, ok := v["spec"].(map[string]any); ok {
+		if vrrp, ok := spec["vrrp"].(map[string]any); ok {
+			for _, key := range []string{"mode", "profile", "version", "advertInterval"} {
+				delete(vrrp, key)
+			}
+		}
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	after, err := load(p.Import.InstallConfig, text)
+	if err != nil || after.Config.Spec.VRRP.Target == p.cluster.Config.Spec.VRRP.Target {
+		return nil
+	}
+	return after
+}

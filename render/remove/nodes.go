@@ -1,0 +1,105 @@
+package remove
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/adopt"
+)
+
+// node is what is read of a Node.
+type node struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations struct {
+			Current string `json:"machineconfiguration.openshift.io/currentConfig"`
+			Desired string `json:"machineconfiguration.openshift.io/desiredConfig"`
+			State   string `json:"machineconfiguration.openshift.io/state"`
+			// VRRP is what the node's agent says of itself.
+			VRRP string `json:"vipgen.io/vrrp"`
+		} `json:"annotations"`
+	} `json:"metadata"`
+}
+
+// nodesOf reads the Nodes of an export.
+func nodesOf(files []render.File) (out []node) {
+	for _, raw := range adopt.Objects(files) {
+		var n node
+		if json.Unmarshal(raw, &n) == nil && n.Kind == "Node" && v1alpha1.ValidName(n.Metadata.Name) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// says is what the agent of a node says that it runs; "" where it says nothing.
+func (n node) says() string {
+	var said struct {
+		Running string `json:"running"`
+	}
+	_ = json.Unmarshal([]byte(n.Metadata.Annotations.VRRP), &said) // what no agent writes says nothing
+	return said.Running
+}
+
+// nothing is what a node says that is left out of a switch, and so holds no VIP.
+const nothing = "nothing"
+
+// others are the nodes that say that they run other settings than the operator's.
+func others(nodes []node) (out []string) {
+	for _, n := range nodes {
+		if s := n.says(); s != "" && s != operators && s != nothing {
+			out = append(out, fmt.Sprintf("%s runs %.60q", n.Metadata.Name, s))
+		}
+	}
+	return out
+}
+
+// running names the nodes that do not say that they run the operator's settings. An arbiter
+// holds no VIP beside OpenShift's keepalived.
+func running(nodes []node) []string {
+	out := append([]string{}, others(nodes)...)
+	for _, n := range nodes {
+		if _, arbiter := n.Metadata.Labels[v1alpha1.RoleLabel(v1alpha1.RoleArbiter)]; !arbiter && n.says() == "" {
+			out = append(out, fmt.Sprintf("%s does not say what it runs: its agent is down, or it runs no keepalived (--without %s)", n.Metadata.Name, n.Metadata.Name))
+		}
+	}
+	return out
+}
+
+// updating names the nodes that the operator is not done with.
+func updating(nodes []node) []string {
+	out := []string{}
+	for _, n := range nodes {
+		a := n.Metadata.Annotations
+		if a.Current != a.Desired || a.State != "" && a.State != "Done" {
+			out = append(out, fmt.Sprintf("%s: its update is not done", n.Metadata.Name))
+		}
+	}
+	return out
+}
+
+// rest is what is left when no MachineConfig is.
+func rest(nodes []node) Step {
+	s := Step{Name: "clean up", Findings: []string{}, Do: []string{
+		"oc delete clusterrolebinding,clusterrole vipgen-agent",
+		"oc delete rolebinding,role vipgen-agent -n openshift-etcd",
+		"take vipgen's files out of the node disruption policy: oc edit machineconfiguration.operator.openshift.io cluster",
+		"oc annotate node --all vipgen.io/vrrp-",
+		"on each node: rm -f /etc/keepalived/.vipgen-* /etc/haproxy/.vipgen-* /etc/coredns/.vipgen-* /etc/coredns/hosts",
+	}}
+	var names []string
+	for _, n := range nodes {
+		if n.Metadata.Annotations.VRRP != "" {
+			names = append(names, n.Metadata.Name)
+		}
+	}
+	if len(names) > 0 {
+		s.Findings = append(s.Findings, "annotation vipgen.io/vrrp on "+strings.Join(names, ", "))
+	}
+	return s
+}
