@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -37,16 +38,17 @@ func (d *departures) look(r Redirect, log *slog.Logger) {
 	gone := slices.DeleteFunc(d.here, func(vip netip.Addr) bool { return slices.Contains(here, vip) })
 	d.here = here
 	if len(gone) > 0 {
-		endConnections(r, gone, here, log)
+		endConnections(r.ownOf(gone, here, false), gone, log)
 	}
 }
 
-// ownOf says whether an address and port of this node are those of connections of VIPs that
-// are gone: the VIP itself, or what redirected connections get.
+// ownOf says whether a connection with such an address and port of this node is one of VIPs
+// that are gone: it has the VIP itself, or what redirected connections get.
 //
 // Which VIP a redirected connection came by is not seen from its socket, so it stays where
-// another VIP with the same address of the node is still here.
-func (r Redirect) ownOf(gone, here []netip.Addr) func(netip.AddrPort) bool {
+// another VIP with the same address of the node is still here. programs says whether those
+// of programs on the node count too that go to HAProxy wherever the VIP is.
+func (r Redirect) ownOf(gone, here []netip.Addr, programs bool) func(own, peer netip.AddrPort) bool {
 	var to []netip.AddrPort
 	for _, vip := range gone {
 		local := r.Local[vip]
@@ -55,7 +57,9 @@ func (r Redirect) ownOf(gone, here []netip.Addr) func(netip.AddrPort) bool {
 			to = append(to, netip.AddrPortFrom(local, uint16(r.To)))
 		}
 	}
-	return func(own netip.AddrPort) bool { return slices.Contains(gone, own.Addr()) || slices.Contains(to, own) }
+	return func(own, peer netip.AddrPort) bool {
+		return slices.Contains(gone, own.Addr()) || slices.Contains(to, own) && (programs || peer.Addr() != own.Addr())
+	}
 }
 
 // endConnections resets the connections of VIPs that are gone. Clients of redirected ones
@@ -64,8 +68,8 @@ func (r Redirect) ownOf(gone, here []netip.Addr) func(netip.AddrPort) bool {
 // its API server while there was no redirect.
 //
 // It needs CAP_NET_ADMIN, and a kernel with CONFIG_INET_DIAG_DESTROY.
-func endConnections(r Redirect, gone, here []netip.Addr, log *slog.Logger) {
-	open, err := connections(r.ownOf(gone, here))
+func endConnections(of func(own, peer netip.AddrPort) bool, gone []netip.Addr, log *slog.Logger) {
+	open, err := connections(of)
 	count := 0
 	for _, c := range open {
 		switch failed := destroy(c); {
@@ -89,22 +93,27 @@ const (
 	listening = 10
 )
 
-// connections are the TCP connections with such an address and port of their own, those
-// that could be listed if not all could.
-func connections(own func(netip.AddrPort) bool) (out []*netlink.Socket, failed error) {
+// connections are the TCP connections with such addresses and ports, those that could be
+// listed if not all could.
+func connections(of func(own, peer netip.AddrPort) bool) (out []*netlink.Socket, failed error) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		all, err := netdump.List(func() ([]*netlink.Socket, error) { return netlink.SocketDiagTCP(family) })
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 			failed = fmt.Errorf("listing connections: %w", explain(err))
 		}
 		for _, s := range all {
-			ip, _ := netip.AddrFromSlice(s.ID.Source)
-			if s.State != timeWait && s.State != listening && own(netip.AddrPortFrom(ip.Unmap(), s.ID.SourcePort)) {
+			own, peer := addrPort(s.ID.Source, s.ID.SourcePort), addrPort(s.ID.Destination, s.ID.DestinationPort)
+			if s.State != timeWait && s.State != listening && of(own, peer) {
 				out = append(out, s)
 			}
 		}
 	}
 	return out, failed
+}
+
+func addrPort(ip net.IP, port uint16) netip.AddrPort {
+	a, _ := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(a.Unmap(), port)
 }
 
 // destroy resets a connection (SOCK_DESTROY of sock_diag(7)): struct inet_diag_req_v2 of

@@ -18,9 +18,12 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// leave takes VIPs from the node and gives them to the other one, whose link address the
-// client finds out then.
-func (l *lab) leave(gone ...netip.Addr) {
+// leave takes VIPs from the node and gives them to the other one.
+func (l *lab) leave(gone ...netip.Addr) { l.t.Helper(); l.move(l.node, l.other, gone...) }
+
+// move takes VIPs from one node and gives them to another, whose link address the client
+// finds out then.
+func (l *lab) move(from, to *netns.Node, list ...netip.Addr) {
 	l.t.Helper()
 	ip := func(n *netns.Node, args ...string) {
 		l.t.Helper()
@@ -28,10 +31,10 @@ func (l *lab) leave(gone ...netip.Addr) {
 			l.t.Fatalf("ip %s on %s: %v: %s", strings.Join(args, " "), n.Name, err, out)
 		}
 	}
-	for _, vip := range gone {
+	for _, vip := range list {
 		address := netip.PrefixFrom(vip, vip.BitLen()).String()
-		ip(l.node, "address", "delete", address, "dev", l.node.Link)
-		ip(l.other, "address", "add", address, "dev", l.other.Link, "nodad")
+		ip(from, "address", "delete", address, "dev", from.Link)
+		ip(to, "address", "add", address, "dev", to.Link, "nodad")
 	}
 	ip(l.client, "neighbour", "flush", "dev", l.client.Link)
 }

@@ -29,8 +29,8 @@ type Job struct {
 	Log    *slog.Logger
 
 	// What HAProxy is.
-	leaving, restarting atomic.Bool
-	departures          departures // of feed's goroutine
+	leaving, restarting, ready atomic.Bool
+	departures                 departures // of feed's goroutine
 
 	watchdog liveness.Watchdog
 	told     atomic.Pointer[state.Firewall]
@@ -65,7 +65,7 @@ func (j *Job) Run(ctx context.Context) error {
 		j.feed(ctx, changed, haproxyChanged, redirects, serving)
 	}()
 	j.publish(State{})
-	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn, Leaving: j.leaving.Load, Linger: j.linger}
+	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn, Leaving: j.leaving.Load, Ready: j.ready.Load, Linger: j.linger}
 	err = keeper.Run(ctx)
 	stop()
 	<-fed
@@ -98,6 +98,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		if known = known || s != nil; known {
 			j.leaving.Store(s != nil && s.Leaving)
 			j.restarting.Store(s != nil && s.Restarting)
+			j.ready.Store(s != nil && s.Ready && !s.Leaving)
 			send(ctx, serving, s != nil && (s.Serving || s.Leaving))
 		}
 	}
@@ -116,9 +117,10 @@ func (j *Job) linger(r Redirect) {
 		return
 	}
 	gone := slices.DeleteFunc(slices.Clone(r.VIPs), func(vip netip.Addr) bool { return slices.Contains(here, vip) })
-	if open, err := connections(r.ownOf(gone, here)); err == nil && len(open) > 0 {
+	of := r.ownOf(gone, here, true)
+	if open, err := connections(of); err == nil && len(open) > 0 {
 		time.Sleep(answering)
-		endConnections(r, gone, here, j.Log)
+		endConnections(of, gone, j.Log)
 	}
 }
 
@@ -129,6 +131,7 @@ func (j *Job) redirect() (r Redirect, ok bool) {
 		return r, false // the source says why
 	}
 	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
+	r.Own = cluster.Spec.LocalAPI(node.Role)
 	r.Local = map[netip.Addr]netip.Addr{}
 	for _, g := range cluster.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI {
@@ -151,7 +154,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 }
 
 func (j *Job) publish(s State) {
-	p := state.Firewall{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	p := state.Firewall{InPlace: s.InPlace, Own: s.Own, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
 	if s.InPlace {
 		p.VIPs = s.Redirect.VIPs
 	}
@@ -191,6 +194,10 @@ func (j *Job) say(before *state.Firewall, now state.Firewall) {
 		what = "redirect stays until the VIPs have left, and does not count: HAProxy or this job is being stopped"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
+	case now.Own && !before.Own:
+		what = "the node's own connections to the VIPs go to its HAProxy"
+	case !now.Own && before.Own:
+		what = "the node's own connections to the VIPs go to their holders: HAProxy has no API server that is ready"
 	case now.Why == "" && before.Why != "":
 		what = "the redirect can be kept again"
 	default:

@@ -27,6 +27,9 @@ type Redirect struct {
 	// one that has the node's goes on answering a client of the VIP: the kernel gives its
 	// packets the VIP back. Where a VIP has none the connection keeps the VIP.
 	Local map[netip.Addr]netip.Addr
+	// Own says that connections of programs on this node go to its HAProxy wherever the VIP
+	// is, so that they do not depend on its holder. It takes an address in Local.
+	Own bool
 }
 
 // Validate reports everything that is wrong with the redirect.
@@ -79,7 +82,7 @@ func Ensure(r Redirect) (changed bool, err error) {
 	conn.AddTable(table())
 	for _, chain := range chains() {
 		conn.AddChain(chain)
-		for _, rule := range rules(r) {
+		for _, rule := range rules(r, chain.Name) {
 			conn.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: rule})
 		}
 	}

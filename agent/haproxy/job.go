@@ -67,6 +67,7 @@ type Job struct {
 	serving  service
 	leaving  bool
 	backends []state.Backend
+	ready    bool // an API server, when HAProxy was asked last
 
 	told    atomic.Pointer[state.HAProxy]
 	telling logging.Transitions
@@ -204,14 +205,14 @@ func (j *Job) look(ctx context.Context) {
 	if err != nil {
 		return // the check says what is to be said
 	}
-	j.part(ctx, silentServers(text))
-	backends, err := parseBackends(text)
+	servers, err := parseServers(text)
 	if err != nil {
 		j.Log.Debug("HAProxy", "error", err)
 		return
 	}
+	j.part(ctx, silentServers(servers))
 	j.mu.Lock()
-	j.backends = backends
+	j.backends, j.ready = backends(servers), ready(servers)
 	j.mu.Unlock()
 	j.publish()
 }
@@ -226,6 +227,7 @@ func (j *Job) publish() {
 	defer j.mu.Unlock()
 	s.Serving, s.Restarting, s.Why = j.serving.is, j.serving.restarting, j.serving.why
 	s.Leaving, s.Backends = j.leaving, j.backends
+	s.Ready = s.Serving && j.ready
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }

@@ -149,6 +149,7 @@ func (j *Job) ended(stopping bool) {
 	s := &j.serving
 	s.restarting = s.is && !stopping && time.Since(s.since) >= steadyAfter
 	s.is, s.why, s.crashed = false, "HAProxy has ended", time.Now()
+	j.ready = false // until the next is asked
 	s.life++
 	if s.over != nil {
 		s.over()

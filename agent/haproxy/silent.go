@@ -2,36 +2,25 @@ package haproxy
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// silentServers reads the answer to "show stat": the servers that do not answer at the
-// level of TCP any more, because their node is gone or cannot be reached. Those that
-// refuse are none: an API server that shuts down takes no connections at the end, and
-// finishes what it has.
+// silentServers are those that do not answer at the level of TCP any more, because their
+// node is gone or cannot be reached. Those that refuse are none: an API server that shuts
+// down takes no connections at the end, and finishes what it has.
 //
 // Where all are silent there are none: it may be this node that nobody reaches, and no
 // other server is better.
-func silentServers(text string) (silent []string) {
-	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "# "))).ReadAll()
-	if err != nil || len(rows) == 0 {
-		return nil
-	}
-	column := func(name string) int { return slices.Index(rows[0], name) }
-	status, check := column("status"), column("check_status")
-	if status < 0 || check < 0 {
-		return nil
-	}
+func silentServers(servers []server) (silent []string) {
 	others := false
-	for _, row := range rows[1:] {
+	for _, s := range servers {
 		switch {
-		case row[0] != "listening" || row[1] == "BACKEND":
-		case strings.HasPrefix(row[status], "DOWN") && strings.HasSuffix(row[check], "L4TOUT"):
-			silent = append(silent, row[1])
+		case s.backend != listening:
+		case strings.HasPrefix(s.status, "DOWN") && s.check == "L4TOUT":
+			silent = append(silent, s.name)
 		default:
 			others = true
 		}

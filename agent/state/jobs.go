@@ -32,6 +32,9 @@ type HAProxy struct {
 	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
 	// why it is not.
 	Serving bool `json:"serving"`
+	// Ready says that an API server was ready when HAProxy was asked last, so that the node's
+	// own connections are as well off here as with the holder of a VIP.
+	Ready bool `json:"ready"`
 	// Leaving says that it is being stopped, and serves until the VIPs are on other nodes.
 	Leaving bool `json:"leaving,omitempty"`
 	// Restarting says that it crashed within the last second, and is being started again
@@ -56,6 +59,9 @@ type Firewall struct {
 	InPlace bool `json:"inPlace"`
 	// VIPs are those that are redirected now.
 	VIPs []netip.Addr `json:"vips,omitempty"`
+	// Own says that connections of the node itself to them go to its HAProxy also while a
+	// VIP is on another node.
+	Own bool `json:"own"`
 	// Serving says that HAProxy serves, as far as the job knows. Restarting says that it
 	// crashed, and has not had the time to serve again: until it does, connections to the
 	// VIPs reach the API server of the node.
