@@ -134,7 +134,7 @@ func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	testkit.Await(t, fmt.Sprintf("%d rules on %s", rules, n.Name), func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "table", "inet", "vipgen").CombinedOutput()
 		p, alive := published[state.Firewall](n)
-		return err == nil && strings.Count(string(out), "dnat to :9445") == rules && alive && 2*len(p.VIPs) == rules
+		return err == nil && strings.Count(string(out), "dnat ip") == rules && alive && 2*len(p.VIPs) == rules
 	})
 }
 

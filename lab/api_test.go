@@ -2,12 +2,14 @@ package lab
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/templates/manifest"
 	manifests "github.com/vipgen/vipgen/templates/pod"
@@ -59,11 +62,15 @@ type connection struct {
 
 func (c *cluster) connect(t *testing.T) connection {
 	t.Helper()
-	var raw net.Conn
-	err := c.Client.Do(func() (err error) {
-		raw, err = net.DialTimeout("tcp", api.String()+":6443", testkit.Patience)
-		return err
-	})
+	return connectFrom(t, c.Client, api)
+}
+
+// connectFrom connects to port 6443 of a VIP.
+func connectFrom(t *testing.T, from *netns.Node, vip netip.Addr) connection {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	raw, err := from.DialContext(ctx, "tcp", netip.AddrPortFrom(vip, 6443).String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ func TestCluster(t *testing.T) {
 	}{
 		{"Starts", testStarts},
 		{"EveryBackendServes", testEveryBackendServes},
+		{"OwnConnections", testOwnConnections},
 		{"Names", testNames},
 		{"Observed", testObserved},
 		{"Ports", testPorts},

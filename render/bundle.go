@@ -70,7 +70,7 @@ func (c *Cluster) Pods(role string) []string {
 	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		pods = append(pods, pod.Keepalived)
-		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter {
+		if c.Config.Spec.RunsHAProxy(role) {
 			pods = append(pods, pod.HAProxy)
 		}
 	}

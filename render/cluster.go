@@ -171,6 +171,7 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 			Topology:     r.topology(),
 			ControlPlane: v1alpha1.ControlPlane{Replicas: install.ControlPlane.Replicas, Schedulable: r.schedulable()},
 			LoadBalancer: vip.LoadBalancer.Type,
+			APIServer:    vip.APIServer,
 			DNS:          v1alpha1.ClusterDNS{Upstreams: vip.DNS.Upstreams, Records: vip.DNS.Records, External: install.ExternalDNS},
 			Ports:        vip.Ports,
 		},

@@ -1,6 +1,7 @@
 // Package firewall sends what a client addresses to the API VIP on to HAProxy:
-// VIP:6443 to VIP:9445 on the node that has the VIP, for connections from other
-// machines (prerouting) and from the node itself (output), IPv4 and IPv6.
+// VIP:6443 to port 9445 of the node's own address on the node that has the VIP, for
+// connections from other machines (prerouting) and from the node itself (output), IPv4 and
+// IPv6. When a VIP leaves the node, its connections are ended.
 //
 // The rules are nftables in the table "inet vipgen", which nothing else uses;
 // other tables are never touched. They need CAP_NET_ADMIN and no program.

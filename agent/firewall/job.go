@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,10 @@ type Job struct {
 	State  *state.Dir
 	Log    *slog.Logger
 
-	leaving  atomic.Bool // HAProxy is
+	// What HAProxy is.
+	leaving, restarting, ready atomic.Bool
+	departures                 departures // of feed's goroutine
+
 	watchdog liveness.Watchdog
 	told     atomic.Pointer[state.Firewall]
 	telling  logging.Transitions
@@ -61,7 +65,7 @@ func (j *Job) Run(ctx context.Context) error {
 		j.feed(ctx, changed, haproxyChanged, redirects, serving)
 	}()
 	j.publish(State{})
-	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn, Leaving: j.leaving.Load, Linger: j.linger}
+	keeper := Keeper{Redirects: redirects, Serving: serving, Notify: j.publish, Turn: j.turn, Leaving: j.leaving.Load, Ready: j.ready.Load, Linger: j.linger}
 	err = keeper.Run(ctx)
 	stop()
 	<-fed
@@ -82,6 +86,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		case <-changed:
 			if r, ok := j.redirect(); ok {
 				send(ctx, redirects, r)
+				j.departures.look(r, j.Log)
 			}
 			continue
 		case <-settled.C:
@@ -92,29 +97,50 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
 		if known = known || s != nil; known {
 			j.leaving.Store(s != nil && s.Leaving)
+			j.restarting.Store(s != nil && s.Restarting)
+			j.ready.Store(s != nil && s.Ready && !s.Leaving)
 			send(ctx, serving, s != nil && (s.Serving || s.Leaving))
 		}
 	}
 }
 
-// linger waits for the VIPs to leave the node. That the redirect does not count any more
-// makes them.
+// linger waits for the VIPs to leave the node, and for answers that are on their way. That
+// the redirect does not count any more makes them leave. What is still open then ends:
+// nobody would translate its packets without the table.
 func (j *Job) linger(r Redirect) {
 	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
 		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
+	}
+	// They may have left before.
+	here, err := job.Here(r.VIPs)
+	if err != nil {
+		return
+	}
+	gone := slices.DeleteFunc(slices.Clone(r.VIPs), func(vip netip.Addr) bool { return slices.Contains(here, vip) })
+	of := r.ownOf(gone, here, true)
+	if open, err := connections(of); err == nil && len(open) > 0 {
+		time.Sleep(answering)
+		endConnections(of, gone, j.Log)
 	}
 }
 
 // redirect is what cluster.yaml asks for.
 func (j *Job) redirect() (r Redirect, ok bool) {
-	cluster, _, err := j.Source.Current()
+	cluster, node, err := j.Source.Current()
 	if err != nil {
 		return r, false // the source says why
 	}
 	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
+	r.Own = cluster.Spec.LocalAPI(node.Role)
+	r.Local = map[netip.Addr]netip.Addr{}
 	for _, g := range cluster.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI {
 			r.VIPs = append(r.VIPs, g.VIPs...)
+		}
+	}
+	for _, vip := range r.VIPs {
+		if b, ok := node.Bind(vip); ok {
+			r.Local[vip] = b.Source.Addr()
 		}
 	}
 	return r, true
@@ -128,7 +154,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 }
 
 func (j *Job) publish(s State) {
-	p := state.Firewall{InPlace: s.InPlace, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	p := state.Firewall{InPlace: s.InPlace, Own: s.Own, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
 	if s.InPlace {
 		p.VIPs = s.Redirect.VIPs
 	}
@@ -145,7 +171,8 @@ func (j *Job) turn() {
 
 // tell makes known what was published last.
 func (j *Job) tell() {
-	p := j.told.Load()
+	p := *j.told.Load()
+	p.Restarting = j.restarting.Load()
 	j.telling.Error(j.Log, j.State.Publish(p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
 }
 
@@ -167,6 +194,10 @@ func (j *Job) say(before *state.Firewall, now state.Firewall) {
 		what = "redirect stays until the VIPs have left, and does not count: HAProxy or this job is being stopped"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
+	case now.Own && !before.Own:
+		what = "the node's own connections to the VIPs go to its HAProxy"
+	case !now.Own && before.Own:
+		what = "the node's own connections to the VIPs go to their holders: HAProxy has no API server that is ready"
 	case now.Why == "" && before.Why != "":
 		what = "the redirect can be kept again"
 	default:

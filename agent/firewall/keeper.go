@@ -18,6 +18,9 @@ type State struct {
 	// InPlace is whether the kernel has the whole redirect. It is what the health
 	// of the load balancer path depends on (hard case 6).
 	InPlace bool
+	// Own is whether the kernel has it for connections of the node itself wherever the VIPs
+	// are.
+	Own bool
 	// Since is when InPlace last changed.
 	Since time.Time
 	// Restored counts how often somebody else had changed or removed what was
@@ -40,6 +43,10 @@ type Keeper struct {
 	// Leaving says whether HAProxy serves for a last while: the redirect stays, and does
 	// not count as in place. May be nil.
 	Leaving func() bool
+	// Ready says whether HAProxy is a better way for connections of the node itself than the
+	// holder of a VIP; what is asked for by Redirect.Own is not done while it is not. May be
+	// nil: never.
+	Ready func() bool
 	// Linger is called when Run's ctx has ended, before the redirect is removed. May be nil.
 	Linger func(Redirect)
 	// Notify is called with every change of the state, by Run's goroutine. May
@@ -104,12 +111,12 @@ type keeping struct {
 	asked   *Redirect
 	told    bool // whether HAProxy serves
 	serving bool
-	placed  bool // by this run, and not taken away by it since
+	placed  *Redirect // by this run, and not changed by it since; nil for nothing
 }
 
 // redirect takes what is asked for from now on.
 func (k *keeping) redirect(r Redirect) {
-	k.asked, k.placed = &r, false
+	k.asked, k.placed = &r, nil
 }
 
 // step makes the kernel's rules be what they should be now.
@@ -118,19 +125,22 @@ func (k *keeping) step() {
 		return
 	}
 	want := *k.asked
+	want.Own = want.Own && k.Ready != nil && k.Ready()
 	if !k.serving {
-		want, k.placed = Redirect{}, false
+		want, k.placed = Redirect{}, nil
 	}
 	next := k.state
 	next.Redirect, next.Serving = *k.asked, k.serving
 	var changed bool
 	changed, next.Err = Ensure(want)
-	next.InPlace = next.Err == nil && k.serving && len(want.VIPs) > 0 && (k.Leaving == nil || !k.Leaving())
-	if changed && k.placed {
+	whole := next.Err == nil && k.serving && len(want.VIPs) > 0
+	next.InPlace = whole && (k.Leaving == nil || !k.Leaving())
+	next.Own = whole && want.Own
+	if changed && k.placed != nil && k.placed.Own == want.Own {
 		next.Restored++
 	}
-	if next.Err == nil {
-		k.placed = k.serving
+	if next.Err == nil && k.serving {
+		k.placed = &want
 	}
 	k.enter(next)
 }
@@ -142,7 +152,7 @@ func (k *keeping) enter(next State) {
 		next.Since = k.now()
 	}
 	k.state = next
-	same := reflect.DeepEqual(next.Redirect, last.Redirect) && next.Serving == last.Serving && next.InPlace == last.InPlace &&
+	same := reflect.DeepEqual(next.Redirect, last.Redirect) && next.Serving == last.Serving && next.InPlace == last.InPlace && next.Own == last.Own &&
 		next.Restored == last.Restored && text(next.Err) == text(last.Err)
 	if k.Notify != nil && !same {
 		k.Notify(next)
@@ -153,9 +163,9 @@ func (k *keeping) enter(next State) {
 // nobody relies on it meanwhile.
 func (k *keeping) end() error {
 	next := k.state
-	next.InPlace = false
+	next.InPlace, next.Own = false, false
 	k.enter(next)
-	if k.Linger != nil && k.placed {
+	if k.Linger != nil && k.placed != nil {
 		k.Linger(*k.asked)
 	}
 	return Remove()

@@ -27,14 +27,18 @@ var (
 		netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.11"),
 		netip.MustParseAddr("2001:db8::10"), netip.MustParseAddr("2001:db8::11"),
 	}
-	api = Redirect{VIPs: vips, From: 6443, To: 9445}
+	local = map[netip.Addr]netip.Addr{
+		vips[0]: netip.MustParseAddr("192.0.2.1"), vips[1]: netip.MustParseAddr("192.0.2.1"),
+		vips[2]: netip.MustParseAddr("2001:db8::1"), vips[3]: netip.MustParseAddr("2001:db8::1"),
+	}
+	api = Redirect{VIPs: vips, From: 6443, To: 9445, Local: local}
 )
 
 // lab is a node with a listener on each port of interest, and a client. Each
 // listener answers with its port, and then echoes.
 type lab struct {
-	t            *testing.T
-	node, client *netns.Node
+	t                   *testing.T
+	node, client, other *netns.Node
 }
 
 func newLab(t *testing.T) *lab {
@@ -46,6 +50,7 @@ func newLab(t *testing.T) *lab {
 	l := &lab{t: t,
 		node:   add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128"),
 		client: add("client", "192.0.2.2/24", "2001:db8::2/64"),
+		other:  add("other", "192.0.2.3/24", "2001:db8::3/64"), // where VIPs go
 	}
 	for _, port := range []int{6443, 9445, 22623} {
 		l.serve(l.node, port)

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 type order struct {
 	Redirect *Redirect
 	Serving  *bool
+	Ready    *bool
 	Leaving  bool // from now on
 	Linger   bool // at the end, until the VIPs have gone
 }
@@ -46,6 +47,7 @@ type report struct {
 	VIPs     []netip.Addr
 	Serving  bool
 	InPlace  bool
+	Own      bool
 	Restored int
 	Err      string
 }
@@ -55,7 +57,7 @@ func keeperProcess() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	redirects, serving := make(chan Redirect), make(chan bool)
-	var leaving, linger atomic.Bool
+	var leaving, ready, linger atomic.Bool
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			var o order
@@ -68,6 +70,9 @@ func keeperProcess() error {
 			if o.Leaving {
 				leaving.Store(true)
 			}
+			if o.Ready != nil {
+				ready.Store(*o.Ready)
+			}
 			if o.Linger {
 				linger.Store(true)
 			}
@@ -78,8 +83,8 @@ func keeperProcess() error {
 	}()
 	out := json.NewEncoder(os.Stdout)
 	keeper := &Keeper{Redirects: redirects, Serving: serving, Notify: func(s State) {
-		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Restored, text(s.Err)})
-	}, Leaving: leaving.Load, Linger: func(r Redirect) {
+		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Own, s.Restored, text(s.Err)})
+	}, Leaving: leaving.Load, Ready: ready.Load, Linger: func(r Redirect) {
 		if linger.Load() {
 			job.AwaitVIPs(r.VIPs, testkit.Patience)
 		}

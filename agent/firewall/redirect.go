@@ -22,6 +22,14 @@ type Redirect struct {
 	VIPs []netip.Addr
 	// From is the port that clients use (6443), To is HAProxy's (9445).
 	From, To int
+	// Local are the node's own addresses that redirected connections get in place of the
+	// VIP, by VIP. A socket whose own address has left the node can send nothing, whereas
+	// one that has the node's goes on answering a client of the VIP: the kernel gives its
+	// packets the VIP back. Where a VIP has none the connection keeps the VIP.
+	Local map[netip.Addr]netip.Addr
+	// Own says that connections of programs on this node go to its HAProxy wherever the VIP
+	// is, so that they do not depend on its holder. It takes an address in Local.
+	Own bool
 }
 
 // Validate reports everything that is wrong with the redirect.
@@ -33,6 +41,9 @@ func (r Redirect) Validate() error {
 			errs = append(errs, fmt.Errorf("VIP %v is not a plain unicast address", vip))
 		case slices.Contains(r.VIPs[:i], vip):
 			errs = append(errs, fmt.Errorf("VIP %v is listed twice", vip))
+		}
+		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !local.IsGlobalUnicast() || local.Zone() != "") {
+			errs = append(errs, fmt.Errorf("%v is no address of the node for VIP %v", local, vip))
 		}
 	}
 	if len(r.VIPs) == 0 {
@@ -71,7 +82,7 @@ func Ensure(r Redirect) (changed bool, err error) {
 	conn.AddTable(table())
 	for _, chain := range chains() {
 		conn.AddChain(chain)
-		for _, rule := range rules(r) {
+		for _, rule := range rules(r, chain.Name) {
 			conn.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: rule})
 		}
 	}

@@ -30,6 +30,8 @@ func TestValidate(t *testing.T) {
 		{"unspecified", Redirect{VIPs: addrs("::"), From: 1, To: 2}, []string{"is not a plain unicast address"}},
 		{"twice", Redirect{VIPs: addrs("192.0.2.1", "192.0.2.1"), From: 1, To: 2}, []string{"VIP 192.0.2.1 is listed twice"}},
 		{"ports", Redirect{VIPs: addrs("192.0.2.1"), From: 0, To: 65536}, []string{"port 0 is not", "port 65536 is not"}},
+		{"the node's address is of another family", Redirect{VIPs: addrs("192.0.2.1"), From: 1, To: 2, Local: map[netip.Addr]netip.Addr{addrs("192.0.2.1")[0]: addrs("2001:db8::1")[0]}},
+			[]string{"2001:db8::1 is no address of the node for VIP 192.0.2.1"}},
 		{"same port", Redirect{VIPs: addrs("192.0.2.1"), From: 6443, To: 6443}, []string{"port 6443 would be redirected to itself"}},
 	}
 	for _, tt := range tests {
@@ -121,10 +123,14 @@ func TestOthersTablesStay(t *testing.T) {
 
 func TestRulesAsNftPrintsThem(t *testing.T) {
 	l := newLab(t)
-	l.ensure(Redirect{VIPs: []netip.Addr{vips[2], vips[0]}, From: 6443, To: 9445})
+	l.ensure(Redirect{VIPs: []netip.Addr{vips[3], vips[2], vips[1], vips[0]}, From: 6443, To: 9445, Local: map[netip.Addr]netip.Addr{
+		vips[0]: local[vips[0]], vips[2]: local[vips[2]],
+	}})
 	const rules = `
-		ip daddr 192.0.2.10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
-		ip6 daddr 2001:db8::10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
+		ip daddr 192.0.2.10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip to 192.0.2.1:9445
+		ip daddr 192.0.2.11 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
+		ip6 daddr 2001:db8::10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip6 to [2001:db8::1]:9445
+		ip6 daddr 2001:db8::11 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
 		ct state new
 	}
 `
@@ -226,10 +232,11 @@ func TestPresentDependsOnTheRedirect(t *testing.T) {
 		want bool
 	}{
 		{"the same", api, true},
-		{"other order", Redirect{VIPs: reversed, From: 6443, To: 9445}, true},
-		{"fewer VIPs", Redirect{VIPs: vips[:3], From: 6443, To: 9445}, false},
-		{"other client port", Redirect{VIPs: vips, From: 443, To: 9445}, false},
-		{"other HAProxy port", Redirect{VIPs: vips, From: 6443, To: 7443}, false},
+		{"other order", Redirect{VIPs: reversed, From: 6443, To: 9445, Local: local}, true},
+		{"fewer VIPs", Redirect{VIPs: vips[:3], From: 6443, To: 9445, Local: local}, false},
+		{"other client port", Redirect{VIPs: vips, From: 443, To: 9445, Local: local}, false},
+		{"other HAProxy port", Redirect{VIPs: vips, From: 6443, To: 7443, Local: local}, false},
+		{"no address of the node", Redirect{VIPs: vips, From: 6443, To: 9445}, false},
 		{"none", Redirect{}, false},
 	}
 	for _, tt := range tests {

@@ -25,15 +25,23 @@ const (
 	flagsOpening = 0x01 | flagSYN | 0x04 | 0x10
 )
 
-// register is the one that every expression uses.
-const register = 1
+// register is the one that every expression uses, second another one where two are needed.
+const (
+	register = 1
+	second   = 2
+)
 
 func table() *nftables.Table {
 	return &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
 }
 
-// chains returns the two hooks, by name: "output" for connections from the node
-// itself, "prerouting" for all others.
+// output is the hook for connections from the node itself, prerouting that for all others.
+const (
+	output     = "output"
+	prerouting = "prerouting"
+)
+
+// chains returns the two hooks, by name.
 func chains() []*nftables.Chain {
 	hook := func(name string, hook *nftables.ChainHook) *nftables.Chain {
 		accept := nftables.ChainPolicyAccept
@@ -47,19 +55,20 @@ func chains() []*nftables.Chain {
 		}
 	}
 	return []*nftables.Chain{
-		hook("output", nftables.ChainHookOutput),
-		hook("prerouting", nftables.ChainHookPrerouting),
+		hook(output, nftables.ChainHookOutput),
+		hook(prerouting, nftables.ChainHookPrerouting),
 	}
 }
 
-// rules returns the rules of either chain: one for each VIP, by address, and
+// rules returns the rules of a chain: one for each VIP, by address, and
 // the one that keeps connections tracked.
-func rules(r Redirect) [][]expr.Any {
+func rules(r Redirect, chain string) [][]expr.Any {
 	vips := slices.Clone(r.VIPs)
 	slices.SortFunc(vips, netip.Addr.Compare)
 	var out [][]expr.Any
 	for _, vip := range vips {
-		out = append(out, redirect(vip, uint16(r.From), uint16(r.To)))
+		anywhere := r.Own && chain == output && r.Local[vip].IsValid()
+		out = append(out, redirect(vip, r.Local[vip], uint16(r.From), uint16(r.To), anywhere))
 	}
 	return append(out, tracking())
 }
@@ -78,20 +87,21 @@ func tracking() []expr.Any {
 
 // redirect returns, in the form in which the kernel gives it back:
 //
-//	ip daddr VIP tcp dport FROM tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :TO
+//	ip daddr VIP tcp dport FROM tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip to LOCAL:TO
 //
-// Only the port changes: "redirect" would also change the address, to whichever
-// the incoming link has first, and drop the connection where it has none. Only
-// where the VIP is local, or connections through this node to the holder would
+// The address is given: "redirect" would take whichever the incoming link has first, and
+// drop the connection where it has none. Where local is none only the port changes. Only
+// where the VIP is local, unless it is said that it may be anywhere (the part with fib
+// is missing then), or connections through this node to the holder would
 // change too. Only opening segments: where nothing else tracked connections
 // yet, those that exist look new, and would be broken in the middle.
-func redirect(vip netip.Addr, from, to uint16) []expr.Any {
+func redirect(vip, local netip.Addr, from, to uint16, anywhere bool) []expr.Any {
 	protocol, offset := byte(unix.NFPROTO_IPV4), uint32(16) // RFC 791 section 3.1
 	if vip.Is6() {
 		protocol, offset = unix.NFPROTO_IPV6, 24 // RFC 8200 section 3
 	}
 	addr := vip.AsSlice()
-	return []expr.Any{
+	match := []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register},
 		equals(protocol),
 		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: uint32(len(addr))},
@@ -103,17 +113,22 @@ func redirect(vip netip.Addr, from, to uint16) []expr.Any {
 		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 13, Len: 1},
 		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{flagsOpening}, Xor: []byte{0}},
 		equals(flagSYN),
-		&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
-		equals(binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)...),
-		&expr.Immediate{Register: register, Data: binary.BigEndian.AppendUint16(nil, to)},
-		&expr.NAT{
-			Type:        expr.NATTypeDestNAT,
-			Family:      unix.NFPROTO_INET,
-			RegProtoMin: register,
-			RegProtoMax: register,
-			Specified:   true,
-		},
 	}
+	if !anywhere {
+		match = append(match, &expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
+			equals(binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)...))
+	}
+	port := func(register uint32) *expr.Immediate {
+		return &expr.Immediate{Register: register, Data: binary.BigEndian.AppendUint16(nil, to)}
+	}
+	nat := &expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_INET, RegProtoMin: register, RegProtoMax: register, Specified: true}
+	if !local.IsValid() {
+		return append(match, port(register), nat)
+	}
+	nat.Family = uint32(protocol)
+	nat.RegAddrMin, nat.RegAddrMax = register, register
+	nat.RegProtoMin, nat.RegProtoMax = second, second
+	return append(match, &expr.Immediate{Register: register, Data: local.AsSlice()}, port(second), nat)
 }
 
 func equals(data ...byte) *expr.Cmp {
@@ -135,10 +150,9 @@ func readsAs(conn *nftables.Conn, r Redirect) (bool, error) {
 	if err != nil || !reflect.DeepEqual(got, chains()) {
 		return false, err
 	}
-	want := rules(r)
 	for _, chain := range got {
 		read, err := readRules(conn, chain)
-		if err != nil || !reflect.DeepEqual(read, want) {
+		if err != nil || !reflect.DeepEqual(read, rules(r, chain.Name)) {
 			return false, err
 		}
 	}

@@ -6,7 +6,6 @@ package haproxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,8 +21,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/ticker"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
 
@@ -59,6 +56,7 @@ type Job struct {
 	daemon daemon.Daemon
 	loop   *daemon.Debouncer
 	master master
+	silent []string // servers, of watch's goroutine
 
 	// Of the loop's goroutine alone.
 	version string // of the HAProxy in this container; empty until it was asked
@@ -66,10 +64,10 @@ type Job struct {
 
 	mu       sync.Mutex
 	port     int // ready port of the configuration that runs
-	serving  bool
+	serving  service
 	leaving  bool
-	why      string
 	backends []state.Backend
+	ready    bool // an API server, when HAProxy was asked last
 
 	told    atomic.Pointer[state.HAProxy]
 	telling logging.Transitions
@@ -85,7 +83,7 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxySocket), 0o700); err != nil {
 		return err
 	}
-	j.port, j.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
+	j.port, j.serving.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
 	j.master = master{masterSocket}
 	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
 	j.loop = daemon.NewDebouncer(j.apply)
@@ -96,7 +94,8 @@ func (j *Job) Run(ctx context.Context) error {
 				Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
 				NoFile: supervise.HAProxyNoFile, Unprivileged: true,
 			},
-			Before: j.starting, Log: j.Log,
+			Before: j.starting, Ended: func() { j.ended(ctx.Err() != nil) }, Log: j.Log,
+			Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},
 		},
 		Conf: v1alpha1.HAProxyConf, Check: Check(binary), Reload: j.reload, Drain: j.drain,
 	}
@@ -188,7 +187,7 @@ func (j *Job) reload(ctx context.Context) error {
 // there are.
 func (j *Job) drain() {
 	j.leave()
-	j.set(false, "it is being stopped")
+	j.set(j.life(), false, "it is being stopped")
 	time.Sleep(parting)
 	pid := j.daemon.Process.PID()
 	if err := j.daemon.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -200,72 +199,20 @@ func (j *Job) drain() {
 	}
 }
 
-// watch finds out whether HAProxy serves.
-func (j *Job) watch(ctx context.Context) {
-	var checks sync.WaitGroup
-	defer checks.Wait()
-	var probe *health.HTTP
-	port := 0
-	pace := vrrp.HAProxyProbe // as the keepalived job asks
-	check := health.Check{
-		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
-		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,
-		Probe: func(ctx context.Context) error {
-			if now := j.readyPort(); now != port {
-				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))
-			}
-			return probe.Probe(ctx)
-		},
-	}
-	checks.Go(func() {
-		check.Run(ctx, func(f state.Fact) { j.set(f.OK, f.Why) })
-	})
-	tick := time.NewTimer(0)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		j.look(ctx)
-		tick.Reset(ticker.UntilNext(lookEvery))
-	}
-}
-
-func (j *Job) readyPort() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.port
-}
-
-func (j *Job) set(serving bool, why string) {
-	j.mu.Lock()
-	switch {
-	case serving == j.serving:
-	case serving:
-		j.Log.Info("HAProxy serves")
-	default:
-		j.Log.Warn("HAProxy does not serve", "why", why)
-	}
-	j.serving, j.why = serving, why
-	j.mu.Unlock()
-	j.publish()
-}
-
 // look asks HAProxy about its backends.
 func (j *Job) look(ctx context.Context) {
 	text, err := ask(ctx, v1alpha1.HAProxySocket, "show stat")
 	if err != nil {
 		return // the check says what is to be said
 	}
-	backends, err := parseBackends(text)
+	servers, err := parseServers(text)
 	if err != nil {
 		j.Log.Debug("HAProxy", "error", err)
 		return
 	}
+	j.part(ctx, silentServers(servers))
 	j.mu.Lock()
-	j.backends = backends
+	j.backends, j.ready = backends(servers), ready(servers)
 	j.mu.Unlock()
 	j.publish()
 }
@@ -278,7 +225,9 @@ func (j *Job) publish() {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.Serving, s.Leaving, s.Why, s.Backends = j.serving, j.leaving, j.why, j.backends
+	s.Serving, s.Restarting, s.Why = j.serving.is, j.serving.restarting, j.serving.why
+	s.Leaving, s.Backends = j.leaving, j.backends
+	s.Ready = s.Serving && j.ready
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,13 @@ import (
 
 // socketTimeout bounds one question.
 const socketTimeout = 5 * time.Second
+
+// Names of the backends (templates/haproxy): API servers that are ready, and those that take
+// connections.
+const (
+	apiServers = "api-servers"
+	listening  = "listening"
+)
 
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 4 << 20
@@ -176,8 +184,13 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// parseBackends reads the answer to "show stat".
-func parseBackends(text string) ([]state.Backend, error) {
+// server is one of a backend, as HAProxy's statistics have it.
+type server struct{ backend, name, address, status, check string }
+
+func (s server) up() bool { return strings.HasPrefix(s.status, "UP") }
+
+// parseServers reads the answer to "show stat".
+func parseServers(text string) (out []server, err error) {
 	rows, err := csv.NewReader(bytes.NewReader([]byte(strings.TrimPrefix(text, "# ")))).ReadAll()
 	if err != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("HAProxy's statistics: %w", errors.Join(err, io.ErrUnexpectedEOF))
@@ -186,17 +199,34 @@ func parseBackends(text string) ([]state.Backend, error) {
 	for i, name := range rows[0] {
 		column[name] = i
 	}
-	for _, name := range []string{"pxname", "svname", "status", "addr"} {
+	for _, name := range []string{"pxname", "svname", "status", "addr", "check_status"} {
 		if _, ok := column[name]; !ok {
 			return nil, fmt.Errorf("HAProxy's statistics have no %q", name)
 		}
 	}
-	var out []state.Backend
 	for _, row := range rows[1:] {
 		// Of frontends and sums there is no address.
-		if address := row[column["addr"]]; row[column["pxname"]] == "api-servers" && address != "" {
-			out = append(out, state.Backend{Name: row[column["svname"]], Address: address, Up: strings.HasPrefix(row[column["status"]], "UP")})
+		if address := row[column["addr"]]; address != "" {
+			out = append(out, server{row[column["pxname"]], row[column["svname"]], address, row[column["status"]], strings.TrimPrefix(row[column["check_status"]], "* ")})
 		}
 	}
 	return out, nil
+}
+
+// backends are the API servers, for what the job publishes.
+func backends(servers []server) (out []state.Backend) {
+	for _, s := range servers {
+		if s.backend == apiServers {
+			out = append(out, state.Backend{Name: s.name, Address: s.address, Up: s.up()})
+		}
+	}
+	return out
+}
+
+// ready says whether a check has found an API server ready. Before its first check a server
+// counts as up.
+func ready(servers []server) bool {
+	return slices.ContainsFunc(servers, func(s server) bool {
+		return s.backend == apiServers && s.up() && s.check != "INI"
+	})
 }

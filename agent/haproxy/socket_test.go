@@ -31,24 +31,54 @@ func TestParseProcesses(t *testing.T) {
 	}
 }
 
-func TestParseBackends(t *testing.T) {
-	const head = "# pxname,svname,status,addr,\n"
+func TestParseServers(t *testing.T) {
+	const head = "# pxname,svname,status,addr,check_status,\n"
 	tests := []struct {
 		name, text string
 		want       []state.Backend
-		ok         bool
+		ready, ok  bool
 	}{
-		{"servers alone", head + "api,FRONTEND,OPEN,,\napi-servers,m0,UP,192.0.2.10:6443,\napi-servers,m1,DOWN,[2001:db8::1]:6443,\napi-servers,m2,UP 1/2,192.0.2.12:6443,\napi-servers,BACKEND,UP,,\n",
-			[]state.Backend{{Name: "m0", Address: "192.0.2.10:6443", Up: true}, {Name: "m1", Address: "[2001:db8::1]:6443", Up: false}, {Name: "m2", Address: "192.0.2.12:6443", Up: true}}, true},
-		{"none", head, nil, true},
-		{"other columns", "# a,b\n", nil, false},
-		{"nothing", "", nil, false},
+		{"servers alone", head + "api,FRONTEND,OPEN,,,\napi-servers,m0,UP,192.0.2.10:6443,L7OK,\napi-servers,m1,DOWN,[2001:db8::1]:6443,L4CON,\napi-servers,m2,UP 1/2,192.0.2.12:6443,L7STS,\nlistening,m0,UP,192.0.2.10:6443,L4OK,\napi-servers,BACKEND,UP,,,\n",
+			[]state.Backend{{Name: "m0", Address: "192.0.2.10:6443", Up: true}, {Name: "m1", Address: "[2001:db8::1]:6443", Up: false}, {Name: "m2", Address: "192.0.2.12:6443", Up: true}}, true, true},
+		{"not checked yet", head + "api-servers,m0,UP,192.0.2.10:6443,INI,\n", []state.Backend{{Name: "m0", Address: "192.0.2.10:6443", Up: true}}, false, true},
+		{"while it is asked", head + "api-servers,m0,UP,192.0.2.10:6443,* L7OK,\n", []state.Backend{{Name: "m0", Address: "192.0.2.10:6443", Up: true}}, true, true},
+		{"none is ready", head + "api-servers,m0,DOWN,192.0.2.10:6443,L7STS,\nlistening,m0,UP,192.0.2.10:6443,L4OK,\n", []state.Backend{{Name: "m0", Address: "192.0.2.10:6443"}}, false, true},
+		{"none", head, nil, false, true},
+		{"other columns", "# a,b\n", nil, false, false},
+		{"nothing", "", nil, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseBackends(tt.text)
-			if !slices.Equal(got, tt.want) || (err == nil) != tt.ok {
-				t.Errorf("got %v, %v; want %v", got, err, tt.want)
+			servers, err := parseServers(tt.text)
+			if got := backends(servers); !slices.Equal(got, tt.want) || ready(servers) != tt.ready || (err == nil) != tt.ok {
+				t.Errorf("got %v, ready %t, %v; want %v", got, ready(servers), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSilentServers(t *testing.T) {
+	const head = "# pxname,svname,status,check_status,addr,\n"
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"one is silent", head + "api-servers,m0,DOWN,L4TOUT,a,\nlistening,m0,DOWN,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\nlistening,BACKEND,UP,,,\n", []string{"m0"}},
+		{"while it is asked", head + "listening,m0,DOWN,* L4TOUT,a,\nlistening,m1,UP,* L4OK,a,\n", []string{"m0"}},
+		{"one fails once", head + "listening,m0,UP 1/2,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\n", nil},
+		{"one refuses", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", nil},
+		{"one drains", head + "api-servers,m0,DOWN,L7STS,a,\nlistening,m0,UP,L4OK,a,\n", nil},
+		{"all are silent", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4TOUT,a,\nlistening,BACKEND,DOWN,,,\n", nil},
+		{"the others refuse", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4CON,a,\n", []string{"m0"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			servers, err := parseServers(tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := silentServers(servers); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}

@@ -13,13 +13,14 @@ import (
 // Names of facts about a node. Those of ingress groups are made from the
 // group's name.
 const (
-	FactAPI           = "api"            // the local API server is ready
-	FactHAProxy       = "haproxy"        // HAProxy is ready, with at least one API server that takes connections
-	factReady         = "api-ready"      // HAProxy has an API server that is ready, or had one in the last UnreadyAfter
-	FactRedirect      = "redirect"       // the redirect from every VIP of the first API group to HAProxy is in place
-	factMachineConfig = "machine-config" // the machine config server answers
-	FactDNS           = "dns"            // CoreDNS answers
-	FactIronic        = "ironic"         // the provisioning service answers, on the bootstrap
+	FactAPI           = "api"                // the local API server is ready
+	FactHAProxy       = "haproxy"            // HAProxy is ready, with at least one API server that takes connections
+	factReady         = "api-ready"          // HAProxy has an API server that is ready, or had one in the last UnreadyAfter
+	FactRedirect      = "redirect"           // the redirect from every VIP of the first API group to HAProxy is in place
+	FactRestarting    = "haproxy-restarting" // HAProxy crashed a moment ago and is being started again
+	factMachineConfig = "machine-config"     // the machine config server answers
+	FactDNS           = "dns"                // CoreDNS answers
+	FactIronic        = "ironic"             // the provisioning service answers, on the bootstrap
 )
 
 // Redirect is the fact that every VIP of an API group is redirected to HAProxy.

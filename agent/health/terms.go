@@ -11,6 +11,7 @@ func (b *Board) health(g *v1alpha1.Group) vrrp.Health {
 		HAProxy:       b.ok(FactHAProxy),
 		Unready:       b.denied(factReady),
 		Redirect:      b.ok(Redirect(g)),
+		Restarting:    b.ok(FactRestarting),
 		API:           b.ok(FactAPI),
 		MachineConfig: b.ok(factMachineConfig),
 		DNS:           b.ok(FactDNS),

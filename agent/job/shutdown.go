@@ -43,15 +43,21 @@ func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
 
 // VIPsHere says whether one of the VIPs is on any interface of the node.
 func VIPsHere(vips []netip.Addr) (bool, error) {
+	here, err := Here(vips)
+	return len(here) > 0, err
+}
+
+// Here are those of the VIPs that are on any interface of the node.
+func Here(vips []netip.Addr) (here []netip.Addr, err error) {
 	list, err := netdump.Addresses()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, a := range list {
 		ip, _ := netip.AddrFromSlice(a.IP)
 		if slices.Contains(vips, ip.Unmap()) {
-			return true, nil
+			here = append(here, ip.Unmap())
 		}
 	}
-	return false, nil
+	return here, nil
 }

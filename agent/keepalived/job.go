@@ -58,6 +58,7 @@ type Job struct {
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
 	rivals, claimants *rivals
+	garp              *garp
 	loop              *daemon.Debouncer
 	begun             time.Time
 
@@ -131,6 +132,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { supervise.Reap(ctx) })
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
+	all.Go(func() { j.garp.run(ctx) })
 	var failed error
 	all.Go(func() {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
@@ -181,6 +183,7 @@ func (j *Job) prepare() (err error) {
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()
 	j.wire = &wire{log: j.Log, changed: j.loop.Now}
+	j.garp = newGARP(j.Log)
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
 	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil

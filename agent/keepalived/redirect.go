@@ -50,10 +50,18 @@ func (r *redirects) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fw, err := state.Read[state.Firewall](r.dir)
+	// First what spares the node: a redirect that is withdrawn says nothing then.
+	restarting := state.Fact{Name: health.FactRestarting, OK: fw != nil && fw.Restarting}
+	if restarting.OK {
+		r.board.Set(restarting)
+	}
 	for _, g := range r.groups {
 		if g.Role == v1alpha1.GroupAPI {
 			r.board.Set(redirect(&g, fw, err))
 		}
+	}
+	if !restarting.OK {
+		r.board.Forget(restarting.Name)
 	}
 }
 

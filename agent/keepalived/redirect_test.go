@@ -48,6 +48,27 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	}
 }
 
+// That HAProxy crashed a moment ago is known for as long as the firewall job says so.
+func TestRestarting(t *testing.T) {
+	dir, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	r := &redirects{dir: dir, board: health.NewBoard(), groups: []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI}}}
+	for _, want := range []bool{false, true, false} {
+		if err := dir.Publish(state.Firewall{InPlace: !want, Restarting: want}); err != nil {
+			t.Fatal(err)
+		}
+		r.look()
+		crashed, _ := r.board.Get(health.FactRestarting)
+		redirect, _ := r.board.Get(health.FactRedirect)
+		if crashed.OK != want || redirect.OK == want {
+			t.Errorf("%+v, %+v; HAProxy crashed: %t", crashed, redirect, want)
+		}
+	}
+}
+
 // A group that goes takes its facts along, also while the firewall job says what it has
 // placed for it.
 func TestRedirectOfGroupThatGoes(t *testing.T) {

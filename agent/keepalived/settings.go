@@ -80,6 +80,9 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 	if out.Again > 0 {
 		s.lookAgain(out.Again, j.loop.Now)
 	}
+	if kept != nil && out.Conf != nil && out.Settings != *kept {
+		j.announceHeld(out.Conf) // others may have had a VIP for a moment
+	}
 	s.leftOut, s.migration = out.LeftOut, out.Status
 	s.moves = state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: s.refusedEver}
 	return out.Settings, out.Conf

@@ -82,6 +82,7 @@ func (j *Job) see() bool {
 			since[a] = j.shared.since[a]
 		}
 	}
+	j.garp.announce(j.shared.came(held))
 	j.shared.held, j.shared.since = held, since
 	if d := j.shared.now; d != nil {
 		if j.shared.tally == nil {

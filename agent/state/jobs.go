@@ -32,10 +32,16 @@ type HAProxy struct {
 	// Serving says that HAProxy is ready, with an API server that takes connections; Why says
 	// why it is not.
 	Serving bool `json:"serving"`
+	// Ready says that an API server was ready when HAProxy was asked last, so that the node's
+	// own connections are as well off here as with the holder of a VIP.
+	Ready bool `json:"ready"`
 	// Leaving says that it is being stopped, and serves until the VIPs are on other nodes.
-	Leaving  bool      `json:"leaving,omitempty"`
-	Why      string    `json:"why,omitempty"`
-	Backends []Backend `json:"backends"`
+	Leaving bool `json:"leaving,omitempty"`
+	// Restarting says that it crashed within the last second, and is being started again
+	// or was.
+	Restarting bool      `json:"restarting,omitempty"`
+	Why        string    `json:"why,omitempty"`
+	Backends   []Backend `json:"backends"`
 	Daemon
 }
 
@@ -53,8 +59,14 @@ type Firewall struct {
 	InPlace bool `json:"inPlace"`
 	// VIPs are those that are redirected now.
 	VIPs []netip.Addr `json:"vips,omitempty"`
-	// Serving says that HAProxy serves, as far as the job knows.
-	Serving bool `json:"serving"`
+	// Own says that connections of the node itself to them go to its HAProxy also while a
+	// VIP is on another node.
+	Own bool `json:"own"`
+	// Serving says that HAProxy serves, as far as the job knows. Restarting says that it
+	// crashed, and has not had the time to serve again: until it does, connections to the
+	// VIPs reach the API server of the node.
+	Serving    bool `json:"serving"`
+	Restarting bool `json:"restarting,omitempty"`
 	// Since is when InPlace last changed. Restored counts how often something else
 	// had removed or changed the redirect.
 	Since    time.Time `json:"since,omitzero"`

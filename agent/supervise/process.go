@@ -57,6 +57,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	stop  syscall.Signal
 	grace time.Duration
+	ended chan struct{}
 	done  chan struct{}
 	err   error // written before done is closed
 }
@@ -76,6 +77,7 @@ func Start(c Command) (*Process, error) {
 		cmd:   c.exec(),
 		stop:  cmp.Or(c.StopSignal, syscall.SIGTERM),
 		grace: cmp.Or(c.Grace, defaultGrace),
+		ended: make(chan struct{}),
 		done:  make(chan struct{}),
 	}
 	logged := func() {}
@@ -129,6 +131,7 @@ func (p *Process) run(started chan<- error, logged func()) {
 		return
 	}
 	p.awaitEnd()
+	close(p.ended)
 	// The leader's process ID, and so the group's, is not given to others before
 	// Wait, so this reaches nobody else.
 	syscall.Kill(-p.PID(), syscall.SIGTERM)
@@ -165,6 +168,10 @@ func (p *Process) groupLives() bool { return syscall.Kill(-p.PID(), 0) == nil }
 
 // PID is the daemon's process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the daemon's main process has ended, before others of its group
+// are looked after.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Done is closed when the daemon has ended and no process of its group is left.
 func (p *Process) Done() <-chan struct{} { return p.done }

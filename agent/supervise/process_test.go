@@ -66,6 +66,29 @@ func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 	return p, strings.TrimSpace(line)
 }
 
+// The end of the daemon's main process is known before what it leaves behind is gone.
+func TestEnded(t *testing.T) {
+	p, _ := shell(t, `(trap "" TERM; exec sleep 1000) & echo on; sleep 1000; :`, time.Hour)
+	select {
+	case <-p.Ended():
+		t.Fatal("it has not ended")
+	default:
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Ended():
+	case <-time.After(testkit.Patience):
+		t.Fatal("nobody says that it has ended")
+	}
+	select {
+	case <-p.Done():
+		t.Error("done, while a process of its group lives on")
+	default:
+	}
+}
+
 func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
 	haproxy := haproxyConf(t)
 	tests := map[string]struct {

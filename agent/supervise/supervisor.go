@@ -19,6 +19,9 @@ type Supervisor struct {
 	// Before runs before every start, such as to remove what an unclean end left
 	// behind; an error counts as a failed start. It may be nil.
 	Before func(context.Context) error
+	// Ended is called at once when the daemon's main process has ended though it was
+	// wanted; it may be nil.
+	Ended func()
 	// After runs when the daemon has ended though it was wanted, before the wait for
 	// the next start: what it held is not to stay meanwhile. It may be nil.
 	After func(context.Context) error
@@ -82,6 +85,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	defer s.forget()
 	well := time.NewTimer(s.Backoff.well())
 	defer well.Stop()
+	ended := p.Ended()
 	for {
 		select {
 		case <-ctx.Done():
@@ -90,6 +94,11 @@ func (s *Supervisor) once(ctx context.Context) error {
 			p.Stop(context.WithoutCancel(ctx))
 			s.Log.Info("daemon stopped", "daemon", s.Command.Path)
 			return nil
+		case <-ended:
+			ended = nil
+			if s.Ended != nil {
+				s.Ended()
+			}
 		case <-p.Done():
 			err := cmp.Or(p.Err(), errEnded)
 			if s.After != nil {
@@ -157,9 +166,10 @@ func (s *Supervisor) Restarts() int {
 
 // Backoff is how long to wait before a daemon is started again: Min, doubled
 // every time up to Max, and Min again after the daemon ran for Well. Zero values
-// are 100 ms, 10 s and 30 s.
+// are 100 ms, 10 s and 30 s. With AtOnce, a daemon that ran for Well does not wait.
 type Backoff struct {
 	Min, Max, Well time.Duration
+	AtOnce         bool
 
 	last time.Duration
 }
@@ -167,9 +177,12 @@ type Backoff struct {
 // next returns the wait after a daemon ran for that long.
 func (b *Backoff) next(ran time.Duration) time.Duration {
 	low, high := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second)
-	if b.last == 0 || ran >= b.well() {
+	switch {
+	case b.AtOnce && ran >= b.well():
+		b.last = 0
+	case b.last == 0 || ran >= b.well():
 		b.last = low
-	} else {
+	default:
 		b.last = min(2*b.last, high)
 	}
 	return b.last

@@ -30,6 +30,18 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("wait %d, after %v: %v, want %v", i, tt.ran, got, tt.want)
 		}
 	}
+	at := Backoff{Min: time.Second, Well: time.Minute, AtOnce: true}
+	for i, tt := range []struct{ ran, want time.Duration }{
+		{time.Minute, 0},
+		{0, time.Second},
+		{0, 2 * time.Second},
+		{time.Minute, 0},
+		{0, time.Second},
+	} {
+		if got := at.next(tt.ran); got != tt.want {
+			t.Errorf("at once, wait %d, after %v: %v, want %v", i, tt.ran, got, tt.want)
+		}
+	}
 }
 
 func TestSupervisor(t *testing.T) {

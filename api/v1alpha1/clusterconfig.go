@@ -34,6 +34,8 @@ type ClusterConfigSpec struct {
 	ControlPlane ControlPlane `json:"controlPlane"`
 	// LoadBalancer says whether the nodes hold the VIPs.
 	LoadBalancer LoadBalancerType `json:"loadBalancer"`
+	// APIServer says how nodes reach the API themselves.
+	APIServer APIServer `json:"apiServer,omitzero"`
 	// MachineNetworks are the networks of the nodes as the install-config has them,
 	// primary family first. They do not say where nodes are if they lack VIPs: ask
 	// NodeNetworks.
@@ -52,6 +54,17 @@ type ClusterConfigSpec struct {
 	Ports Ports `json:"ports"`
 	// Metrics says where the agents' metrics can be read; empty means on loopback.
 	Metrics MetricsAddress `json:"metrics,omitempty"`
+}
+
+// LocalAPI says whether the own connections of a node of that role to an API VIP go to its
+// HAProxy, wherever the VIP is.
+func (s *ClusterConfigSpec) LocalAPI(role string) bool {
+	return s.APIServer.Local != LocalAPINone && s.RunsHAProxy(role)
+}
+
+// RunsHAProxy says whether nodes of a role run HAProxy.
+func (s *ClusterConfigSpec) RunsHAProxy(role string) bool {
+	return s.LoadBalancer == LoadBalancerInCluster && (role == RoleMaster || role == RoleArbiter)
 }
 
 // Topology of a control plane, as OpenShift's Infrastructure calls it.

@@ -71,6 +71,7 @@ func (v *VIPConfig) Validate() problem.List {
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	c.additionalAPI(s.AdditionalAPIVIPs)
 	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
+	oneOf(c, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPINone)
 	c.vrrp(&s.VRRP)
 	c.ports(s.Ports, s.Ingress)
 	c.image("spec.images.agent", s.Images.Agent)

@@ -49,6 +49,8 @@ type VIPConfigSpec struct {
 
 	// Who balances the load in front of the API and the routers.
 	LoadBalancer LoadBalancer `json:"loadBalancer,omitzero"`
+	// How nodes reach the API themselves.
+	APIServer APIServer `json:"apiServer,omitzero"`
 	// How the nodes agree on who holds a VIP.
 	VRRP VRRP `json:"vrrp,omitzero"`
 	// Ports on the nodes, where a cluster needs other ones than usual.
@@ -106,6 +108,24 @@ type LoadBalancer struct {
 	// "None": there are no VIPs; nodes get DNS only. On a single control-plane node
 	// the names of the API and of routes are the node's own address.
 	Type LoadBalancerType `json:"type,omitempty"`
+}
+
+// LocalAPI says on which nodes programs reach the API by way of the node's own HAProxy.
+type LocalAPI string
+
+const (
+	// LocalAPIControlPlane: on the nodes that run HAProxy anyway. The default.
+	LocalAPIControlPlane LocalAPI = "ControlPlane"
+	// LocalAPINone: everywhere by way of the holder of the VIP.
+	LocalAPINone LocalAPI = "None"
+)
+
+// APIServer says how nodes reach the API themselves.
+type APIServer struct {
+	// On which nodes kubelet and other programs of the host network that connect to an
+	// API VIP get the node's own HAProxy, so that they do not depend on the VIP's holder.
+	// "ControlPlane" (the default): on those that run HAProxy. "None": on no node.
+	Local LocalAPI `json:"local,omitempty"`
 }
 
 // Profile names a set of VRRP timings.

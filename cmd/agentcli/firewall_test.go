@@ -63,8 +63,18 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	inPlace(false)
+	if err := dir.Publish(state.HAProxy{Restarting: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("word that HAProxy crashed", func() bool {
+		p, alive := published[state.Firewall](s)
+		return alive && p.Restarting && !p.InPlace
+	})
 	publish(true)
 	inPlace(true)
+	if p, _ := published[state.Firewall](s); p.Restarting {
+		t.Errorf("%+v", p)
+	}
 	if code := s.stop(); code != command.OK {
 		t.Errorf("exit code %d", code)
 	}

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -29,11 +31,12 @@ var plainChecks = strings.NewReplacer("    option httpchk GET /readyz\n", "", " 
 // balancer is a node with HAProxy under the agent, two more nodes and a client.
 type balancer struct {
 	*service
+	others map[string]*netns.Node // by name
 }
 
 func newBalancer(t *testing.T) balancer {
 	t.Helper()
-	b := balancer{newService(t, pod.HAProxy, "192.0.2.10/24")}
+	b := balancer{newService(t, pod.HAProxy, "192.0.2.10/24"), map[string]*netns.Node{}}
 	b.put(v1alpha1.HAProxyTemplate, plainChecks)
 	for i, a := range []string{"192.0.2.10", "192.0.2.11", "192.0.2.12"} {
 		node := b.Node
@@ -42,6 +45,7 @@ func newBalancer(t *testing.T) balancer {
 			if node, err = b.network.AddNode("master-"+strconv.Itoa(i), netip.MustParsePrefix(a+"/24")); err != nil {
 				t.Fatal(err)
 			}
+			b.others[node.Name] = node
 		}
 		echo(t, node, a+":6443", copyAll)
 	}
@@ -245,6 +249,66 @@ func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b.awaitEnd()
 	b.start()
 	b.up(m0)
+}
+
+// A node that is gone takes no connection along for longer than its silence takes to be
+// noticed: those through it end, in workers from before a reload too, and others do not.
+func TestConnectionsToASilentServerEnd(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	b.up(m0, m1)
+	var open []net.Conn
+	dial := func(n int) {
+		t.Helper()
+		for range n {
+			c, err := b.dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			if err := echoes(c); err != nil {
+				t.Fatal(err)
+			}
+			c.SetDeadline(time.Time{})
+			open = append(open, c)
+		}
+	}
+	dial(4)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
+	b.up(m0, m1, m2)
+	dial(3)
+	var ended atomic.Int64
+	var reading sync.WaitGroup
+	for _, c := range open {
+		reading.Go(func() {
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				ended.Add(1)
+			}
+		})
+	}
+	gone := b.others["master-1"]
+	if out, err := gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	began := time.Now()
+	b.await("its connections to end", func() bool { return ended.Load() == 3 })
+	t.Logf("connections ended after %v", time.Since(began))
+	b.await("the agent to say that it ended them", func() bool {
+		return strings.Contains(b.output(), "its connections are ended\" server=master-1 connections=3")
+	})
+	for _, c := range open {
+		c.SetReadDeadline(time.Unix(1, 0))
+	}
+	reading.Wait()
+	working := 0
+	for _, c := range open {
+		if echoes(c) == nil {
+			working++
+		}
+	}
+	if working != 4 {
+		t.Errorf("%d of the 4 connections to other servers work", working)
+	}
 }
 
 // A stop lets connections end, and says first that it comes.

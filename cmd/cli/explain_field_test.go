@@ -53,7 +53,7 @@ func TestExplainField(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]string{
-		"spec.vrp":       `no field "spec.vrp" in vipgen.yaml: spec has additionalAPIVIPs, apiVIPs,`,
+		"spec.vrp":       `no field "spec.vrp" in vipgen.yaml: spec has additionalAPIVIPs, apiServer, apiVIPs,`,
 		"spec.network.x": "spec.network is text and has no fields",
 	} {
 		if code, out, report := run("", "explain", field); code != command.Input || out != "" || !strings.Contains(report, want) {

@@ -23,6 +23,9 @@ type Health struct {
 	Unready bool
 	// Redirect leads from every VIP of the API group to HAProxy.
 	Redirect bool
+	// Restarting says that HAProxy crashed a moment ago and is being started again.
+	// Without the redirect clients of the VIP reach the local API server meanwhile.
+	Restarting bool
 	// API is the local API server.
 	API bool
 	// MachineConfig is the machine config server.
@@ -42,7 +45,16 @@ type Health struct {
 
 // path is the way from a VIP through HAProxy. HAProxy alone is none: clients of a VIP
 // without the redirect reach the API server of the node itself, or nothing (hard case 6).
-func (h Health) path() bool { return h.HAProxy && h.Redirect && !h.Unready }
+//
+// A crash of HAProxy moves no VIP for as long as HAProxy has to come back, if the node
+// serves: by its own API server, or by HAProxy that is back, whatever the checks of it
+// have yet to find out.
+func (h Health) path() bool {
+	if h.Restarting && (h.API || h.Redirect) {
+		return !h.Unready
+	}
+	return h.HAProxy && h.Redirect && !h.Unready
+}
 
 // Term is one part of a priority, which follows from the node's health. The agent writes
 // 1 (it is on) or 0 to the file of that name in v1alpha1.TrackDir, which keepalived

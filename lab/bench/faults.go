@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -53,6 +54,17 @@ func killFirst(ctx context.Context, n *lab.Node, container string) error {
 		return err
 	}
 	return c.Signal(syscall.SIGKILL)
+}
+
+// haproxyRuns waits until HAProxy of every node has run for so long that its crash is not
+// taken for one of many, whatever happened in the run before.
+func haproxyRuns(ctx context.Context, _ *run) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(10 * time.Second):
+		return nil
+	}
 }
 
 func haproxyCrash(ctx context.Context, r *run) error {

@@ -40,6 +40,7 @@ type (
 		Result
 		Ran                        int
 		MedianText, WorstText, Two string
+		SlowestText                string
 		Against, Verdict           string
 		Remarks                    []string
 		Missed, Held               bool // the aim; by two nodes
@@ -91,6 +92,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 	}
 	worst, _ := one.worst()
 	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
+	row.SlowestText = milliseconds(one.slowest())
 	row.Two, row.Held = orDash(one.splitBrain()), one.splitBrain() > 0
 	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
 	if v, ok := s.Verdict(one); ok {

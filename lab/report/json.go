@@ -48,6 +48,7 @@ type (
 		Median     ms       `json:"median_outage_ms"` // of an even number the longer in the middle
 		Worst      ms       `json:"worst_outage_ms"`
 		Lost       int      `json:"lost"`                         // the most of any run
+		Slowest    ms       `json:"slowest_answer_ms"`            // of any run
 		SplitBrain ms       `json:"split_brain_ms"`               // the longest of any run
 		Ratio      *float64 `json:"ratio_to_reference,omitempty"` // of the medians; less than 1 is shorter
 		AimMet     *bool    `json:"aim_met,omitempty"`
@@ -116,7 +117,7 @@ func (r *Report) summaryJSON(s Scenario, one Result) *jsonSummary {
 	}
 	worst, _ := one.worst()
 	doc := &jsonSummary{Runs: len(one.good()), Median: ms(median.Outage), Worst: ms(worst.Outage),
-		Lost: one.Lost(), SplitBrain: ms(one.splitBrain())}
+		Lost: one.Lost(), Slowest: ms(one.slowest()), SplitBrain: ms(one.splitBrain())}
 	if ratio, ok := r.ratio(s, one); ok {
 		ratio = math.Round(ratio*1000) / 1000
 		doc.Ratio = &ratio

@@ -113,6 +113,15 @@ func (r Result) worst() (run Run, ok bool) {
 	return good[len(good)-1], true
 }
 
+// slowest returns the longest time that an answer took in any run.
+func (r Result) slowest() time.Duration {
+	var slowest time.Duration
+	for _, run := range r.good() {
+		slowest = max(slowest, run.Slowest)
+	}
+	return slowest
+}
+
 // Lost returns the most requests that any run lost.
 func (r Result) Lost() int {
 	lost := 0

@@ -13,8 +13,8 @@ import (
 const tableWidth = 110
 
 // WriteTable writes plain text: for each scenario a line for each profile. Outages
-// are in ms; lost is the most requests, and split brain the longest time, of any
-// run.
+// are in ms; lost is the most requests, slowest the longest time of an answer, and split
+// brain the longest time, of any run.
 func (r *Report) WriteTable(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, f := range r.Machine {
@@ -39,17 +39,17 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 	for _, one := range s.Results {
 		name = max(name, utf8.RuneCountInString(plain(one.Profile)))
 	}
-	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "split brain", "to reference", "aim"}.format(name))
+	fmt.Fprintln(w, row{"profile", "runs", "median", "worst", "lost", "slowest", "split brain", "to reference", "aim"}.format(name))
 	for _, one := range s.Results {
 		switch median, ok := one.median(); {
 		case one.NotApplicable != "":
 			wrap(w, "  ", fmt.Sprintf("%-*s not applicable: %s", name, plain(one.Profile), plain(one.NotApplicable)))
 		case !ok:
-			fmt.Fprintln(w, row{plain(one.Profile), "0", "-", "-", "-", "-", "-", "-"}.format(name))
+			fmt.Fprintln(w, row{plain(one.Profile), "0", "-", "-", "-", "-", "-", "-", "-"}.format(name))
 		default:
 			worst, _ := one.worst()
 			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.good())), milliseconds(median.Outage), milliseconds(worst.Outage),
-				strconv.Itoa(one.Lost()), orDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
+				strconv.Itoa(one.Lost()), milliseconds(one.slowest()), orDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
 		}
 	}
 	for _, one := range s.Results {
@@ -61,12 +61,12 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 
 // row is a line of the table.
 type row struct {
-	profile, runs, median, worst, lost, two, against, aim string
+	profile, runs, median, worst, lost, slowest, two, against, aim string
 }
 
 // format aligns a row; what has no room goes on in a line of its own.
 func (r row) format(name int) string {
-	line := fmt.Sprintf("  %-*s %4s %9s %9s %6s %11s  %-13s", name, r.profile, r.runs, r.median, r.worst, r.lost, r.two, r.against)
+	line := fmt.Sprintf("  %-*s %4s %9s %9s %6s %9s %11s  %-13s", name, r.profile, r.runs, r.median, r.worst, r.lost, r.slowest, r.two, r.against)
 	if utf8.RuneCountInString(line+" "+r.aim) > tableWidth {
 		line = strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", name+2)
 	}

@@ -124,13 +124,13 @@ func TestFailures(t *testing.T) {
 	}{
 		{fast, "api", "running", "loses power", 150},
 		{fast, "api", "running", "shuts down properly", 30},
-		{fast, "api", "running", "HAProxy crashes", 150 + 150},
+		{fast, "api", "running", "HAProxy crashes", 0},
 		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 150},
 		{fast, "api", "running", "API server restarts", 0},
 		{fast, "ingress", "running", "router dies", 300 + 28},
 		{fast, "ingress", "running", "shuts down in good order", 300 + 148},
 		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 30},
-		{classic, "api", "running", "HAProxy crashes", 150 + 3735},
+		{classic, "api", "running", "HAProxy hangs", 100 + 2*100 + 3735},
 		{classic, "ingress", "running", "router dies", 300 + 688},
 		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 7000 + 735},
 	}

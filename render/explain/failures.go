@@ -90,10 +90,14 @@ func (f *failures) api() ([]Failure, error) {
 		return nil, err
 	}
 	out := []Failure{
-		{"HAProxy crashes on the holder", "Connections through it are lost. New ones are refused until the redirect is withdrawn, which sends them to the holder's own API server, then go through another node's HAProxy.", after(vrrp.HAProxyProbe.Refused(), f.BetterMS)},
+		{"HAProxy crashes on the holder", "Connections through it are lost. New ones go to the holder's own API server until HAProxy serves again. The VIP moves if that takes more than a second, or if HAProxy crashes again within 10 seconds.", 0},
 		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
 		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0},
+	}
+	if f.cluster.Config.Spec.LocalAPI(v1alpha1.RoleMaster) {
+		out = append(out, Failure{What: "The VIP is away, for programs on a control-plane node",
+			Seen: "Nothing: their connections go to the node's own HAProxy. Only while that finds no API server ready do new ones go to the VIP."})
 	}
 	if f.setup.Group.AdditionalAPI() {
 		return append(out, Failure{"Every API server is away", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0}), nil

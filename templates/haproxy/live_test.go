@@ -13,12 +13,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -214,6 +217,44 @@ func stream(lb *daemon.LoadBalancer) (net.Conn, error) {
 		return nil, fmt.Errorf("status %s", resp.Status)
 	}
 	return secure, nil
+}
+
+// slowest is how long a connection may take to which HAProxy has first given a server whose
+// node is gone: 150 ms, and what a busy machine adds.
+const slowest = 400 * time.Millisecond
+
+// A node that lost its power is silent, and its server counts as up until its checks fail.
+// What is given to it meanwhile is answered by another server, soon.
+func TestSilentServer(t *testing.T) { daemon.EachGeneration(t, testSilentServer) }
+
+func testSilentServer(t *testing.T, g daemon.Generation) {
+	lb, _ := start(t, g, render(t, g, 1))
+	lb.Await(t, "api-servers", up("UP", "UP"))
+	// Nobody has the third address. Its checks are late here, so that it counts as up.
+	silent := strings.Replace(string(render(t, g, 2)), "192.0.2.23:6443", "192.0.2.99:6443", 1)
+	silent = strings.ReplaceAll(silent, "inter 400ms fastinter 200ms", "inter 5m fastinter 5m")
+	lb.Reload(t, []byte(silent))
+	watch := testkit.StartStopwatch()
+	var took []time.Duration
+	for range 6 { // a third error would take the server out
+		began := time.Now()
+		conn, err := stream(lb)
+		if err != nil {
+			t.Fatalf("after %v: %v", took, err)
+		}
+		conn.Close()
+		took = append(took, time.Since(began))
+	}
+	late := watch.End()
+	slices.Sort(took)
+	if got := lb.Servers(t, "api-servers")["master-2"]; !strings.HasPrefix(got, "UP") {
+		t.Errorf("the silent server is %s", got)
+	}
+	t.Logf("connections took %v", took)
+	if took[4] < 100*time.Millisecond {
+		t.Errorf("fewer than two of %v waited for the silent server", took)
+	}
+	testkit.Promise(t, "the slowest connection", took[5], slowest, 2*time.Second, late)
 }
 
 // Hard case 18: while HAProxy reloads again and again, no connection is refused

@@ -1,0 +1,155 @@
+package firewall
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+// leave takes VIPs from the node and gives them to the other one.
+func (l *lab) leave(gone ...netip.Addr) { l.t.Helper(); l.move(l.node, l.other, gone...) }
+
+// move takes VIPs from one node and gives them to another, whose link address the client
+// finds out then.
+func (l *lab) move(from, to *netns.Node, list ...netip.Addr) {
+	l.t.Helper()
+	ip := func(n *netns.Node, args ...string) {
+		l.t.Helper()
+		if out, err := n.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
+			l.t.Fatalf("ip %s on %s: %v: %s", strings.Join(args, " "), n.Name, err, out)
+		}
+	}
+	for _, vip := range list {
+		address := netip.PrefixFrom(vip, vip.BitLen()).String()
+		ip(from, "address", "delete", address, "dev", from.Link)
+		ip(to, "address", "add", address, "dev", to.Link, "nodad")
+	}
+	ip(l.client, "neighbour", "flush", "dev", l.client.Link)
+}
+
+// A request that is open when its VIP leaves a living node gets its answer, after which
+// the new holder resets the connection: nobody waits for a time-out of its own.
+func TestHardCase43OpenRequestIsAnswered(t *testing.T) {
+	l := newLab(t)
+	l.ensure(Redirect{VIPs: vips, From: 443, To: 8443, Local: local})
+	var listener net.Listener
+	l.do(func() (err error) {
+		listener, err = net.Listen("tcp", ":8443")
+		return err
+	})
+	defer listener.Close()
+	left := make(chan struct{})
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				r := bufio.NewReader(conn)
+				if _, err := r.ReadString('\n'); err != nil {
+					return
+				}
+				io.WriteString(conn, "taken\n")
+				<-left
+				io.WriteString(conn, "answer\n")
+				io.Copy(io.Discard, r)
+			}()
+		}
+	}()
+	var conns []*connection
+	for _, vip := range []netip.Addr{vips[0], vips[2]} {
+		var conn net.Conn
+		if err := l.client.Do(func() (err error) {
+			conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(vip, 443).String(), testkit.Patience)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := &connection{conn, t}
+		io.WriteString(c, "request\n")
+		if got := c.read(6); got != "taken\n" {
+			t.Fatalf("%q", got)
+		}
+		conns = append(conns, c)
+	}
+	l.leave(vips...)
+	close(left)
+	for _, c := range conns {
+		if got := c.read(7); got != "answer\n" {
+			t.Errorf("%q", got)
+		}
+		if err := c.ends(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("after the answer: %v", err)
+		}
+	}
+}
+
+// ends waits for the end of a connection on which nothing comes.
+func (c *connection) ends() error {
+	c.SetReadDeadline(time.Now().Add(testkit.Patience))
+	_, err := c.Read(make([]byte, 1))
+	return err
+}
+
+// Clients that only listen learn that their VIP has left the node: remote ones, and
+// programs on the node itself. Those of VIPs that are still here stay.
+func TestHardCase43ListenersLearnOfTheDeparture(t *testing.T) {
+	l := newLab(t)
+	l.ensure(api)
+	log := slog.New(slog.DiscardHandler)
+	var d departures
+	look := func() {
+		t.Helper()
+		l.do(func() error { d.look(api, log); return nil })
+	}
+	look()
+	connect := func(from *netns.Node, vip netip.Addr) *connection {
+		t.Helper()
+		c, port := l.connect(from, vip, 6443)
+		if port != "9445" {
+			t.Fatalf("answer from port %s", port)
+		}
+		return c
+	}
+	first, second, third := connect(l.client, vips[0]), connect(l.client, vips[1]), connect(l.client, vips[2])
+	here := connect(l.node, vips[0])
+	direct, _ := l.connect(l.client, netip.MustParseAddr("192.0.2.1"), 6443)
+
+	l.leave(vips[0])
+	look()
+	if err := here.ends(); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a program on the node does not learn that the VIP has left")
+	}
+	second.works("another VIP has left")
+	third.works("another VIP has left")
+
+	l.leave(vips[1])
+	look()
+	for i, c := range []*connection{first, second} {
+		if err := c.ends(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("client %d: %v", i, err)
+		}
+	}
+	third.works("the other family's VIPs have left")
+	l.leave(vips[2], vips[3])
+	look()
+	if err := third.ends(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("IPv6: %v", err)
+	}
+	direct.works("all VIPs have left")
+}

@@ -1,0 +1,71 @@
+package haproxy
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/state"
+)
+
+// crashing is a Job whose HAProxy is played.
+type crashing struct {
+	*Job
+	t *testing.T
+}
+
+func newCrashing(t *testing.T) crashing {
+	dir, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	log := slog.New(slog.DiscardHandler)
+	return crashing{&Job{State: dir, Source: &facts.Source{}, Log: log}, t}
+}
+
+func (c crashing) expect(when string, serving, restarting bool) {
+	c.t.Helper()
+	s, err := state.Read[state.HAProxy](c.State)
+	if err != nil || s == nil {
+		c.t.Fatalf("%s: %v, error %v", when, s, err)
+	}
+	if s.Serving != serving || s.Restarting != restarting || s.Serving == (s.Why != "") {
+		c.t.Errorf("%s: %+v; want serving %t, restarting %t", when, s, serving, restarting)
+	}
+}
+
+// A crash is published at once. One that comes after HAProxy ran for a while gives it time
+// to come back, and others do not.
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrashing(t)
+		c.set(0, true, "")
+		time.Sleep(steadyAfter)
+		c.ended(false)
+		c.expect("it crashed", false, true)
+		c.set(0, true, "")
+		c.expect("a check of the process that ended", false, true)
+		time.Sleep(restartTime / 2)
+		c.set(1, true, "")
+		c.expect("it is back", true, true)
+		time.Sleep(restartTime/2 + time.Millisecond)
+		c.expect("a while later", true, false)
+		c.ended(false)
+		c.expect("it crashed again", false, false)
+
+		c.set(2, true, "")
+		time.Sleep(steadyAfter)
+		c.ended(false)
+		c.expect("it crashed after a while", false, true)
+		time.Sleep(restartTime + time.Millisecond)
+		c.expect("it did not come back", false, false)
+
+		c.set(3, true, "")
+		time.Sleep(steadyAfter)
+		c.ended(true)
+		c.expect("it ended with the job", false, false)
+	})
+}

@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// away is what a node sees of API VIPs whose holder is dead: nothing.
+const away = `add table inet away
+add chain inet away output { type filter hook output priority 0; }
+add rule inet away output ip daddr 192.0.2.5 counter drop
+add rule inet away output ip6 daddr 2001:db8::5 counter drop
+`
+
+// Programs on a control-plane node reach the API while it cannot reach the VIPs' holder at
+// all, over connections of before and over new ones.
+func testOwnConnections(t *testing.T, c *cluster) {
+	n := c.backup(t)
+	testkit.Await(t, "HAProxy on "+n.Name+" to be there for the node's own connections", func() bool {
+		s, alive := published[state.Firewall](n)
+		return alive && s.Own
+	})
+	connect := func() (out []connection) {
+		t.Helper()
+		for _, vip := range []netip.Addr{api, api6} {
+			out = append(out, connectFrom(t, n.Host.Node, vip))
+		}
+		return out
+	}
+	ask := func(when string, all []connection) {
+		t.Helper()
+		for _, conn := range all {
+			if err := conn.ask(); err != nil {
+				t.Errorf("%s, %s: %v", conn.RemoteAddr(), when, err)
+			}
+		}
+	}
+	before := connect()
+	ask("at first", before)
+	c.must(n.Run(strings.NewReader(away), "nft", "-f", "-"))
+	ask("without the holder", before)
+	after := connect()
+	ask("without the holder, a new one", after)
+	c.must(n.Run(strings.NewReader("delete table inet away\n"), "nft", "-f", "-"))
+	show(t, fmt.Sprintf("%s$ curl -k https://192.0.2.5:6443/readyz   # while the VIP's holder cannot be reached", n.Name), "ok, over connections of before and new ones")
+}
