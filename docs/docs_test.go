@@ -76,6 +76,20 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	}
 }
 
+// Each finding of `vipgen status` has a row that says what to do.
+func TestFindingsAreDocumented(t *testing.T) {
+	page := read(t, "troubleshoot.md")
+	codes := regexp.MustCompile(`Code = "(.*)"`).FindAllStringSubmatch(read(t, "../render/status/status.go"), -1)
+	if len(codes) < 15 {
+		t.Fatalf("%d codes", len(codes))
+	}
+	for _, c := range codes {
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + c[1] + "`[^|]*\\|").MatchString(page) {
+			t.Errorf("troubleshoot.md has no row for %s", c[1])
+		}
+	}
+}
+
 func TestHardCasesAreListed(t *testing.T) {
 	page := read(t, "hard-cases.md")
 	for n := 1; n <= 27; n++ {

@@ -84,7 +84,7 @@ type watching struct {
 	watchdog   liveness.Watchdog
 	told       atomic.Pointer[state.Keepalived]
 	telling    logging.Transitions
-	late       atomic.Int64 // by how much looks came late, added up, in nanoseconds
+	lateBy     atomic.Int64 // by how much looks came late, added up, in nanoseconds
 }
 
 // shared is what several goroutines read and write.

@@ -29,7 +29,7 @@ var (
 	heldFor    = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
-	lateBy = monitor.Counter("vipgen_late_seconds_total", "By how much the job's looks at the node, one each second, came late, of those that were late by 100 ms or more, in seconds: the node stood still or had no time for the job.")
+	lateBy = monitor.Counter("vipgen_late_seconds_total", "By how much the job's looks at the node, one each second, came late, of those that were late by 200 ms or more, in seconds: the node stood still or had no time for the job.")
 
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
@@ -74,7 +74,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
 	collectElecting(to, s)
-	lateBy.Put(to, time.Duration(j.watching.late.Load()).Seconds())
+	lateBy.Put(to, time.Duration(j.watching.lateBy.Load()).Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
 		n, m, d := j.shared.tallied(i.VIP)

@@ -15,9 +15,6 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// sayEvery is how often the job says how things stand, if that is new.
 	sayEvery = time.Second
-	// lateFrom is by how much a look has to be late to count: two advertisements of the
-	// fast profile and a little.
-	lateFrom = 100 * time.Millisecond
 )
 
 // watch looks at what is known of the node, and says how things stand.
@@ -34,13 +31,10 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := time.Now()
-		if late := now.Sub(due); late > lateFrom {
-			j.watching.late.Add(int64(late))
-		}
-		wait := ticker.UntilNext(every)
-		due = now.Add(wait)
-		tick.Reset(wait)
+		j.late(time.Since(due))
+		next := ticker.UntilNext(every)
+		due = time.Now().Add(next)
+		tick.Reset(next)
 		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
 			if j.watching.lifetime.over {

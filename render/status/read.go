@@ -53,8 +53,7 @@ func (r *Reader) Add(name string, data []byte) bool {
 		r.Unreadable(name, errors.New("it is empty"))
 		return true
 	case len(data) > maxState && !mayBeNodes(name, data):
-		r.Unreadable(name, fmt.Errorf("more than %d MiB", maxState>>20))
-		return true
+		return r.broken(name, data, fmt.Errorf("more than %d MiB", maxState>>20))
 	}
 	if job := path.Base(path.Dir(name)); path.Base(name) == rawName && slices.Contains(jobNames(), job) {
 		r.addRaw(name, job, data)
@@ -64,6 +63,21 @@ func (r *Reader) Add(name string, data []byte) bool {
 		return r.addNodes(name, data)
 	}
 	return r.addReports(name, data)
+}
+
+// maxOther is the size in bytes up to which a broken file counts as the state of a node even
+// if it mentions no job.
+const maxOther = 64 << 10
+
+// broken makes a file that cannot be read a finding if it is, or may have been, the state of
+// a node. A must-gather has much other JSON.
+func (r *Reader) broken(name string, data []byte, err error) bool {
+	mentions := func(job string) bool { return bytes.Contains(data, []byte(`"`+job+`"`)) }
+	if len(data) > maxOther && path.Base(name) != rawName && !slices.ContainsFunc(jobNames(), mentions) {
+		return false
+	}
+	r.Unreadable(name, err)
+	return true
 }
 
 // mayBeNodes says whether a file may hold exported Nodes, which are large in large clusters.
@@ -86,8 +100,7 @@ func (r *Reader) addReports(name string, data []byte) (known bool) {
 		}
 		switch {
 		case err != nil:
-			r.Unreadable(name, err)
-			return true
+			return r.broken(name, data, err) || known
 		case report.Empty() && report.Version == "":
 			continue // of something else
 		}

@@ -214,7 +214,7 @@ func TestUnreadable(t *testing.T) {
 	for name, data := range map[string]string{
 		"empty.json": "", "torn.json": whole[:len(whole)/2], "list.json": `{"keepalived": []}`, "text.txt": "{keepalived  takes part",
 		"run/vipgen/keepalived/state.json": `{"instances": [`, "run/vipgen/mdns/state.json": "null",
-		"large.json": strings.Repeat(" ", maxState) + "{}", "address.json": `{"keepalived": {"instances": [{"vip": "x"}]}}`,
+		"large.json": `{"keepalived": ` + strings.Repeat(" ", maxState) + "{}}", "address.json": `{"keepalived": {"instances": [{"vip": "x"}]}}`,
 	} {
 		var r Reader
 		r.Add("master-0.json", []byte(whole))
@@ -223,6 +223,10 @@ func TestUnreadable(t *testing.T) {
 		if !known || !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Code == Unreadable && strings.HasPrefix(f.Text, name+" ") }) || len(c.VIPs) != 1 {
 			t.Errorf("%s: %v, %+v", name, known, c)
 		}
+	}
+	var other Reader
+	if other.Add("mg/monitoring/rules.json", []byte(`{"groups": [`+strings.Repeat(" ", maxState))) || len(other.Cluster().Findings) > 0 {
+		t.Error("something else is taken for the state of a node")
 	}
 	var r Reader
 	r.Add("nodes/master-1.json", []byte(`{"node": "../\u001b[31m", "coredns": {"serving": true}}`))
