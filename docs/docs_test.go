@@ -190,6 +190,19 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestPagesOpen: each page says in a sentence, before anything else, who needs it.
+func TestPagesOpen(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	for _, page := range pages {
+		if !regexp.MustCompile(`^# .+\n\n[A-Z*]`).MatchString(read(t, page)) {
+			t.Errorf("%s: expected a title, an empty line, and a sentence", page)
+		}
+	}
+}
+
 // TestFiguresOfReadme: the figures of the project's front page are those of the benchmark's.
 func TestFiguresOfReadme(t *testing.T) {
 	bench := read(t, "lab-bench.md")
