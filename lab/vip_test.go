@@ -228,10 +228,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
 		n.container(name, name)
 	}
-	testkit.Await(t, n.Name+" to serve again", func() bool {
-		s, alive := published[state.Keepalived](n)
-		return alive && s.PID != 0 && len(s.Instances) == 2 && s.Instances[0].Priority == 68
-	})
+	awaitWell(t, c.Cluster)
 	p.expect(t, inFlight)
 	p.stays(t, next, c.holder(t, api))
 }

@@ -118,8 +118,8 @@ func (d *Daemon) Status() state.Daemon {
 	return s
 }
 
-// Health says whether the daemon runs. A configuration that was refused is nothing
-// wrong: the last good one runs.
+// Health is an error while the daemon does not run. A configuration that it refused is
+// none: the last good one runs.
 func (d *Daemon) Health() error {
 	if d.Process.PID() == 0 {
 		return fmt.Errorf("%s does not run", filepath.Base(d.Process.Command.Path))

@@ -98,10 +98,10 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	}
 }
 
-// While the track files of a change cannot be made, the checks of before keep theirs
-// current.
-func TestHardCase42ChecksGoOn(t *testing.T) {
-	root := t.TempDir()
+// newChecks makes checks whose track files and published states are below root. The caller
+// stops them.
+func newChecks(t *testing.T, root string) *checks {
+	t.Helper()
 	files, err := trackfile.Open(filepath.Join(root, "track"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,9 +110,16 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
+	t.Cleanup(func() { dir.Close() })
 	board := health.NewBoard()
-	c := &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+	return &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+}
+
+// While the track files of a change cannot be made, the checks of before keep theirs
+// current.
+func TestHardCase42ChecksGoOn(t *testing.T) {
+	root := t.TempDir()
+	c := newChecks(t, root)
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}
 	if err := c.follow(spec, v1alpha1.RoleWorker, nil); err != nil {
 		t.Fatal(err)

@@ -2,16 +2,13 @@ package keepalived
 
 import (
 	"errors"
-	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -72,18 +69,7 @@ func TestRestarting(t *testing.T) {
 // A group that goes takes its facts along, also while the firewall job says what it has
 // placed for it.
 func TestRedirectOfGroupThatGoes(t *testing.T) {
-	root := t.TempDir()
-	files, err := trackfile.Open(filepath.Join(root, "track"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := state.Open(filepath.Join(root, "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	board := health.NewBoard()
-	c := &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+	c := newChecks(t, t.TempDir())
 	defer c.stop()
 	first := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, Instance: "demo_API", VirtualRouterID: 79}
 	more := v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, Instance: "demo_API_mgmt", VirtualRouterID: 80}
@@ -111,7 +97,7 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 			}
 		}
 		c.redirects.look()
-		for _, f := range board.Facts() {
+		for _, f := range c.board.Facts() {
 			if strings.Contains(f.Name, more.Name) {
 				t.Fatalf("%+v is known of a group that is gone", f)
 			}

@@ -26,7 +26,7 @@ const (
 )
 
 // ofNodes says whether a package is the agent's. Of these the offline program has what
-// status and the lab read, the published state of jobs, and of that elsewhere than on Linux the types.
+// status and the lab read: the published state of jobs, and elsewhere than on Linux its types.
 func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
 
 // The offline program holds no code of nodes.

@@ -143,8 +143,8 @@ func Fit(text string, size, width float64) string {
 	return string(letters[:min(n, len(letters))]) + "…"
 }
 
-// Wrap breaks a text at spaces into lines that are no wider than a width, as far as
-// its words let it.
+// Wrap breaks a text at spaces into lines that are no wider than a width. A word that is
+// wider has a line of its own.
 func Wrap(text string, size, width float64) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
