@@ -139,7 +139,7 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	done; exit $$failed
 
 gofmt:
-	@bad=$$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +); \
+	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \
 	if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad >&2; exit 1; fi
 
 vet:

@@ -99,8 +99,14 @@ func TestHardCasesAreListed(t *testing.T) {
 	}
 	tests := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+		if err != nil {
 			return err
+		}
+		if d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir // a root file system may be in the making in .cache
+		}
+		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
 		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
 			tests[m[1]] = true
