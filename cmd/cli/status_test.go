@@ -22,9 +22,9 @@ func layNodes(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	layNodes(t)
-	const well = `VIP        INSTANCE      HELD BY      OTHERS
-192.0.2.5  demo_API      master-0 68  master-1 68, master-2 65 (without machine-config)
-192.0.2.7  demo_INGRESS  worker-0 80  worker-1 fault (ingress-away)
+	const well = `VIP        INSTANCE        HELD BY      OTHERS
+192.0.2.5  demo_API_0      master-0 68  master-1 68, master-2 65 (without machine-config)
+192.0.2.7  demo_INGRESS_0  worker-0 80  worker-1 fault (ingress-away)
 
 NODE      AGENT   VRRP SETTINGS         KEEPALIVED  HAPROXY  REDIRECT  COREDNS  MDNS
 master-0  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
@@ -45,11 +45,11 @@ Nothing is wrong.
 	lay(t, map[string]string{
 		"nodes/cluster-scoped-resources/core/nodes/worker-2.yaml": "kind: Node\nmetadata: {name: worker-2}\n",
 		"nodes/worker-3.json": "{\"keepalived\": {\"wan",
-		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,
+		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API_0\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,
 	})
 	code, out, stderr := run("", "status", "nodes", "more/master-3.json")
 	for _, want := range []string{
-		"192.0.2.5  demo_API      master-0 68, master-3 0  master-1 68, ", "\nworker-2  -       -  ", "\n4 findings\n  split-brain: 192.0.2.5: master-0, master-3 hold demo_API\n",
+		"192.0.2.5  demo_API_0      master-0 68, master-3 0  master-1 68, ", "\nworker-2  -       -  ", "\n4 findings\n  split-brain: 192.0.2.5: master-0, master-3 hold demo_API_0\n",
 		"  versions-differ: agents of several versions: v1.2.0 on master-0, master-1, master-2, worker-0, worker-1; v1.3.0 on master-3\n",
 		"  missing-state: worker-2: ", "  unreadable-state: nodes/worker-3.json cannot be read: unexpected EOF\n",
 	} {
@@ -68,7 +68,7 @@ Nothing is wrong.
 		t.Errorf("%+v\n%s", got, out)
 	}
 	// What came from a node reaches the terminal as text.
-	if _, out, _ := run("", "status", "more/master-3.json"); strings.Contains(out, "\x1b") || !strings.Contains(out, `demo_API\x1b[31m`) {
+	if _, out, _ := run("", "status", "more/master-3.json"); strings.Contains(out, "\x1b") || !strings.Contains(out, `demo_API_0\x1b[31m`) {
 		t.Errorf("got %q", out)
 	}
 	lay(t, map[string]string{"other.json": `{"hello": 1}`, "none/other.json": `{"hello": 1}`})
