@@ -233,7 +233,7 @@ func TestContainerd(t *testing.T) {
 }
 
 // TestContainerdByDigest: a manifest that pins the image by digest finds it, where
-// it was imported as docs/image.md says.
+// it was imported as docs/install.md says.
 func TestContainerdByDigest(t *testing.T) {
 	c := startContainerd(t)
 	i := daemonImages(t)[1]
