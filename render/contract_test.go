@@ -82,7 +82,7 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	if in == nil {
 		t.Fatal(list.Error())
 	}
-	c, list := Resolve(in, Options{OpenShiftVersion: version})
+	c, list := resolve(in, Options{OpenShiftVersion: version})
 	if c == nil {
 		t.Fatal(list.Error())
 	}

@@ -125,11 +125,11 @@ func TestValidateHost(t *testing.T) {
 		"master-0": true, "a": true, "0": true, strings.Repeat("a", 63): true,
 		"": false, "a.b": false, "-a": false, "a-": false, "A": false, "a b": false, "ä": false, strings.Repeat("a", 64): false,
 	} {
-		if got := ValidateHost(host) == nil; got != want {
+		if got := validateHost(host) == nil; got != want {
 			t.Errorf("%q valid: %t", host, got)
 		}
 	}
-	if err := (&Publisher{Host: "a.b"}).Run(t.Context()); err == nil {
+	if err := (&publisher{Host: "a.b"}).run(t.Context()); err == nil {
 		t.Error("a publisher of a.b ran")
 	}
 }

@@ -31,7 +31,7 @@ func FuzzPacket(f *testing.F) {
 			now := epoch.Add(time.Duration(i) * time.Minute)
 			c.learn(msg, neighbour, now)
 			for _, h := range c.hosts(now) {
-				if ValidateHost(h.Name) != nil || len(h.Addresses) == 0 || len(h.Addresses) > 2*maxSet {
+				if validateHost(h.Name) != nil || len(h.Addresses) == 0 || len(h.Addresses) > 2*maxSet {
 					t.Errorf("%+v", h)
 				}
 			}

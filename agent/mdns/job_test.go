@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	probe := func(limit time.Duration) (why string, err error) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		l.do(node, func() error { why, err = Probe(ctx, dir); return nil })
+		l.do(node, func() error { why, err = probe(ctx, dir); return nil })
 		return why, err
 	}
 	until(t, "the name", func() bool { p, _ := state.Read[state.MDNS](dir); return p != nil && p.Announced })
@@ -153,7 +153,7 @@ func TestWhyNothingIsPublished(t *testing.T) {
 				p, _ = state.Read[state.MDNS](dir)
 				return p != nil && strings.Contains(p.Why, tt.why)
 			})
-			if why, err := Probe(t.Context(), dir); err != nil || why != p.Why || p.Announced {
+			if why, err := probe(t.Context(), dir); err != nil || why != p.Why || p.Announced {
 				t.Errorf("probe: %q, %v; state %+v", why, err, p)
 			}
 		})

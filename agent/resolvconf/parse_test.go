@@ -87,7 +87,7 @@ func TestPrepend(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Parse([]byte(tt.in)).Prepend(own, tt.upstreams, "demo.example.com").Marshal()
+			got := Parse([]byte(tt.in)).prepend(own, tt.upstreams, "demo.example.com").marshal()
 			if diff := cmp.Diff(head+tt.want, string(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -124,11 +124,11 @@ func FuzzParse(f *testing.F) {
 	own := netip.MustParseAddr("192.0.2.10")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := Parse(data)
-		want := c.Prepend(own, c.Upstreams([]netip.Addr{own}, nil), "demo.example.com")
+		want := c.prepend(own, c.Upstreams([]netip.Addr{own}, nil), "demo.example.com")
 		if len(want.Nameservers) > most || want.Nameservers[0] != own || want.Search[0] != "demo.example.com" {
 			t.Errorf("servers %v, search %v", want.Nameservers, want.Search)
 		}
-		if diff := cmp.Diff(want, Parse(want.Marshal()), compareAddr); diff != "" {
+		if diff := cmp.Diff(want, Parse(want.marshal()), compareAddr); diff != "" {
 			t.Errorf("read back (-want +got):\n%s", diff)
 		}
 	})

@@ -128,14 +128,14 @@ func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
 // style: a drawing cannot measure text.
 const perLetter = 0.56
 
-// Fits says whether a text is no wider than a width.
-func Fits(text string, size, width float64) bool {
+// fits says whether a text is no wider than a width.
+func fits(text string, size, width float64) bool {
 	return float64(utf8.RuneCountInString(text))*size*perLetter <= width
 }
 
 // Fit shortens a text that is too wide.
 func Fit(text string, size, width float64) string {
-	if Fits(text, size, width) {
+	if fits(text, size, width) {
 		return text
 	}
 	letters := []rune(text)
@@ -148,7 +148,7 @@ func Fit(text string, size, width float64) string {
 func Wrap(text string, size, width float64) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
-		if line != "" && !Fits(line+" "+word, size, width) {
+		if line != "" && !fits(line+" "+word, size, width) {
 			lines = append(lines, line)
 			line = ""
 		}
