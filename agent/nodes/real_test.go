@@ -106,7 +106,7 @@ func TestRealAPIServer(t *testing.T) {
 		local := fmt.Sprintf("https://localhost:%d", r.api.Addr.Port())
 		from := func(server string) {
 			t.Helper()
-			await(t, r.log, "reading from "+server, func() bool { return w.Server() == server })
+			await(t, r.log, "reading from "+server, func() bool { return w.server() == server })
 		}
 		r.api.Freeze() // nothing is closed, nothing comes
 		from("https://" + peer.Addr.String())

@@ -158,7 +158,7 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	w, stop := h.run()
 	from := func(server string) {
 		t.Helper()
-		await(t, h.log, "reading from "+server, func() bool { return w.Server() == server })
+		await(t, h.log, "reading from "+server, func() bool { return w.server() == server })
 	}
 	h.awaitPeers(w, false)
 	from(here)
@@ -204,8 +204,8 @@ func TestServerHangs(t *testing.T) {
 	defer first.Freeze()()
 	c.set("worker-0", "", "192.0.2.20")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	if w.Server() != "https://"+second.Addr {
-		t.Errorf("reading from %s", w.Server())
+	if w.server() != "https://"+second.Addr {
+		t.Errorf("reading from %s", w.server())
 	}
 }
 

@@ -83,7 +83,7 @@ func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 
 // absent says why nobody listens.
 func (p Place) absent(err error) error {
-	running, e := p.Running()
+	running, e := p.running()
 	switch {
 	case e != nil:
 		return errors.Join(err, e)
