@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func addrs(texts ...string) (out []netip.Addr) {
@@ -152,9 +152,7 @@ func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 			source := &facts.Source{Name: "master-0"}
 			if tt.list != "" {
 				list := filepath.Join(path, "nodes.yaml")
-				if err := os.WriteFile(list, []byte(tt.list), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.WriteFile(t, list, []byte(tt.list))
 				source.Nodes = facts.NewFile(list, source.Name, slog.Default())
 			}
 			job := Job{Source: source, State: reader, Log: slog.Default()}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -114,9 +115,7 @@ func TestQueues(t *testing.T) {
 			t.Errorf("%s: the file: %v", tt.name, err)
 		}
 	}
-	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, file, []byte("{"))
 	err = node.Do(func() error { return (&queues{file: file}).bound([]queue{{"eth0", false, 1024}}) })
 	if got := are(); err == nil || got[0] != 1024 {
 		t.Errorf("with a file that is worth nothing: %v, queues %d", err, got)

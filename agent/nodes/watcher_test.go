@@ -276,10 +276,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
 	await(t, h.log, "the state on disk", func() bool { _, err := os.Stat(h.saved); return err == nil })
 	stop()
-	before, err := os.ReadFile(h.saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.ReadFile(t, h.saved)
 	written := stat(t, h.saved)
 	w, stop = h.run()
 	h.awaitPeers(w, false, "master-1=192.0.2.11")

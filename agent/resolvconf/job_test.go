@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // sandbox is a host's file system and a job that works on it.
@@ -45,9 +46,7 @@ func newSandbox(t *testing.T) *sandbox {
 
 func (s *sandbox) put(path, data string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.Root, path), []byte(data), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.WriteFile(s.t, filepath.Join(s.Root, path), []byte(data))
 }
 
 // get returns a file's content, "-" for none.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -139,10 +138,7 @@ func TestObserveHAProxy(t *testing.T) {
 	b.signal("haproxy", syscall.SIGCONT)
 	b.awaitHealth(port, http.StatusOK, "ok")
 
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	moved := strings.Replace(string(cluster), "haproxyMonitor: 9454", "haproxyMonitor: 9554", 1)
 	if moved == string(cluster) {
 		t.Fatal("no port to change")
@@ -317,10 +313,7 @@ func TestMonitorIsOnLoopback(t *testing.T) {
 func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "192.0.2.10/24", "198.51.100.10/24")
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	n.put(v1alpha1.ClusterConfigPath, strings.Replace(string(cluster), "spec:\n", "spec:\n  metrics: Node\n", 1))
 	if err := n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")); err != nil {
 		t.Fatal(err)

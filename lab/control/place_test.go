@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // place is one of a lab that made nothing, and is not there.
@@ -89,9 +91,7 @@ func TestTake(t *testing.T) {
 	}
 	lock.Close()
 	foreign := filepath.Join(p.dir(), "notes")
-	if err := os.WriteFile(foreign, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, foreign, nil)
 	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
 		t.Errorf("somebody else's directory: %v", err)
 	}

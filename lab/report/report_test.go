@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -88,14 +89,9 @@ func TestGolden(t *testing.T) {
 			}
 			file := filepath.Join("testdata", tt.file)
 			if *update {
-				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.WriteFile(t, file, got.Bytes())
 			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.ReadFile(t, file)
 			if got.String() != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", &got, want)
 			}
