@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // lines are records as a zone file has them, sorted.
@@ -39,7 +41,7 @@ func TestAnswer(t *testing.T) {
 		ptr  = "_workstation._tcp.local. 4500 IN PTR master-0._workstation._tcp.local."
 		meta = "_services._dns-sd._udp.local. 4500 IN PTR _workstation._tcp.local."
 	)
-	both, one := newRecords("master-0", addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", addrs("192.0.2.1"))
+	both, one := newRecords("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", testkit.Addrs("192.0.2.1"))
 	tests := []struct {
 		name    string
 		records records
@@ -100,7 +102,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestWhatEndsWithTheHost(t *testing.T) {
-	r := newRecords("master-0", addrs("192.0.2.1"))
+	r := newRecords("master-0", testkit.Addrs("192.0.2.1"))
 	for _, rr := range goodbye(r.own()).Answer {
 		if rr.Header().Ttl != 0 || rr.Header().Name == enumerated {
 			t.Errorf("goodbye has %v", rr)

@@ -20,13 +20,6 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-func addrs(all ...string) (out []netip.Addr) {
-	for _, a := range all {
-		out = append(out, netip.MustParseAddr(a))
-	}
-	return out
-}
-
 type lab struct {
 	t       *testing.T
 	network *netns.Network

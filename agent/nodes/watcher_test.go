@@ -153,7 +153,7 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	local := c.serve("127.0.0.1:0")
 	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(local)))
 	h := newHost(t, c.ca, "master-0", "master", portOf(local))
-	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
 	here, there := fmt.Sprintf("https://localhost:%d", portOf(local)), "https://"+peer.Addr
 	w, stop := h.run()
 	from := func(server string) {
@@ -196,7 +196,7 @@ func TestServerHangs(t *testing.T) {
 	first := c.serve("127.0.0.1:0")
 	second := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(first)))
 	h := newHost(t, c.ca, "master-0", "master", portOf(first))
-	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })

@@ -32,7 +32,7 @@ func newSandbox(t *testing.T) *sandbox {
 	s.Job = Job{
 		Spec: &v1alpha1.ClusterConfigSpec{Domain: "demo.example.com"},
 		Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(&s.logged, nil)),
-		Address: netip.MustParseAddr("192.0.2.10"), Own: addrs("192.0.2.10", "2001:db8::10"), VIPs: addrs("192.0.2.5"),
+		Address: netip.MustParseAddr("192.0.2.10"), Own: testkit.Addrs("192.0.2.10", "2001:db8::10"), VIPs: testkit.Addrs("192.0.2.5"),
 		Reload:  func(context.Context, string) error { s.reloads++; return s.fail },
 		Changed: func(context.Context, string) error { s.changes++; return s.fail },
 	}
@@ -295,7 +295,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 
 func TestUpstreamsOfTheClusterReplaceTheNetworks(t *testing.T) {
 	s := newSandbox(t)
-	s.Spec.DNS.Upstreams = addrs("192.0.2.10", "203.0.113.53")
+	s.Spec.DNS.Upstreams = testkit.Addrs("192.0.2.10", "203.0.113.53")
 	for _, source := range []string{"", "nameserver 192.0.2.53\nsearch example.com\n"} { // it does not wait either
 		if source != "" {
 			s.put(Source, source)
