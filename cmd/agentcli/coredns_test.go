@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	template "github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -78,12 +78,9 @@ func (r resolver) answers(server, name string, kind uint16, want string) {
 // upstream is a name server of the network that knows one answer.
 func (r resolver) upstream(name, address, answer string) {
 	r.t.Helper()
-	node, err := r.network.AddNode(name, netip.MustParsePrefix(address+"/24"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	node := daemon.AddNode(r.t, r.network, name, address+"/24")
 	var packets net.PacketConn
-	err = node.Do(func() (err error) {
+	err := node.Do(func() (err error) {
 		packets, err = net.ListenPacket("udp", address+":53")
 		return err
 	})

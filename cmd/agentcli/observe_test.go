@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -318,10 +319,7 @@ func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	if err := n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")); err != nil {
 		t.Fatal(err)
 	}
-	other, err := n.network.AddNode("prometheus", netip.MustParsePrefix("192.0.2.90/24"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := daemon.AddNode(t, n.network, "prometheus", "192.0.2.90/24")
 	s := newContainer(n, pod.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
