@@ -349,8 +349,7 @@ func TestHardCase20ManyNodes(t *testing.T) {
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	snapshots := w.Subscribe(ctx)
 	<-snapshots
 	start, count := time.Now(), 0
