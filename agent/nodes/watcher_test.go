@@ -479,3 +479,11 @@ func (l *logBuffer) lines(text string) (n int) {
 	}
 	return n
 }
+
+// server returns the base URL of the API server that answered last; it is empty
+// while none does.
+func (w *Watcher) server() string {
+	w.client.mu.Lock()
+	defer w.client.mu.Unlock()
+	return w.client.inUse
+}
