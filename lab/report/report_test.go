@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
-
-	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -89,9 +88,14 @@ func TestGolden(t *testing.T) {
 			}
 			file := filepath.Join("testdata", tt.file)
 			if *update {
-				testkit.WriteFile(t, file, got.Bytes())
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-			want := testkit.ReadFile(t, file)
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if got.String() != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", &got, want)
 			}
