@@ -68,20 +68,11 @@ func TestKustomizeFunction(t *testing.T) {
 	}
 	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml --dir tree --kustomization`)
 	fromTree := r.output(testkit.Tool(t, "kustomize"), "build", "tree")
-	sorted := strings.Replace(string(mustRead(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
+	sorted := strings.Replace(string(testkit.ReadFile(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
 	r.write("kustomization.yaml", []byte(sorted))
 	if diff := cmp.Diff(fromTree, r.output(testkit.Tool(t, "kustomize"), "build", "--enable-alpha-plugins", "--enable-exec", ".")); diff != "" {
 		t.Errorf("from the tree (-), by the function (+):\n%s", diff)
 	}
-}
-
-func mustRead(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // The plugin, run as Argo CD's server for plugins does: discover by file name,
@@ -94,7 +85,7 @@ func TestArgoCDPlugin(t *testing.T) {
 			Generate struct{ Command []string }
 		}
 	}
-	if err := yaml.Unmarshal(mustRead(t, "gitops/argocd/plugin.yaml"), &plugin); err != nil || plugin.Kind != "ConfigManagementPlugin" {
+	if err := yaml.Unmarshal(testkit.ReadFile(t, "gitops/argocd/plugin.yaml"), &plugin); err != nil || plugin.Kind != "ConfigManagementPlugin" {
 		t.Fatalf("%+v, %v", plugin, err)
 	}
 	r := repository{t, t.TempDir()}
@@ -127,11 +118,11 @@ func TestCI(t *testing.T) {
 			Steps []struct{ Name, Run string }
 		}
 	}
-	if err := yaml.Unmarshal(mustRead(t, "gitops/ci/github.yaml"), &github); err != nil {
+	if err := yaml.Unmarshal(testkit.ReadFile(t, "gitops/ci/github.yaml"), &github); err != nil {
 		t.Fatal(err)
 	}
 	var gitlab map[string]struct{ Script []string }
-	if err := yaml.Unmarshal(mustRead(t, "gitops/ci/gitlab.yaml"), &gitlab); err != nil {
+	if err := yaml.Unmarshal(testkit.ReadFile(t, "gitops/ci/gitlab.yaml"), &gitlab); err != nil {
 		t.Fatal(err)
 	}
 	scripts := map[string][]string{"GitLab": gitlab["vipgen"].Script}
@@ -156,7 +147,7 @@ func TestCI(t *testing.T) {
 			for _, step := range steps {
 				r.output("sh", "-e", "-c", "BASE=base\n"+step)
 			}
-			comment := string(mustRead(t, filepath.Join(r.dir, "vipgen-diff.md")))
+			comment := string(testkit.ReadFile(t, filepath.Join(r.dir, "vipgen-diff.md")))
 			if !strings.Contains(comment, "| reload by the agent |") || !strings.Contains(comment, "spec.groups[ingress].vips[0]: 192.0.2.6 -> 192.0.2.7") {
 				t.Errorf("comment:\n%s", comment)
 			}

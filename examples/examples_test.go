@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/cli"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // asVipgen makes the test program behave as vipgen, for scripts to run.
@@ -82,10 +83,7 @@ func TestExamplesAreFake(t *testing.T) {
 		t.Fatal("no examples", err)
 	}
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.ReadFile(t, name)
 		for _, a := range address.FindAllString(string(data), -1) {
 			if !fine.MatchString(a) {
 				t.Errorf("%s: %s is not an address for documentation", name, a)

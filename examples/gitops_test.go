@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // repository is a Git repository with two clusters and the scripts of gitops.
@@ -37,10 +39,7 @@ func newRepository(t *testing.T) repository {
 
 func (r repository) copyFile(from, to string) {
 	r.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		r.Fatal(err)
-	}
+	data := testkit.ReadFile(r, from)
 	info, err := os.Stat(from)
 	if err != nil {
 		r.Fatal(err)
@@ -54,21 +53,13 @@ func (r repository) copyFile(from, to string) {
 func (r repository) write(name string, data []byte) {
 	r.Helper()
 	name = filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		r.Fatal(err)
-	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		r.Fatal(err)
-	}
+	testkit.WriteFile(r, name, data)
 }
 
 // replace changes a file by hand.
 func (r repository) replace(name, old, new string) {
 	r.Helper()
-	data, err := os.ReadFile(filepath.Join(r.dir, name))
-	if err != nil {
-		r.Fatal(err)
-	}
+	data := testkit.ReadFile(r, filepath.Join(r.dir, name))
 	changed := strings.Replace(string(data), old, new, 1)
 	if changed == string(data) {
 		r.Fatalf("%s: no %q", name, old)

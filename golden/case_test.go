@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/cli"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
@@ -117,7 +118,7 @@ func (c clusterCase) nodes(t testing.TB) map[string][]string {
 func readFlags(t testing.TB, path string) []string {
 	t.Helper()
 	var flags []string
-	for line := range strings.Lines(string(readFile(t, path))) {
+	for line := range strings.Lines(string(testkit.ReadFile(t, path))) {
 		if !strings.HasPrefix(line, "#") {
 			flags = append(flags, strings.Fields(line)...)
 		}
@@ -178,15 +179,6 @@ func readTree(t testing.TB, dir string) files {
 		t.Fatal(err)
 	}
 	return found
-}
-
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 func exists(t testing.TB, path string) bool {

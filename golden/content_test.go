@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // marker stands in every secret of every case.
@@ -24,7 +25,7 @@ func checkSecrets(t *testing.T, c clusterCase, r result) {
 	case "agentclusterinstall.yaml":
 		secrets = []string{"^  sshPublicKey"}
 	}
-	input := readFile(t, c.input(t))
+	input := testkit.ReadFile(t, c.input(t))
 	for _, field := range secrets {
 		if !regexp.MustCompile(`(?m)` + field + `: .*` + marker).Match(input) {
 			t.Errorf("%s of the input does not hold the marker %q", field, marker)
@@ -106,7 +107,7 @@ func TestTemplatesEscapeNothing(t *testing.T) {
 			return err
 		}
 		count++
-		if found := escaped.Find(readFile(t, path)); found != nil {
+		if found := escaped.Find(testkit.ReadFile(t, path)); found != nil {
 			t.Errorf("%s has escaped delimiters: %q", path, found)
 		}
 		return nil

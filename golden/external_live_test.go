@@ -228,7 +228,7 @@ func TestExternalReload(t *testing.T) {
 	host := o.balanceAlone("--bootstrap-gone")
 	o.answers(firstHost, allAPIs...)
 	const file = "/etc/haproxy/haproxy.cfg"
-	with := readFile(t, host.Path(file))
+	with := testkit.ReadFile(t, host.Path(file))
 	without := regexp.MustCompile(`(?m)^    server master-1 .*\n`).ReplaceAll(with, nil)
 	loaded := func() int { return strings.Count(host.proxy.Output(), "Loading success.") }
 	r := o.during("HAProxy reads its configuration six times", firstHost, time.Minute, func() {
@@ -249,7 +249,7 @@ func TestExternalReload(t *testing.T) {
 // writes but for the user, drops root's rights after it bound the ports.
 func TestExternalDropsRights(t *testing.T) {
 	h := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "lb", "192.0.2.251/24"))
-	h.Write("/etc/haproxy/haproxy.cfg", readFile(t, filepath.Join("external", "one-host", "expected", "haproxy", "every-host", "etc", "haproxy", "haproxy.cfg")))
+	h.Write("/etc/haproxy/haproxy.cfg", testkit.ReadFile(t, filepath.Join("external", "one-host", "expected", "haproxy", "every-host", "etc", "haproxy", "haproxy.cfg")))
 	p := h.Start(nil, "haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg")
 	want, err := user.Lookup("haproxy")
 	if err != nil {

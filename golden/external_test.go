@@ -3,7 +3,6 @@ package golden
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -196,9 +195,7 @@ func TestExternalUnits(t *testing.T) {
 			// systemd wants the programs of a unit to be there, and podman is not needed for it.
 			data = bytes.ReplaceAll(data, []byte("/usr/bin/podman"), []byte("/bin/true"))
 			file := filepath.Join(to, strings.ReplaceAll(p, "/", "-"))
-			if err := os.WriteFile(file, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, file, data)
 			units = append(units, file)
 		}
 		out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput()

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write what comes out to cases/*/expected")
@@ -74,12 +76,7 @@ func writeTree(t *testing.T, dir string, all files) {
 	}
 	for path, data := range all {
 		path = filepath.Join(dir, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, data)
 	}
 }
 

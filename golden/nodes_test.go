@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -46,7 +47,7 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 		switch flag, value, _ := strings.Cut(f, "="); flag {
 		case "--facts":
 			n = &v1alpha1.Node{}
-			if err := yaml.UnmarshalStrict(readFile(t, value), n); err != nil {
+			if err := yaml.UnmarshalStrict(testkit.ReadFile(t, value), n); err != nil {
 				t.Fatal(err)
 			}
 			return n

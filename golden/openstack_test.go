@@ -127,7 +127,7 @@ func (s stack) run(script []byte, args ...string) (calls []string, out string, c
 	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatal(err)
 	}
-	record := string(readFile(s.t, filepath.Join(s.dir, "record")))
+	record := string(testkit.ReadFile(s.t, filepath.Join(s.dir, "record")))
 	return strings.Split(strings.TrimSuffix(record, "\n"), "\n"), strings.ReplaceAll(string(text), s.dir, ""), cmd.ProcessState.ExitCode()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // verbatim are the files that are shipped as they stand: where they go, without
@@ -38,7 +39,7 @@ func checkVerbatim(t *testing.T, r result) {
 			if ok != wanted {
 				t.Errorf("pool %s: %s is there: %v, want %v", pool, path, ok, wanted)
 			}
-			if ok && !bytes.Equal(got, readFile(t, filepath.Join("..", verbatim[path]))) {
+			if ok && !bytes.Equal(got, testkit.ReadFile(t, filepath.Join("..", verbatim[path]))) {
 				t.Errorf("pool %s: %s is not %s", pool, path, verbatim[path])
 			}
 		}

@@ -2,11 +2,12 @@ package golden
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // told are the cases whose proofs and explanations are kept, in verified/: both
@@ -36,14 +37,9 @@ func TestVerify(t *testing.T) {
 func checkTold(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, got)
 	}
-	if want := readFile(t, path); !bytes.Equal(want, got) {
+	if want := testkit.ReadFile(t, path); !bytes.Equal(want, got) {
 		t.Errorf("%s differs (-expected +got):\n%s", path, cmp.Diff(string(want), string(got)))
 		t.Log("if that is right: go test ./golden -run TestVerify -update, and read the diff")
 	}

@@ -6,13 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func gzipped(t testing.TB, contents []byte) string {
@@ -30,11 +31,7 @@ func gzipped(t testing.TB, contents []byte) string {
 
 func readTestdata(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testkit.ReadFile(t, filepath.Join("testdata", name))
 }
 
 func TestDecode(t *testing.T) {
@@ -258,10 +255,7 @@ func TestDocumentBundle(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"machineconfigs.yaml", "bootstrap.ign"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := testkit.ReadFile(f, filepath.Join("testdata", name))
 		f.Add(data)
 	}
 	f.Add([]byte(`{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/a","contents":{"source":"` + gzipped(f, []byte("abc")) + `","compression":"gzip"}}]}}`))

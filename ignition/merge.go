@@ -25,9 +25,6 @@ type Conflict struct {
 	Detail string
 }
 
-// String gives one line, such as "file /etc/a: mode 0600, not 0644".
-func (c Conflict) String() string { return c.Kind + " " + c.Name + ": " + c.Detail }
-
 // Merge adds a bundle to an Ignition 3 config, such as the bootstrap.ign or
 // the pointer config master.ign of an installer.
 //

@@ -3,7 +3,6 @@ package ignition
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func mergeBundle() Bundle {
@@ -206,10 +207,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func FuzzMerge(f *testing.F) {
-	boot, err := os.ReadFile(filepath.Join("testdata", "bootstrap-valid.ign"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	boot := testkit.ReadFile(f, filepath.Join("testdata", "bootstrap-valid.ign"))
 	f.Add(boot)
 	for _, s := range []string{
 		`{"ignition":{"version":"3.2.0"}}`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,9 +102,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 func (c *cluster) clientsVerify(t *testing.T) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, c.API.CA().CertPEM, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, ca, c.API.CA().CertPEM)
 	for _, tt := range []struct {
 		url, resolve string
 		verified     bool

@@ -81,9 +81,9 @@ func (c *Cluster) WithVRRP(v v1alpha1.VRRPSettings) *Cluster {
 	return &out
 }
 
-// Resolve puts the input of one cluster together. The list holds every problem
+// resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
-func Resolve(in *Input, o Options) (*Cluster, problem.List) {
+func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r := &resolver{in: in, version: in.version(o)}
 	r.collectVIPs()
 	r.checkVersion(o)

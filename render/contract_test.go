@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/openshift.md")
@@ -82,7 +82,7 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	if in == nil {
 		t.Fatal(list.Error())
 	}
-	c, list := Resolve(in, Options{OpenShiftVersion: version})
+	c, list := resolve(in, Options{OpenShiftVersion: version})
 	if c == nil {
 		t.Fatal(list.Error())
 	}
@@ -223,10 +223,7 @@ func TestBootstrapHost(t *testing.T) {
 // TestOpenShiftPage: docs/openshift.md shows the tables as they are here.
 func TestOpenShiftPage(t *testing.T) {
 	const file = "../docs/openshift.md"
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, file)
 	text := string(data)
 	for name, table := range map[string]string{"releases": releaseTable(), "contract": contractTable()} {
 		begin, end := "<!-- table "+name+" -->\n", "<!-- end "+name+" -->\n"
@@ -238,9 +235,7 @@ func TestOpenShiftPage(t *testing.T) {
 		text = before + begin + table + end + after
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, file, []byte(text))
 	} else if diff := gocmp.Diff(string(data), text); diff != "" {
 		t.Errorf("%s is out of date; run `go test ./render -run OpenShiftPage -update` (-here +tables):\n%s", file, diff)
 	}

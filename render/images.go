@@ -67,10 +67,7 @@ func ReadRelease(data []byte) (*Release, error) {
 	return rel, nil
 }
 
-// Minor gives "4.18" of "4.18.3".
-func (r *Release) Minor() string { return minor(r.Version) }
-
-// minor leaves the patch level out of a version; "" where there is no minor one.
+// minor gives "4.18" of "4.18.3"; "" where there is no minor one.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -141,7 +138,7 @@ func (r *resolver) checkRelease(rel *Release) {
 	if r.version != "" && own && user.Release != "" && minor(user.Release) != r.version {
 		warn("spec.images.release", "images of OpenShift "+user.Release, "those of "+of, hint)
 	}
-	if rel != nil && r.version != "" && rel.Minor() != r.version {
+	if rel != nil && r.version != "" && minor(rel.Version) != r.version {
 		warn("--release-info", "images of OpenShift "+rel.Version, "those of "+of, "give the release information of that release")
 	}
 	list := ImageList(user)

@@ -172,7 +172,7 @@ func refused(list problem.List, field string) bool {
 func (in *Input) version(o Options) string {
 	release := ""
 	if o.Release != nil {
-		release = o.Release.Minor()
+		release = minor(o.Release.Version)
 	}
 	return cmp.Or(o.OpenShiftVersion, in.VIP.Spec.OpenShiftVersion, release)
 }
@@ -190,7 +190,7 @@ func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 // Load resolves an input that was read with the given problems. Those that follow
 // from them are not reported.
 func (in *Input) Load(list problem.List, o Options) (*Cluster, problem.List, error) {
-	c, more := Resolve(in, o)
+	c, more := resolve(in, o)
 	if broken := list.Errors(); len(broken) > 0 {
 		c = nil
 		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return follows(p, broken) })

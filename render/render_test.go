@@ -224,8 +224,8 @@ func TestVersion(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{"4.18.3": "4.18", "4.18.0-rc.1": "4.18", "4.18": "4.18", "4": "", "": ""} {
-		if got := release(in).Minor(); got != want {
-			t.Errorf("Minor of %q: %q, want %q", in, got, want)
+		if got := minor(in); got != want {
+			t.Errorf("minor of %q: %q, want %q", in, got, want)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 // environment or random numbers: the same input must give the same bytes.
 var functions = sync.OnceValue(sprig.HermeticTxtFuncMap)
 
-// Parse reads a template. A key or field that does not exist is an error when
+// parse reads a template. A key or field that does not exist is an error when
 // it is executed, never "<no value>". name appears in errors.
-func Parse(name, text string) (*template.Template, error) {
+func parse(name, text string) (*template.Template, error) {
 	return template.New(name).Option("missingkey=error").Funcs(functions()).Parse(text)
 }
 
@@ -31,7 +31,7 @@ func Parse(name, text string) (*template.Template, error) {
 // behind are collapsed to one, so that the output reads like a file that a
 // person wrote.
 func Execute(name, text string, data any) ([]byte, error) {
-	t, err := Parse(name, text)
+	t, err := parse(name, text)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
@@ -55,7 +55,7 @@ func (s Set) Run(name string, data any) ([]byte, error) {
 // without ".tmpl". Templates see each other's definitions.
 func ParseAll(files embed.FS) Set {
 	return sync.OnceValues(func() (*template.Template, error) {
-		root, err := Parse("", "")
+		root, err := parse("", "")
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,14 +11,8 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
-
-func addrs(texts ...string) (out []netip.Addr) {
-	for _, text := range texts {
-		out = append(out, netip.MustParseAddr(text))
-	}
-	return out
-}
 
 func testCluster() *v1alpha1.ClusterConfig {
 	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
@@ -27,15 +20,15 @@ func testCluster() *v1alpha1.ClusterConfig {
 		Domain:          "demo.example.com",
 		MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")},
 		Groups: []v1alpha1.Group{
-			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5")},
-			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.6"), Domains: []string{"apps.demo.example.com"}},
+			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5")},
+			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.6"), Domains: []string{"apps.demo.example.com"}},
 		},
 		Peers: []v1alpha1.Peer{
-			{Name: "master-1.demo.example.com", Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.11")},
-			{Name: "host-3", Unnamed: true, Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.13")},
-			{Name: "boot", Role: v1alpha1.RoleBootstrap, Addresses: addrs("192.0.2.9")},
+			{Name: "master-1.demo.example.com", Role: v1alpha1.RoleMaster, Addresses: testkit.Addrs("192.0.2.11")},
+			{Name: "host-3", Unnamed: true, Role: v1alpha1.RoleMaster, Addresses: testkit.Addrs("192.0.2.13")},
+			{Name: "boot", Role: v1alpha1.RoleBootstrap, Addresses: testkit.Addrs("192.0.2.9")},
 		},
-		DNS: v1alpha1.ClusterDNS{Records: []v1alpha1.DNSRecord{{Name: "registry.demo.example.com", Addresses: addrs("192.0.2.8")}}},
+		DNS: v1alpha1.ClusterDNS{Records: []v1alpha1.DNSRecord{{Name: "registry.demo.example.com", Addresses: testkit.Addrs("192.0.2.8")}}},
 	}
 	return c
 }
@@ -50,7 +43,7 @@ func testNode(name string) *v1alpha1.Node {
 func hosts(lines ...string) (out []state.Host) {
 	for _, line := range lines {
 		words := strings.Fields(line)
-		out = append(out, state.Host{Name: words[0], Addresses: addrs(words[1:]...)})
+		out = append(out, state.Host{Name: words[0], Addresses: testkit.Addrs(words[1:]...)})
 	}
 	return out
 }
@@ -152,9 +145,7 @@ func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 			source := &facts.Source{Name: "master-0"}
 			if tt.list != "" {
 				list := filepath.Join(path, "nodes.yaml")
-				if err := os.WriteFile(list, []byte(tt.list), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.WriteFile(t, list, []byte(tt.list))
 				source.Nodes = facts.NewFile(list, source.Name, slog.Default())
 			}
 			job := Job{Source: source, State: reader, Log: slog.Default()}

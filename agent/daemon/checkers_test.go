@@ -91,9 +91,7 @@ func TestCheckers(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			candidate := filepath.Join(t.TempDir(), ".conf.candidate")
-			if err := os.WriteFile(candidate, []byte(tt.conf), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, candidate, []byte(tt.conf))
 			err := tt.check(context.Background(), candidate)
 			switch {
 			case tt.want == "" && err != nil:
@@ -124,9 +122,7 @@ func TestCorefileTrialListensElsewhere(t *testing.T) {
 	_, port, _ := net.SplitHostPort(address)
 	text := ".:" + port + " {\n\tbind 127.0.0.1\n\thealth " + address + "\n\twhoami\n}\n"
 	candidate := filepath.Join(t.TempDir(), "candidate")
-	if err := os.WriteFile(candidate, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, candidate, []byte(text))
 	if err := coredns.Check(testkit.Tool(t, "coredns"))(context.Background(), candidate); err != nil {
 		t.Error(err)
 	}
@@ -138,9 +134,7 @@ func TestCheckersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	candidate := filepath.Join(t.TempDir(), "candidate")
-	if err := os.WriteFile(candidate, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, candidate, nil)
 	for name, check := range map[string]daemon.Checker{"keepalived": keepalived.Check(hangs), "haproxy": haproxy.Check(hangs), "coredns": coredns.Check(hangs)} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

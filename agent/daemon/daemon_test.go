@@ -122,9 +122,7 @@ func TestApply(t *testing.T) {
 	} {
 		b.text, b.renders, b.stuck, b.stopped = step.text, step.renders, step.stuck, step.stopped
 		if step.disk != "" {
-			if err := os.WriteFile(b.Conf, []byte(step.disk), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, b.Conf, []byte(step.disk))
 		}
 		changed, err := b.apply()
 		if changed != step.changed || !errors.Is(err, step.err) {

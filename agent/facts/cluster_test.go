@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // source reads a cluster.yaml in a directory of its own.
@@ -20,26 +21,16 @@ func source(t *testing.T, dir string) (s *Source, log *bytes.Buffer) {
 	}, log
 }
 
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The last good cluster.yaml counts while the file is not right, also over a
 // restart; what is wrong is said once.
 func TestLastGoodCluster(t *testing.T) {
-	good, err := os.ReadFile("../../golden/cases/baremetal-usermanaged/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	dir := t.TempDir()
 	s, log := source(t, dir)
 	if f, err := s.Facts(); err == nil {
 		t.Fatalf("%+v without a cluster.yaml", f)
 	}
-	write(t, s.ClusterConfig, good)
+	testkit.WriteFile(t, s.ClusterConfig, good)
 	load := func(problem bool) *v1alpha1.ClusterConfig {
 		t.Helper()
 		f, err := s.Facts()
@@ -61,7 +52,7 @@ func TestLastGoodCluster(t *testing.T) {
 	if load(false) != first {
 		t.Error("another value for the same file")
 	}
-	write(t, s.ClusterConfig, []byte("spec: ["))
+	testkit.WriteFile(t, s.ClusterConfig, []byte("spec: ["))
 	for range 2 {
 		if load(true) != first {
 			t.Error("another value for a file that is not right")
@@ -76,7 +67,7 @@ func TestLastGoodCluster(t *testing.T) {
 		t.Errorf("cluster %q", got.Metadata.Name)
 	}
 	changed := bytes.ReplaceAll(good, []byte("192.168.111.5"), []byte("192.168.111.6"))
-	write(t, s.ClusterConfig, changed)
+	testkit.WriteFile(t, s.ClusterConfig, changed)
 	if got := load(false).Spec.Groups[0].VIPs[0].String(); got != "192.168.111.6" {
 		t.Errorf("VIP %s", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // peers are given as "name address...", control-plane nodes but for the
@@ -19,19 +20,12 @@ func peers(list ...string) []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	for _, line := range list {
 		words := strings.Fields(line)
-		p := v1alpha1.Peer{Name: words[0], Role: v1alpha1.RoleMaster, Addresses: addresses(words[1:]...)}
+		p := v1alpha1.Peer{Name: words[0], Role: v1alpha1.RoleMaster, Addresses: testkit.Addrs(words[1:]...)}
 		p.Unnamed = strings.HasPrefix(p.Name, "host-")
 		if p.Name == "bootstrap" {
 			p.Role = v1alpha1.RoleBootstrap
 		}
 		out = append(out, p)
-	}
-	return out
-}
-
-func addresses(texts ...string) (out []netip.Addr) {
-	for _, t := range texts {
-		out = append(out, netip.MustParseAddr(t))
 	}
 	return out
 }
@@ -69,7 +63,7 @@ func TestMerge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := merge("m0", addresses(tt.own...), peers(tt.listed...), peers(tt.known...))
+			got := merge("m0", testkit.Addrs(tt.own...), peers(tt.listed...), peers(tt.known...))
 			if describe(got) != tt.want {
 				t.Errorf("got %s, want %s", describe(got), tt.want)
 			}
@@ -81,7 +75,7 @@ func TestMerge(t *testing.T) {
 func TestMergeNamesLikeMadeUpOnes(t *testing.T) {
 	named := peers("m1 192.0.2.11", "w 192.0.2.20")
 	named[1].Name = "host-2"
-	got := merge("host-1", addresses("192.0.2.10"), named, peers("host-1 192.0.2.11", "host-2 192.0.2.12", "host-3 192.0.2.10"))
+	got := merge("host-1", testkit.Addrs("192.0.2.10"), named, peers("host-1 192.0.2.11", "host-2 192.0.2.12", "host-3 192.0.2.10"))
 	if want := "m1 192.0.2.11, host-2 192.0.2.20, host-2-host 192.0.2.12"; describe(got) != want {
 		t.Errorf("got %s, want %s", describe(got), want)
 	}
@@ -121,7 +115,7 @@ func TestBootstraps(t *testing.T) {
 // A Node that is called as the bootstrap host does not take its place (hard case 40).
 func TestHardCase40NodeCalledBootstrap(t *testing.T) {
 	known := peers("bootstrap 192.0.2.9", "m1 192.0.2.11")
-	listed := []v1alpha1.Peer{{Name: "bootstrap", Role: v1alpha1.RoleWorker, Addresses: addresses("192.0.2.20")}}
+	listed := []v1alpha1.Peer{{Name: "bootstrap", Role: v1alpha1.RoleWorker, Addresses: testkit.Addrs("192.0.2.20")}}
 	got := merge("m0", nil, listed, known)
 	if want := "bootstrap 192.0.2.20, bootstrap-host 192.0.2.9, m1 192.0.2.11"; describe(got) != want || got[1].Role != v1alpha1.RoleBootstrap {
 		t.Errorf("got %s, want %s", describe(got), want)

@@ -63,9 +63,9 @@ func TestForget(t *testing.T) {
 		b.Set(state.Fact{Name: name, OK: true})
 	}
 	b.Set(state.Fact{Name: FactAPI, OK: true})
-	<-b.Changed()
+	<-b.changed
 	b.Forget(FactsOf(&ingressGroup)...)
-	<-b.Changed()
+	<-b.changed
 	if got := b.Facts(); !slices.Equal(got, so(FactAPI)) {
 		t.Errorf("left: %v", got)
 	}

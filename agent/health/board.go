@@ -61,7 +61,7 @@ func FactsOf(g *v1alpha1.Group) []string {
 type Board struct {
 	mu      sync.Mutex
 	facts   map[string]state.Fact
-	changed chan struct{}
+	changed chan struct{} // holds a value if facts changed since it was read last; one reader
 }
 
 // NewBoard makes an empty board.
@@ -98,9 +98,6 @@ func (b *Board) say() {
 	default:
 	}
 }
-
-// Changed says that facts changed since it was read last. It has one reader.
-func (b *Board) Changed() <-chan struct{} { return b.changed }
 
 // Get gives a fact, if it is known.
 func (b *Board) Get(name string) (f state.Fact, known bool) {

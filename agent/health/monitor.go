@@ -62,7 +62,7 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.Board.Changed():
+		case <-m.Board.changed:
 			again = false
 		case <-repeat.C:
 			again = true

@@ -161,9 +161,7 @@ func TestHAProxyReady(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, haproxyConf, port), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
 	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, unhurried))
 	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // service counts the connections that it accepts.
@@ -184,22 +184,10 @@ func probeInside(ipv6, address string, _ bool) error {
 }
 
 func TestHardCase25EitherFamily(t *testing.T) {
-	testkit.Live(t)
-	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	network := daemon.NewNetwork(t)
 	for i, what := range []string{"on 127.0.0.1", "on [::1]", "on ", "off 127.0.0.1", "off "} {
 		t.Run(what, func(t *testing.T) {
-			node, err := network.AddNode(fmt.Sprintf("node%d", i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := daemon.AddNode(t, network, fmt.Sprintf("node%d", i))
 			exe, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)

@@ -3,10 +3,10 @@ package keepalived
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What an agent of before left until a reboot is taken over once: VIPs that its keepalived
@@ -16,12 +16,7 @@ func TestAdopt(t *testing.T) {
 	j := &Job{Root: root, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	put := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(j.below(path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(j.below(path), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, j.below(path), []byte(text))
 	}
 	expect := func(path, want string) {
 		t.Helper()

@@ -68,10 +68,7 @@ func TestHardCase35Benchmark(t *testing.T) {
 			members := map[string]daemon.Member{}
 			for name, n := range c.nodes {
 				guarded.nodes[name] = n.Node
-				conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
-				if err != nil {
-					t.Fatal(err)
-				}
+				conf := testkit.ReadFile(t, n.Path(v1alpha1.KeepalivedConf))
 				members[name] = daemon.Member{Addresses: []netip.Prefix{n.address}, Config: conf}
 			}
 			b := daemon.NewCluster(t, run.apiVIP, members)

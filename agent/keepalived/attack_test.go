@@ -3,7 +3,6 @@ package keepalived
 import (
 	"log/slog"
 	"net/netip"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,10 +91,7 @@ func TestHardCase35WithoutGuard(t *testing.T) {
 			c.holder(c.all()...)
 			members := map[string]daemon.Member{}
 			for name, n := range c.nodes {
-				conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
-				if err != nil {
-					t.Fatal(err)
-				}
+				conf := testkit.ReadFile(t, n.Path(v1alpha1.KeepalivedConf))
 				members[name] = daemon.Member{Addresses: []netip.Prefix{n.address}, Config: conf}
 			}
 			bare := daemon.NewCluster(t, l.apiVIP, members)

@@ -51,11 +51,7 @@ func (l layout) host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Spri
 // read gives a file that vipgen rendered.
 func (l layout) read(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("../../golden/cases/" + l.golden + "/expected/files/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testkit.ReadFile(t, "../../golden/cases/"+l.golden+"/expected/files/"+path)
 }
 
 // clusterConfig is the rendered cluster.yaml, with the address that a test's

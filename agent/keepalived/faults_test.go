@@ -40,10 +40,7 @@ func TestBrokenFiles(t *testing.T) {
 			holder := c.holder(c.all()...)
 			n := c.nodes[holder]
 			before := n.awaitState("it runs", running)
-			conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
-			if err != nil {
-				t.Fatal(err)
-			}
+			conf := testkit.ReadFile(t, n.Path(v1alpha1.KeepalivedConf))
 			n.Write(tt.path, tt.bad)
 			n.awaitState("what is wrong", func(s state.Keepalived) bool { return tt.problem(s) != "" })
 			c.holder(holder)

@@ -53,7 +53,7 @@ type Job struct {
 	daemon   *daemon.Daemon
 	queues   queues
 	guard    guarding
-	wire     *wire
+	adverts  *advertListener
 	recorded recordedVIPs
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
@@ -150,7 +150,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.checks.stop()
 	j.guard.end()
 	j.bound(nil)
-	j.wire.follow(nil, nil)
+	j.adverts.follow(nil, nil)
 	j.rivals.follow(nil)
 	j.claimants.follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
@@ -182,7 +182,7 @@ func (j *Job) prepare() (err error) {
 	j.daemon.Drain = j.handOver
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()
-	j.wire = &wire{log: j.Log, changed: j.loop.Now}
+	j.adverts = &advertListener{log: j.Log, changed: j.loop.Now}
 	j.garp = newGARP(j.Log)
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}

@@ -40,7 +40,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return changed, errors.Join(err, j.clean(ctx))
 	}
 	j.bound(d.conf.Instances)
-	j.guard.admit(guardGroups(append(j.wire.instances(), d.conf.Instances...), d.node.Peers))
+	j.guard.admit(guardGroups(append(j.adverts.instances(), d.conf.Instances...), d.node.Peers))
 	if changed, err = j.daemon.Apply(ctx, target); err != nil {
 		return changed, err
 	}
@@ -142,7 +142,7 @@ func (j *Job) starting(ctx context.Context) error {
 	d := j.shared.decided()
 	if d != nil {
 		for _, i := range d.conf.Instances {
-			greet(i.Peers)
+			primeNeighbours(i.Peers)
 		}
 	}
 	return j.clean(ctx)

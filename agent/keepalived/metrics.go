@@ -73,7 +73,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	for _, d := range s.Guard.Dropped {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
-	collectElecting(to, s)
+	collectSettings(to, s)
 	lateBy.Put(to, time.Duration(j.watching.lateBy.Load()).Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
@@ -84,7 +84,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func collectElecting(to chan<- prometheus.Metric, s *state.Keepalived) {
+func collectSettings(to chan<- prometheus.Metric, s *state.Keepalived) {
 	if v := s.VRRP; v != nil {
 		settingsInForce.Put(to, 1, string(v.Profile), string(v.Mode), strconv.Itoa(v.Version))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -58,10 +59,7 @@ func TestBounds(t *testing.T) {
 
 // TestQueues sets bounds in the kernel and takes them back.
 func TestQueues(t *testing.T) {
-	node, err := daemon.NewNetwork(t).AddNode("node", netip.MustParsePrefix("192.0.2.1/24"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.1/24")
 	if err := node.AddLink("eth1"); err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +112,8 @@ func TestQueues(t *testing.T) {
 			t.Errorf("%s: the file: %v", tt.name, err)
 		}
 	}
-	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	err = node.Do(func() error { return (&queues{file: file}).bound([]queue{{"eth0", false, 1024}}) })
+	testkit.WriteFile(t, file, []byte("{"))
+	err := node.Do(func() error { return (&queues{file: file}).bound([]queue{{"eth0", false, 1024}}) })
 	if got := are(); err == nil || got[0] != 1024 {
 		t.Errorf("with a file that is worth nothing: %v, queues %d", err, got)
 	}

@@ -1,11 +1,11 @@
 package keepalived
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestSettingsOnDisk(t *testing.T) {
@@ -21,9 +21,7 @@ func TestSettingsOnDisk(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, bad := range []string{"", "{", "{}", `{"profile":"fast","mode":"unicast","version":4,"advertIntervalMS":100}`} {
-		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, []byte(bad))
 		if got := readSettings(path); got != nil {
 			t.Errorf("%q is taken for %+v", bad, got)
 		}

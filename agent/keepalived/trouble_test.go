@@ -40,12 +40,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, []byte(text))
 	}
 	run := filepath.Join(root, v1alpha1.RunDir)
 	dir, err := state.Open(run)

@@ -117,7 +117,7 @@ func askWhose(link string, a netip.Addr) error {
 	if err := forget(link, a); err != nil {
 		return err
 	}
-	greet([]netip.Addr{a})
+	primeNeighbours([]netip.Addr{a})
 	return nil
 }
 

@@ -25,8 +25,8 @@ import (
 // levelFile is that of the file for all jobs, and of that for one job in its directory.
 const levelFile = "log-level"
 
-// Levels are the levels, the most talkative first.
-var Levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
+// levels are the levels, the most talkative first.
+var levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
 
 // file is where the level for a job is, that for all of them if job is empty.
 func file(dir, job string) string {
@@ -38,8 +38,8 @@ func file(dir, job string) string {
 
 // ParseLevel reads a level, in upper or lower case, such as "DEBUG".
 func ParseLevel(text string) (level slog.Level, err error) {
-	if !slices.Contains(Levels, strings.ToUpper(text)) {
-		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(Levels, ", "))
+	if !slices.Contains(levels, strings.ToUpper(text)) {
+		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(levels, ", "))
 	}
 	return level, level.UnmarshalText([]byte(text))
 }

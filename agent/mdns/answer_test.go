@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // lines are records as a zone file has them, sorted.
@@ -39,7 +41,7 @@ func TestAnswer(t *testing.T) {
 		ptr  = "_workstation._tcp.local. 4500 IN PTR master-0._workstation._tcp.local."
 		meta = "_services._dns-sd._udp.local. 4500 IN PTR _workstation._tcp.local."
 	)
-	both, one := newRecords("master-0", addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", addrs("192.0.2.1"))
+	both, one := newRecords("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", testkit.Addrs("192.0.2.1"))
 	tests := []struct {
 		name    string
 		records records
@@ -100,7 +102,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestWhatEndsWithTheHost(t *testing.T) {
-	r := newRecords("master-0", addrs("192.0.2.1"))
+	r := newRecords("master-0", testkit.Addrs("192.0.2.1"))
 	for _, rr := range goodbye(r.own()).Answer {
 		if rr.Header().Ttl != 0 || rr.Header().Name == enumerated {
 			t.Errorf("goodbye has %v", rr)
@@ -125,11 +127,11 @@ func TestValidateHost(t *testing.T) {
 		"master-0": true, "a": true, "0": true, strings.Repeat("a", 63): true,
 		"": false, "a.b": false, "-a": false, "a-": false, "A": false, "a b": false, "ä": false, strings.Repeat("a", 64): false,
 	} {
-		if got := ValidateHost(host) == nil; got != want {
+		if got := validateHost(host) == nil; got != want {
 			t.Errorf("%q valid: %t", host, got)
 		}
 	}
-	if err := (&Publisher{Host: "a.b"}).Run(t.Context()); err == nil {
+	if err := (&publisher{Host: "a.b"}).run(t.Context()); err == nil {
 		t.Error("a publisher of a.b ran")
 	}
 }

@@ -23,10 +23,10 @@ const (
 	askAgain = 100 * time.Millisecond
 )
 
-// Probe asks the job over mDNS for the node's own name, for a liveness probe. It
+// probe asks the job over mDNS for the node's own name, for a liveness probe. It
 // returns why where nothing is published for a reason that starting the job
 // again would not change; err is about a job that does not work.
-func Probe(ctx context.Context, dir *state.Dir) (why string, err error) {
+func probe(ctx context.Context, dir *state.Dir) (why string, err error) {
 	for {
 		p, err := state.Read[state.MDNS](dir)
 		switch {

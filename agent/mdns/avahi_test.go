@@ -16,7 +16,7 @@ func TestAvahiResolvesTheNode(t *testing.T) {
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
-	publisher := l.publish(node, "master-0", addrs("192.0.2.1", "2001:db8::1"))
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
 	until(t, "the publisher", publisher.published)
 
 	until(t, "IPv4", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.1" })
@@ -47,12 +47,12 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
-	publisher := l.publish(node, "master-0", addrs("192.0.2.1", "2001:db8::1"))
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
 	until(t, "IPv4", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.1" })
 	until(t, "IPv6", func() bool { return peer.Resolves("-6", "master-0") == "2001:db8::1" })
 
 	l.ip(node, "address", "add", "192.0.2.7/24", "dev", "eth0")
-	publisher.tell(addrs("192.0.2.7", "2001:db8::1"))
+	publisher.tell(testkit.Addrs("192.0.2.7", "2001:db8::1"))
 	until(t, "the new address", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.7" })
 	until(t, "IPv6", func() bool { return peer.Resolves("-6", "master-0") == "2001:db8::1" })
 
@@ -63,7 +63,7 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 	l.ip(node, "address", "flush", "dev", "eth0", "scope", "global")
 	l.ip(node, "link", "set", "br-ex", "up")
 	l.ip(node, "address", "add", "192.0.2.8/24", "dev", "br-ex")
-	publisher.tell(addrs("192.0.2.8", "2001:db8::1"))
+	publisher.tell(testkit.Addrs("192.0.2.8", "2001:db8::1"))
 	until(t, "the new link", func() bool { return publisher.now().Link == "br-ex" && publisher.published() })
 	until(t, "the address there", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.8" })
 }
@@ -74,11 +74,11 @@ func TestWeResolveAvahi(t *testing.T) {
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")
 	other := l.add("peer", "192.0.2.2/24", "2001:db8::2/64")
 	peer := daemon.StartAvahi(t, other, "peer", true)
-	resolver := l.resolve(node, addrs("192.0.2.1"))
-	until(t, "avahi's host", func() bool { return resolver.knows("peer", addrs("192.0.2.2", "2001:db8::2")...) })
+	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
+	until(t, "avahi's host", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.2", "2001:db8::2")...) })
 	l.ip(other, "address", "del", "192.0.2.2/24", "dev", "eth0")
 	l.ip(other, "address", "add", "192.0.2.3/24", "dev", "eth0")
-	until(t, "avahi's new address", func() bool { return resolver.knows("peer", addrs("192.0.2.3", "2001:db8::2")...) })
+	until(t, "avahi's new address", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.3", "2001:db8::2")...) })
 	peer.Stop()
 	until(t, "avahi's goodbye", func() bool { return resolver.knows("peer") })
 }
@@ -91,7 +91,7 @@ func TestConflictWithAvahiIsReported(t *testing.T) {
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "master-0", true)
 	until(t, "avahi's own name", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.2" })
 
-	publisher := l.publish(node, "master-0", addrs("192.0.2.1", "2001:db8::1"))
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
 	until(t, "the conflict", func() bool { return publisher.now().Conflict != nil })
 	got := publisher.now()
 	t.Log(got.Err)
@@ -113,7 +113,7 @@ func TestAvahiGivesWay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24")
-	publisher := l.publish(node, "master-0", addrs("192.0.2.1"))
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1"))
 	until(t, "the publisher", publisher.published)
 	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24"), "master-0", true)
 	until(t, "avahi's other name", func() bool { return peer.Resolves("-4", "master-0-2") == "192.0.2.2" })
@@ -130,11 +130,11 @@ func TestHardCase25AvahiWithoutIPv6(t *testing.T) {
 	node, other := l.add("node", "192.0.2.1/24"), l.add("peer", "192.0.2.2/24")
 	l.withoutIPv6(node)
 	peer := daemon.StartAvahi(t, other, "peer", true)
-	publisher := l.publish(node, "master-0", addrs("192.0.2.1", "2001:db8::1"))
-	resolver := l.resolve(node, addrs("192.0.2.1"))
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
+	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
 	until(t, "our name", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.1" })
-	until(t, "avahi's name", func() bool { return resolver.knows("peer", addrs("192.0.2.2")...) })
-	if got := publisher.now(); got.Err != "" || !slices.Equal(got.Addresses, addrs("192.0.2.1")) {
+	until(t, "avahi's name", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.2")...) })
+	if got := publisher.now(); got.Err != "" || !slices.Equal(got.Addresses, testkit.Addrs("192.0.2.1")) {
 		t.Errorf("state %+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Whoever is on the link can say what he likes, as often as he likes (hard case
-// 41): what a Resolver keeps, and what a packet costs, has bounds.
+// 41): what a resolver keeps, and what a packet costs, has bounds.
 const (
 	// maxCached is for a thousand hosts with four records each.
 	maxCached = 4096

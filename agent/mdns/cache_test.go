@@ -13,6 +13,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var epoch = time.Unix(1_700_000_000, 0)
@@ -32,19 +33,19 @@ func equalHosts(t *testing.T, got, want []state.Host) {
 
 func TestCacheFollowsAHost(t *testing.T) {
 	c := newCache()
-	old, now := newRecords("master-0", addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", addrs("192.0.2.7", "2001:db8::1"))
+	old, now := newRecords("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", testkit.Addrs("192.0.2.7", "2001:db8::1"))
 	if !c.learn(response(old, nil), neighbour, epoch) {
 		t.Error("no news")
 	}
-	equalHosts(t, c.hosts(epoch), []state.Host{{Name: "master-0", Addresses: addrs("192.0.2.1", "2001:db8::1")}})
+	equalHosts(t, c.hosts(epoch), []state.Host{{Name: "master-0", Addresses: testkit.Addrs("192.0.2.1", "2001:db8::1")}})
 	if c.learn(response(old, nil), neighbour, after(1)) {
 		t.Error("the same is news")
 	}
 	// The other IPv4 address replaces the first one, after a second.
 	c.learn(response(now, nil), neighbour, after(10))
-	equalHosts(t, c.hosts(after(11)), []state.Host{{Name: "master-0", Addresses: addrs("192.0.2.7", "2001:db8::1")}})
+	equalHosts(t, c.hosts(after(11)), []state.Host{{Name: "master-0", Addresses: testkit.Addrs("192.0.2.7", "2001:db8::1")}})
 	c.learn(goodbye(now.own()), neighbour, after(20))
-	equalHosts(t, c.hosts(after(20.5)), []state.Host{{Name: "master-0", Addresses: addrs("192.0.2.7", "2001:db8::1")}})
+	equalHosts(t, c.hosts(after(20.5)), []state.Host{{Name: "master-0", Addresses: testkit.Addrs("192.0.2.7", "2001:db8::1")}})
 	equalHosts(t, c.hosts(after(21)), nil)
 	c.expire(after(21))
 	if n := len(c.all) + len(c.byID) + len(c.sets) + len(c.senders) + len(c.targets); n != 0 {
@@ -54,7 +55,7 @@ func TestCacheFollowsAHost(t *testing.T) {
 
 func TestCacheExpiresAndAsksAgain(t *testing.T) {
 	c := newCache()
-	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, epoch)
+	c.learn(response(newRecords("master-0", testkit.Addrs("192.0.2.1")), nil), neighbour, epoch)
 	var asked []dns.Question
 	for second := 0.0; second < hostTTL; second += 0.5 {
 		for _, q := range c.due(after(second), 100) {
@@ -67,7 +68,7 @@ func TestCacheExpiresAndAsksAgain(t *testing.T) {
 	if want := 2 * refreshes; len(asked) != want { // the address and the service's place
 		t.Errorf("asked %d times, want %d: %v", len(asked), want, asked)
 	}
-	equalHosts(t, c.hosts(after(hostTTL-1)), []state.Host{{Name: "master-0", Addresses: addrs("192.0.2.1")}})
+	equalHosts(t, c.hosts(after(hostTTL-1)), []state.Host{{Name: "master-0", Addresses: testkit.Addrs("192.0.2.1")}})
 	equalHosts(t, c.hosts(after(hostTTL)), nil)
 	if got := c.next(after(1e6)); got.After(after(hostTTL)) {
 		t.Errorf("the next thing happens %v after the end", got.Sub(after(hostTTL)))
@@ -117,9 +118,9 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 			"x._workstation._tcp.local. 120 IN SRV 0 0 9 example.com.", "example.com. 120 IN A 192.0.2.9"}, nil},
 		{"addresses of no use", []string{"_workstation._tcp.local. 4500 IN PTR x._workstation._tcp.local.",
 			"x._workstation._tcp.local. 120 IN SRV 0 0 9 x.local.", "x.local. 120 IN A 127.0.0.1", "x.local. 120 IN AAAA fe80::1",
-			"x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: addrs("192.0.2.9")}}},
+			"x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: testkit.Addrs("192.0.2.9")}}},
 		{"as avahi names it", []string{`_workstation._tcp.local. 4500 IN PTR x\ [52:54:00:00:00:01]._workstation._tcp.local.`,
-			`x\ [52:54:00:00:00:01]._workstation._tcp.local. 120 IN SRV 0 0 9 x.local.`, "x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: addrs("192.0.2.9")}}},
+			`x\ [52:54:00:00:00:01]._workstation._tcp.local. 120 IN SRV 0 0 9 x.local.`, "x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: testkit.Addrs("192.0.2.9")}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestHardCase41RecordsEnd(t *testing.T) {
 // Nobody ends what others say of the service, or keeps a host's addresses out.
 func TestHardCase41OthersRecords(t *testing.T) {
 	c := newCache()
-	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, epoch)
+	c.learn(response(newRecords("master-0", testkit.Addrs("192.0.2.1")), nil), neighbour, epoch)
 	foreign := flood(0, 1, 4500)
 	for _, rr := range foreign.Answer {
 		rr.Header().Class |= flush
@@ -230,9 +231,9 @@ func TestHardCase41OthersRecords(t *testing.T) {
 		many = append(many, parse(t, fmt.Sprintf("master-0.local. 120 IN A 198.18.0.%d", i))...)
 	}
 	c.learn(&dns.Msg{Answer: many}, neighbour, after(6))
-	c.learn(response(newRecords("master-0", addrs("192.0.2.1")), nil), neighbour, after(8))
+	c.learn(response(newRecords("master-0", testkit.Addrs("192.0.2.1")), nil), neighbour, after(8))
 	c.expire(after(10))
-	equalHosts(t, c.hosts(after(10)), []state.Host{{Name: "h0", Addresses: addrs("198.18.0.0")}, {Name: "master-0", Addresses: addrs("192.0.2.1")}})
+	equalHosts(t, c.hosts(after(10)), []state.Host{{Name: "h0", Addresses: testkit.Addrs("198.18.0.0")}, {Name: "master-0", Addresses: testkit.Addrs("192.0.2.1")}})
 }
 
 // BenchmarkPacketAtFullCache is what the largest packet costs that a neighbour can

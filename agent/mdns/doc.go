@@ -1,6 +1,6 @@
 // Package mdns gives nodes names before there is an API server to ask: a
-// [Publisher] publishes <host>.local and a workstation service for the node's
-// addresses on the node's link, and a [Resolver] collects what others publish. A
+// publisher publishes <host>.local and a workstation service for the node's
+// addresses on the node's link, and a resolver collects what others publish. A
 // [Job] runs both for a node, and tells the agent's other jobs.
 //
 // Both are Multicast DNS (RFC 6762) and service discovery (RFC 6763), on IPv4

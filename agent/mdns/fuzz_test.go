@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // FuzzPacket puts any message, twice and then as its own end, to all that reads one.
 func FuzzPacket(f *testing.F) {
 	for _, msg := range []*dns.Msg{
-		response(newRecords("master-1", addrs("192.0.2.11", "2001:db8::11")), nil), goodbye(newRecords("master-0", nil)), flood(0, 20, 1<<32-1),
-		newRecords("master-0", addrs("192.0.2.66")).probe(), {Question: []dns.Question{question(service, dns.TypePTR), question("master-0.local.", dns.TypeANY)}},
+		response(newRecords("master-1", testkit.Addrs("192.0.2.11", "2001:db8::11")), nil), goodbye(newRecords("master-0", nil)), flood(0, 20, 1<<32-1),
+		newRecords("master-0", testkit.Addrs("192.0.2.66")).probe(), {Question: []dns.Question{question(service, dns.TypePTR), question("master-0.local.", dns.TypeANY)}},
 	} {
 		data, err := msg.Pack()
 		if err != nil {
@@ -19,7 +21,7 @@ func FuzzPacket(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	own := newRecords("master-0", addrs("192.0.2.10", "2001:db8::10"))
+	own := newRecords("master-0", testkit.Addrs("192.0.2.10", "2001:db8::10"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		msg := new(dns.Msg)
 		if len(data) > maxMessage || msg.Unpack(data) != nil {
@@ -31,7 +33,7 @@ func FuzzPacket(f *testing.F) {
 			now := epoch.Add(time.Duration(i) * time.Minute)
 			c.learn(msg, neighbour, now)
 			for _, h := range c.hosts(now) {
-				if ValidateHost(h.Name) != nil || len(h.Addresses) == 0 || len(h.Addresses) > 2*maxSet {
+				if validateHost(h.Name) != nil || len(h.Addresses) == 0 || len(h.Addresses) > 2*maxSet {
 					t.Errorf("%+v", h)
 				}
 			}

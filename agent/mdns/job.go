@@ -40,10 +40,10 @@ type Job struct {
 	changed chan struct{} // holds one word if there is something to publish
 
 	mu       sync.Mutex
-	unfit    error        // the host is not to be published
-	chosen   error        // why the node has no address
-	name     State        // the Publisher's
-	hosts    []state.Host // the Resolver's
+	unfit    error          // the host is not to be published
+	chosen   error          // why the node has no address
+	name     publisherState // the publisher's
+	hosts    []state.Host   // the resolver's
 	resolver error
 }
 
@@ -55,17 +55,17 @@ func (j *Job) Run(ctx context.Context) error {
 	j.host, _, _ = strings.Cut(strings.ToLower(j.Source.Name), ".")
 	j.unfit = publishable(j.host)
 	ours, theirs := make(chan []netip.Addr, 1), make(chan []netip.Addr, 1)
-	publisher := Publisher{Host: j.host, Addresses: ours, Notify: func(s State) { j.set(func() { j.name = s }) }}
-	resolver := Resolver{
+	publisher := publisher{Host: j.host, Addresses: ours, Notify: func(s publisherState) { j.set(func() { j.name = s }) }}
+	resolver := resolver{
 		Addresses: theirs,
 		Notify:    func(hosts []state.Host) { j.set(func() { j.hosts = j.others(hosts) }) },
 		Complain:  func(err error) { j.set(func() { j.resolver = err }) },
 	}
 	var all sync.WaitGroup
 	if j.unfit == nil {
-		all.Go(func() { publisher.Run(ctx) }) // its only error was ruled out
+		all.Go(func() { publisher.run(ctx) }) // its only error was ruled out
 	}
-	all.Go(func() { resolver.Run(ctx) })
+	all.Go(func() { resolver.run(ctx) })
 	all.Go(func() { j.tell(ctx) })
 	var last []netip.Addr
 	err := j.Source.Watch(ctx, func(bool) {
@@ -86,7 +86,7 @@ func publishable(host string) error {
 	if host == "localhost" { // every machine's name for itself (RFC 6761 section 6.3)
 		return errors.New("the node is called localhost")
 	}
-	return ValidateHost(host)
+	return validateHost(host)
 }
 
 // addresses are those that the node is to be known by, of which there may be
@@ -144,7 +144,7 @@ func (j *Job) state() state.MDNS {
 	if p.Problem == "" && j.resolver != nil {
 		p.Problem = j.resolver.Error()
 	}
-	if c, ok := errors.AsType[*ConflictError](j.name.Err); ok {
+	if c, ok := errors.AsType[*conflictError](j.name.Err); ok {
 		p.Conflict = (*state.Conflict)(c)
 	}
 	switch {

@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	probe := func(limit time.Duration) (why string, err error) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		l.do(node, func() error { why, err = Probe(ctx, dir); return nil })
+		l.do(node, func() error { why, err = probe(ctx, dir); return nil })
 		return why, err
 	}
 	until(t, "the name", func() bool { p, _ := state.Read[state.MDNS](dir); return p != nil && p.Announced })
@@ -100,7 +100,7 @@ func (l *lab) listen(node *netns.Node, address string) (heard func() []packet) {
 	l.t.Helper()
 	var g *group
 	l.do(node, func() error {
-		at, err := locate(addrs(address))
+		at, err := locate(testkit.Addrs(address))
 		if err == nil {
 			g, err = join(at)
 		}
@@ -153,7 +153,7 @@ func TestWhyNothingIsPublished(t *testing.T) {
 				p, _ = state.Read[state.MDNS](dir)
 				return p != nil && strings.Contains(p.Why, tt.why)
 			})
-			if why, err := Probe(t.Context(), dir); err != nil || why != p.Why || p.Announced {
+			if why, err := probe(t.Context(), dir); err != nil || why != p.Why || p.Announced {
 				t.Errorf("probe: %q, %v; state %+v", why, err, p)
 			}
 		})
@@ -162,10 +162,10 @@ func TestWhyNothingIsPublished(t *testing.T) {
 
 func TestLogSaysOnceWhatChanged(t *testing.T) {
 	at := func(name string, addresses ...string) state.Host {
-		return state.Host{Name: name, Addresses: addrs(addresses...)}
+		return state.Host{Name: name, Addresses: testkit.Addrs(addresses...)}
 	}
 	none := state.MDNS{Name: "m0.local", Why: "no address"}
-	out := state.MDNS{Name: "m0.local", Announced: true, Interface: "eth0", Addresses: addrs("192.0.2.1")}
+	out := state.MDNS{Name: "m0.local", Announced: true, Interface: "eth0", Addresses: testkit.Addrs("192.0.2.1")}
 	lost := state.MDNS{Name: "m0.local", Why: "the name is taken", Conflict: &state.Conflict{}}
 	with := func(p state.MDNS, hosts ...state.Host) state.MDNS { p.Hosts = hosts; return p }
 	tests := []struct {

@@ -26,7 +26,7 @@ node; its first label is the host. At SIGTERM it withdraws its records and ends.
 	},
 	Probed: "whether the mdns job answers for this node's name",
 	Probe: func(ctx context.Context, e job.Environment) error {
-		why, err := Probe(ctx, e.State)
+		why, err := probe(ctx, e.State)
 		if why != "" {
 			e.Log.Warn("the node's name is not published, which no restart would change", "why", why)
 		}

@@ -20,13 +20,6 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-func addrs(all ...string) (out []netip.Addr) {
-	for _, a := range all {
-		out = append(out, netip.MustParseAddr(a))
-	}
-	return out
-}
-
 type lab struct {
 	t       *testing.T
 	network *netns.Network
@@ -64,7 +57,7 @@ func (l *lab) withoutIPv6(node *netns.Node) {
 	l.do(node, func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
 }
 
-// proc is a process with a Publisher or a Resolver, without any capability.
+// proc is a process with a publisher or a resolver, without any capability.
 type proc struct {
 	t    *testing.T
 	cmd  *exec.Cmd

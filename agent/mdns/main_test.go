@@ -21,8 +21,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// roleEnv makes the test binary a process that is nothing but a Publisher, of
-// the host named in hostEnv, a Resolver, or a Job of that host, with a directory
+// roleEnv makes the test binary a process that is nothing but a publisher, of
+// the host named in hostEnv, a resolver, or a Job of that host, with a directory
 // for all its files.
 const (
 	roleEnv = "VIPGEN_TEST_MDNS_ROLE"
@@ -48,12 +48,12 @@ type report struct {
 	Complain string
 }
 
-// stateReport is a State.
+// stateReport is a publisherState.
 type stateReport struct {
 	Link      string
 	Addresses []netip.Addr
 	Published bool
-	Conflict  *ConflictError
+	Conflict  *conflictError
 	Err       string
 }
 
@@ -79,22 +79,22 @@ func run(role string) error {
 		return errors.Join(runJob(ctx), goleak.Find(before))
 	}
 	if role == "resolver" {
-		(&Resolver{
+		(&resolver{
 			Addresses: addresses,
 			Notify:    func(hosts []state.Host) { out.Encode(report{Hosts: hosts}) },
 			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
-		}).Run(ctx)
+		}).run(ctx)
 		return goleak.Find(before)
 	}
-	publisher := &Publisher{Host: os.Getenv(hostEnv), Addresses: addresses, Notify: func(s State) {
+	publisher := &publisher{Host: os.Getenv(hostEnv), Addresses: addresses, Notify: func(s publisherState) {
 		r := &stateReport{Link: s.Link, Addresses: s.Addresses, Published: s.Published}
 		if s.Err != nil {
 			r.Err = s.Err.Error()
-			r.Conflict, _ = s.Err.(*ConflictError)
+			r.Conflict, _ = s.Err.(*conflictError)
 		}
 		out.Encode(report{State: r})
 	}}
-	return errors.Join(publisher.Run(ctx), goleak.Find(before))
+	return errors.Join(publisher.run(ctx), goleak.Find(before))
 }
 
 func runJob(ctx context.Context) error {

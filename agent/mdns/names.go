@@ -28,9 +28,9 @@ const (
 // label is one label of a host name (RFC 1123 section 2.1).
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// ValidateHost refuses what cannot be the host of <host>.local: it is the first
+// validateHost refuses what cannot be the host of <host>.local: it is the first
 // label of a node's name, in lower case.
-func ValidateHost(host string) error {
+func validateHost(host string) error {
 	if !label.MatchString(host) {
 		return fmt.Errorf("host %q is not one label of lower-case letters, digits and hyphens", host)
 	}
@@ -43,7 +43,7 @@ func instanceName(host string) string { return host + "." + service }
 // hostOf returns the host of <host>.local.
 func hostOf(name string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.ToLower(name), "."+domain)
-	return host, ok && ValidateHost(host) == nil
+	return host, ok && validateHost(host) == nil
 }
 
 // records are everything that a host publishes.

@@ -17,24 +17,24 @@ func TestNodesFindEachOther(t *testing.T) {
 	l := newLab(t)
 	a := l.add("a", "192.0.2.1/24", "2001:db8::1/64")
 	b := l.add("b", "192.0.2.2/24", "2001:db8::2/64")
-	early := l.resolve(a, addrs("192.0.2.1"))
-	first := l.publish(a, "master-0", addrs("192.0.2.1", "2001:db8::1"))
-	second := l.publish(b, "master-1", addrs("192.0.2.2"))
-	late := l.resolve(b, addrs("192.0.2.2"))
+	early := l.resolve(a, testkit.Addrs("192.0.2.1"))
+	first := l.publish(a, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
+	second := l.publish(b, "master-1", testkit.Addrs("192.0.2.2"))
+	late := l.resolve(b, testkit.Addrs("192.0.2.2"))
 	for _, resolver := range []*proc{early, late} {
-		until(t, "the first", func() bool { return resolver.knows("master-0", addrs("192.0.2.1", "2001:db8::1")...) })
-		until(t, "the second", func() bool { return resolver.knows("master-1", addrs("192.0.2.2")...) })
+		until(t, "the first", func() bool { return resolver.knows("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
+		until(t, "the second", func() bool { return resolver.knows("master-1", testkit.Addrs("192.0.2.2")...) })
 	}
 
 	l.ip(b, "address", "add", "192.0.2.22/24", "dev", "eth0")
-	second.tell(addrs("192.0.2.22"))
+	second.tell(testkit.Addrs("192.0.2.22"))
 	for _, resolver := range []*proc{early, late} {
-		until(t, "the other address", func() bool { return resolver.knows("master-1", addrs("192.0.2.22")...) })
+		until(t, "the other address", func() bool { return resolver.knows("master-1", testkit.Addrs("192.0.2.22")...) })
 	}
 	first.end(syscall.SIGTERM)
 	for _, resolver := range []*proc{early, late} {
 		until(t, "goodbye", func() bool { return resolver.knows("master-0") })
-		if !resolver.knows("master-1", addrs("192.0.2.22")...) {
+		if !resolver.knows("master-1", testkit.Addrs("192.0.2.22")...) {
 			t.Error("one's goodbye took the other along")
 		}
 	}
@@ -51,9 +51,9 @@ func TestNodesFindEachOther(t *testing.T) {
 func TestIPv6Alone(t *testing.T) {
 	l := newLab(t)
 	a, b := l.add("a", "2001:db8::1/64"), l.add("b", "2001:db8::2/64")
-	publisher := l.publish(a, "master-0", addrs("2001:db8::1"))
-	resolver := l.resolve(b, addrs("2001:db8::2"))
-	until(t, "the host", func() bool { return resolver.knows("master-0", addrs("2001:db8::1")...) })
+	publisher := l.publish(a, "master-0", testkit.Addrs("2001:db8::1"))
+	resolver := l.resolve(b, testkit.Addrs("2001:db8::2"))
+	until(t, "the host", func() bool { return resolver.knows("master-0", testkit.Addrs("2001:db8::1")...) })
 	until(t, "the publisher", publisher.published)
 }
 
@@ -62,8 +62,8 @@ func TestSameNameOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
-	first := l.publish(a, "master-0", addrs("192.0.2.1"))
-	second := l.publish(b, "master-0", addrs("192.0.2.2"))
+	first := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
+	second := l.publish(b, "master-0", testkit.Addrs("192.0.2.2"))
 	until(t, "one of them to have it", func() bool {
 		return first.published() && second.now().Conflict != nil || second.published() && first.now().Conflict != nil
 	})
@@ -79,7 +79,7 @@ func TestHardCase04LinkChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
-	publisher := l.publish(a, "master-0", addrs("192.0.2.1"))
+	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
 	until(t, "the publisher", publisher.published)
 	steps := []struct {
 		name string
@@ -101,8 +101,8 @@ func TestHardCase04LinkChanges(t *testing.T) {
 			return now.Link == step.link && now.Published == (step.link != "")
 		})
 	}
-	resolver := l.resolve(b, addrs("192.0.2.2"))
-	until(t, "the host", func() bool { return resolver.knows("master-0", addrs("192.0.2.1")...) })
+	resolver := l.resolve(b, testkit.Addrs("192.0.2.2"))
+	until(t, "the host", func() bool { return resolver.knows("master-0", testkit.Addrs("192.0.2.1")...) })
 }
 
 // A plain resolver knows nothing of Multicast DNS (RFC 6762 section 6.7): it
@@ -111,7 +111,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	l.ip(b, "route", "add", "224.0.0.0/4", "dev", "eth0")
-	publisher := l.publish(a, "master-0", addrs("192.0.2.1"))
+	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
 	until(t, "the publisher", publisher.published)
 	var conn net.PacketConn
 	err := b.Do(func() (err error) {

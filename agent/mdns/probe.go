@@ -13,10 +13,10 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// ConflictError says that somebody else on the link has the host's name.
-type ConflictError state.Conflict
+// conflictError says that somebody else on the link has the host's name.
+type conflictError state.Conflict
 
-func (e *ConflictError) Error() string {
+func (e *conflictError) Error() string {
 	return fmt.Sprintf("the name %s is taken on this link: %v says %q", e.Name, e.From, e.Theirs)
 }
 
@@ -35,7 +35,7 @@ func (r records) probe() *dns.Msg {
 // conflict looks for a record of another in a response. While probing any
 // record of the names is one; later, one of a type that the host has. What the
 // host itself published before is none: its own packets come back to it.
-func (r records) conflict(p packet, former records, probing bool) *ConflictError {
+func (r records) conflict(p packet, former records, probing bool) *conflictError {
 	for _, theirs := range slices.Concat(p.msg.Answer, p.msg.Extra) {
 		header := theirs.Header()
 		named := r.unique().named(header.Name)
@@ -50,10 +50,10 @@ func (r records) conflict(p packet, former records, probing bool) *ConflictError
 	return nil
 }
 
-func conflictWith(theirs dns.RR, from netip.Addr) *ConflictError {
+func conflictWith(theirs dns.RR, from netip.Addr) *conflictError {
 	plain := dns.Copy(theirs)
 	plain.Header().Class &^= flush
-	return &ConflictError{
+	return &conflictError{
 		Name:   strings.TrimSuffix(theirs.Header().Name, "."),
 		Theirs: strings.ReplaceAll(plain.String(), "\t", " "),
 		From:   from,

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestConflict(t *testing.T) {
-	mine, former := newRecords("master-0", addrs("192.0.2.1")), newRecords("master-0", addrs("192.0.2.7"))
+	mine, former := newRecords("master-0", testkit.Addrs("192.0.2.1")), newRecords("master-0", testkit.Addrs("192.0.2.7"))
 	tests := []struct {
 		name             string
 		theirs           string
@@ -63,14 +65,14 @@ func TestSimultaneousProbes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			mine, theirs := newRecords("h", addrs(tt.mine...)), newRecords("h", addrs(tt.theirs...))
+			mine, theirs := newRecords("h", testkit.Addrs(tt.mine...)), newRecords("h", testkit.Addrs(tt.theirs...))
 			if got := mine.loses(theirs.probe(), nil); got != tt.loses {
 				t.Errorf("loses %t", got)
 			}
 			if mine.loses(theirs.probe(), theirs) {
 				t.Error("loses to what it published itself")
 			}
-			if mine.loses(newRecords("other", addrs("255.0.0.1")).probe(), nil) {
+			if mine.loses(newRecords("other", testkit.Addrs("255.0.0.1")).probe(), nil) {
 				t.Error("loses to another name's probe")
 			}
 		})

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// State is what a [Publisher] knows.
-type State struct {
+// publisherState is what a publisher knows.
+type publisherState struct {
 	// Link is the name of the link with the node's addresses, and Addresses are
 	// those of them that are there. Empty where there is none.
 	Link      string
 	Addresses []netip.Addr
 	// Published is whether the name is the host's and was announced.
 	Published bool
-	// Err is what is in the way: a [*ConflictError], or what the kernel said. It
+	// Err is what is in the way: a conflictError, or what the kernel said. It
 	// is tried again.
 	Err error
 }
 
-// Publisher publishes <host>.local (A, AAAA) and the host's workstation service.
-type Publisher struct {
+// publisher publishes <host>.local (A, AAAA) and the host's workstation service.
+type publisher struct {
 	// Host is the first label of the node's name.
 	Host string
 	// Addresses are the node's. Each value replaces the one before; nothing
 	// happens before the first. Never VIPs: others would take them for nodes.
 	Addresses <-chan []netip.Addr
-	// Notify is called with every change of the state, by Run's goroutine. May
+	// Notify is called with every change of the state, by run's goroutine. May
 	// be nil.
-	Notify func(State)
+	Notify func(publisherState)
 }
 
 // How long things take (RFC 6762 sections 8.1, 8.2, 8.3 and 9).
@@ -48,13 +48,13 @@ const (
 	formerFor = 10 * time.Second
 )
 
-// Run publishes until ctx ends, and then says goodbye. The only error is that of
+// run publishes until ctx ends, and then says goodbye. The only error is that of
 // a host that is none; others are in the state.
-func (p *Publisher) Run(ctx context.Context) error {
-	if err := ValidateHost(p.Host); err != nil {
+func (p *publisher) run(ctx context.Context) error {
+	if err := validateHost(p.Host); err != nil {
 		return err
 	}
-	run := &publishing{Publisher: p, at: station{addresses: p.Addresses}, last: map[string]time.Time{}}
+	run := &publishing{publisher: p, at: station{addresses: p.Addresses}, last: map[string]time.Time{}}
 	defer run.at.detach()
 	run.at.run(ctx, run)
 	run.goodbye()
@@ -72,12 +72,12 @@ const (
 	conflicting // it is not; will ask again
 )
 
-// publishing is one run of a Publisher.
+// publishing is one run of a publisher.
 type publishing struct {
-	*Publisher
+	*publisher
 	at      station
 	records records
-	state   State
+	state   publisherState
 
 	phase phase
 	step  int           // probes or announcements that were sent
@@ -196,7 +196,7 @@ func (p *publishing) settle() time.Time {
 
 // tell makes the state known if it changed.
 func (p *publishing) tell(err error) {
-	next := State{
+	next := publisherState{
 		Link:      p.at.place.name,
 		Addresses: p.at.place.addresses,
 		Published: p.phase == settled || p.phase == announcing && p.step > 0,
@@ -205,7 +205,7 @@ func (p *publishing) tell(err error) {
 	if p.phase == announcing && p.step == 0 && p.state.Published {
 		next.Published = true // under the same name all along
 	}
-	var conflict, last *ConflictError
+	var conflict, last *conflictError
 	if errors.As(err, &conflict) && errors.As(p.state.Err, &last) && conflict.Name == last.Name && p.state.Link == next.Link {
 		return // the same once more
 	}

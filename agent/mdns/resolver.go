@@ -13,13 +13,13 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// Resolver collects the hosts on the node's link that publish the workstation
+// resolver collects the hosts on the node's link that publish the workstation
 // service, the node's own among them.
-type Resolver struct {
+type resolver struct {
 	// Addresses are the node's: they say which link is meant. Each value
 	// replaces the one before; nothing happens before the first.
 	Addresses <-chan []netip.Addr
-	// Notify is called with all hosts, by name, whenever they change, by Run's
+	// Notify is called with all hosts, by name, whenever they change, by run's
 	// goroutine.
 	Notify func([]state.Host)
 	// Complain is called when there is something in the way, and with nil when
@@ -42,16 +42,16 @@ const (
 	look          = 100 * time.Millisecond
 )
 
-// Run collects until ctx ends.
-func (r *Resolver) Run(ctx context.Context) {
-	run := &resolving{Resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
+// run collects until ctx ends.
+func (r *resolver) run(ctx context.Context) {
+	run := &resolving{resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
 	defer run.at.detach()
 	run.at.run(ctx, run)
 }
 
-// resolving is one run of a Resolver.
+// resolving is one run of a resolver.
 type resolving struct {
-	*Resolver
+	*resolver
 	at    station
 	cache *cache
 	next  time.Time     // when to ask for the service again

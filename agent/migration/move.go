@@ -79,7 +79,7 @@ func (p *Pair) anew() bool { return (len(p.Old.Peers) == 0) != (len(p.New.Peers)
 
 // waits says how long after the beginning an instance moves, and whether it does so
 // as soon as somebody is heard who has moved.
-func (p *Pair) waits(holds bool) (for_ time.Duration, orHeard bool) {
+func (p *Pair) waits(holds bool) (delay time.Duration, orHeard bool) {
 	old, fresh := DownTime(&p.Old), DownTime(&p.New)
 	switch {
 	case p.anew() && holds:

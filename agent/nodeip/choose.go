@@ -13,15 +13,15 @@ type Family string
 
 // The families, as Kubernetes calls them.
 const (
-	IPv4 Family = "IPv4"
-	IPv6 Family = "IPv6"
+	ipv4 Family = "IPv4"
+	ipv6 Family = "IPv6"
 )
 
 func familyOf(a netip.Addr) Family {
 	if a.Is4() {
-		return IPv4
+		return ipv4
 	}
-	return IPv6
+	return ipv6
 }
 
 // Choice is which of its addresses the node is to be known by.
@@ -142,7 +142,7 @@ func families(spec *v1alpha1.ClusterConfigSpec) []Family {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, IPv4)
+		out = append(out, ipv4)
 	}
 	first := out[0]
 	if slices.ContainsFunc(out, func(f Family) bool { return f != first }) {
@@ -152,10 +152,10 @@ func families(spec *v1alpha1.ClusterConfigSpec) []Family {
 }
 
 func other(f Family) Family {
-	if f == IPv4 {
-		return IPv6
+	if f == ipv4 {
+		return ipv6
 	}
-	return IPv4
+	return ipv4
 }
 
 func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
@@ -206,7 +206,7 @@ func (s survey) inNetworkOf(a netip.Addr) Chosen {
 
 func (s survey) onDefaultRoute(f Family) Chosen {
 	for _, i := range s.interfaces {
-		if f == IPv4 && !i.DefaultRoute4 || f == IPv6 && !i.DefaultRoute6 {
+		if f == ipv4 && !i.DefaultRoute4 || f == ipv6 && !i.DefaultRoute6 {
 			continue
 		}
 		for _, a := range i.Addresses {

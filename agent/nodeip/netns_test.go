@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -23,25 +24,12 @@ type host struct {
 
 func newHost(t *testing.T, addrs ...string) host {
 	t.Helper()
-	n, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return join(t, n, "node", addrs...)
+	return join(t, daemon.NewNetwork(t), "node", addrs...)
 }
 
 func join(t *testing.T, n *netns.Network, name string, addrs ...string) host {
 	t.Helper()
-	node, err := n.AddNode(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := host{node, t}
+	h := host{daemon.AddNode(t, n, name), t}
 	for _, a := range addrs {
 		h.address("eth0", a)
 	}
@@ -157,15 +145,7 @@ func TestHardCase10InNamespaces(t *testing.T) {
 		h.expect("2001:db8::5", machines, "2001:db8::10/64 eth0")
 	})
 	t.Run("another host has it", func(t *testing.T) {
-		n, err := netns.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := n.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		n := daemon.NewNetwork(t)
 		join(t, n, "first", "2001:db8::10/64")
 		h := join(t, n, "second")
 		h.sysctl("ipv6/conf/eth0/accept_dad", "1")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func addresses(words string) (out []netip.Addr) {
@@ -132,12 +134,7 @@ func TestReadKept(t *testing.T) {
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, kubeletDropIn)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(in), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, []byte(in))
 		if got, err := ReadKept(root); err != nil || !slices.Equal(got, addresses(want)) {
 			t.Errorf("%q: %v, %v", in, got, err)
 		}

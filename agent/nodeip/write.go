@@ -70,8 +70,8 @@ func files(c Choice, ips []netip.Addr) []file {
 		{"/etc/systemd/system/crio.service.d/20-nodenet.conf", crio},
 		{remoteWorkerFile, remote},
 		// No newline: scripts put these into command lines as they are.
-		{v1alpha1.NodeIPDir + "/ipv4", byFamily[IPv4]},
-		{v1alpha1.NodeIPDir + "/ipv6", byFamily[IPv6]},
+		{v1alpha1.NodeIPDir + "/ipv4", byFamily[ipv4]},
+		{v1alpha1.NodeIPDir + "/ipv6", byFamily[ipv6]},
 		{v1alpha1.NodeIPDir + "/primary-ip", words[0]},
 	}
 }

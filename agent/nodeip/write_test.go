@@ -106,7 +106,7 @@ func TestWrite(t *testing.T) {
 
 func TestWriteWithoutAnAddress(t *testing.T) {
 	root := t.TempDir()
-	for _, c := range []Choice{{}, {Addresses: []Chosen{{Family: IPv4}}}} {
+	for _, c := range []Choice{{}, {Addresses: []Chosen{{Family: ipv4}}}} {
 		if _, err := Write(root, c); !errors.Is(err, errNoAddress) {
 			t.Errorf("error %v, want %v", err, errNoAddress)
 		}

@@ -3,13 +3,15 @@ package nodes
 import (
 	"log/slog"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestBootstrap goes through what the ConfigMap may say, one after another.
 func TestBootstrap(t *testing.T) {
 	const absent = "(no ConfigMap)"
-	at := func(a string) Bootstrap { return Bootstrap{Address: addrs(a)[0]} }
-	was := func(a string) Bootstrap { return Bootstrap{Address: addrs(a)[0], Gone: true} }
+	at := func(a string) Bootstrap { return Bootstrap{Address: testkit.Addrs(a)[0]} }
+	was := func(a string) Bootstrap { return Bootstrap{Address: testkit.Addrs(a)[0], Gone: true} }
 	gone, unknown := Bootstrap{Gone: true}, Bootstrap{}
 	type step struct {
 		says string

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/attack"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
@@ -44,7 +45,7 @@ func oddCluster() *v1alpha1.ClusterConfig {
 	c.Spec.VRRP.Target = v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: 50}
 	c.Spec.Groups[0].Instance, c.Spec.Groups[0].VirtualRouterID = "demo_API", 7
 	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{
-		Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.6"), Instance: "demo_INGRESS", VirtualRouterID: 8,
+		Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.6"), Instance: "demo_INGRESS", VirtualRouterID: 8,
 		NodeSelector: map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""},
 	})
 	return c
@@ -94,7 +95,7 @@ func (w *watchedNodes) check(t testing.TB) {
 	}
 	c := oddCluster()
 	api := keepalived.New(c, n).Instances[0]
-	if want := addrs("192.0.2.11", "192.0.2.12"); !slices.Equal(api.Peers, want) {
+	if want := testkit.Addrs("192.0.2.11", "192.0.2.12"); !slices.Equal(api.Peers, want) {
 		t.Errorf("peers of the API VIP %v, not %v", api.Peers, want)
 	}
 	if servers := haproxy.New(c, n).Backends; len(servers) != 3 {
@@ -102,7 +103,7 @@ func (w *watchedNodes) check(t testing.TB) {
 	}
 	n.Name, n.Role, n.Labels = "worker-9", v1alpha1.RoleWorker, nil
 	ingress := keepalived.New(c, n).Instances[0]
-	for _, a := range addrs("192.0.2.20", "192.0.2.21", "192.0.2.22") {
+	for _, a := range testkit.Addrs("192.0.2.20", "192.0.2.21", "192.0.2.22") {
 		if !slices.Contains(ingress.Peers, a) {
 			t.Errorf("%v is no peer of the ingress VIP: %v", a, ingress.Peers)
 		}

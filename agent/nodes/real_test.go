@@ -101,12 +101,12 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("HardCase05", func(t *testing.T) {
 		peer := r.api.Replica("127.0.0.2")
 		next := *r.opts.Cluster
-		next.Spec.Peers = append(next.Spec.Peers, v1alpha1.Peer{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")})
+		next.Spec.Peers = append(next.Spec.Peers, v1alpha1.Peer{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")})
 		w.SetCluster(&next)
 		local := fmt.Sprintf("https://localhost:%d", r.api.Addr.Port())
 		from := func(server string) {
 			t.Helper()
-			await(t, r.log, "reading from "+server, func() bool { return w.Server() == server })
+			await(t, r.log, "reading from "+server, func() bool { return w.server() == server })
 		}
 		r.api.Freeze() // nothing is closed, nothing comes
 		from("https://" + peer.Addr.String())
@@ -202,7 +202,7 @@ func testBootstrap(t *testing.T, r real) {
 	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`))
 	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, data: {a: 192.0.2.10},
 		metadata: {name: etcd-endpoints, annotations: {alpha.installer.openshift.io/etcd-bootstrap: 192.0.2.9}}}`))
-	there, gone := Bootstrap{Address: addrs("192.0.2.9")[0]}, Bootstrap{Address: addrs("192.0.2.9")[0], Gone: true}
+	there, gone := Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}, Bootstrap{Address: testkit.Addrs("192.0.2.9")[0], Gone: true}
 	want(there)
 	annotate("somewhere")
 	await(t, r.log, "the warning", func() bool { return r.log.lines("annotation=somewhere") == 1 })

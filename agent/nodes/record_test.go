@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // node is a Node as the API sends it, with what nobody here needs beside it.
@@ -33,18 +34,10 @@ func testSpec(port int) *v1alpha1.ClusterConfigSpec {
 		LoadBalancer:    v1alpha1.LoadBalancerInCluster,
 		MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")},
 		Groups: []v1alpha1.Group{{
-			Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5"),
+			Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5"),
 		}},
 		Ports: v1alpha1.Ports{API: port},
 	}
-}
-
-func addrs(in ...string) []netip.Addr {
-	var out []netip.Addr
-	for _, s := range in {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out
 }
 
 var compareAddrs = cmp.Options{cmpopts.EquateComparable(netip.Addr{}), cmpopts.IgnoreUnexported(record{})}
@@ -57,15 +50,15 @@ func TestPeer(t *testing.T) {
 	}{
 		"order of the status": {
 			labels: masterLabels, addresses: internal("2001:db8::10") + "," + internal("192.0.2.10"),
-			role: "master", want: addrs("2001:db8::10", "192.0.2.10"),
+			role: "master", want: testkit.Addrs("2001:db8::10", "192.0.2.10"),
 		},
 		"names and external addresses": {
 			addresses: `{"type":"Hostname","address":"192.0.2.77"},{"type":"ExternalIP","address":"198.51.100.1"},` + internal("192.0.2.10"),
-			role:      "worker", want: addrs("192.0.2.10"),
+			role:      "worker", want: testkit.Addrs("192.0.2.10"),
 		},
 		"the family of the status is not taken from annotations": {
 			annotations: `,"k8s.ovn.org/host-cidrs":"[\"192.0.2.99/24\"]"`, addresses: internal("192.0.2.10"),
-			role: "worker", want: addrs("192.0.2.10"),
+			role: "worker", want: testkit.Addrs("192.0.2.10"),
 		},
 		"nothing": {role: "worker"},
 		"arbiter": {labels: `"node-role.kubernetes.io/arbiter":""`, role: "arbiter"},
@@ -87,15 +80,15 @@ func TestHardCase10EgressAddresses(t *testing.T) {
 	}{
 		"in the status": {
 			`,"k8s.ovn.org/bridge-egress-ips":"[\"192.0.2.50\"]"`, internal("192.0.2.50") + "," + internal("192.0.2.10"),
-			addrs("192.0.2.10"),
+			testkit.Addrs("192.0.2.10"),
 		},
 		"in the annotations": {
 			`,"k8s.ovn.org/secondary-host-egress-ips":"[\"2001:db8::50\"]","k8s.ovn.org/host-cidrs":"[\"2001:db8::50/64\",\"2001:db8::10/128\"]"`,
-			internal("192.0.2.10"), addrs("192.0.2.10", "2001:db8::10"),
+			internal("192.0.2.10"), testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"link-local, loopback, OVN's own": {
 			`,"k8s.ovn.org/host-cidrs":"[\"fe80::1/64\",\"::1/128\",\"fd69::2/125\",\"2001:db8::10/64\"]"`,
-			internal("192.0.2.10"), addrs("192.0.2.10", "2001:db8::10"),
+			internal("192.0.2.10"), testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) { checkPeer(t, "", c.annotations, c.addresses, "worker", c.want) })
@@ -108,31 +101,31 @@ func TestHardCase12OneFamilyInTheStatus(t *testing.T) {
 		want        []netip.Addr
 	}{
 		"host-cidrs": {
-			`,"k8s.ovn.org/host-cidrs":"[\"192.0.2.10/24\",\"2001:db8::10/64\"]"`, addrs("192.0.2.10", "2001:db8::10"),
+			`,"k8s.ovn.org/host-cidrs":"[\"192.0.2.10/24\",\"2001:db8::10/64\"]"`, testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"host-addresses": {
-			`,"k8s.ovn.org/host-addresses":"[\"192.0.2.10\",\"2001:db8::10\"]"`, addrs("192.0.2.10", "2001:db8::10"),
+			`,"k8s.ovn.org/host-addresses":"[\"192.0.2.10\",\"2001:db8::10\"]"`, testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"host-cidrs wins": {
 			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8::10/64\"]","k8s.ovn.org/host-addresses":"[\"2001:db8::11\"]"`,
-			addrs("192.0.2.10", "2001:db8::10"),
+			testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"VIPs": {
 			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8::5/128\",\"192.0.2.5/32\",\"2001:db8::10/64\"]"`,
-			addrs("192.0.2.10", "2001:db8::10"),
+			testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"machine networks first": {
-			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8:1::10/64\",\"2001:db8::10/64\"]"`, addrs("192.0.2.10", "2001:db8::10"),
+			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8:1::10/64\",\"2001:db8::10/64\"]"`, testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		},
 		"another network": {
-			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8:1::10/64\"]"`, addrs("192.0.2.10", "2001:db8:1::10"),
+			`,"k8s.ovn.org/host-cidrs":"[\"2001:db8:1::10/64\"]"`, testkit.Addrs("192.0.2.10", "2001:db8:1::10"),
 		},
-		"garbage": {`,"k8s.ovn.org/host-cidrs":"[\"x\",7"`, addrs("192.0.2.10")},
+		"garbage": {`,"k8s.ovn.org/host-cidrs":"[\"x\",7"`, testkit.Addrs("192.0.2.10")},
 	} {
 		t.Run(name, func(t *testing.T) { checkPeer(t, "", c.annotations, internal("192.0.2.10"), "worker", c.want) })
 	}
 	t.Run("VIP in the status", func(t *testing.T) {
-		checkPeer(t, "", "", internal("192.0.2.5")+","+internal("192.0.2.10"), "worker", addrs("192.0.2.10"))
+		checkPeer(t, "", "", internal("192.0.2.5")+","+internal("192.0.2.10"), "worker", testkit.Addrs("192.0.2.10"))
 	})
 }
 
@@ -162,9 +155,9 @@ func TestAddressesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := newRecord(&n).peer(spec)
-	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.17")})
+	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("198.51.100.17")})
 	after := newRecord(&n).peer(spec)
-	if len(before.Elsewhere) > 0 || !slices.Equal(after.Elsewhere, addrs("198.51.100.10")) || !slices.Equal(after.Addresses, addrs("192.0.2.10")) {
+	if len(before.Elsewhere) > 0 || !slices.Equal(after.Elsewhere, testkit.Addrs("198.51.100.10")) || !slices.Equal(after.Addresses, testkit.Addrs("192.0.2.10")) {
 		t.Errorf("%+v without the VIP, %+v with it", before, after)
 	}
 	if samePeer(before, after) {
@@ -177,15 +170,15 @@ func TestAddressesElsewhere(t *testing.T) {
 func TestHardCase44AnnotationsHaveTheNetwork(t *testing.T) {
 	spec := testSpec(6443)
 	spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
-	spec.Groups = []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5")}}
+	spec.Groups = []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5")}}
 	for name, tt := range map[string]struct {
 		host, status         string
 		addresses, elsewhere []netip.Addr
 	}{
-		"the other family":              {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"fd00::10/64\"]`, "192.0.3.10", addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
-		"another network in the status": {`[\"10.0.1.10/16\",\"192.0.3.10/23\",\"2001:db8::10/64\"]`, "10.0.1.10", addrs("10.0.1.10", "2001:db8::10"), addrs("192.0.3.10")},
-		"no prefix lengths":             {`[\"192.0.2.10\",\"2001:db8::10\"]`, "192.0.2.10", addrs("192.0.2.10", "2001:db8::10"), nil},
-		"not in the VIP's network":      {`[\"192.0.3.10/24\",\"198.51.100.1/24\"]`, "192.0.3.10", addrs("192.0.3.10"), nil},
+		"the other family":              {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"fd00::10/64\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
+		"another network in the status": {`[\"10.0.1.10/16\",\"192.0.3.10/23\",\"2001:db8::10/64\"]`, "10.0.1.10", testkit.Addrs("10.0.1.10", "2001:db8::10"), testkit.Addrs("192.0.3.10")},
+		"no prefix lengths":             {`[\"192.0.2.10\",\"2001:db8::10\"]`, "192.0.2.10", testkit.Addrs("192.0.2.10", "2001:db8::10"), nil},
+		"not in the VIP's network":      {`[\"192.0.3.10/24\",\"198.51.100.1/24\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n nodeObject

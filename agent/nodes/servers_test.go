@@ -7,15 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestHardCase05Servers(t *testing.T) {
 	const vip, local = "https://api-int.demo.example.com:6443", "https://localhost:6443"
 	peers := []v1alpha1.Peer{
-		{Name: "bootstrap", Role: "bootstrap", Addresses: addrs("192.0.2.9")},
-		{Name: "master-0", Role: "master", Addresses: addrs("192.0.2.10", "192.0.2.20", "2001:db8::10")},
-		{Name: "master-1", Role: "master", Addresses: addrs("192.0.2.11")},
-		{Name: "worker-0", Role: "worker", Addresses: addrs("192.0.2.12")},
+		{Name: "bootstrap", Role: "bootstrap", Addresses: testkit.Addrs("192.0.2.9")},
+		{Name: "master-0", Role: "master", Addresses: testkit.Addrs("192.0.2.10", "192.0.2.20", "2001:db8::10")},
+		{Name: "master-1", Role: "master", Addresses: testkit.Addrs("192.0.2.11")},
+		{Name: "worker-0", Role: "worker", Addresses: testkit.Addrs("192.0.2.12")},
 	}
 	const boot, m0, m06, m1 = "https://192.0.2.9:6443", "https://192.0.2.10:6443", "https://[2001:db8::10]:6443", "https://192.0.2.11:6443"
 	for name, c := range map[string]struct {

@@ -10,19 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func testRecords() []*record {
 	return []*record{
-		{Name: "master-0", Addresses: addrs("192.0.2.10"), Host: addrs("192.0.2.10", "2001:db8::10"),
+		{Name: "master-0", Addresses: testkit.Addrs("192.0.2.10"), Host: testkit.Addrs("192.0.2.10", "2001:db8::10"),
 			Labels: labels{{"example.com/rack", "r1"}, {"node-role.kubernetes.io/master", ""}},
 			Update: Update{CurrentConfig: "rendered-master-1", DesiredConfig: "rendered-master-1", State: "Done", KubeletVersion: "v1.34.2"}},
-		{Name: "worker-0.example.com", Addresses: addrs("2001:db8::20")},
+		{Name: "worker-0.example.com", Addresses: testkit.Addrs("2001:db8::20")},
 	}
 }
 
 func TestState(t *testing.T) {
-	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: addrs("192.0.2.9")[0]}}
+	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}}
 	data, err := want.encode(maxStateBytes)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +72,7 @@ func TestStateRefused(t *testing.T) {
 
 // What is not valid in the file goes, and nothing else (hard case 37).
 func TestHardCase37State(t *testing.T) {
-	good := record{Name: "z", Addresses: addrs("192.0.2.11")}
+	good := record{Name: "z", Addresses: testkit.Addrs("192.0.2.11")}
 	plain := &record{Name: "a"}
 	for name, c := range map[string]struct {
 		in   string // before the good node
@@ -85,7 +87,7 @@ func TestHardCase37State(t *testing.T) {
 		"no address":      {`{"name":"a","addresses":["x"]}`, nil},
 		"zone":            {`{"name":"a","addresses":["2001:db8::1%eth0"]}`, plain},
 		"loopback":        {`{"name":"a","addresses":[],"host":["127.0.0.1"]}`, plain},
-		"host order":      {`{"name":"a","host":["192.0.2.2","192.0.2.1"]}`, &record{Name: "a", Host: addrs("192.0.2.1", "192.0.2.2")}},
+		"host order":      {`{"name":"a","host":["192.0.2.2","192.0.2.1"]}`, &record{Name: "a", Host: testkit.Addrs("192.0.2.1", "192.0.2.2")}},
 		"label":           {`{"name":"a","labels":{"a b":"","c":"d"}}`, &record{Name: "a", Labels: labels{{"c", "d"}}}},
 		"label's value":   {`{"name":"a","labels":{"a":"}\n"}}`, plain},
 		"update's value":  {`{"name":"a","update":{"state":"a\nb","kubeletVersion":"v1"}}`, &record{Name: "a", Update: Update{KubeletVersion: "v1"}}},

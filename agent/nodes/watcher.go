@@ -122,14 +122,6 @@ func (w *Watcher) Subscribe(ctx context.Context) <-chan Snapshot { return w.feed
 // Current returns the latest Snapshot; ok is false before the first.
 func (w *Watcher) Current() (s Snapshot, ok bool) { return w.feed.current() }
 
-// Server returns the base URL of the API server that answered last; it is empty
-// while none does.
-func (w *Watcher) Server() string {
-	w.client.mu.Lock()
-	defer w.client.mu.Unlock()
-	return w.client.inUse
-}
-
 // SetCluster replaces the cluster's configuration, after it changed on disk.
 func (w *Watcher) SetCluster(c *v1alpha1.ClusterConfig) {
 	w.mu.Lock()

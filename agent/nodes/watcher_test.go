@@ -153,12 +153,12 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	local := c.serve("127.0.0.1:0")
 	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(local)))
 	h := newHost(t, c.ca, "master-0", "master", portOf(local))
-	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
 	here, there := fmt.Sprintf("https://localhost:%d", portOf(local)), "https://"+peer.Addr
 	w, stop := h.run()
 	from := func(server string) {
 		t.Helper()
-		await(t, h.log, "reading from "+server, func() bool { return w.Server() == server })
+		await(t, h.log, "reading from "+server, func() bool { return w.server() == server })
 	}
 	h.awaitPeers(w, false)
 	from(here)
@@ -196,7 +196,7 @@ func TestServerHangs(t *testing.T) {
 	first := c.serve("127.0.0.1:0")
 	second := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(first)))
 	h := newHost(t, c.ca, "master-0", "master", portOf(first))
-	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: addrs("127.0.0.2")}}
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
@@ -204,8 +204,8 @@ func TestServerHangs(t *testing.T) {
 	defer first.Freeze()()
 	c.set("worker-0", "", "192.0.2.20")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	if w.Server() != "https://"+second.Addr {
-		t.Errorf("reading from %s", w.Server())
+	if w.server() != "https://"+second.Addr {
+		t.Errorf("reading from %s", w.server())
 	}
 }
 
@@ -276,10 +276,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
 	await(t, h.log, "the state on disk", func() bool { _, err := os.Stat(h.saved); return err == nil })
 	stop()
-	before, err := os.ReadFile(h.saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.ReadFile(t, h.saved)
 	written := stat(t, h.saved)
 	w, stop = h.run()
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
@@ -352,8 +349,7 @@ func TestHardCase20ManyNodes(t *testing.T) {
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	snapshots := w.Subscribe(ctx)
 	<-snapshots
 	start, count := time.Now(), 0
@@ -482,4 +478,12 @@ func (l *logBuffer) lines(text string) (n int) {
 		}
 	}
 	return n
+}
+
+// server returns the base URL of the API server that answered last; it is empty
+// while none does.
+func (w *Watcher) server() string {
+	w.client.mu.Lock()
+	defer w.client.mu.Unlock()
+	return w.client.inUse
 }

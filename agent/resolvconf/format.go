@@ -10,10 +10,10 @@ import (
 // most is how many nameservers glibc asks (MAXNS); it ignores those beyond.
 const most = 3
 
-// Prepend returns the configuration with the node's own DNS server first, then
+// prepend returns the configuration with the node's own DNS server first, then
 // upstreams, three in all, and with the cluster's domain as the first to
 // search, each domain once. Options stay as they are.
-func (c Config) Prepend(own netip.Addr, upstreams []netip.Addr, domain string) Config {
+func (c Config) prepend(own netip.Addr, upstreams []netip.Addr, domain string) Config {
 	servers := append([]netip.Addr{own}, upstreams...)
 	return Config{
 		Nameservers: servers[:min(len(servers), most)],
@@ -37,8 +37,8 @@ func withDomain(domain string, others []string) []string {
 	return out
 }
 
-// Marshal writes what Parse reads.
-func (c Config) Marshal() []byte {
+// marshal writes what Parse reads.
+func (c Config) marshal() []byte {
 	var b strings.Builder
 	b.WriteString("# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n")
 	if len(c.Search) > 0 {

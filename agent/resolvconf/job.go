@@ -22,13 +22,13 @@ import (
 const (
 	// Source is where NetworkManager writes what the network brings.
 	Source = "/run/NetworkManager/resolv.conf"
-	// Target is what every program reads.
-	Target = "/etc/resolv.conf"
+	// resolvConf is what every program reads.
+	resolvConf = "/etc/resolv.conf"
 	// dropIn is for systemd-resolved.
 	dropIn = "/etc/systemd/resolved.conf.d/60-vipgen.conf"
-	// Done says that the node's own DNS server is in place; a drop-in that
+	// doneFile says that the node's own DNS server is in place; a drop-in that
 	// OpenShift ships for kubelet waits for a file of this name.
-	Done = "/run/resolv-prepender-kni-conf-done"
+	doneFile = "/run/resolv-prepender-kni-conf-done"
 )
 
 // most bytes that are read of a resolv.conf.
@@ -84,13 +84,13 @@ func (j *Job) runPlain(ctx context.Context) error {
 		if fixed := j.Spec.DNS.Upstreams; len(fixed) > 0 {
 			upstreams = Config{Nameservers: fixed}.Upstreams(j.Own, j.VIPs)
 		}
-		want := c.Prepend(j.Address, upstreams, j.Spec.Domain)
-		changed, err := atomicfile.Write(filepath.Join(j.Root, Target), want.Marshal(), 0o644)
+		want := c.prepend(j.Address, upstreams, j.Spec.Domain)
+		changed, err := atomicfile.Write(filepath.Join(j.Root, resolvConf), want.marshal(), 0o644)
 		if err != nil {
 			return err
 		}
 		if changed {
-			j.Log.Info("wrote resolv.conf", "path", Target, "nameservers", want.Nameservers, "search", want.Search)
+			j.Log.Info("wrote resolv.conf", "path", resolvConf, "nameservers", want.Nameservers, "search", want.Search)
 			// NetworkManager looks the host's name up by its address: until then a
 			// node without a name of its own stays "localhost".
 			if err := j.Changed(ctx, j.Root); err != nil {
@@ -177,7 +177,7 @@ func (j *Job) runResolved(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := filepath.Join(j.Root, Done)
+	done := filepath.Join(j.Root, doneFile)
 	if changed {
 		if _, err := atomicfile.Remove(done); err != nil {
 			return err
@@ -207,6 +207,6 @@ func routed(spec *v1alpha1.ClusterConfigSpec) []string {
 }
 
 func (j *Job) done() error {
-	_, err := atomicfile.Write(filepath.Join(j.Root, Done), nil, 0o644)
+	_, err := atomicfile.Write(filepath.Join(j.Root, doneFile), nil, 0o644)
 	return err
 }

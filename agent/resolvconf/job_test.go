@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // sandbox is a host's file system and a job that works on it.
@@ -31,7 +32,7 @@ func newSandbox(t *testing.T) *sandbox {
 	s.Job = Job{
 		Spec: &v1alpha1.ClusterConfigSpec{Domain: "demo.example.com"},
 		Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(&s.logged, nil)),
-		Address: netip.MustParseAddr("192.0.2.10"), Own: addrs("192.0.2.10", "2001:db8::10"), VIPs: addrs("192.0.2.5"),
+		Address: netip.MustParseAddr("192.0.2.10"), Own: testkit.Addrs("192.0.2.10", "2001:db8::10"), VIPs: testkit.Addrs("192.0.2.5"),
 		Reload:  func(context.Context, string) error { s.reloads++; return s.fail },
 		Changed: func(context.Context, string) error { s.changes++; return s.fail },
 	}
@@ -45,9 +46,7 @@ func newSandbox(t *testing.T) *sandbox {
 
 func (s *sandbox) put(path, data string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.Root, path), []byte(data), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.WriteFile(s.t, filepath.Join(s.Root, path), []byte(data))
 }
 
 // get returns a file's content, "-" for none.
@@ -65,7 +64,7 @@ func (s *sandbox) get(path string) string {
 
 func (s *sandbox) link(target string) {
 	s.t.Helper()
-	if err := os.Symlink(target, filepath.Join(s.Root, Target)); err != nil {
+	if err := os.Symlink(target, filepath.Join(s.Root, resolvConf)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -80,7 +79,7 @@ func (s *sandbox) run() error {
 // nameservers of /etc/resolv.conf, with spaces between.
 func (s *sandbox) nameservers() string {
 	var out []string
-	for _, a := range Parse([]byte(s.get(Target))).Nameservers {
+	for _, a := range Parse([]byte(s.get(resolvConf))).Nameservers {
 		out = append(out, a.String())
 	}
 	return strings.Join(out, " ")
@@ -103,8 +102,8 @@ func TestHardCase16ResolvConf(t *testing.T) {
 			if got := s.nameservers(); got != tt.want {
 				t.Errorf("nameservers %s, want %s", got, tt.want)
 			}
-			if s.get(Done) != "" || s.reloads != 0 {
-				t.Errorf("done %q, reloads %d; want done and none", s.get(Done), s.reloads)
+			if s.get(doneFile) != "" || s.reloads != 0 {
+				t.Errorf("done %q, reloads %d; want done and none", s.get(doneFile), s.reloads)
 			}
 		})
 	}
@@ -127,7 +126,7 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 	if err := s.run(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Lstat(filepath.Join(s.Root, Target))
+	before, err := os.Lstat(filepath.Join(s.Root, resolvConf))
 	if err != nil || !before.Mode().IsRegular() || before.Mode().Perm() != 0o644 {
 		t.Fatalf("resolv.conf is %v, %v", before, err)
 	}
@@ -135,7 +134,7 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 	if err := s.run(); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := os.Lstat(filepath.Join(s.Root, Target)); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Lstat(filepath.Join(s.Root, resolvConf)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the same again replaced the file (%v)", err)
 	}
 	if got := strings.Count(s.logged.String(), "\n"); got != lines || s.changes != 1 {
@@ -148,8 +147,8 @@ func TestNetworkManagerDoesNotAnswer(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
 	s.fail = errors.New("no D-Bus")
-	if err := s.run(); err != nil || s.get(Done) != "" || !strings.Contains(s.logged.String(), "no D-Bus") {
-		t.Errorf("%v; done %q; logged:\n%s", err, s.get(Done), s.logged.String())
+	if err := s.run(); err != nil || s.get(doneFile) != "" || !strings.Contains(s.logged.String(), "no D-Bus") {
+		t.Errorf("%v; done %q; logged:\n%s", err, s.get(doneFile), s.logged.String())
 	}
 }
 
@@ -173,10 +172,10 @@ func TestDHCPDomains(t *testing.T) {
 			if err := s.run(); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(Parse([]byte(s.get(Target))).Search, " "); got != tt.want {
+			if got := strings.Join(Parse([]byte(s.get(resolvConf))).Search, " "); got != tt.want {
 				t.Errorf("search %s, want %s", got, tt.want)
 			}
-			if err := os.Remove(filepath.Join(s.Root, Target)); err != nil {
+			if err := os.Remove(filepath.Join(s.Root, resolvConf)); err != nil {
 				t.Fatal(err)
 			}
 			s.link("/run/systemd/resolve/stub-resolv.conf")
@@ -208,7 +207,7 @@ func TestDomainsThatChangeDuringARunAreSeen(t *testing.T) {
 	if err := s.run(); err != nil {
 		t.Fatal(err)
 	}
-	if got := Parse([]byte(s.get(Target))).Search; len(got) != 2 || got[1] != "b.example" {
+	if got := Parse([]byte(s.get(resolvConf))).Search; len(got) != 2 || got[1] != "b.example" {
 		t.Errorf("search %v, want the domain of the last change", got)
 	}
 }
@@ -225,13 +224,13 @@ func TestHardCase16WaitsForNameservers(t *testing.T) {
 		go func() { result <- s.run() }()
 		select {
 		case err := <-result:
-			t.Fatalf("did not wait (error %v); wrote %s", err, s.get(Target))
+			t.Fatalf("did not wait (error %v); wrote %s", err, s.get(resolvConf))
 		case line := <-said:
 			if !strings.Contains(line, "waiting for a nameserver") {
 				t.Errorf("said %s", line)
 			}
 		}
-		if got := s.get(Target) + s.get(Done); got != "--" {
+		if got := s.get(resolvConf) + s.get(doneFile); got != "--" {
 			t.Errorf("written too early: %s", got)
 		}
 		s.put(Source, first+"nameserver 192.0.2.53\n")
@@ -289,14 +288,14 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	reason := errors.New("told to")
 	stop(reason)
-	if err := s.Run(ctx); !errors.Is(err, reason) || s.get(Done) != "-" {
-		t.Errorf("error %v, done %q", err, s.get(Done))
+	if err := s.Run(ctx); !errors.Is(err, reason) || s.get(doneFile) != "-" {
+		t.Errorf("error %v, done %q", err, s.get(doneFile))
 	}
 }
 
 func TestUpstreamsOfTheClusterReplaceTheNetworks(t *testing.T) {
 	s := newSandbox(t)
-	s.Spec.DNS.Upstreams = addrs("192.0.2.10", "203.0.113.53")
+	s.Spec.DNS.Upstreams = testkit.Addrs("192.0.2.10", "203.0.113.53")
 	for _, source := range []string{"", "nameserver 192.0.2.53\nsearch example.com\n"} { // it does not wait either
 		if source != "" {
 			s.put(Source, source)
@@ -308,7 +307,7 @@ func TestUpstreamsOfTheClusterReplaceTheNetworks(t *testing.T) {
 			t.Errorf("nameservers %s", got)
 		}
 	}
-	if got := Parse([]byte(s.get(Target))).Search; len(got) != 2 {
+	if got := Parse([]byte(s.get(resolvConf))).Search; len(got) != 2 {
 		t.Errorf("search %v", got)
 	}
 }
@@ -322,8 +321,8 @@ func TestSystemdResolved(t *testing.T) {
 		want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=192.0.2.10\nDomains=demo.example.com ~shop.example ~lab.example\n"
 
 		s.fail = errors.New("no D-Bus")
-		if err := s.run(); !errors.Is(err, s.fail) || s.get(Done) != "-" {
-			t.Errorf("error %v, done %q", err, s.get(Done))
+		if err := s.run(); !errors.Is(err, s.fail) || s.get(doneFile) != "-" {
+			t.Errorf("error %v, done %q", err, s.get(doneFile))
 		}
 		s.fail = nil
 		steps := []struct {
@@ -341,11 +340,11 @@ func TestSystemdResolved(t *testing.T) {
 				t.Fatalf("%s: %v", step.name, err)
 			}
 			want := strings.ReplaceAll(want, "192.0.2.10", step.address)
-			if s.get(dropIn) != want || s.reloads != step.reloads || s.get(Done) != "" {
-				t.Errorf("%s: %d reloads, done %q, drop-in:\n%s\nwant %d reloads, done, and:\n%s", step.name, s.reloads, s.get(Done), s.get(dropIn), step.reloads, want)
+			if s.get(dropIn) != want || s.reloads != step.reloads || s.get(doneFile) != "" {
+				t.Errorf("%s: %d reloads, done %q, drop-in:\n%s\nwant %d reloads, done, and:\n%s", step.name, s.reloads, s.get(doneFile), s.get(dropIn), step.reloads, want)
 			}
 		}
-		if got, err := os.Readlink(filepath.Join(s.Root, Target)); err != nil || got != target {
+		if got, err := os.Readlink(filepath.Join(s.Root, resolvConf)); err != nil || got != target {
 			t.Errorf("resolv.conf leads to %q, %v", got, err)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 // usesResolved says whether /etc/resolv.conf is a link to one of the files with
 // which systemd-resolved points programs to itself.
 func usesResolved(root string) bool {
-	target, err := os.Readlink(filepath.Join(root, Target))
+	target, err := os.Readlink(filepath.Join(root, resolvConf))
 	if err != nil {
 		return false
 	}
 	if !filepath.IsAbs(target) {
-		target = filepath.Join(filepath.Dir(Target), target)
+		target = filepath.Join(filepath.Dir(resolvConf), target)
 	}
 	// The link is of the host: it is not followed from inside a container.
 	target = filepath.Clean(target)

@@ -117,8 +117,7 @@ func TestTwoWriters(t *testing.T) {
 
 func TestKilledWriter(t *testing.T) {
 	d := open(t, t.TempDir())
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	changed, err := d.Watch(ctx, value{})
 	if err != nil {
 		t.Fatal(err)

@@ -49,10 +49,7 @@ func TestDaemonLog(t *testing.T) {
 	case <-time.After(testkit.Patience):
 		t.Fatal("it waits for its log")
 	}
-	data, err := os.ReadFile(log.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, log.Name())
 	got := string(data)
 	if !strings.HasPrefix(got, "1\n2\n3\n") || len(got) > 1200 || !strings.Contains(got, "lines left out\n") {
 		t.Errorf("%d bytes:\n%s", len(got), got)

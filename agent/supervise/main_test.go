@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testkit"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // roleVariable makes the test binary play an agent of its own.
@@ -68,7 +70,8 @@ func reaper() {
 }
 
 func reapWhileRunning() error {
-	if err := adopt(); err != nil {
+	// What would be the children of process 1 becomes this process's.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -145,9 +145,7 @@ func haproxyConf(t *testing.T) string {
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "haproxy.cfg")
 	text := "defaults\n\tmode tcp\n\ttimeout connect 1s\n\ttimeout client 1s\n\ttimeout server 1s\nlisten api\n\tbind unix@" + dir + "/api\n\tserver a 127.0.0.1:1\n"
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, conf, []byte(text))
 	return conf
 }
 

@@ -3,7 +3,6 @@ package supervise
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // children are those that this package started and waits for. The lock is held
@@ -64,15 +61,6 @@ func Reap(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// adopt makes processes whose parent is gone children of this process, as they
-// would be if it were process 1, so that Reap can take them in.
-func adopt() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("adopt orphans: %w", err)
-	}
-	return nil
 }
 
 func reapOnce() {

@@ -29,11 +29,7 @@ func open(t testing.TB, dir string) *Files {
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	got, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(got)
+	return string(testkit.ReadFile(t, filepath.Join(dir, name)))
 }
 
 func TestFiles(t *testing.T) {

@@ -142,8 +142,8 @@ type Group struct {
 	Instance string `json:"instance,omitempty"`
 	// VirtualRouterID is 1 to 255, for both families.
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`
-	// Password is the PASS word of VRRPv2, in clear in every advert: it keeps
-	// nobody out, but the operator's own keepalived has it.
+	// Password is the PASS word of VRRPv2, in clear text in every
+	// advert: it gives no security, but the operator's own keepalived has it.
 	Password string `json:"password,omitempty"`
 	// Together says that the VIPs of both families must be on one node, because
 	// they share a Neutron port (hard case 14).

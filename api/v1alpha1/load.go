@@ -166,10 +166,7 @@ func (k *checker) peers(at string, peers []Peer) {
 	for i, p := range peers {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		k.peer(field+".", &p)
-		if seen[p.Name] && p.Name != "" {
-			k.add(problem.ConflictingFields, field+".name", problem.Quote(p.Name), "each node once")
-		}
-		seen[p.Name] = true
+		k.once(seen, field+".name", p.Name, "each node once")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -152,16 +152,10 @@ spec:
 		t.Fatal("no examples", err)
 	}
 	for _, name := range examples {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.ReadFile(t, name)
 		tests[name] = string(text)
 	}
-	page, err := os.ReadFile("../../docs/vipconfig.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, "../../docs/vipconfig.md")
 	for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		tests[fmt.Sprintf("docs/vipconfig.md, block %d", i+1)] = block[1]
 	}

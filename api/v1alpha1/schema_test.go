@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"net/netip"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write vipconfig.schema.json from the types")
@@ -28,9 +28,7 @@ const draft = "http://json-schema.org/draft-07/schema#"
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	want := generate(t)
 	if *update {
-		if err := os.WriteFile("vipconfig.schema.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, "vipconfig.schema.json", want)
 		return
 	}
 	if diff := cmp.Diff(string(want), string(v1alpha1.VIPConfigSchema)); diff != "" {

@@ -241,10 +241,7 @@ func (c *checker) dns(d *DNS) {
 	for i, r := range d.Records {
 		field := fmt.Sprintf("spec.dns.records[%d]", i)
 		c.domain(field+".name", strings.TrimPrefix(r.Name, "*."), r.Name, `a name such as registry.example.com or *.apps2.example.com`)
-		if seen[r.Name] && r.Name != "" {
-			c.add(problem.ConflictingFields, field+".name", problem.Quote(r.Name), "each name once")
-		}
-		seen[r.Name] = true
+		c.once(seen, field+".name", r.Name, "each name once")
 		if len(r.Addresses) == 0 {
 			c.add(problem.MissingField, field+".addresses", "nothing", "at least one address")
 		}
@@ -262,6 +259,22 @@ func (c *checker) domain(field, name, found, expected string) {
 	}
 }
 
+// shortLabel checks a label of at most so many characters.
+func (c *checker) shortLabel(field, name, expected string, most int) {
+	c.label(field, name, expected)
+	if ValidLabel(name) && len(name) > most {
+		c.add(problem.BadName, field, problem.Quote(name), fmt.Sprintf("at most %d characters", most))
+	}
+}
+
+// once refuses a name that was seen before.
+func (c *checker) once(seen map[string]bool, field, name, expected string) {
+	if seen[name] && name != "" {
+		c.add(problem.ConflictingFields, field, problem.Quote(name), expected)
+	}
+	seen[name] = true
+}
+
 // maxAPIName is what leaves room for "api-" in a label.
 const maxAPIName = 63 - len("api-")
 
@@ -269,14 +282,8 @@ func (c *checker) additionalAPI(list []AdditionalAPI) {
 	seen := map[string]bool{}
 	for i, g := range list {
 		field := fmt.Sprintf("spec.additionalAPIVIPs[%d]", i)
-		c.label(field+".name", g.Name, "a name such as mgmt")
-		if ValidLabel(g.Name) && len(g.Name) > maxAPIName {
-			c.add(problem.BadName, field+".name", problem.Quote(g.Name), fmt.Sprintf("at most %d characters", maxAPIName))
-		}
-		if seen[g.Name] && g.Name != "" {
-			c.add(problem.ConflictingFields, field+".name", problem.Quote(g.Name), "each set of VIPs once")
-		}
-		seen[g.Name] = true
+		c.shortLabel(field+".name", g.Name, "a name such as mgmt", maxAPIName)
+		c.once(seen, field+".name", g.Name, "each set of VIPs once")
 		if len(g.VIPs) == 0 {
 			c.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 		}
@@ -297,14 +304,8 @@ func (c *checker) ingress(list []Ingress) {
 	seen := map[string]bool{}
 	for i, g := range list {
 		field := fmt.Sprintf("spec.ingress[%d]", i)
-		c.label(field+".name", g.Name, "the name of an IngressController")
-		if ValidLabel(g.Name) && len(g.Name) > maxIngressName {
-			c.add(problem.BadName, field+".name", problem.Quote(g.Name), fmt.Sprintf("at most %d characters", maxIngressName))
-		}
-		if seen[g.Name] && g.Name != "" {
-			c.add(problem.ConflictingFields, field+".name", problem.Quote(g.Name), "each ingress controller once")
-		}
-		seen[g.Name] = true
+		c.shortLabel(field+".name", g.Name, "the name of an IngressController", maxIngressName)
+		c.once(seen, field+".name", g.Name, "each ingress controller once")
 		if g.Name == DefaultIngress && g.VirtualRouterID != 0 {
 			c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "none: that of the default ingress controller is vrrp.virtualRouterIDs.ingress")
 		}

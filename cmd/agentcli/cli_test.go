@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // run executes a command line inside the test's own process.
@@ -29,20 +29,12 @@ func rootWith(t *testing.T, cluster string) string {
 	t.Helper()
 	root := t.TempDir()
 	path := filepath.Join(root, v1alpha1.ClusterConfigPath)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(cluster), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, path, []byte(cluster))
 	return root
 }
 
 func TestExitCodes(t *testing.T) {
-	good, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testkit.ReadFile(t, "testdata/cluster.yaml")
 	t.Setenv("NODE_NAME", "")
 	bad := rootWith(t, strings.Replace(string(good), "replicas: 3", "replicas: 0", 1))
 	tests := []struct {
@@ -112,10 +104,7 @@ func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 
 // TestEveryCommandIsDocumented: commands and flags alike.
 func TestEveryCommandIsDocumented(t *testing.T) {
-	data, err := os.ReadFile("../../docs/agent/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "../../docs/agent/commands.md")
 	page := string(data)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -3,7 +3,6 @@ package agentcli
 import (
 	"context"
 	"net/netip"
-	"os"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -30,10 +29,7 @@ func newNode(t *testing.T, addresses ...string) node {
 func nodeIn(t *testing.T, network *netns.Network, name string, addresses ...string) node {
 	t.Helper()
 	h := daemon.NewLabHost(t, daemon.AddNode(t, network, name, addresses...))
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	n := node{h, network, t}
 	n.put(v1alpha1.ClusterConfigPath, string(cluster))
 	return n

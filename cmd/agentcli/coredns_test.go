@@ -2,8 +2,6 @@ package agentcli
 
 import (
 	"net"
-	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	template "github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/pod"
 )
@@ -79,12 +78,9 @@ func (r resolver) answers(server, name string, kind uint16, want string) {
 // upstream is a name server of the network that knows one answer.
 func (r resolver) upstream(name, address, answer string) {
 	r.t.Helper()
-	node, err := r.network.AddNode(name, netip.MustParsePrefix(address+"/24"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	node := daemon.AddNode(r.t, r.network, name, address+"/24")
 	var packets net.PacketConn
-	err = node.Do(func() (err error) {
+	err := node.Do(func() (err error) {
 		packets, err = net.ListenPacket("udp", address+":53")
 		return err
 	})
@@ -147,10 +143,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 // address, and follow it when it changes, with the one CoreDNS; nothing else is at
 // the old address then.
 func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
-	cluster, err := os.ReadFile("../../golden/cases/single-node-without-vips/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
 	r.put(v1alpha1.ClusterConfigPath, string(cluster))
 	r.start()

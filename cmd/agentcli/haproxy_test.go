@@ -196,10 +196,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	pids := strings.Join(b.pids("haproxy"), " ")
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	for _, bad := range []struct{ path, data, right, want string }{
 		{v1alpha1.HAProxyTemplate, plainChecks + "\nnonsense\n", plainChecks, "unknown keyword 'nonsense'"},
 		{v1alpha1.HAProxyTemplate, "{{ .Nope }}", plainChecks, "can't evaluate field Nope"},

@@ -38,10 +38,7 @@ func (s *service) isolated(daemon string) {
 		s.t.Fatalf("no %s runs", daemon)
 	}
 	for _, pid := range pids {
-		status, err := os.ReadFile("/proc/" + pid + "/status")
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		status := testkit.ReadFile(s.t, "/proc/"+pid+"/status")
 		user := strconv.Itoa(supervise.DaemonUser)
 		for _, line := range []string{
 			`Uid:\s+` + user + `\s+` + user + `\s+` + user, `Gid:\s+` + user, `Groups:\s*`,

@@ -1,12 +1,12 @@
 package agentcli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestLogLevelCommand(t *testing.T) {
@@ -38,9 +38,7 @@ func TestLogLevelCommand(t *testing.T) {
 			t.Errorf("log-level %s: %d, %q, want %d, %q (%s)", s.args, code, out, s.code, s.out, errOut)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "run/vipgen/log-level"), []byte("loud"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(root, "run/vipgen/log-level"), []byte("loud"))
 	if code, out, errOut := run(t, "log-level", "--root", root); code != command.Finding || out != "default\n" || !strings.Contains(errOut, "loud") {
 		t.Errorf("with a wrong word: %d, %q, %q", code, out, errOut)
 	}

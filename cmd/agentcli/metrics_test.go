@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/monitor"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // tasks are those of all jobs, which need not run to say what they show.
@@ -75,10 +75,7 @@ func metricRows(t *testing.T) []string {
 }
 
 func TestEveryMetricIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agent/observe.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, "../../docs/agent/observe.md")
 	var documented []string
 	for line := range strings.Lines(string(page)) {
 		if strings.HasPrefix(line, "| `vipgen_") {
@@ -98,10 +95,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"prometheusrule.yaml", "dashboard.json"} {
-		text, err := os.ReadFile("../../templates/manifest/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.ReadFile(t, "../../templates/manifest/"+name)
 		for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(text), -1) {
 			if !known(m + "`") {
 				t.Errorf("%s: no such metric: %s", name, m)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -139,10 +139,7 @@ func TestObserveHAProxy(t *testing.T) {
 	b.signal("haproxy", syscall.SIGCONT)
 	b.awaitHealth(port, http.StatusOK, "ok")
 
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	moved := strings.Replace(string(cluster), "haproxyMonitor: 9454", "haproxyMonitor: 9554", 1)
 	if moved == string(cluster) {
 		t.Fatal("no port to change")
@@ -317,18 +314,12 @@ func TestMonitorIsOnLoopback(t *testing.T) {
 func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "192.0.2.10/24", "198.51.100.10/24")
-	cluster, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, "testdata/cluster.yaml")
 	n.put(v1alpha1.ClusterConfigPath, strings.Replace(string(cluster), "spec:\n", "spec:\n  metrics: Node\n", 1))
 	if err := n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")); err != nil {
 		t.Fatal(err)
 	}
-	other, err := n.network.AddNode("prometheus", netip.MustParsePrefix("192.0.2.90/24"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := daemon.AddNode(t, n.network, "prometheus", "192.0.2.90/24")
 	s := newContainer(n, pod.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor

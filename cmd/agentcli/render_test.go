@@ -1,13 +1,13 @@
 package agentcli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -16,29 +16,18 @@ import (
 // The same templates and facts give what vipgen previews.
 func TestRender(t *testing.T) {
 	golden := "../../golden/cases/baremetal-usermanaged/"
-	cluster, err := os.ReadFile(golden + "expected/files/every-pool" + v1alpha1.ClusterConfigPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := testkit.ReadFile(t, golden+"expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	root := rootWith(t, string(cluster))
 	for path, text := range map[string]string{
 		v1alpha1.KeepalivedTemplate: keepalived.Template, v1alpha1.HAProxyTemplate: haproxy.Template,
 		v1alpha1.CorefileTemplate: coredns.Template, v1alpha1.HostsTemplate: coredns.HostsTemplate,
 	} {
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, []byte(text))
 	}
 	for _, name := range []string{"keepalived.conf", "haproxy.cfg", "Corefile", "hosts"} {
 		t.Run(name, func(t *testing.T) {
-			want, err := os.ReadFile(golden + "expected/preview/master-0/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.ReadFile(t, golden+"expected/preview/master-0/"+name)
 			code, out, complaint := run(t, "render", name, "--root", root, "--facts", golden+"nodes/master-0.yaml")
 			if code != command.OK || out != string(want) {
 				t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, complaint, out, want)

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"encoding/json"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,14 +9,8 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
-
-func addressList(texts ...string) (out []netip.Addr) {
-	for _, text := range texts {
-		out = append(out, netip.MustParseAddr(text))
-	}
-	return out
-}
 
 func TestStatus(t *testing.T) {
 	root := t.TempDir()
@@ -31,12 +24,12 @@ func TestStatus(t *testing.T) {
 	if err := dir.Publish(h); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Publish(state.Firewall{InPlace: true, VIPs: addressList("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
+	if err := dir.Publish(state.Firewall{InPlace: true, VIPs: testkit.Addrs("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
 		t.Fatal(err)
 	}
 	m := state.MDNS{
-		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: addressList("192.0.2.10", "2001:db8::10"),
-		Hosts: []state.Host{{Name: "master-7", Addresses: addressList("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
+		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: testkit.Addrs("192.0.2.10", "2001:db8::10"),
+		Hosts: []state.Host{{Name: "master-7", Addresses: testkit.Addrs("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
 	}
 	if err := dir.Publish(m); err != nil {
 		t.Fatal(err)

@@ -2,22 +2,19 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // layLive makes a directory with an export of a cluster the current one.
 func layLive(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../../render/adopt/testdata/live.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "../../render/adopt/testdata/live.yaml")
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"live.yaml": string(data)})
 	return string(data)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the reports in testdata/bad")
@@ -85,12 +86,7 @@ func run(stdin string, args ...string) (code int, stdout, stderr string) {
 func lay(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, name, []byte(text))
 	}
 }
 
@@ -165,10 +161,7 @@ func TestBadInput(t *testing.T) {
 
 // The table has a case for every code that a report can hold.
 func TestBadInputCoversCodes(t *testing.T) {
-	text, err := os.ReadFile("../../api/problem/codes.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.ReadFile(t, "../../api/problem/codes.go")
 	codes := regexp.MustCompile(`(?m)^\t\w+ +Code = "(.+)"$`).FindAllSubmatch(text, -1)
 	if len(codes) < 20 {
 		t.Fatalf("only %d codes found", len(codes))

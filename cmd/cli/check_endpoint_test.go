@@ -20,6 +20,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/authority"
 )
 
@@ -84,7 +85,7 @@ func nameServer(t *testing.T) string {
 func onLoopback(t *testing.T, line string) string {
 	t.Helper()
 	port, ca := startAPIServer(t, http.StatusOK, "api.demo.example.com")
-	writeFile(t, "ca.crt", ca)
+	testkit.WriteFile(t, "ca.crt", ca)
 	words := strings.Fields(line)
 	host, _, err := endpoint.ParseHost(words[2])
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // eachCommand visits the commands that do something.
@@ -25,10 +26,7 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 }
 
 func TestCommandsAreDocumented(t *testing.T) {
-	data, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "../../docs/commands.md")
 	page := string(data)
 	eachCommand((&app{}).root(), func(c *cobra.Command) {
 		name := c.Name()
@@ -70,14 +68,11 @@ func TestDocumentedCommandsRun(t *testing.T) {
 		t.Fatal("no pages", err)
 	}
 	for _, page := range pages {
-		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.ReadFile(t, page)
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			documentedDir(t)
 			if block := yamlBlock.FindSubmatch(data); block != nil && bytes.HasPrefix(block[1], []byte("# vipgen.yaml\n")) {
-				writeFile(t, "vipgen.yaml", block[1])
+				testkit.WriteFile(t, "vipgen.yaml", block[1])
 			}
 			ran := 0
 			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
@@ -124,7 +119,7 @@ func runDocumented(t *testing.T, line string) {
 		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
 	}
 	if file != "" {
-		writeFile(t, file, out.Bytes())
+		testkit.WriteFile(t, file, out.Bytes())
 	}
 }
 
@@ -152,43 +147,31 @@ func documentedDir(t *testing.T) {
 		"ocp/master.ign":                     []byte(`{"ignition": {"version": "3.2.0"}}`),
 	}
 	for _, name := range examples {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.ReadFile(t, name)
 		files[filepath.Base(name)] = data
 	}
 	imported, err := filepath.Abs("../../render/importer/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := os.ReadFile("../../render/adopt/testdata/live.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	states, err := os.ReadFile("testdata/status/nodes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := testkit.ReadFile(t, "../../render/adopt/testdata/live.yaml")
+	states := testkit.ReadFile(t, "testdata/status/nodes.json")
 	t.Chdir(t.TempDir())
-	writeFile(t, "nodes/states.json", states)
+	testkit.WriteFile(t, "nodes/states.json", states)
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	exported, err := os.ReadFile(filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, "exported.yaml", exported)
+	exported := testkit.ReadFile(t, filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
+	testkit.WriteFile(t, "exported.yaml", exported)
 	for _, name := range []string{"before.yaml", "later.yaml"} {
-		writeFile(t, name, live)
+		testkit.WriteFile(t, name, live)
 	}
-	writeFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
-	writeFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
+	testkit.WriteFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
+	testkit.WriteFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
 	for name, data := range files {
-		writeFile(t, name, data)
+		testkit.WriteFile(t, name, data)
 	}
 }
 
@@ -197,25 +180,12 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // firstYAML gives the first YAML block of a page.
 func firstYAML(t *testing.T, page string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, page)
 	block := yamlBlock.FindSubmatch(data)
 	if block == nil {
 		t.Fatalf("%s: no YAML", page)
 	}
 	return block[1]
-}
-
-func writeFile(t *testing.T, name string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestDocumentedFlags: every command line of vipgen in a shell block, also behind sudo and
@@ -232,10 +202,7 @@ func TestDocumentedFlags(t *testing.T) {
 	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(?:\$repo/bin/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
 	checked := 0
 	for _, page := range pages {
-		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.ReadFile(t, page)
 		texts := []string{string(data)}
 		if filepath.Ext(page) == ".md" {
 			texts = nil
@@ -274,12 +241,9 @@ func TestPictures(t *testing.T) {
 		if code, _, stderr := run("", args...); code != command.OK {
 			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
 		}
-		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.ReadFile(t, file)
 		if *update {
-			writeFile(t, picture, got)
+			testkit.WriteFile(t, picture, got)
 		}
 		if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what vipgen %s makes: run the test with -update, and look at it (%v)", picture, strings.Join(args, " "), err)
@@ -292,10 +256,7 @@ func TestPictures(t *testing.T) {
 
 // TestReadme: what README.md says that its first command prints is what it prints.
 func TestReadme(t *testing.T) {
-	data, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "../../README.md")
 	shown := regexp.MustCompile("(?s)The first prints, among more:\n\n```\n(.*?)```").FindSubmatch(data)
 	code, printed, stderr := run("", "explain", "../../examples/baremetal/install-config.yaml")
 	if shown == nil || code != command.OK {

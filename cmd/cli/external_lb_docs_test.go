@@ -2,7 +2,6 @@ package cli
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -12,16 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // page reads a page of the documentation.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(testkit.ReadFile(t, "../../docs/"+name))
 }
 
 // block is the first block without a language after a line of a page, without its
@@ -53,11 +49,7 @@ func TestExternalPage(t *testing.T) {
 	text := page(t, "external-lb.md")
 	documentedDir(t)
 	read := func(name string) string {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
+		return string(testkit.ReadFile(t, name))
 	}
 	install, agent, vip := read("install-config.yaml"), read("agent-config.yaml"), read("vipgen.yaml")
 	cluster := func(dir, install, vip string) {
@@ -162,10 +154,7 @@ func TestExternalPage(t *testing.T) {
 func TestMoreDomainsNeedNothing(t *testing.T) {
 	text := page(t, "external-lb.md")
 	documentedDir(t)
-	vip, err := os.ReadFile("vipgen.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	vip := testkit.ReadFile(t, "vipgen.yaml")
 	commands := []string{"external-lb render --api-vip 192.0.2.250 --ingress-vip 192.0.2.250" + pairFlags, "external-lb render --proxy nginx"}
 	var before []string
 	for _, c := range commands {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // layImport lays the files of a case of the importer into the working directory.
@@ -83,10 +84,7 @@ func TestImport(t *testing.T) {
 
 func TestImportStandardInput(t *testing.T) {
 	layImport(t, "vsphere")
-	data, err := os.ReadFile("vsphere/must-gather/quay-io-release/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "vsphere/must-gather/quay-io-release/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml")
 	code, stdout, stderr := run(string(data), "import", "-", "--mode", "unicast")
 	if code != command.OK || !strings.Contains(stdout, "name: vs\n") || !strings.Contains(stderr, "  mode                     unicast\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)

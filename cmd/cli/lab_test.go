@@ -200,10 +200,7 @@ func startTime(pid string) string {
 // gone checks that nothing is left.
 func (r *labRunner) gone(left remains) {
 	r.t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	mounts := testkit.ReadFile(r.t, "/proc/self/mountinfo")
 	for _, name := range left.names {
 		if regexp.MustCompile(`/` + regexp.QuoteMeta(name) + `\b`).Match(mounts) {
 			r.t.Errorf("%s is still mounted", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestMigratePlan(t *testing.T) {
@@ -42,10 +43,7 @@ func TestMigratePlan(t *testing.T) {
 func TestMigrateWrite(t *testing.T) {
 	good(t)
 	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "--dir", "move")
-	text, err := os.ReadFile("move/files/etc/keepalived/monitor-user.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.ReadFile(t, "move/files/etc/keepalived/monitor-user.conf")
 	m, err := v1alpha1.ParseModeFile(text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -55,10 +53,7 @@ func TestMigrateWrite(t *testing.T) {
 	}
 	for _, role := range []string{"master", "worker"} {
 		name := "99-" + role + "-vipgen.mode"
-		data, err := os.ReadFile("move/machineconfigs/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.ReadFile(t, "move/machineconfigs/"+name+".yaml")
 		var config struct {
 			Metadata struct {
 				Name   string            `json:"name"`

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const fleetHead = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
@@ -38,11 +39,7 @@ func layFleet(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(testkit.ReadFile(t, name))
 }
 
 // A cluster of a fleet renders to the same bytes alone and with the others,

@@ -123,7 +123,7 @@ func (a *app) exit(err error) int {
 }
 
 // inputError is an error that who gave the command is to blame for, such as
-// *control.InputError, which is not everywhere: labs are for Linux.
+// that of lab/control, which is not everywhere: labs are for Linux.
 type inputError interface {
 	error
 	Input()

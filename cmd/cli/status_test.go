@@ -2,20 +2,17 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // layNodes makes a directory with the state of the nodes of a cluster the current one.
 func layNodes(t *testing.T) {
 	t.Helper()
-	states, err := os.ReadFile("testdata/status/nodes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	states := testkit.ReadFile(t, "testdata/status/nodes.json")
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"nodes/states.json": string(states)})
 }

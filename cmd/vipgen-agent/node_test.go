@@ -164,9 +164,5 @@ func commandOf(b *testing.B, pod, job string) []string {
 
 func readFile(b *testing.B, path string) string {
 	b.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return string(data)
+	return string(testkit.ReadFile(b, path))
 }

@@ -52,12 +52,7 @@ func layFleet(b *testing.B, dir string, size int) {
 	b.Helper()
 	write := func(name, text string) {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		testkit.WriteFile(b, name, []byte(text))
 	}
 	const head = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
 	write("fleet.yaml", head+"spec:\n  openshiftVersion: \"4.18\"\n  vrrp: {profile: classic}\n")

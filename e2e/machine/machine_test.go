@@ -119,10 +119,7 @@ func testPower(t *testing.T, m, other *machine.Machine) {
 }
 
 func TestNewLeavesNothingWhenItFails(t *testing.T) {
-	node, err := daemon.NewNetwork(t).AddNode("node-0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
 	dir := t.TempDir()
 	m, err := machine.New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
 	if m != nil || err == nil || !strings.Contains(err.Error(), "making its root") {

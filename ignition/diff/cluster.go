@@ -185,7 +185,7 @@ func (c *Cluster) foreign() []ignition.Document {
 }
 
 // policy is the node disruption policy of the cluster.
-func (c *Cluster) policy() (p Policy, given bool) {
+func (c *Cluster) policy() (p policy, given bool) {
 	for _, o := range c.objects {
 		if o.kind == "MachineConfiguration" && o.name == "cluster" {
 			return parsePolicy(o.raw), true

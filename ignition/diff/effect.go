@@ -47,7 +47,7 @@ type Reason struct {
 
 // outcome says what the operator does about changes of a pool, with the reasons
 // for it: those that make it as much as it is.
-func (p Policy) outcome(changes []Change) (Effect, []Reason) {
+func (p policy) outcome(changes []Change) (Effect, []Reason) {
 	var all []Reason
 	worst := Nothing
 	for _, c := range changes {
@@ -58,7 +58,7 @@ func (p Policy) outcome(changes []Change) (Effect, []Reason) {
 	return worst, slices.DeleteFunc(all, func(r Reason) bool { return r.Effect != worst })
 }
 
-func (p Policy) reason(c Change) Reason {
+func (p policy) reason(c Change) Reason {
 	r := Reason{Change: c.Kind + " " + c.Name}
 	switch c.Kind {
 	case kindFile:
@@ -80,7 +80,7 @@ func (p Policy) reason(c Change) Reason {
 }
 
 // effect is that of a rule.
-func effect(rule Rule, ok bool) (Effect, string) {
+func effect(rule rule, ok bool) (Effect, string) {
 	if !ok {
 		return Reboot, "no node disruption policy names it"
 	}
@@ -110,10 +110,10 @@ func effect(rule Rule, ok bool) (Effect, string) {
 }
 
 // setting is the effect of a change that is no file and no unit.
-func (p Policy) setting(name string) (Effect, string) {
+func (p policy) setting(name string) (Effect, string) {
 	switch name {
 	case ignition.SettingUsers:
-		e, why := effect(Rule{Actions: p.SSHKey}, true)
+		e, why := effect(rule{Actions: p.SSHKey}, true)
 		return e, why + ", as long as SSH keys and password of user core alone change; other changes are refused"
 	case ignition.SettingFIPS:
 		return Refused, "FIPS mode is chosen when a cluster is installed"

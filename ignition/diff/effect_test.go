@@ -61,7 +61,7 @@ func TestEffects(t *testing.T) {
 	for _, tt := range tests {
 		for _, p := range []struct {
 			name string
-			Policy
+			policy
 			want Effect
 		}{{"none", none, tt.none}, {"given", given, tt.given}} {
 			got, reasons := p.outcome([]Change{tt.change})

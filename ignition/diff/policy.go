@@ -18,15 +18,15 @@ const (
 	actionSpecial      = "Special" // of registries.conf alone
 )
 
-// Action is what the operator does for a change.
-type Action struct {
+// action is what the operator does for a change.
+type action struct {
 	Type string
 	// Service is the one to reload or restart.
 	Service string
 }
 
 // String is such as "restart crio.service".
-func (a Action) String() string {
+func (a action) String() string {
 	switch a.Type {
 	case actionReload, actionRestart:
 		return strings.ToLower(a.Type) + " " + a.Service
@@ -36,16 +36,16 @@ func (a Action) String() string {
 	return strings.ToLower(a.Type)
 }
 
-// Rule says what is done when a file, one in a folder, or a unit changes.
-type Rule struct {
+// rule says what is done when a file, one in a folder, or a unit changes.
+type rule struct {
 	Name    string
-	Actions []Action
+	Actions []action
 }
 
-// Policy is a node disruption policy.
-type Policy struct {
-	Files, Units []Rule
-	SSHKey       []Action
+// policy is a node disruption policy.
+type policy struct {
+	Files, Units []rule
+	SSHKey       []action
 	// Given says that somebody gave one, so that the cluster's version knows
 	// policies: without, any change of a unit means a reboot.
 	Given bool
@@ -60,25 +60,25 @@ const (
 // OpenShift 4.18, "Using node disruption policies", the default policy. Releases
 // before 4.17 have the rules for these files built into the machine config daemon,
 // later ones more of them than earlier ones.
-func clusterDefaults() Policy {
-	return Policy{
-		Files: []Rule{
-			{"/etc/mco/internal-registry-pull-secret.json", []Action{{Type: actionNone}}},
-			{"/var/lib/kubelet/config.json", []Action{{Type: actionNone}}},
-			{"/etc/machine-config-daemon/no-reboot/containers-gpg.pub", []Action{{actionReload, reloadCRIO}}},
-			{"/etc/containers/policy.json", []Action{{actionReload, reloadCRIO}}},
-			{"/etc/containers/registries.conf", []Action{{Type: actionSpecial}}},
-			{"/etc/containers/registries.d", []Action{{actionReload, reloadCRIO}}},
-			{"/etc/nmstate/openshift", []Action{{Type: actionNone}}},
-			{"/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt", []Action{{actionRestart, updateTrust}, {actionRestart, reloadCRIO}}},
+func clusterDefaults() policy {
+	return policy{
+		Files: []rule{
+			{"/etc/mco/internal-registry-pull-secret.json", []action{{Type: actionNone}}},
+			{"/var/lib/kubelet/config.json", []action{{Type: actionNone}}},
+			{"/etc/machine-config-daemon/no-reboot/containers-gpg.pub", []action{{actionReload, reloadCRIO}}},
+			{"/etc/containers/policy.json", []action{{actionReload, reloadCRIO}}},
+			{"/etc/containers/registries.conf", []action{{Type: actionSpecial}}},
+			{"/etc/containers/registries.d", []action{{actionReload, reloadCRIO}}},
+			{"/etc/nmstate/openshift", []action{{Type: actionNone}}},
+			{"/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt", []action{{actionRestart, updateTrust}, {actionRestart, reloadCRIO}}},
 		},
-		SSHKey: []Action{{Type: actionNone}},
+		SSHKey: []action{{Type: actionNone}},
 	}
 }
 
 // file finds the rule of a file: the one of the longest path that is the file's
 // or a folder around it.
-func (p Policy) file(name string) (rule Rule, ok bool) {
+func (p policy) file(name string) (rule rule, ok bool) {
 	for _, r := range p.Files {
 		if (r.Name == name || strings.HasPrefix(name, path.Clean(r.Name)+"/")) && (!ok || len(r.Name) > len(rule.Name)) {
 			rule, ok = r, true
@@ -87,10 +87,10 @@ func (p Policy) file(name string) (rule Rule, ok bool) {
 	return rule, ok
 }
 
-func (p Policy) unit(name string) (Rule, bool) {
-	i := slices.IndexFunc(p.Units, func(r Rule) bool { return r.Name == name })
+func (p policy) unit(name string) (rule, bool) {
+	i := slices.IndexFunc(p.Units, func(r rule) bool { return r.Name == name })
 	if i < 0 {
-		return Rule{}, false
+		return rule{}, false
 	}
 	return p.Units[i], true
 }
@@ -118,7 +118,7 @@ type policyJSON struct {
 
 // parsePolicy reads the policy of a MachineConfiguration: the one that the
 // operator says is in force, else that of its spec over the defaults.
-func parsePolicy(object []byte) Policy {
+func parsePolicy(object []byte) policy {
 	var o struct {
 		Spec struct {
 			Policy policyJSON `json:"nodeDisruptionPolicy"`
@@ -135,7 +135,7 @@ func parsePolicy(object []byte) Policy {
 	}
 	p.Given = true
 	if o.Status.Policy.Cluster != nil {
-		p = Policy{Given: true}
+		p = policy{Given: true}
 		p.add(*o.Status.Policy.Cluster)
 	}
 	p.add(o.Spec.Policy)
@@ -143,10 +143,10 @@ func parsePolicy(object []byte) Policy {
 }
 
 // add puts rules over those that are there.
-func (p *Policy) add(j policyJSON) {
-	over := func(rules []Rule, name string, list []actionJSON) []Rule {
-		rules = slices.DeleteFunc(rules, func(r Rule) bool { return r.Name == name })
-		return append(rules, Rule{name, actions(list)})
+func (p *policy) add(j policyJSON) {
+	over := func(rules []rule, name string, list []actionJSON) []rule {
+		rules = slices.DeleteFunc(rules, func(r rule) bool { return r.Name == name })
+		return append(rules, rule{name, actions(list)})
 	}
 	for _, f := range j.Files {
 		p.Files = over(p.Files, f.Path, f.Actions)
@@ -159,10 +159,10 @@ func (p *Policy) add(j policyJSON) {
 	}
 }
 
-func actions(list []actionJSON) []Action {
-	var out []Action
+func actions(list []actionJSON) []action {
+	var out []action
 	for _, a := range list {
-		out = append(out, Action{a.Type, a.Reload.ServiceName + a.Restart.ServiceName})
+		out = append(out, action{a.Type, a.Reload.ServiceName + a.Restart.ServiceName})
 	}
 	return out
 }

@@ -49,10 +49,7 @@ func expect(t *testing.T, path, data string, mode fs.FileMode) {
 	if info.Mode() != mode {
 		t.Errorf("mode %v, want %v", info.Mode(), mode)
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.ReadFile(t, path)
 	if string(got) != data {
 		t.Errorf("holds %q, want %q", got, data)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// DefaultPort is that of Kubernetes APIs.
-const DefaultPort = 6443
+// defaultPort is that of Kubernetes APIs.
+const defaultPort = 6443
 
 // Target is what to look at, and how.
 type Target struct {
@@ -71,7 +71,7 @@ func ParseHost(s string) (host string, port uint16, err error) {
 			}
 		}
 	}
-	port = DefaultPort
+	port = defaultPort
 	if text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || n == 0 {

@@ -1,10 +1,10 @@
 package input
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What arguments name: a cluster, or a fleet, and what each is called.
@@ -14,12 +14,7 @@ func TestFind(t *testing.T) {
 		"clusters/fleet.yaml", "clusters/a/install-config.yaml", "clusters/eu/b/install-config.yaml", "clusters/eu/b/vipgen.yaml",
 		"clusters/eu/c/install-config.yaml", "clusters/.git/x/install-config.yaml", "flat/one.yaml", "flat/two.yaml", "flat/vipgen.yaml", "empty/x",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte("a: b\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, name, []byte("a: b\n"))
 	}
 	tests := []struct {
 		args  string

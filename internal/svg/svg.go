@@ -10,7 +10,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Width is that of every drawing, in units, which are pixels at 400 pixels.
@@ -99,18 +98,12 @@ func (d *Drawing) Arrow(x1, x2, y float64) {
 	fmt.Fprintf(&d.body, `<path d="M%s %sl-4 -3m4 3l-4 3" class="line"/>`+"\n", num(x2), num(y))
 }
 
-// Text writes a line that begins at x; Middle and End write one that has its middle
-// or its end there. Y is that of its base line.
+// Text writes a line that begins at x. Y is that of its base line.
 func (d *Drawing) Text(x, y, size float64, class, text string) { d.text(x, y, size, class, "", text) }
 
 // Middle is Text around x.
 func (d *Drawing) Middle(x, y, size float64, class, text string) {
 	d.text(x, y, size, class, "middle", text)
-}
-
-// End is Text up to x.
-func (d *Drawing) End(x, y, size float64, class, text string) {
-	d.text(x, y, size, class, "end", text)
 }
 
 func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
@@ -128,36 +121,14 @@ func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
 // style: a drawing cannot measure text.
 const perLetter = 0.56
 
-// Fits says whether a text is no wider than a width.
-func Fits(text string, size, width float64) bool {
-	return float64(utf8.RuneCountInString(text))*size*perLetter <= width
-}
-
 // Fit shortens a text that is too wide.
 func Fit(text string, size, width float64) string {
-	if Fits(text, size, width) {
+	letters := []rune(text)
+	if float64(len(letters))*size*perLetter <= width {
 		return text
 	}
-	letters := []rune(text)
 	n := max(int(width/(size*perLetter))-1, 0)
 	return string(letters[:min(n, len(letters))]) + "…"
-}
-
-// Wrap breaks a text at spaces into lines that are no wider than a width. A word that is
-// wider has a line of its own.
-func Wrap(text string, size, width float64) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && !Fits(line+" "+word, size, width) {
-			lines = append(lines, line)
-			line = ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // Write writes the drawing with a height.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -69,8 +68,5 @@ func TestFit(t *testing.T) {
 	}
 	if got := Fit("abc", Small, 0); got != "…" {
 		t.Error(got)
-	}
-	if got := Wrap("one two  three", Small, 40); !slices.Equal(got, []string{"one two", "three"}) {
-		t.Errorf("%q", got)
 	}
 }

@@ -48,6 +48,14 @@ var everywhere = phrases([][2]string{
 	{`\bcan only be decided\b`, "node agent for keepalived, HAProxy, CoreDNS, mDNS"},
 	{`\b(a|the) power from\b`, "power off"},
 	{`\bone more address by\b`, "additional API VIP"},
+	{`\bkeeps? nobody out\b`, "gives no security"},
+	{`\bcounts as the translator\b`, "the NAT's source address is what is checked"},
+	{`\bare at another node\b`, "are moved to another node"},
+	{`\bnowhere in the input\b`, "discovered at run time"},
+	{`\bspelled everything\b`, "uses field names of an old release"},
+	{`\bwarnings are none\b`, "warnings do not change the exit code"},
+	{`\bmove(s|d)? for nothing\b`, "spurious failover"},
+	{`\b(has|have) to know of\b`, "settings that VIPs need"},
 	{`\bthat takes UserManaged\b`, "requires loadBalancer.type: UserManaged"},
 })
 
@@ -65,7 +73,9 @@ var said = phrases([][2]string{
 // identifiers are words that no name in Go is made of, in lower case.
 var identifiers = map[string]string{
 	"arrival": "join delay", "displaced": "address mismatch", "displacement": "address mismatch", "tenure": "bootstrap lifetime",
-	"haste": "scheduling", "stray": "lagging peer", "calm": "cooldown", "pulse": "watchdog", "trouble": "log transitions",
+	"haste": "scheduling", "urge": "scheduling", "greet": "prime neighbours",
+	"strange": "unknown to the holder", "electing": "VRRP settings",
+	"ear": "advertisement listener", "stray": "lagging peer", "calm": "cooldown", "pulse": "watchdog", "trouble": "log transitions",
 }
 
 // packages are names that say nothing of what is in a package.

@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	cfg := config(t)
 	cfg.Runs, cfg.Scenarios = 1, scenarios
 	for _, p := range Profiles() {
-		if p.Name == "fast" || p.Name == Reference {
+		if p.Name == "fast" || p.Name == referenceName {
 			cfg.Profiles = append(cfg.Profiles, p)
 		}
 	}
@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Reference != Reference || len(r.Scenarios) != len(scenarios) {
+	if r.Reference != referenceName || len(r.Scenarios) != len(scenarios) {
 		t.Fatalf("the report has reference %q and %d scenarios", r.Reference, len(r.Scenarios))
 	}
 	for _, s := range r.Scenarios {

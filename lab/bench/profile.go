@@ -19,8 +19,8 @@ type Profile struct {
 	Reference bool
 }
 
-// Reference is the name of the profile that others are compared with.
-const Reference = "reference"
+// referenceName is the name of the profile that others are compared with.
+const referenceName = "reference"
 
 // Profiles are those that are measured unless others are asked for.
 func Profiles() []Profile {
@@ -28,7 +28,7 @@ func Profiles() []Profile {
 	for _, p := range []v1alpha1.Profile{v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic} {
 		out = append(out, Profile{Name: string(p), VRRP: v1alpha1.VRRP{Profile: p, Mode: v1alpha1.ModeUnicast}.Settings()})
 	}
-	return append(out, Profile{Name: Reference, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
+	return append(out, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
 }
 
 // Custom is vipgen's own with another time between adverts, in VRRPv3.

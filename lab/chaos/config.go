@@ -36,8 +36,8 @@ type Config struct {
 // otherwise.
 const DefaultAtOnce = 4
 
-// Check says what is wrong with limits.
-func (l Limits) Check() error {
+// check says what is wrong with limits.
+func (l Limits) check() error {
 	for _, k := range l.Kinds {
 		if !slices.Contains(Kinds(), k) {
 			return fmt.Errorf("there is no fault %q: there are %v", k, Kinds())
@@ -67,7 +67,7 @@ type spares struct {
 
 // Prepare plans a run without building anything.
 func Prepare(cfg *Config) (*Prepared, error) {
-	if err := cfg.Limits.Check(); err != nil {
+	if err := cfg.Limits.check(); err != nil {
 		return nil, err
 	}
 	spec := &cfg.Cluster.Config.Spec

@@ -178,8 +178,8 @@ func Kinds() (out []Kind) {
 	return out
 }
 
-// Title says what happens in a fault of that kind.
-func (k Kind) Title() string { return kindOf(k).title }
+// title says what happens in a fault of that kind.
+func (k Kind) title() string { return kindOf(k).title }
 
 // kindOf returns the kind of that name; one that there is not has no title.
 func kindOf(name Kind) kind {

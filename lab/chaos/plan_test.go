@@ -40,7 +40,7 @@ func TestEveryKindHappens(t *testing.T) {
 		if actions[k] == nil {
 			t.Errorf("nothing is done for %s", k)
 		}
-		if k.Title() == "" {
+		if k.title() == "" {
 			t.Errorf("%s has no title", k)
 		}
 	}
@@ -88,10 +88,10 @@ func TestKindsAreLimited(t *testing.T) {
 			}
 		}
 	}
-	if err := (Limits{Kinds: []Kind{"plague"}, AtOnce: 1}).Check(); err == nil {
+	if err := (Limits{Kinds: []Kind{"plague"}, AtOnce: 1}).check(); err == nil {
 		t.Error("a kind that there is not is taken")
 	}
-	if err := (Limits{}).Check(); err == nil {
+	if err := (Limits{}).check(); err == nil {
 		t.Error("no fault at a time is taken")
 	}
 }

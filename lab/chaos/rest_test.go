@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/host"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // What is left behind on a node is found, whatever it is.
@@ -51,16 +50,7 @@ func TestLeaks(t *testing.T) {
 
 // A file that cannot be used is found, each as those see it who read it.
 func TestFiles(t *testing.T) {
-	testkit.Live(t)
-	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { network.Close() })
-	node, err := network.AddNode("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node")
 	n := &lab.Node{Host: &host.Host{Node: node}}
 	f := &files{scratch: t.TempDir()}
 	const vrrp = "vrrp_instance x {\n state BACKUP\n interface eth0\n virtual_router_id 1\n priority 40\n virtual_ipaddress {\n 192.0.2.5\n }\n}\n"

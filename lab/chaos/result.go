@@ -59,7 +59,7 @@ func (r *Result) Summary(w io.Writer) {
 	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(r.Faults[b], r.Faults[a]), cmp.Compare(a, b))
 	}) {
-		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.Title())
+		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.title())
 	}
 	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
 	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.silent()))

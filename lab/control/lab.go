@@ -72,7 +72,7 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	}
 	made, err := newRecord()
 	if err == nil {
-		err = made.write(o.Place.Dir())
+		err = made.write(o.Place.dir())
 	}
 	if err != nil {
 		return l, err
@@ -82,8 +82,8 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	}
 	l.log = slog.New(slog.NewTextHandler(l.logFile, nil))
 	cfg := o.Config
-	cfg.Dir, cfg.Log, cfg.Progress = filepath.Join(o.Place.Dir(), "cluster"), l.log, o.Progress
-	cfg.Record = func(namespace string) error { return made.add(o.Place.Dir(), namespace) }
+	cfg.Dir, cfg.Log, cfg.Progress = filepath.Join(o.Place.dir(), "cluster"), l.log, o.Progress
+	cfg.Record = func(namespace string) error { return made.add(o.Place.dir(), namespace) }
 	if err := os.Mkdir(cfg.Dir, 0o700); err != nil {
 		return l, err
 	}

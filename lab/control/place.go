@@ -90,17 +90,17 @@ func All(base string) (names []string, err error) {
 	return names, err
 }
 
-// Dir is the lab's directory.
-func (p Place) Dir() string { return filepath.Join(p.Base, p.Name) }
+// dir is the lab's directory.
+func (p Place) dir() string { return filepath.Join(p.Base, p.Name) }
 
-func (p Place) socket() string { return filepath.Join(p.Dir(), "socket") }
+func (p Place) socket() string { return filepath.Join(p.dir(), "socket") }
 
 // Log is the file with what happens in the lab.
-func (p Place) Log() string { return filepath.Join(p.Dir(), "log") }
+func (p Place) Log() string { return filepath.Join(p.dir(), "log") }
 
 // Used says whether a lab is there, or left something.
 func (p Place) Used() bool {
-	_, err := os.Lstat(filepath.Join(p.Dir(), recordFile))
+	_, err := os.Lstat(filepath.Join(p.dir(), recordFile))
 	return err == nil
 }
 
@@ -110,7 +110,7 @@ var errTaken = errors.New("the lab runs")
 // lock takes the lab's directory, which whoever runs the lab has locked: the
 // kernel lets go of it when that process ends, in whatever way.
 func (p Place) lock() (*os.File, error) {
-	f, err := os.Open(p.Dir())
+	f, err := os.Open(p.dir())
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +135,15 @@ func (p Place) same(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	now, err := os.Stat(p.Dir())
+	now, err := os.Stat(p.dir())
 	if err == nil && !os.SameFile(opened, now) {
 		err = fs.ErrNotExist
 	}
 	return err
 }
 
-// Running says whether a process runs the lab.
-func (p Place) Running() (bool, error) {
+// running says whether a process runs the lab.
+func (p Place) running() (bool, error) {
 	f, err := p.lock()
 	switch {
 	case errors.Is(err, errTaken):
@@ -163,7 +163,7 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 		if err := os.MkdirAll(p.Base, 0o755); err != nil {
 			return nil, cleaned, err
 		}
-		if err := os.Mkdir(p.Dir(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(p.dir(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, cleaned, err
 		}
 		lock, err := p.lock()
@@ -184,9 +184,9 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 			cleaned = true
 			continue
 		}
-		entries, err := os.ReadDir(p.Dir())
+		entries, err := os.ReadDir(p.dir())
 		if err == nil && len(entries) > 0 {
-			err = fmt.Errorf("%s is no lab's directory, and not empty: choose another --name or --dir", p.Dir())
+			err = fmt.Errorf("%s is no lab's directory, and not empty: choose another --name or --dir", p.dir())
 		}
 		if err != nil {
 			lock.Close()
@@ -199,12 +199,12 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 // remove removes everything that the record names, and the directory. The caller
 // has the lock.
 func (p Place) remove() error {
-	r, err := readRecord(p.Dir())
+	r, err := readRecord(p.dir())
 	if err != nil {
 		return err
 	}
 	if r == nil {
-		return fmt.Errorf("%s is no lab's directory", p.Dir())
+		return fmt.Errorf("%s is no lab's directory", p.dir())
 	}
 	if err := r.clean(); err != nil {
 		return fmt.Errorf("removing what the lab %s left: %w", p.Name, err)
@@ -214,16 +214,16 @@ func (p Place) remove() error {
 
 // removeFiles removes the directory, the record last.
 func (p Place) removeFiles() error {
-	entries, err := os.ReadDir(p.Dir())
+	entries, err := os.ReadDir(p.dir())
 	for _, e := range entries {
 		if e.Name() != recordFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(p.Dir(), e.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(p.dir(), e.Name())))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(p.Dir())
+	return os.RemoveAll(p.dir())
 }
 
 // Down ends the lab and removes what it made; it says whether the lab ran. It
@@ -259,7 +259,7 @@ func (p Place) Down(ctx context.Context) (ran bool, err error) {
 // terminate asks the process that runs the lab to end; false if it is not known
 // yet.
 func (p Place) terminate() (bool, error) {
-	r, err := readRecord(p.Dir())
+	r, err := readRecord(p.dir())
 	if r == nil || err != nil {
 		return false, err
 	}
@@ -273,7 +273,7 @@ func (p Place) terminate() (bool, error) {
 	defer unix.Close(process)
 	// Whoever wrote the record still has the lock, so the number was not given to
 	// another process before it was opened.
-	if running, err := p.Running(); !running {
+	if running, err := p.running(); !running {
 		return false, err
 	}
 	return true, unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0)
@@ -281,7 +281,7 @@ func (p Place) terminate() (bool, error) {
 
 // process names the one that runs the lab.
 func (p Place) process() string {
-	r, err := readRecord(p.Dir())
+	r, err := readRecord(p.dir())
 	if err != nil || r == nil {
 		return "the process that runs the lab " + p.Name
 	}

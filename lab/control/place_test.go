@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // place is one of a lab that made nothing, and is not there.
@@ -23,7 +25,7 @@ func place(t *testing.T, base, name string) Place {
 // leave makes what a lab leaves that was killed.
 func leave(t *testing.T, p Place, namespaces ...string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(p.Dir(), "cluster", "nodes"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(p.dir(), "cluster", "nodes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r, err := newRecord()
@@ -31,11 +33,11 @@ func leave(t *testing.T, p Place, namespaces ...string) {
 		t.Fatal(err)
 	}
 	for _, n := range namespaces {
-		if err := r.add(p.Dir(), n); err != nil {
+		if err := r.add(p.dir(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.write(p.Dir()); err != nil {
+	if err := r.write(p.dir()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,7 +78,7 @@ func TestTake(t *testing.T) {
 	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Errorf("a place that is taken: %v", err)
 	}
-	if running, err := p.Running(); !running || err != nil {
+	if running, err := p.running(); !running || err != nil {
 		t.Errorf("running: %t, %v", running, err)
 	}
 	lock.Close()
@@ -88,10 +90,8 @@ func TestTake(t *testing.T) {
 		t.Fatalf("taking what a lab left: %t, %v", cleaned, err)
 	}
 	lock.Close()
-	foreign := filepath.Join(p.Dir(), "notes")
-	if err := os.WriteFile(foreign, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	foreign := filepath.Join(p.dir(), "notes")
+	testkit.WriteFile(t, foreign, nil)
 	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
 		t.Errorf("somebody else's directory: %v", err)
 	}
@@ -121,18 +121,18 @@ func TestForeignNamesAreLeftAlone(t *testing.T) {
 func TestReboot(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	leave(t, p)
-	r, err := readRecord(p.Dir())
+	r, err := readRecord(p.dir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.BootID, r.Namespaces = "another", []string{"vg1-1-hub"}
-	if err := r.write(p.Dir()); err != nil {
+	if err := r.write(p.dir()); err != nil {
 		t.Fatal(err)
 	}
 	if ran, err := p.Down(t.Context()); ran || err != nil {
 		t.Errorf("ran %t, %v", ran, err)
 	}
-	if _, err := os.Stat(p.Dir()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(p.dir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory: %v", err)
 	}
 }

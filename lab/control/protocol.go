@@ -41,19 +41,19 @@ type Reply struct {
 	Input bool `json:"input,omitempty"`
 }
 
-// InputError is a mistake of who asked.
-type InputError struct{ text string }
+// inputError is a mistake of who asked.
+type inputError struct{ text string }
 
-func (e *InputError) Error() string { return e.text }
+func (e *inputError) Error() string { return e.text }
 
 // Input marks an error of who asked, for those who do not know this package.
-func (e *InputError) Input() {}
+func (e *inputError) Input() {}
 
-// Mistake returns an InputError.
-func Mistake(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
+// Mistake returns an inputError.
+func Mistake(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
 // Ask asks the lab for something and returns its answer. An error of the lab's is
-// the error, an InputError if who asked is to blame.
+// the error, an inputError if who asked is to blame.
 func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket())
 	switch {
@@ -74,7 +74,7 @@ func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 	}
 	switch {
 	case reply.Input:
-		return nil, &InputError{reply.Error}
+		return nil, &inputError{reply.Error}
 	case reply.Error != "":
 		return nil, errors.New(reply.Error)
 	}
@@ -83,7 +83,7 @@ func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 
 // absent says why nobody listens.
 func (p Place) absent(err error) error {
-	running, e := p.Running()
+	running, e := p.running()
 	switch {
 	case e != nil:
 		return errors.Join(err, e)

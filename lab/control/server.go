@@ -66,7 +66,7 @@ func (l *Lab) serve(conn net.Conn) {
 		reply, err = l.do(ctx, r)
 	}
 	if err != nil {
-		var mistake *InputError
+		var mistake *inputError
 		reply = Reply{Error: err.Error(), Input: errors.As(err, &mistake)}
 	}
 	json.NewEncoder(conn).Encode(reply) // to somebody who may have gone

@@ -84,7 +84,7 @@ func (l *Lab) Status() (*Status, error) {
 	cut := append([]string{}, l.cut...)
 	l.mu.Unlock()
 	s := &Status{
-		Name: l.place.Name, Domain: l.cluster.Spec().Domain, Dir: l.place.Dir(), Log: l.place.Log(),
+		Name: l.place.Name, Domain: l.cluster.Spec().Domain, Dir: l.place.dir(), Log: l.place.Log(),
 		PID: os.Getpid(), Since: l.began, VIPs: l.watch.vips(), CutOff: cut,
 	}
 	var errs []error

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"syscall"
 	"testing"
@@ -13,15 +12,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
-
-func addNode(t testing.TB, n *netns.Network, name, address string) *netns.Node {
-	t.Helper()
-	node, err := n.AddNode(name, netip.MustParsePrefix(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return node
-}
 
 // silence lets a node believe that somebody has the address.
 func silence(t testing.TB, node *netns.Node, address string) {

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -70,17 +71,9 @@ func newServer(t testing.TB, node *netns.Node, address, name string, h http.Hand
 
 func newNodes(t testing.TB) (server, client *netns.Node) {
 	t.Helper()
-	n, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	server = addNode(t, n, "server", "192.0.2.1/24")
-	return server, addNode(t, n, "client", "192.0.2.2/24")
+	n := daemon.NewNetwork(t)
+	server = daemon.AddNode(t, n, "server", "192.0.2.1/24")
+	return server, daemon.AddNode(t, n, "client", "192.0.2.2/24")
 }
 
 func within(t testing.TB) context.Context {

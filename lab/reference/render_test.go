@@ -13,19 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/pod"
 )
 
 // images of the tests; both are this machine's programs.
 var images = v1alpha1.Images{Keepalived: "registry.example.com/keepalived:1", HAProxy: "registry.example.com/haproxy:1"}
-
-func addrs(list ...string) (out []netip.Addr) {
-	for _, s := range list {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out
-}
 
 // cluster is dual-stack, and asks for vipgen's own VRRP settings, which makes
 // no difference here.
@@ -40,10 +34,10 @@ func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 			LoadBalancer: v1alpha1.LoadBalancerInCluster,
 			VRRP:         v1alpha1.ClusterVRRP{Target: v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: 100}},
 			Groups: []v1alpha1.Group{
-				{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.5", "2001:db8::5"), Instance: "demo_API", VirtualRouterID: 10, Password: "demo_api"},
-				{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.6", "2001:db8::6"), Instance: "demo_INGRESS", VirtualRouterID: 11, Password: "demo_ing",
+				{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5"), Instance: "demo_API", VirtualRouterID: 10, Password: "demo_api"},
+				{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.6", "2001:db8::6"), Instance: "demo_INGRESS", VirtualRouterID: 11, Password: "demo_ing",
 					Controller: v1alpha1.DefaultIngress, NodeSelector: worker, HealthPort: 1936, Domains: []string{"apps.demo.example.com"}},
-				{Name: "ingress-other", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.7"), Instance: "demo_INGRESS_other", VirtualRouterID: 12, Password: "demo_ing",
+				{Name: "ingress-other", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.7"), Instance: "demo_INGRESS_other", VirtualRouterID: 12, Password: "demo_ing",
 					Controller: "other", NodeSelector: worker, HealthPort: 1937},
 			},
 			Ports: v1alpha1.DefaultPorts,
@@ -68,7 +62,7 @@ func node(role string, n int, peers ...string) *v1alpha1.Node {
 	out := &v1alpha1.Node{Name: fmt.Sprintf("%s-%d", role, n), Role: role, Interfaces: []v1alpha1.Interface{{Name: "eth0", Addresses: prefixes(n)}}}
 	for _, p := range peers {
 		role, number, _ := strings.Cut(p, ":")
-		out.Peers = append(out.Peers, v1alpha1.Peer{Name: role + "-" + number, Role: role, Addresses: addrs("192.0.2."+number, "2001:db8::"+number)})
+		out.Peers = append(out.Peers, v1alpha1.Peer{Name: role + "-" + number, Role: role, Addresses: testkit.Addrs("192.0.2."+number, "2001:db8::"+number)})
 	}
 	return out
 }
@@ -293,7 +287,7 @@ func parse(t *testing.T, path, text string) {
 // A change of VIPs and peers changes no manifest, so that no pod restarts.
 func TestManifestsStay(t *testing.T) {
 	before := rendered(t, cluster(nil), masterNode)
-	after := rendered(t, cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = addrs("192.0.2.8", "2001:db8::8") }), node("master", 10, "master:13", "master:14"))
+	after := rendered(t, cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = testkit.Addrs("192.0.2.8", "2001:db8::8") }), node("master", 10, "master:13", "master:14"))
 	for _, pod := range []string{"keepalived", "haproxy"} {
 		path := v1alpha1.ManifestDir + "/" + pod + ".yaml"
 		if diff := cmp.Diff(before[path], after[path]); diff != "" {

@@ -106,10 +106,7 @@ func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 		nodes = append(nodes, c.Node(name))
 		serve(t, c.Node(name))
 	}
-	client, err := c.Network.AddNode("client", netip.MustParsePrefix("192.0.2.100/24"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := daemon.AddNode(t, c.Network, "client", "192.0.2.100/24")
 	start := time.Now()
 	w, err := watch.Start(watch.Config{Network: c.Network, Nodes: nodes, VIPs: []netip.Addr{vip}, Since: start})
 	if err != nil {

@@ -231,22 +231,10 @@ func (p *pair) deafen(node, rules string) {
 
 // A VIP that a dead keepalived left behind is claimed by whoever is asked for it.
 func TestLeftBehind(t *testing.T) {
-	testkit.Live(t)
-	n, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	n := daemon.NewNetwork(t)
 	var nodes []*netns.Node
 	for i, name := range []string{"client", "master-0"} {
-		node, err := n.AddNode(name, netip.MustParsePrefix(fmt.Sprintf("192.0.2.1%d/24", i)), netip.MustParsePrefix(fmt.Sprintf("2001:db8::1%d/64", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := daemon.AddNode(t, n, name, fmt.Sprintf("192.0.2.1%d/24", i), fmt.Sprintf("2001:db8::1%d/64", i))
 		nodes = append(nodes, node)
 	}
 	client, master := nodes[0], nodes[1]

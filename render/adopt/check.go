@@ -35,7 +35,7 @@ type Check struct {
 	// Next is what another release changes; nil unless it was asked for.
 	Next *Next `json:"next,omitempty"`
 
-	record   Record
+	record   record
 	export   *diff.Cluster
 	observed *importer.Observed
 }
@@ -89,10 +89,10 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	for _, f := range dir {
 		byName[f.Name] = f.Data
 	}
-	var record Record
+	var record record
 	observed, list := importer.Observe(later)
-	if err := yaml.UnmarshalStrict(byName[RecordName], &record); err != nil || record.Release == "" {
-		list = append(list, problem.Problem{File: RecordName, Severity: problem.Error, Code: problem.MissingField, Found: "no record of an adopted cluster", Expected: "a directory that 'vipgen adopt --dir' wrote"})
+	if err := yaml.UnmarshalStrict(byName[recordName], &record); err != nil || record.Release == "" {
+		list = append(list, problem.Problem{File: recordName, Severity: problem.Error, Code: problem.MissingField, Found: "no record of an adopted cluster", Expected: "a directory that 'vipgen adopt --dir' wrote"})
 	}
 	cluster, err := load(byName[importer.InstallConfigName], byName[importer.VIPConfigName])
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Check) compare(dir map[string][]byte, export *diff.Cluster, o *importer
 	c.Changes = append(c.Changes, diff.Compare(was, is).Texts...)
 }
 
-func (c *Check) unknown(export *diff.Cluster, o *importer.Observed, record Record) {
+func (c *Check) unknown(export *diff.Cluster, o *importer.Observed, record record) {
 	seen := map[string]bool{}
 	for _, pool := range export.Pools() {
 		list, _ := unknowns(export, words(o), pool, c.Is)
@@ -187,7 +187,7 @@ func (c *Check) unknown(export *diff.Cluster, o *importer.Observed, record Recor
 }
 
 // shadows finds files of vipgen's that do not reach nodes: those of the directory.
-func (c *Check) shadows(dir map[string][]byte, export *diff.Cluster, record Record) {
+func (c *Check) shadows(dir map[string][]byte, export *diff.Cluster, record record) {
 	rendered := &diff.Cluster{}
 	for name, data := range dir {
 		if rest, ok := strings.CutPrefix(name, RenderedDir); ok {

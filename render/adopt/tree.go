@@ -22,14 +22,14 @@ const (
 	StepsName = "STEPS.md"
 	// OperatorDir has what the operator laid on nodes, as files/POOL/PATH, and the record.
 	OperatorDir = "operator/"
-	RecordName  = OperatorDir + "adopted.yaml"
+	recordName  = OperatorDir + "adopted.yaml"
 	// RenderedDir has what goes to the cluster.
 	RenderedDir = "rendered/"
 	canaryDir   = "canary/"
 )
 
-// Record says what a directory was made of.
-type Record struct {
+// record says what a directory was made of.
+type record struct {
 	// Release of OpenShift, as "4.18".
 	Release string `json:"release"`
 	// Accepted are the digests of what --accept named, by name.
@@ -71,8 +71,8 @@ func (p *Plan) Files() ([]render.OutputFile, error) {
 	return out, nil
 }
 
-func (p *Plan) record() Record {
-	r := Record{Release: p.Release, Accepted: map[string]string{}}
+func (p *Plan) record() record {
+	r := record{Release: p.Release, Accepted: map[string]string{}}
 	for _, u := range p.Accepted {
 		r.Accepted[u.Name] = digest(u.text)
 	}
@@ -86,12 +86,12 @@ func (p *Plan) record() Record {
 }
 
 // operatorFiles are what the operator lays on nodes, and the record.
-func operatorFiles(export *diff.Cluster, words []string, r Record) ([]render.OutputFile, error) {
+func operatorFiles(export *diff.Cluster, words []string, r record) ([]render.OutputFile, error) {
 	text, err := yaml.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	out := []render.OutputFile{{Path: RecordName, Data: append([]byte(recordHead), text...)}}
+	out := []render.OutputFile{{Path: recordName, Data: append([]byte(recordHead), text...)}}
 	for name, data := range operators(export, words, r.Release) {
 		out = append(out, render.OutputFile{Path: OperatorDir + name, Data: data})
 	}

@@ -1,13 +1,13 @@
 package gitops_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/gitops"
 )
 
@@ -15,10 +15,7 @@ const cases = "../../golden/cases/"
 
 func file(t testing.TB, name string) gitops.File {
 	t.Helper()
-	data, err := os.ReadFile(cases + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, cases+name)
 	return gitops.File{Name: name, Data: data}
 }
 

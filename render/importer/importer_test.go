@@ -16,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
 	"github.com/vipgen/vipgen/render/verify"
@@ -309,17 +310,9 @@ func TestExpected(t *testing.T) {
 			for file, got := range map[string][]byte{"install-config.yaml": r.InstallConfig, "vipgen.yaml": r.VIPConfig, "report.json": append(report, '\n')} {
 				path := filepath.Join("testdata", "expected", name, file)
 				if *update {
-					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(path, got, 0o644); err != nil {
-						t.Fatal(err)
-					}
+					testkit.WriteFile(t, path, got)
 				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := testkit.ReadFile(t, path)
 				if diff := cmp.Diff(string(want), string(got)); diff != "" {
 					t.Errorf("%s:\n%s", path, diff)
 				}

@@ -1,4 +1,4 @@
-// Package openstack works out what OpenStack has to know of a cluster's VIPs (seed
+// Package openstack works out the settings of Neutron that a cluster's VIPs need (seed
 // 002): Neutron drops what a port sends or gets at an address that is not its own,
 // unless the address is one of its allowed pairs.
 package openstack
@@ -44,7 +44,7 @@ type FloatingIP struct {
 	Address netip.Addr
 }
 
-// Plan is what OpenStack has to know.
+// Plan is those settings, and what they follow from.
 type Plan struct {
 	Cluster string     `json:"cluster"`
 	Network string     `json:"network,omitempty"`

@@ -15,8 +15,8 @@ import (
 
 // Protocols, as nftables calls them.
 const (
-	TCP  = "tcp"
-	UDP  = "udp"
+	tcp  = "tcp"
+	udp  = "udp"
 	VRRP = "vrrp" // vrrp.Protocol
 )
 
@@ -63,25 +63,25 @@ func Rules(c *render.Cluster, role string) []Rule {
 		clients = balancer
 	}
 	if role == v1alpha1.RoleMaster || role == v1alpha1.RoleBootstrap {
-		b.add(TCP, s.Ports.API, clients, nil, "the API server")
-		b.add(TCP, s.Ports.MachineConfig, clients, nil, "the machine config server")
+		b.add(tcp, s.Ports.API, clients, nil, "the API server")
+		b.add(tcp, s.Ports.MachineConfig, clients, nil, "the machine config server")
 	}
 	if role == v1alpha1.RoleBootstrap && s.Platform == "baremetal" {
-		b.add(TCP, s.Ports.Ironic, nodes, nil, "the provisioning service")
+		b.add(tcp, s.Ports.Ironic, nodes, nil, "the provisioning service")
 	}
 	if has(pod.HAProxy) {
-		b.add(TCP, s.Ports.HAProxy, anybody, nil, "haproxy: the API VIP's port is redirected here")
+		b.add(tcp, s.Ports.HAProxy, anybody, nil, "haproxy: the API VIP's port is redirected here")
 	}
 	if has(pod.CoreDNS) {
 		from := here
 		if slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return g.Role == v1alpha1.GroupDNS && s.Hosts(&g, role, nil) }) {
 			from = anybody
 		}
-		b.add(UDP, v1alpha1.DNSPort, from, nil, "coredns")
-		b.add(TCP, v1alpha1.DNSPort, from, nil, "coredns")
+		b.add(udp, v1alpha1.DNSPort, from, nil, "coredns")
+		b.add(tcp, v1alpha1.DNSPort, from, nil, "coredns")
 	}
 	if has(pod.MDNS) {
-		b.add(UDP, v1alpha1.MDNSPort, neighbor, mdnsGroups, "mdns-publisher")
+		b.add(udp, v1alpha1.MDNSPort, neighbor, mdnsGroups, "mdns-publisher")
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -89,10 +89,10 @@ func Rules(c *render.Cluster, role string) []Rule {
 			continue
 		}
 		if g.Role == v1alpha1.GroupIngress {
-			b.add(TCP, v1alpha1.HTTPPort, clients, nil, "the router")
-			b.add(TCP, v1alpha1.HTTPSPort, clients, nil, "the router")
+			b.add(tcp, v1alpha1.HTTPPort, clients, nil, "the router")
+			b.add(tcp, v1alpha1.HTTPSPort, clients, nil, "the router")
 			if s.LoadBalancer == v1alpha1.LoadBalancerExternal {
-				b.add(TCP, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
+				b.add(tcp, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
 		}
 		if has(pod.Keepalived) {
@@ -101,7 +101,7 @@ func Rules(c *render.Cluster, role string) []Rule {
 	}
 	if s.Metrics == v1alpha1.MetricsOnNode && role != v1alpha1.RoleBootstrap {
 		for _, m := range c.Monitored(role) {
-			b.add(TCP, m.Port, nodes, nil, "metrics of "+m.Container+", for Prometheus")
+			b.add(tcp, m.Port, nodes, nil, "metrics of "+m.Container+", for Prometheus")
 		}
 	}
 	slices.SortStableFunc(b.rules, func(x, y Rule) int {

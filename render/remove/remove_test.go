@@ -2,13 +2,13 @@ package remove_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
 	"github.com/vipgen/vipgen/render/importer"
@@ -20,10 +20,7 @@ const classic, fast = "classic/unicast/v2/1s", "fast/unicast/v3/40ms"
 // live is the export of a cluster without vipgen.
 func live(t *testing.T) render.File {
 	t.Helper()
-	data, err := os.ReadFile("../adopt/testdata/live.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "../adopt/testdata/live.yaml")
 	return render.File{Name: "live.yaml", Data: data}
 }
 

@@ -15,7 +15,7 @@ import (
 func (r *Reader) Cluster() *Cluster {
 	c := &Cluster{VIPs: []VIP{}, Nodes: []Node{}, Findings: slices.Clone(r.findings)}
 	if r.full {
-		c.find(Unreadable, "", "", "more than %d nodes: the rest is left out", maxNodes)
+		c.find(unreadable, "", "", "more than %d nodes: the rest is left out", maxNodes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		n := r.nodes[name]
@@ -33,11 +33,11 @@ func (r *Reader) Cluster() *Cluster {
 // rank has what clients feel first.
 func rank(c Code) int {
 	switch c {
-	case SplitBrain:
+	case splitBrain:
 		return 0
-	case NoHolder:
+	case noHolder:
 		return 1
-	case SettingsDiffer:
+	case settingsDiffer:
 		return 2
 	}
 	return 3

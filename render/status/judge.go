@@ -22,8 +22,8 @@ func (c *Cluster) judge() {
 		c.judgePeers(&c.VIPs[i])
 	}
 	c.judgeNodes()
-	c.differ(SettingsDiffer, "nodes that run other VRRP settings do not hear each other", func(n *Node) string { return n.Settings })
-	c.differ(VersionsDiffer, "agents of several versions", func(n *Node) string { return n.Version })
+	c.differ(settingsDiffer, "nodes that run other VRRP settings do not hear each other", func(n *Node) string { return n.Settings })
+	c.differ(versionsDiffer, "agents of several versions", func(n *Node) string { return n.Version })
 }
 
 // apart says how far apart in time the states of some nodes were read; nothing where that is
@@ -54,7 +54,7 @@ func (c *Cluster) judgeHolders(v *VIP) {
 		return
 	case 0:
 	default:
-		c.find(SplitBrain, "", vip, "%s hold %s%s", few(v.Holders), v.Instance, c.apart(v.Holders))
+		c.find(splitBrain, "", vip, "%s hold %s%s", few(v.Holders), v.Instance, c.apart(v.Holders))
 		return
 	}
 	var members, heard []string
@@ -67,11 +67,11 @@ func (c *Cluster) judgeHolders(v *VIP) {
 	without := slices.DeleteFunc(slices.Clone(heard), func(name string) bool { return c.read(name) })
 	switch {
 	case len(without) > 0:
-		c.find(MissingState, "", vip, "%s holds it by what others hear, and its state was not read", few(without))
+		c.find(missingState, "", vip, "%s holds it by what others hear, and its state was not read", few(without))
 	case len(heard) > 0:
-		c.find(NoHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, few(heard), c.apart(members))
+		c.find(noHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, few(heard), c.apart(members))
 	default:
-		c.find(NoHolder, "", vip, "none of %s holds %s%s", few(members), v.Instance, c.apart(members))
+		c.find(noHolder, "", vip, "none of %s holds %s%s", few(members), v.Instance, c.apart(members))
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *Cluster) judgePeers(v *VIP) {
 	counts := slices.Sorted(maps.Keys(byCount))
 	if most := counts[len(counts)-1]; len(counts) == 1 {
 		if missing := most + 1 - len(v.Members); missing > 0 && most > 0 {
-			c.find(MissingState, "", v.VIP.String(), "%d of the %d nodes that take part for %s were not read", missing, most+1, v.Instance)
+			c.find(missingState, "", v.VIP.String(), "%d of the %d nodes that take part for %s were not read", missing, most+1, v.Instance)
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func (c *Cluster) judgePeers(v *VIP) {
 	for _, n := range counts {
 		parts = append(parts, fmt.Sprintf("%s: %d", few(byCount[n]), n))
 	}
-	c.find(PeersDiffer, "", v.VIP.String(), "the nodes do not know the same peers for %s: %s", v.Instance, strings.Join(parts, "; "))
+	c.find(peersDiffer, "", v.VIP.String(), "the nodes do not know the same peers for %s: %s", v.Instance, strings.Join(parts, "; "))
 }
 
 func (c *Cluster) judgeNodes() {
@@ -113,13 +113,13 @@ func (c *Cluster) judgeNodes() {
 		n := &c.Nodes[i]
 		switch {
 		case !n.has():
-			c.find(MissingState, n.Name, "", "the cluster has this node, and its state was not read, or no job of its agent runs")
+			c.find(missingState, n.Name, "", "the cluster has this node, and its state was not read, or no job of its agent runs")
 			continue
 		case !n.Time.IsZero() && latest.Sub(n.Time) > staleAfter:
-			c.find(Stale, n.Name, "", "its state was read %v before the latest", latest.Sub(n.Time).Round(time.Second))
+			c.find(stale, n.Name, "", "its state was read %v before the latest", latest.Sub(n.Time).Round(time.Second))
 		}
 		if holders && n.report.Keepalived == nil {
-			c.find(JobMissing, n.Name, "", "no state of keepalived: the job does not run")
+			c.find(jobMissing, n.Name, "", "no state of keepalived: the job does not run")
 		}
 		c.judgeKeepalived(n)
 		c.judgeBalancer(n)
@@ -134,14 +134,14 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 	}
 	for _, why := range k.Idle {
 		if !vrrp.IsIntended(why) {
-			c.find(LeftOut, n.Name, "", "%s", firstLine(why))
+			c.find(leftOut, n.Name, "", "%s", firstLine(why))
 		}
 	}
 	if k.Wanted && k.PID == 0 {
-		c.find(NotRunning, n.Name, "", "keepalived is to run and does not")
+		c.find(notRunning, n.Name, "", "keepalived is to run and does not")
 	}
 	if k.Wanted && !k.Guard.InPlace {
-		c.find(GuardMissing, n.Name, "", "VRRP packets of strangers reach keepalived: the guard is not in place")
+		c.find(guardMissing, n.Name, "", "VRRP packets of strangers reach keepalived: the guard is not in place")
 	}
 	c.refused(n, "keepalived", cmp.Or(k.ClusterProblem, k.Problem))
 }
@@ -153,23 +153,23 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	case h == nil && f == nil:
 		return
 	case h == nil:
-		c.find(JobMissing, n.Name, "", "no state of haproxy: the job does not run")
+		c.find(jobMissing, n.Name, "", "no state of haproxy: the job does not run")
 	case f == nil:
-		c.find(JobMissing, n.Name, "", "no state of firewall: the job does not run")
+		c.find(jobMissing, n.Name, "", "no state of firewall: the job does not run")
 	}
 	if f != nil && !f.InPlace && f.Serving {
-		c.find(RedirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", because(f.Why))
+		c.find(redirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", because(f.Why))
 	}
 	if h == nil {
 		return
 	}
 	c.refused(n, "haproxy", h.Problem)
 	if !h.Serving {
-		c.find(NotServing, n.Name, "", "HAProxy does not serve%s", because(h.Why))
+		c.find(notServing, n.Name, "", "HAProxy does not serve%s", because(h.Why))
 	}
 	for _, b := range h.Backends {
 		if !b.Up {
-			c.find(BackendDown, n.Name, "", "API server %s (%s) is down for its HAProxy", b.Name, b.Address)
+			c.find(backendDown, n.Name, "", "API server %s (%s) is down for its HAProxy", b.Name, b.Address)
 		}
 	}
 }
@@ -179,17 +179,17 @@ func (c *Cluster) judgeNames(n *Node) {
 	if d := n.report.CoreDNS; d != nil {
 		c.refused(n, "coredns", d.Problem)
 		if !d.Serving {
-			c.find(NotServing, n.Name, "", "CoreDNS does not serve%s", because(d.Why))
+			c.find(notServing, n.Name, "", "CoreDNS does not serve%s", because(d.Why))
 		}
 	}
 	if m := n.report.MDNS; m != nil && !m.Announced {
-		c.find(NameNotAnnounced, n.Name, "", "%s is not announced%s", m.Name, because(m.Why))
+		c.find(nameNotAnnounced, n.Name, "", "%s is not announced%s", m.Name, because(m.Why))
 	}
 }
 
 func (c *Cluster) refused(n *Node, job, problem string) {
 	if problem != "" {
-		c.find(ConfigRefused, n.Name, "", "%s continues with an earlier configuration: %s", job, firstLine(problem))
+		c.find(configRefused, n.Name, "", "%s continues with an earlier configuration: %s", job, firstLine(problem))
 	}
 }
 

@@ -207,7 +207,7 @@ func (r *Reader) node(name, file string) *Node {
 // Unreadable makes a file that cannot be read a finding: the others count.
 func (r *Reader) Unreadable(name string, err error) {
 	if len(r.findings) < maxNodes {
-		r.findings = append(r.findings, Finding{Code: Unreadable, Text: fmt.Sprintf("%s cannot be read: %v", name, err)})
+		r.findings = append(r.findings, Finding{Code: unreadable, Text: fmt.Sprintf("%s cannot be read: %v", name, err)})
 	}
 }
 

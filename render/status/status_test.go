@@ -203,7 +203,7 @@ func TestForms(t *testing.T) {
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
-	if len(c.Findings) != 1 || c.Findings[0].Code != MissingState || c.Findings[0].Node != "worker-0" {
+	if len(c.Findings) != 1 || c.Findings[0].Code != missingState || c.Findings[0].Node != "worker-0" {
 		t.Errorf("%+v", c.Findings)
 	}
 }
@@ -220,7 +220,7 @@ func TestUnreadable(t *testing.T) {
 		r.Add("master-0.json", []byte(whole))
 		known := r.Add(name, []byte(data))
 		c := r.Cluster()
-		if !known || !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Code == Unreadable && strings.HasPrefix(f.Text, name+" ") }) || len(c.VIPs) != 1 {
+		if !known || !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Code == unreadable && strings.HasPrefix(f.Text, name+" ") }) || len(c.VIPs) != 1 {
 			t.Errorf("%s: %v, %+v", name, known, c)
 		}
 	}

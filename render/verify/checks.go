@@ -21,13 +21,13 @@ var (
 	Together        = Check{"together", "VIPs that share a port of the cloud are on one node"}
 	BootstrapKeeps  = Check{"bootstrap-keeps", "the bootstrap holds the API VIP until its API server has gone"}
 	IngressRouter   = Check{"ingress-router", "an ingress VIP is where a ready router of its own controller is, and never where no router answers"}
-	OwnRouter       = Check{"own-router", "an ingress VIP is never where the routers are of other ingress controllers alone"}
+	ownRouter       = Check{"own-router", "an ingress VIP is never where the routers are of other ingress controllers alone"}
 	Serves          = Check{"serves", "a node that can serve holds the VIP whenever there is one"}
 	NoNeedlessMove  = Check{"no-needless-move", "the VIP does not leave a node unless another serves better"}
 	alwaysChecked   = []Check{OneHolder, NoOscillation, Serves, NoNeedlessMove}
 	bootstrapChecks = []Check{BootstrapKeeps}
 	ingressChecks   = []Check{IngressRouter}
-	shardChecks     = []Check{IngressRouter, OwnRouter}
+	shardChecks     = []Check{IngressRouter, ownRouter}
 	togetherChecks  = []Check{Together}
 )
 

@@ -207,7 +207,7 @@ var shardKind = &kind{
 	},
 	quality: func(s state, api bool) quality {
 		if foreign(s) && s.on(partAnswers) {
-			return quality{never: &OwnRouter, words: "a router of another ingress controller"}
+			return quality{never: &ownRouter, words: "a router of another ingress controller"}
 		}
 		return ingressQuality(s, api)
 	},

@@ -44,7 +44,7 @@ func (t table) add(v *view, times int) {
 		q := v.at[x].quality
 		switch {
 		case !v.runs(x):
-		case q.never == &OwnRouter && best < 0:
+		case q.never == &ownRouter && best < 0:
 			words = othersAlone
 		case q.never != nil && best < 0 && words != othersAlone:
 			words = q.words + " anywhere"

@@ -12,15 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
-
-func addrs(list ...string) []netip.Addr {
-	var out []netip.Addr
-	for _, s := range list {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out
-}
 
 func texts[T fmt.Stringer](list []T) []string {
 	var out []string
@@ -35,8 +28,8 @@ func cluster() *v1alpha1.ClusterConfig {
 	c.Spec.Domain = "demo.example.com"
 	c.Spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}
 	c.Spec.Groups = []v1alpha1.Group{
-		{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.2", "2001:db8::2")},
-		{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.3"), Domains: []string{"apps.demo.example.com"}},
+		{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.2", "2001:db8::2")},
+		{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.3"), Domains: []string{"apps.demo.example.com"}},
 	}
 	c.Spec.Ports = v1alpha1.DefaultPorts
 	return c
@@ -76,7 +69,7 @@ func TestUpstreams(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c, n := cluster(), node()
-			c.Spec.DNS.Upstreams, n.Upstreams = addrs(tt.user...), addrs(tt.network...)
+			c.Spec.DNS.Upstreams, n.Upstreams = testkit.Addrs(tt.user...), testkit.Addrs(tt.network...)
 			if diff := cmp.Diff(tt.want, texts(New(c, n).Upstreams)); diff != "" {
 				t.Error(diff)
 			}
@@ -102,7 +95,7 @@ func TestListen(t *testing.T) {
 	if diff := cmp.Diff([]string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen)); diff != "" {
 		t.Errorf("without IPv6 (hard case 25):\n%s", diff)
 	}
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: addrs("192.0.2.4")})
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: testkit.Addrs("192.0.2.4")})
 	if got := New(c, n).Listen; got != nil {
 		t.Errorf("with a DNS VIP that comes and goes: %v", got)
 	}
@@ -113,9 +106,9 @@ func TestWildcards(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "blue.example.com")
 	c.Spec.DNS.Records = []v1alpha1.DNSRecord{
-		{Name: "*.x.example.com", Addresses: addrs("2001:db8::9", "192.0.2.9")},
-		{Name: "registry.example.com", Addresses: addrs("192.0.2.8", "192.0.2.2")},
-		{Name: "one.x.example.com", Addresses: addrs("192.0.2.7")},
+		{Name: "*.x.example.com", Addresses: testkit.Addrs("2001:db8::9", "192.0.2.9")},
+		{Name: "registry.example.com", Addresses: testkit.Addrs("192.0.2.8", "192.0.2.2")},
+		{Name: "one.x.example.com", Addresses: testkit.Addrs("192.0.2.7")},
 	}
 	got := New(c, node())
 	var zones []string
@@ -125,7 +118,7 @@ func TestWildcards(t *testing.T) {
 	if diff := cmp.Diff([]string{"apps.demo.example.com", "one.x.example.com", "blue.example.com", "x.example.com"}, zones); diff != "" {
 		t.Error(diff)
 	}
-	if w := got.Wildcards[3]; !slices.Equal(w.A, addrs("192.0.2.9")) || !slices.Equal(w.AAAA, addrs("2001:db8::9")) {
+	if w := got.Wildcards[3]; !slices.Equal(w.A, testkit.Addrs("192.0.2.9")) || !slices.Equal(w.AAAA, testkit.Addrs("2001:db8::9")) {
 		t.Errorf("%+v", w)
 	}
 	wantHosts := []string{
@@ -165,18 +158,18 @@ func TestWildcards(t *testing.T) {
 // alone. A name below a wildcard wins over it.
 func TestMoreAPINames(t *testing.T) {
 	c := cluster()
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.17"),
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.17"),
 		Names: []string{"kube.example.net", "kube.apps.demo.example.com"}})
 	got := New(c, node())
 	want := []Host{
-		{addrs("192.0.2.2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
-		{addrs("192.0.2.17")[0], []string{"kube.example.net"}},
-		{addrs("2001:db8::2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
+		{testkit.Addrs("192.0.2.2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
+		{testkit.Addrs("192.0.2.17")[0], []string{"kube.example.net"}},
+		{testkit.Addrs("2001:db8::2")[0], []string{"api-int.demo.example.com", "api.demo.example.com"}},
 	}
 	if !reflect.DeepEqual(got.Hosts, want) {
 		t.Errorf("hosts %v, want %v", got.Hosts, want)
 	}
-	if w := got.Wildcards[0]; w.Pattern != `^kube\.apps\.demo\.example\.com\.$` || !slices.Equal(w.A, addrs("192.0.2.17")) || len(w.AAAA) > 0 {
+	if w := got.Wildcards[0]; w.Pattern != `^kube\.apps\.demo\.example\.com\.$` || !slices.Equal(w.A, testkit.Addrs("192.0.2.17")) || len(w.AAAA) > 0 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -186,11 +179,11 @@ func TestMoreAPINames(t *testing.T) {
 func TestNodes(t *testing.T) {
 	n := node()
 	n.Peers = []v1alpha1.Peer{
-		{Name: "w0.demo.example.com", Role: "worker", Addresses: addrs("192.0.2.20")},
-		{Name: "bootstrap", Role: "bootstrap", Addresses: addrs("192.0.2.9")},
-		{Name: "host-2", Unnamed: true, Role: "master", Addresses: addrs("192.0.2.12")},
-		{Name: "m0", Role: "master", Addresses: addrs("192.0.2.99")},
-		{Name: "m1", Role: "master", Addresses: addrs("2001:db8::11", "192.0.2.11")},
+		{Name: "w0.demo.example.com", Role: "worker", Addresses: testkit.Addrs("192.0.2.20")},
+		{Name: "bootstrap", Role: "bootstrap", Addresses: testkit.Addrs("192.0.2.9")},
+		{Name: "host-2", Unnamed: true, Role: "master", Addresses: testkit.Addrs("192.0.2.12")},
+		{Name: "m0", Role: "master", Addresses: testkit.Addrs("192.0.2.99")},
+		{Name: "m1", Role: "master", Addresses: testkit.Addrs("2001:db8::11", "192.0.2.11")},
 	}
 	text, err := RenderHosts(HostsTemplate, cluster(), n)
 	if err != nil {
@@ -214,10 +207,10 @@ func TestNodes(t *testing.T) {
 // A node that is called as the cluster's own names gets none of them.
 func TestHardCase40NamesOfTheCluster(t *testing.T) {
 	c := cluster()
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.2"), Names: []string{"api.mgmt.example.net"}})
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("198.51.100.2"), Names: []string{"api.mgmt.example.net"}})
 	c.Spec.DNS.Records = []v1alpha1.DNSRecord{
-		{Name: "registry.demo.example.com", Addresses: addrs("203.0.113.8")},
-		{Name: "*.lab.example.net", Addresses: addrs("203.0.113.9")},
+		{Name: "registry.demo.example.com", Addresses: testkit.Addrs("203.0.113.8")},
+		{Name: "*.lab.example.net", Addresses: testkit.Addrs("203.0.113.9")},
 	}
 	taken := []string{"api", "api-int", "api.demo.example.com", "api-int.demo.example.com", "apps", "x.apps", "console.apps.demo.example.com",
 		"demo.example.com", "registry", "api.mgmt.example.net", "a.lab.example.net", "lab.example.net", "localhost"}
@@ -241,7 +234,7 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 		t.Errorf("%v", d.Hosts)
 	}
 	n.Name = "api-int" // of the node itself
-	if d := Nodes(c, n); !slices.Contains(d.Refused, "api-int") || slices.ContainsFunc(d.Hosts, func(h Host) bool { return h.Address == addrs("192.0.2.10")[0] }) {
+	if d := Nodes(c, n); !slices.Contains(d.Refused, "api-int") || slices.ContainsFunc(d.Hosts, func(h Host) bool { return h.Address == testkit.Addrs("192.0.2.10")[0] }) {
 		t.Errorf("%v, left out %v", d.Hosts, d.Refused)
 	}
 }
@@ -250,12 +243,12 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 func TestHardCase40NamesOfNodes(t *testing.T) {
 	n := node()
 	n.Peers = []v1alpha1.Peer{
-		{Name: "m0.demo.example.com", Role: "worker", Addresses: addrs("192.0.2.66")},
-		{Name: "m1", Role: "worker", Addresses: addrs("192.0.2.67")},
-		{Name: "m1.demo.example.com", Role: "master", Addresses: addrs("192.0.2.11")},
+		{Name: "m0.demo.example.com", Role: "worker", Addresses: testkit.Addrs("192.0.2.66")},
+		{Name: "m1", Role: "worker", Addresses: testkit.Addrs("192.0.2.67")},
+		{Name: "m1.demo.example.com", Role: "master", Addresses: testkit.Addrs("192.0.2.11")},
 	}
 	for _, h := range Nodes(cluster(), n).Hosts {
-		if h.Address == addrs("192.0.2.66")[0] || h.Address == addrs("192.0.2.67")[0] {
+		if h.Address == testkit.Addrs("192.0.2.66")[0] || h.Address == testkit.Addrs("192.0.2.67")[0] {
 			t.Errorf("%s is %v", h.Address, h.Names)
 		}
 	}
@@ -266,7 +259,7 @@ func TestHardCase40NamesOfNodes(t *testing.T) {
 func TestExternalRecords(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "shop.example")
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.9"), Names: []string{"mgmt.example.com"}})
+	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.9"), Names: []string{"mgmt.example.com"}})
 	names := func() string {
 		var out []string
 		d := New(c, node())
@@ -287,7 +280,7 @@ func TestExternalRecords(t *testing.T) {
 		t.Errorf("external: answers %s, want %s", got, want)
 	}
 	n := node()
-	n.Upstreams = addrs("203.0.113.53")
+	n.Upstreams = testkit.Addrs("203.0.113.53")
 	text, err := Render(Template, c, n)
 	if err != nil || !strings.Contains(string(text), "forward . 203.0.113.53") || strings.Contains(string(text), "apps\\.demo") {
 		t.Errorf("%v\n%s", err, text)

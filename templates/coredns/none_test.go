@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // singleNode is a cluster with one control-plane node and no VIPs.
@@ -26,7 +27,7 @@ func TestNamesWithoutVIPs(t *testing.T) {
 	routed.Interfaces[1].DefaultRoute4 = true
 	worker := node()
 	worker.Name, worker.Role = "w0", v1alpha1.RoleWorker
-	worker.Peers = []v1alpha1.Peer{{Name: "w1", Role: v1alpha1.RoleWorker, Addresses: addrs("192.0.2.21")}, {Name: "m0", Role: v1alpha1.RoleMaster, Addresses: addrs("192.0.2.10")}}
+	worker.Peers = []v1alpha1.Peer{{Name: "w1", Role: v1alpha1.RoleWorker, Addresses: testkit.Addrs("192.0.2.21")}, {Name: "m0", Role: v1alpha1.RoleMaster, Addresses: testkit.Addrs("192.0.2.10")}}
 	early := node()
 	early.Interfaces = nil
 	bootstrap := node()

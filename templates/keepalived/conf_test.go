@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -21,14 +22,6 @@ var (
 // sameTerm compares terms by their names, which are unique in a group.
 var sameTerm = cmp.Comparer(func(a, b vrrp.Term) bool { return a.Name == b.Name })
 
-func addrs(list ...string) []netip.Addr {
-	var out []netip.Addr
-	for _, s := range list {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out
-}
-
 // cluster has an API and an ingress group in both families.
 func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
@@ -38,8 +31,8 @@ func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 		LoadBalancer: v1alpha1.LoadBalancerInCluster,
 		VRRP:         v1alpha1.ClusterVRRP{Target: fast},
 		Groups: []v1alpha1.Group{
-			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.2", "2001:db8::2"), Instance: "demo_API", VirtualRouterID: 10, Password: "demo_api"},
-			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addrs("192.0.2.3", "2001:db8::3"), Instance: "demo_INGRESS", VirtualRouterID: 11, Password: "demo_ing",
+			{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.2", "2001:db8::2"), Instance: "demo_API", VirtualRouterID: 10, Password: "demo_api"},
+			{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("192.0.2.3", "2001:db8::3"), Instance: "demo_INGRESS", VirtualRouterID: 11, Password: "demo_ing",
 				NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}},
 		},
 		Ports: v1alpha1.DefaultPorts,
@@ -59,7 +52,7 @@ func node(role string, n int, peers ...string) *v1alpha1.Node {
 	}}}
 	for _, p := range peers {
 		role, number, _ := strings.Cut(p, ":")
-		out.Peers = append(out.Peers, v1alpha1.Peer{Name: role + "-" + number, Role: role, Addresses: addrs("192.0.2."+number, "2001:db8::"+number)})
+		out.Peers = append(out.Peers, v1alpha1.Peer{Name: role + "-" + number, Role: role, Addresses: testkit.Addrs("192.0.2."+number, "2001:db8::"+number)})
 	}
 	return out
 }
@@ -143,7 +136,7 @@ func TestManyWorkers(t *testing.T) {
 	for _, settings := range []v1alpha1.VRRPSettings{fast, classic} {
 		n.VRRP = &settings
 		c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
-			s.Groups[1].VIPs = addrs("10.0.0.3", "2001:db8::3")
+			s.Groups[1].VIPs = testkit.Addrs("10.0.0.3", "2001:db8::3")
 		})
 		rate := 0.0
 		for _, i := range New(c, n).Instances {
@@ -211,14 +204,14 @@ func TestSyncGroups(t *testing.T) {
 // bootstrap has nothing to do with them, and is no company either (hard case 2).
 func TestMoreAPIVIPs(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
-		s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("192.0.2.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
+		s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
 	})
 	k := New(c, node("master", 10, "master:11", "bootstrap:9"))
 	last := k.Instances[len(k.Instances)-1]
 	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1", "demo_API_mgmt_0"}) {
 		t.Errorf("instances %v", got)
 	}
-	if !slices.Equal(last.Peers, addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != vrrp.ControlPlanePriority || !last.OnLink {
+	if !slices.Equal(last.Peers, testkit.Addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != vrrp.ControlPlanePriority || !last.OnLink {
 		t.Errorf("%+v", last)
 	}
 	var terms []string
@@ -249,26 +242,26 @@ func TestVIPInAnotherNetwork(t *testing.T) {
 		link, why string
 		peers     []netip.Addr
 	}{
-		"all have addresses there":      {own: here, peer: elsewhere, link: "ens4", peers: addrs(elsewhere)},
+		"all have addresses there":      {own: here, peer: elsewhere, link: "ens4", peers: testkit.Addrs(elsewhere)},
 		"this node has none":            {peer: elsewhere, why: stranger},
 		"none of the others is known":   {own: here, why: unknown},
-		"nobody has any (hard case 11)": {link: "br-ex", peers: addrs("192.0.2.11")},
+		"nobody has any (hard case 11)": {link: "br-ex", peers: testkit.Addrs("192.0.2.11")},
 		"multicast asks for no addresses": {own: here, link: "ens4",
 			change: func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Target.Mode = v1alpha1.ModeMulticast }},
 		"multicast, and this node has none": {peer: elsewhere, why: stranger,
 			change: func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Target.Mode = v1alpha1.ModeMulticast }},
-		"one of the others has none": {own: here, peer: elsewhere, node: node("master", 10, "master:11", "master:12"), link: "ens4", peers: addrs(elsewhere)},
+		"one of the others has none": {own: here, peer: elsewhere, node: node("master", 10, "master:11", "master:12"), link: "ens4", peers: testkit.Addrs(elsewhere)},
 		"a node alone": {own: here, node: node("master", 10), link: "ens4",
 			change: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 1 }},
 		"those that move together stay out together": {own: here, why: unknown, change: func(s *v1alpha1.ClusterConfigSpec) {
-			s.Groups[2].VIPs, s.Groups[2].Together = addrs("198.51.100.17", "2001:db8::17"), true
+			s.Groups[2].VIPs, s.Groups[2].Together = testkit.Addrs("198.51.100.17", "2001:db8::17"), true
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 				s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64"), netip.MustParsePrefix("198.51.100.0/24")}
-				s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: addrs("198.51.100.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
+				s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("198.51.100.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
 				if tt.change != nil {
 					tt.change(s)
 				}
@@ -281,7 +274,7 @@ func TestVIPInAnotherNetwork(t *testing.T) {
 				n.Interfaces = append(n.Interfaces, v1alpha1.Interface{Name: "ens4", Addresses: []netip.Prefix{netip.MustParsePrefix(tt.own)}})
 			}
 			if tt.peer != "" {
-				n.Peers[0].Elsewhere = addrs(tt.peer)
+				n.Peers[0].Elsewhere = testkit.Addrs(tt.peer)
 			}
 			k := New(c, n)
 			if tt.why != "" {
@@ -322,11 +315,11 @@ func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 		want     []netip.Addr // peers; nil for out
 		why      string
 	}{
-		"nobody has one (hard case 11)":        {networks: []string{"192.0.2.0/24"}, want: addrs("192.0.2.11", "192.0.2.12")},
-		"in the only network either":           {networks: []string{"198.51.100.0/24"}, want: addrs("192.0.2.11", "192.0.2.12")},
+		"nobody has one (hard case 11)":        {networks: []string{"192.0.2.0/24"}, want: testkit.Addrs("192.0.2.11", "192.0.2.12")},
+		"in the only network either":           {networks: []string{"198.51.100.0/24"}, want: testkit.Addrs("192.0.2.11", "192.0.2.12")},
 		"the network is one of the cluster's":  {why: none},
-		"the honest ones have and publish one": {own: here, listed: addrs("192.0.2.10", "198.51.100.10"), want: addrs("198.51.100.11")},
-		"they have one and do not publish it":  {own: here, listed: addrs("192.0.2.10"), why: unheard},
+		"the honest ones have and publish one": {own: here, listed: testkit.Addrs("192.0.2.10", "198.51.100.10"), want: testkit.Addrs("198.51.100.11")},
+		"they have one and do not publish it":  {own: here, listed: testkit.Addrs("192.0.2.10"), why: unheard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
@@ -338,7 +331,7 @@ func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 				for _, n := range networks {
 					s.MachineNetworks = append(s.MachineNetworks, netip.MustParsePrefix(n))
 				}
-				s.Groups = append(s.Groups, v1alpha1.Group{Name: "ingress-shard", Role: v1alpha1.GroupIngress, VIPs: addrs("198.51.100.17"), Instance: "demo_INGRESS_shard", VirtualRouterID: 17})
+				s.Groups = append(s.Groups, v1alpha1.Group{Name: "ingress-shard", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("198.51.100.17"), Instance: "demo_INGRESS_shard", VirtualRouterID: 17})
 			})
 			for _, claim := range []bool{false, true} {
 				n := node("worker", 10, "worker:11", "worker:12")
@@ -347,13 +340,13 @@ func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 					n.Interfaces = append(n.Interfaces, v1alpha1.Interface{Name: "ens4", Addresses: []netip.Prefix{netip.MustParsePrefix(tt.own)}})
 				}
 				if len(tt.listed) > 1 {
-					n.Peers[0].Elsewhere = addrs("198.51.100.11")
+					n.Peers[0].Elsewhere = testkit.Addrs("198.51.100.11")
 				}
 				want := tt.want
 				if claim {
-					n.Peers[1].Elsewhere = addrs(claimed)
+					n.Peers[1].Elsewhere = testkit.Addrs(claimed)
 					if tt.own != "" && want != nil {
-						want = append(slices.Clone(want), addrs(claimed)...)
+						want = append(slices.Clone(want), testkit.Addrs(claimed)...)
 					}
 				}
 				k := New(c, n)
@@ -378,7 +371,7 @@ func TestVIPInTheNetworkOfAHostPrefix(t *testing.T) {
 	n := node("worker", 10, "worker:11")
 	n.Interfaces[0].Addresses[1] = netip.MustParsePrefix("2001:db8::10/128")
 	k := New(c, n)
-	if len(k.Idle) > 0 || len(k.Instances) != 2 || !slices.Equal(k.Instances[1].Peers, addrs("2001:db8::11")) {
+	if len(k.Idle) > 0 || len(k.Instances) != 2 || !slices.Equal(k.Instances[1].Peers, testkit.Addrs("2001:db8::11")) {
 		t.Errorf("%+v, left out %q", k.Instances, k.Idle)
 	}
 }
@@ -397,16 +390,16 @@ func TestInstances(t *testing.T) {
 		want     []Instance // of the API, without what is the same everywhere
 	}{
 		{"the bootstrap may be unknown, and is heard all the same", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
 		}},
 		{"a bootstrap that is known by one family is heard by the other", fast, ofFamilies(node("master", 10, "bootstrap:9", "master:11"), 1), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11"), FullTTL: true},
 		}},
 		{"classic: IPv6 has version 3 and no password", classic, node("master", 10, "master:11"), []Instance{
-			{Version: 2, AdvertInterval: "1", Password: "demo_api", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11")},
-			{Version: 3, AdvertInterval: "1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11")},
+			{Version: 2, AdvertInterval: "1", Password: "demo_api", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11")},
+			{Version: 3, AdvertInterval: "1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11")},
 		}},
 		{"multicast has no peers", v1alpha1.VRRPSettings{Profile: "fast", Mode: "multicast", Version: 3, AdvertIntervalMS: 50}, node("master", 10, "master:11"), []Instance{
 			{Version: 3, AdvertInterval: "0.05"}, {Version: 3, AdvertInterval: "0.05"},
@@ -415,8 +408,8 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.1", QuietGroup: "224.0.0.254", FullTTL: true, OnLink: true, AllKnown: true}, {Version: 3, AdvertInterval: "0.1", QuietGroup: "ff02::114", FullTTL: true, OnLink: true, AllKnown: true},
 		}},
 		{"the host that bootstraps is a peer once, and never of itself", fast, node("master", 10, "bootstrap:11", "master:11", "bootstrap:10"), []Instance{
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("192.0.2.10")[0], Peers: addrs("192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
-			{Version: 3, AdvertInterval: "0.1", Source: addrs("2001:db8::10")[0], Peers: addrs("2001:db8::11"), FullTTL: true, OnLink: true, AllKnown: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
+			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11"), FullTTL: true, OnLink: true, AllKnown: true},
 		}},
 	}
 	for _, tt := range tests {

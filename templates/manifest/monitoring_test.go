@@ -3,7 +3,6 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -75,9 +74,7 @@ func promtool(t *testing.T, files map[string]any, args ...string) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, filepath.Join(dir, name), data)
 	}
 	c := exec.Command(testkit.Program(t, "promtool"), args...)
 	c.Dir = dir
@@ -91,10 +88,7 @@ func promtool(t *testing.T, files map[string]any, args ...string) []byte {
 // Each alert fires on a cluster on which it is to, and not on the one next to it.
 func TestRules(t *testing.T) {
 	testkit.Live(t)
-	tests, err := os.ReadFile("testdata/rules.test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tests := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	files := map[string]any{"rules.yaml": rules(t), "tests.yaml": tests}
 	if out := promtool(t, files, "check", "rules", "--lint-fatal", "rules.yaml"); !strings.Contains(string(out), "SUCCESS") {
 		t.Errorf("%s", out)
@@ -106,10 +100,7 @@ func TestRules(t *testing.T) {
 
 // An alert that no test has fire would be an alert that never fired.
 func TestEveryAlertIsTested(t *testing.T) {
-	data, err := os.ReadFile("testdata/rules.test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	var tests struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -139,10 +130,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 
 // Each alert has a section of the runbooks, which says what to do, and each section an alert.
 func TestRunbooks(t *testing.T) {
-	page, err := os.ReadFile("../../docs/runbooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, "../../docs/runbooks.md")
 	var sections, alerts []string
 	for _, m := range regexp.MustCompile(`(?m)^## (Vipgen\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		sections = append(sections, m[1])

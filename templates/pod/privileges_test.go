@@ -3,7 +3,6 @@ package pod
 import (
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // security is the page with the table of privileges.
@@ -80,10 +80,7 @@ func privilegesOf(p *corev1.PodSpec, c *corev1.Container) (out []string) {
 
 // Every privilege of a container stands in the table with a reason, and no other does.
 func TestPrivilegesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(security)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, security)
 	documented := map[string]map[string]bool{}
 	row := regexp.MustCompile("(?m)^\\| (?:`([a-z-]+)`|(" + every + ")) \\| ((?:user|network|SELinux|seccomp|processes|shared|everything|capability|read|write)[^|]*) \\| [^|]{3,} \\|$")
 	for _, m := range row.FindAllStringSubmatch(string(page), -1) {

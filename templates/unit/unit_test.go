@@ -59,9 +59,7 @@ func TestVerify(t *testing.T) {
 	args := []string{"verify", "--man=no"}
 	for name, text := range rendered(t) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, path, []byte(text))
 		args = append(args, path)
 	}
 	if out, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || len(out) > 0 {

@@ -24,7 +24,7 @@ backend masters
 func TestHAProxyAccepts(t *testing.T) { HAProxy(t, []byte(cfg)) }
 
 func TestHAProxyRefuses(t *testing.T) {
-	tests := []struct{ name, old, new, want string }{
+	refuses(t, checkHAProxy, cfg, []refusal{
 		{"unknown keyword", "maxconn 20000", "frobnicate 3", "unknown keyword 'frobnicate'"},
 		{"missing backend", "default_backend masters", "default_backend nodes", "unable to find required default_backend"},
 		{"bad bind", ":::9445", "192.0.2.500:9445", "[ALERT]"},
@@ -33,14 +33,22 @@ func TestHAProxyRefuses(t *testing.T) {
 		{"a warning alone: server without health check options", "mode tcp", "mode http\n    option forwardfor\n    mode tcp", "[WARNING]"},
 		{"same name twice", "    server m0", "    server m0 192.0.2.12:6443\n    server m0", "already"},
 		{"no line end", "inter 1s\n", "inter 1s", "[ALERT]"},
-	}
-	for _, tt := range tests {
+	})
+}
+
+// refusal is a mistake that a daemon refuses: what takes the place of a part of a good
+// configuration, and a part of the complaint.
+type refusal struct{ name, old, new, want string }
+
+// refuses makes one mistake after the other in a good configuration.
+func refuses(t *testing.T, check func(testing.TB, []byte) string, good string, list []refusal) {
+	for _, tt := range list {
 		t.Run(tt.name, func(t *testing.T) {
-			bad := strings.Replace(cfg, tt.old, tt.new, 1)
-			if bad == cfg {
+			bad := strings.Replace(good, tt.old, tt.new, 1)
+			if bad == good {
 				t.Fatalf("%q is not in the configuration", tt.old)
 			}
-			if got := checkHAProxy(t, []byte(bad)); !strings.Contains(got, tt.want) {
+			if got := check(t, []byte(bad)); !strings.Contains(got, tt.want) {
 				t.Errorf("complaint %q, want one with %q", got, tt.want)
 			}
 		})

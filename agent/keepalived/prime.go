@@ -10,11 +10,11 @@ import (
 // need listen there.
 const discard = 9
 
-// greet lets the peers learn this node's link address, by asking for theirs. The
+// primeNeighbours lets the peers learn this node's link address, by asking for theirs. The
 // holder's adverts to a node that was away wait up to a second for that, which is
 // several intervals of a fast profile: keepalived would take the VIP over before
 // it hears the first.
-func greet(peers []netip.Addr) {
+func primeNeighbours(peers []netip.Addr) {
 	for _, p := range peers {
 		c, err := net.DialTimeout("udp", netip.AddrPortFrom(p, discard).String(), time.Second)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// wire listens for the adverts of peers that a migration is about.
-type wire struct {
+// advertListener listens for the adverts of peers that a migration is about.
+type advertListener struct {
 	log *slog.Logger
 	// changed is told of news among them.
 	changed func()
@@ -33,56 +33,56 @@ type socketKey struct {
 	ipv6 bool
 }
 
-// follow makes the wire listen to adverts of those instances from those peers, and
+// follow makes it listen to adverts of those instances from those peers, and
 // forget the others; none ends it.
-func (w *wire) follow(pairs []migration.Pair, from []netip.Addr) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.hearing.Follow(pairs, from)
+func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
+	al.mu.Lock()
+	defer al.mu.Unlock()
+	al.hearing.Follow(pairs, from)
 	wanted := map[socketKey]bool{}
 	for _, p := range pairs {
 		wanted[socketKey{p.New.Interface, p.New.VIP.Addr().Is6()}] = true
 	}
-	for key, stop := range w.sockets {
+	for key, stop := range al.sockets {
 		if !wanted[key] {
 			stop()
-			delete(w.sockets, key)
+			delete(al.sockets, key)
 		}
 	}
 	var errs []error
 	for key := range wanted {
-		if w.sockets[key] != nil {
+		if al.sockets[key] != nil {
 			continue
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		if err := w.listen(ctx, key); err != nil {
+		if err := al.listen(ctx, key); err != nil {
 			stop()
 			errs = append(errs, err)
 			continue
 		}
-		if w.sockets == nil {
-			w.sockets = map[socketKey]context.CancelFunc{}
+		if al.sockets == nil {
+			al.sockets = map[socketKey]context.CancelFunc{}
 		}
-		w.sockets[key] = stop
+		al.sockets[key] = stop
 	}
-	w.failing.Warn(w.log, errors.Join(errs...), "cannot hear which VRRP settings other nodes have", "can hear which VRRP settings other nodes have")
+	al.failing.Warn(al.log, errors.Join(errs...), "cannot hear which VRRP settings other nodes have", "can hear which VRRP settings other nodes have")
 }
 
 // instances are those whose adverts it is to hear.
-func (w *wire) instances() (out []keepalived.Instance) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range w.hearing.Pairs() {
+func (al *advertListener) instances() (out []keepalived.Instance) {
+	al.mu.Lock()
+	defer al.mu.Unlock()
+	for _, p := range al.hearing.Pairs() {
 		out = append(out, p.Old, p.New)
 	}
 	return out
 }
 
 // heard is what was heard up to now.
-func (w *wire) heard(now time.Time) migration.Heard {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.hearing.Heard(now)
+func (al *advertListener) heard(now time.Time) migration.Heard {
+	al.mu.Lock()
+	defer al.mu.Unlock()
+	return al.hearing.Heard(now)
 }
 
 // staleTime is how old an advert may be that is read now. Those that came while the
@@ -90,7 +90,7 @@ func (w *wire) heard(now time.Time) migration.Heard {
 const staleTime = time.Second
 
 // listen hears all adverts on a link until ctx ends.
-func (w *wire) listen(ctx context.Context, key socketKey) error {
+func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 	l, err := listener.OnInterface(key.link, key.ipv6)
 	if err != nil {
 		return err
@@ -109,18 +109,18 @@ func (w *wire) listen(ctx context.Context, key socketKey) error {
 				case <-time.After(100 * time.Millisecond):
 				}
 			case a.Waited <= staleTime:
-				w.note(key, a)
+				al.note(key, a)
 			}
 		}
 	}()
 	return nil
 }
 
-func (w *wire) note(key socketKey, a listener.Received) {
-	w.mu.Lock()
-	news := w.hearing.Note(key.link, a, time.Now())
-	w.mu.Unlock()
+func (al *advertListener) note(key socketKey, a listener.Received) {
+	al.mu.Lock()
+	news := al.hearing.Note(key.link, a, time.Now())
+	al.mu.Unlock()
 	if news {
-		w.changed()
+		al.changed()
 	}
 }
