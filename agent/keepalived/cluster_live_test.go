@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -295,6 +296,45 @@ func (n *node) processes() []string {
 	}
 	// This process enters for a moment.
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
+}
+
+// killAtOnce kills all that runs on the node such that nothing is tidied up: the VIP
+// stays. Stopped first, no process has the time to do anything about it; and the worker
+// of keepalived goes before its parent, since the kernel lets a stopped process go on
+// (SIGHUP, SIGCONT) when the end of another leaves its process group an orphan, and then
+// it removes the VIP at its parent's end.
+func (n *node) killAtOnce() {
+	n.t.Helper()
+	s, _ := n.state()
+	worker := workers(n.t, s.PID)
+	if len(worker) == 0 {
+		n.t.Fatalf("keepalived (process %d) has no worker", s.PID)
+	}
+	var all []int
+	for _, text := range n.processes() {
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	n.signal(syscall.SIGSTOP, all...)
+	n.signal(syscall.SIGKILL, worker...)
+	if err := n.Kill(); err != nil {
+		n.t.Fatal(err)
+	}
+	if len(n.linksWith(apiVIP)) == 0 {
+		n.t.Fatal("the VIP went: this proves nothing")
+	}
+}
+
+func (n *node) signal(s syscall.Signal, pids ...int) {
+	n.t.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, s); err != nil {
+			n.t.Fatal(err)
+		}
+	}
 }
 
 // workers are the children of a process.

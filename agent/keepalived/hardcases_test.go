@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,17 +58,8 @@ func TestHardCase01VIPOfBefore(t *testing.T) {
 	c := newCluster(t)
 	c.controlPlane(2)
 	n := c.nodes[c.holder(c.all()...)]
-	s := n.awaitState("it runs", running)
-	for _, pid := range append(workers(t, s.PID), s.PID) {
-		syscall.Kill(pid, syscall.SIGSTOP) // it removes nothing when its parent is gone
-	}
-	if err := n.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Await(t, "the end of its processes", func() bool { return len(n.processes()) == 0 })
-	if len(n.linksWith(apiVIP)) == 0 {
-		t.Fatal("the VIP is not left: this proves nothing")
-	}
+	n.awaitState("it runs", running)
+	n.killAtOnce()
 
 	c.vip = c.host(7).Addr()
 	fresh := strings.ReplaceAll(string(c.clusterConfig(t)), apiVIP.String()+"\n", c.vip.String()+"\n")
@@ -312,33 +302,8 @@ func TestHardCase24Kills(t *testing.T) {
 	}
 	t.Run("all at once, so that the VIP stays on the interface", func(t *testing.T) {
 		n := c.nodes[c.holder(c.all()...)]
-		// Stopped, none of them has the time to do anything about it. The worker
-		// goes first: the kernel lets it go on when it loses its session.
-		s := n.awaitState("it runs", running)
-		signal := func(pids []int, s syscall.Signal) {
-			for _, pid := range pids {
-				if err := syscall.Kill(pid, s); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		var all []int
-		for _, text := range n.processes() {
-			pid, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, pid)
-		}
-		worker := workers(t, s.PID)
-		signal(all, syscall.SIGSTOP)
-		signal(worker, syscall.SIGKILL)
-		if err := n.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if len(n.linksWith(apiVIP)) == 0 {
-			t.Fatal("the VIP went: this proves nothing")
-		}
+		n.awaitState("it runs", running)
+		n.killAtOnce()
 		n.start()
 		c.holder(c.all()...)
 	})

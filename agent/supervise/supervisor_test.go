@@ -87,7 +87,7 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	var out testkit.Log
 	var starts atomic.Int32
 	s := &Supervisor{
-		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: 50 * time.Millisecond},
+		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: time.Hour},
 		Log:     slog.New(slog.NewTextHandler(&out, nil)),
 		Command: Command{Path: "sh", Args: []string{"-c", `test -e "$0" && exec sleep 1000; exit 7`, filepath.Join(t.TempDir(), "well")}},
 	}
@@ -95,6 +95,7 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 		if starts.Add(1) < 20 {
 			return nil
 		}
+		s.Backoff.Well = time.Millisecond
 		return os.WriteFile(s.Command.Args[2], nil, 0o644)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
