@@ -20,7 +20,7 @@ something removes them, and removed at the end. The environment variable NODE_NA
 holds the name of this node.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent firewall",
 	Port:    func(p v1alpha1.Ports) int { return p.FirewallMonitor },
-	Role:    v1alpha1.RoleMaster,
+	Role:    v1alpha1.RoleMaster, // on compute nodes the same: what runs there is for cluster.yaml to say
 	Kept:    v1alpha1.JobDir(name) + "/cluster.yaml",
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Log: e.Log}

@@ -15,10 +15,14 @@ import (
 // Where all are silent there are none: it may be this node that nobody reaches, and no
 // other server is better.
 func silentServers(servers []server) (silent []string) {
+	checked := apiServers // HAProxy for the node's own programs has no other
+	if slices.ContainsFunc(servers, func(s server) bool { return s.backend == listening }) {
+		checked = listening
+	}
 	others := false
 	for _, s := range servers {
 		switch {
-		case s.backend != listening:
+		case s.backend != checked:
 		case strings.HasPrefix(s.status, "DOWN") && s.check == "L4TOUT":
 			silent = append(silent, s.name)
 		default:
