@@ -15,12 +15,11 @@ var Kind = job.Kind{
 	Name:  name,
 	Short: "Redirect the API VIPs to HAProxy while it serves",
 	Long: `Maintain the nftables rules that redirect connections to an API VIP to this node's
-HAProxy, while the haproxy job reports that it serves. They are restored when
-something removes them, and removed at the end. The environment variable NODE_NAME
-holds the name of this node.`,
-	Example: "  NODE_NAME=master-0 vipgen-agent firewall",
+HAProxy, while the haproxy job reports that it serves; on compute nodes only those of the
+node itself. They are restored when something removes them, and removed at the end. The
+environment variable NODE_NAME holds the name of this node.`,
+	Example: "  NODE_NAME=master-0 vipgen-agent firewall --role=master",
 	Port:    func(p v1alpha1.Ports) int { return p.FirewallMonitor },
-	Role:    v1alpha1.RoleMaster, // on compute nodes the same: what runs there is for cluster.yaml to say
 	Kept:    v1alpha1.JobDir(name) + "/cluster.yaml",
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Log: e.Log}

@@ -1,6 +1,7 @@
-// Package haproxy runs HAProxy on a node: on the control plane in front of all API
-// servers that are known, elsewhere in front of the control plane's HAProxy, reloaded without a refused or reset connection (hard
-// case 18), and says to the agent's other jobs whether it serves.
+// Package haproxy runs HAProxy on a node: on the control plane in front of all API servers
+// that are known, elsewhere in front of the control plane's HAProxy. It is reloaded without a
+// refused or reset connection (hard case 18). The job says to the agent's other jobs whether
+// it serves.
 package haproxy
 
 import (
@@ -41,10 +42,8 @@ const (
 	// drain is how long connections that there are may go on. With job.ShutdownBound, parting
 	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
-	// lookEvery is how often HAProxy is asked about its backends, lookOwnEvery where it is for
-	// the node's own programs.
-	lookEvery    = time.Second
-	lookOwnEvery = 2 * time.Second
+	// lookEvery is how often HAProxy is asked about its backends.
+	lookEvery = time.Second
 )
 
 // Job runs HAProxy.

@@ -28,12 +28,12 @@ const (
 // and a crash is known without it.
 var ownPace = vrrp.ProbeTiming{Interval: time.Second, Confirm: 100 * time.Millisecond, Timeout: time.Second, Times: 2}
 
-// pace is how HAProxy is asked whether it serves, and how often about its backends.
-func (j *Job) pace() (probe vrrp.ProbeTiming, look time.Duration) {
+// pace is how HAProxy is asked whether it serves.
+func (j *Job) pace() vrrp.ProbeTiming {
 	if v1alpha1.ControlPlaneRole(j.Source.Role) {
-		return vrrp.HAProxyProbe, lookEvery // as the keepalived job asks
+		return vrrp.HAProxyProbe // as the keepalived job asks
 	}
-	return ownPace, lookOwnEvery
+	return ownPace
 }
 
 // service is whether HAProxy serves.
@@ -59,7 +59,6 @@ func (j *Job) watch(ctx context.Context) {
 			j.checkLife(ctx)
 		}
 	})
-	_, every := j.pace()
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
@@ -69,7 +68,7 @@ func (j *Job) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		j.look(ctx)
-		tick.Reset(ticker.UntilNext(every))
+		tick.Reset(ticker.UntilNext(lookEvery))
 	}
 }
 
@@ -83,7 +82,7 @@ func (j *Job) checkLife(ctx context.Context) {
 	j.mu.Unlock()
 	var probe *health.HTTP
 	port := 0
-	pace, _ := j.pace()
+	pace := j.pace()
 	check := health.Check{
 		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
 		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,

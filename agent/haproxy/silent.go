@@ -15,7 +15,8 @@ import (
 // Where all are silent there are none: it may be this node that nobody reaches, and no
 // other server is better.
 func silentServers(servers []server) (silent []string) {
-	checked := apiServers // HAProxy for the node's own programs has no other
+	// On compute nodes there is one backend, which is checked so.
+	checked := apiServers
 	if slices.ContainsFunc(servers, func(s server) bool { return s.backend == listening }) {
 		checked = listening
 	}

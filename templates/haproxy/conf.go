@@ -23,10 +23,9 @@ type Conf struct {
 	Cluster string
 	Node    string
 	// ControlPlane says that it is for everybody's connections, in front of the API servers.
-	// Else it is for those of the node's own programs, from the addresses Own, in front of
-	// the control plane's HAProxy.
+	// Else it is for those of the node's own programs, on loopback, in front of the control
+	// plane's HAProxy.
 	ControlPlane bool
-	Own          []string
 	// IPv6 says whether to listen on IPv6 too: binding to it fails where the
 	// kernel has it switched off (hard case 25).
 	IPv6 bool
@@ -62,9 +61,6 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		KeepAlive:    n.HAProxyAtLeast(2, 3),
 		Socket:       v1alpha1.HAProxySocket,
 	}
-	if !h.ControlPlane {
-		h.Own = own(n)
-	}
 	for _, g := range c.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI && len(g.VIPs) > 0 {
 			h.Backends = backends(c, n, g.VIPs[0])
@@ -72,22 +68,6 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		}
 	}
 	return h
-}
-
-// own are the node's addresses, each once.
-func own(n *v1alpha1.Node) []string {
-	var list []netip.Addr
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			list = append(list, a.Addr())
-		}
-	}
-	slices.SortFunc(list, netip.Addr.Compare)
-	var out []string
-	for _, a := range slices.Compact(list) {
-		out = append(out, a.String())
-	}
-	return out
 }
 
 // Render executes a node template, the shipped one or the one on the node.

@@ -76,14 +76,14 @@ func TestBackends(t *testing.T) {
 // are the control plane's HAProxy, and no API server is asked whether it is ready.
 func TestComputeNode(t *testing.T) {
 	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))
-	n.Interfaces = append(n.Interfaces, v1alpha1.Interface{Name: "eth1", Addresses: []netip.Prefix{
-		netip.MustParsePrefix("198.51.100.7/24"), netip.MustParsePrefix("192.0.2.11/24")}})
 	text, err := Render(Template, withVIPs("192.0.2.2"), n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]bool{
-		"    tcp-request connection reject unless { src 127.0.0.0/8 ::1 192.0.2.11 198.51.100.7 2001:db8::11 }\n": true,
+		"    bind 127.0.0.1:9445\n":                         true,
+		"    bind [::1]:9445\n":                             true,
+		"0.0.0.0":                                           false,
 		"    server m0 192.0.2.10:9445\n":                   true,
 		"    monitor fail if { nbsrv(api-servers) lt 1 }\n": true,
 		"    nbthread 1\n":                                  true,
