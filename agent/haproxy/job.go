@@ -68,7 +68,8 @@ type Job struct {
 	serving  service
 	leaving  bool
 	backends []state.Backend
-	ready    bool // an API server, when HAProxy was asked last
+	silenced map[string]state.Silenced // never changed, replaced
+	ready    bool                      // an API server, when HAProxy was asked last
 
 	told    atomic.Pointer[state.HAProxy]
 	telling logging.Transitions
@@ -227,7 +228,8 @@ func (j *Job) publish() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.Serving, s.Restarting, s.Why = j.serving.is, j.serving.restarting, j.serving.why
-	s.Leaving, s.Backends = j.leaving, j.backends
+	s.Leaving, s.Backends, s.Silenced = j.leaving, j.backends, j.silenced
+	s.Own = !v1alpha1.ControlPlaneRole(j.Source.Role)
 	s.Ready = s.Serving && j.ready
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
