@@ -26,6 +26,9 @@ environment variable NODE_NAME holds the name of this node.`,
 	},
 	Probed: "whether the firewall job is alive",
 	Summary: job.Summarize(func(p *state.Firewall) [][]string {
-		return [][]string{{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why}}
+		return [][]string{
+			{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why},
+			{"  own requests", job.Either(p.Own, "HAProxy here", "holder of the VIP")},
+		}
 	}),
 }
