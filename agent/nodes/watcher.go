@@ -52,6 +52,7 @@ type Options struct {
 type Watcher struct {
 	node      string
 	stateFile string
+	partial   bool // Nodes of the control plane alone
 	pace      pace
 	log       *slog.Logger
 	client    *client
@@ -89,6 +90,7 @@ func New(o Options) (*Watcher, error) {
 	w := &Watcher{
 		node:      o.Node,
 		stateFile: o.StateFile,
+		partial:   o.ControlPlane,
 		pace:      pace{quiet: o.Quiet, max: max(o.MaxDelay, o.Quiet)},
 		log:       o.Log,
 		cluster:   o.Cluster,
