@@ -24,9 +24,10 @@ var verbatim = map[string]string{
 // checkVerbatim: every pool has exactly the templates that its daemons need,
 // with the bytes of the source tree.
 func checkVerbatim(t *testing.T, r result) {
-	inCluster := r.cluster(t).Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster
+	spec := r.cluster(t).Spec
+	inCluster, everywhere := spec.LoadBalancer == v1alpha1.LoadBalancerInCluster, spec.APIServer.Local == v1alpha1.LocalAPIAllNodes
 	for _, pool := range r.pools() {
-		balances := inCluster && (pool == v1alpha1.RoleMaster || pool == v1alpha1.RoleArbiter)
+		balances := inCluster && (pool == v1alpha1.RoleMaster || pool == v1alpha1.RoleArbiter || everywhere && pool != v1alpha1.RoleBootstrap)
 		for _, path := range slices.Sorted(maps.Keys(verbatim)) {
 			wanted := true
 			switch filepath.Base(path) {

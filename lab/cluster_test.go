@@ -21,6 +21,8 @@ kind: VIPConfig
 metadata:
   name: demo
 spec:
+  apiServer:
+    local: AllNodes
   images:
     agent: registry.example.com/agent:1
     keepalived: registry.example.com/keepalived:1

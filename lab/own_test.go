@@ -1,9 +1,12 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/state"
@@ -17,35 +20,52 @@ add rule inet away output ip daddr 192.0.2.5 counter drop
 add rule inet away output ip6 daddr 2001:db8::5 counter drop
 `
 
-// Programs on a control-plane node reach the API while it cannot reach the VIPs' holder at
-// all, over connections of before and over new ones.
+// Programs on a node reach the API while it cannot reach the VIPs' holder at all, over
+// connections of before and over new ones.
 func testOwnConnections(t *testing.T, c *cluster) {
-	n := c.backup(t)
-	testkit.Await(t, "HAProxy on "+n.Name+" to be there for the node's own connections", func() bool {
-		s, alive := published[state.Firewall](n)
-		return alive && s.Own
-	})
-	connect := func() (out []connection) {
-		t.Helper()
-		for _, vip := range []netip.Addr{api, api6} {
-			out = append(out, connectFrom(t, n.Host.Node, vip))
+	for _, n := range []*node{c.backup(t), c.node("worker-0")} {
+		testkit.Await(t, "HAProxy on "+n.Name+" to be there for the node's own connections", func() bool {
+			s, alive := published[state.Firewall](n)
+			return alive && s.Own
+		})
+		connect := func() (out []connection) {
+			t.Helper()
+			for _, vip := range []netip.Addr{api, api6} {
+				out = append(out, connectFrom(t, n.Host.Node, vip))
+			}
+			return out
 		}
-		return out
-	}
-	ask := func(when string, all []connection) {
-		t.Helper()
-		for _, conn := range all {
-			if err := conn.ask(); err != nil {
-				t.Errorf("%s, %s: %v", conn.RemoteAddr(), when, err)
+		ask := func(when string, all []connection) {
+			t.Helper()
+			for _, conn := range all {
+				if err := conn.ask(); err != nil {
+					t.Errorf("%s to %s, %s: %v", n.Name, conn.RemoteAddr(), when, err)
+				}
 			}
 		}
+		before := connect()
+		ask("at first", before)
+		c.must(n.Run(strings.NewReader(away), "nft", "-f", "-"))
+		ask("without the holder", before)
+		after := connect()
+		ask("without the holder, a new one", after)
+		c.must(n.Run(strings.NewReader("delete table inet away\n"), "nft", "-f", "-"))
+		show(t, fmt.Sprintf("%s$ curl -k https://192.0.2.5:6443/readyz   # while the VIP's holder cannot be reached", n.Name), "ok, over connections of before and new ones")
 	}
-	before := connect()
-	ask("at first", before)
-	c.must(n.Run(strings.NewReader(away), "nft", "-f", "-"))
-	ask("without the holder", before)
-	after := connect()
-	ask("without the holder, a new one", after)
-	c.must(n.Run(strings.NewReader("delete table inet away\n"), "nft", "-f", "-"))
-	show(t, fmt.Sprintf("%s$ curl -k https://192.0.2.5:6443/readyz   # while the VIP's holder cannot be reached", n.Name), "ok, over connections of before and new ones")
+}
+
+// HAProxy of a compute node is for its own programs: nobody else reaches it.
+func testOthersConnections(t *testing.T, c *cluster) {
+	for _, address := range c.node("worker-0").OwnAddresses() {
+		at := netip.AddrPortFrom(address.Addr(), 9445).String()
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+		conn, err := c.Client.DialContext(ctx, "tcp", at)
+		cancel()
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%s: %v, want it to be refused", at, err)
+		}
+		if err == nil {
+			conn.Close()
+		}
+	}
 }

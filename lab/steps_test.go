@@ -26,6 +26,7 @@ func TestCluster(t *testing.T) {
 		{"Starts", testStarts},
 		{"EveryBackendServes", testEveryBackendServes},
 		{"OwnConnections", testOwnConnections},
+		{"OthersConnections", testOthersConnections},
 		{"Names", testNames},
 		{"Observed", testObserved},
 		{"Ports", testPorts},

@@ -23,7 +23,7 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 	var jobs []job
 	if c.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		jobs = append(jobs, job{v1alpha1.KeepalivedConf, keepalived.Template, keepalived.Render})
-		if n.Role == v1alpha1.RoleMaster || n.Role == v1alpha1.RoleArbiter {
+		if c.Spec.RunsHAProxy(n.Role) {
 			jobs = append(jobs, job{v1alpha1.HAProxyConf, haproxy.Template, haproxy.Render})
 		}
 	}

@@ -98,8 +98,9 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		if known = known || s != nil; known {
 			j.leaving.Store(s != nil && s.Leaving)
 			j.restarting.Store(s != nil && s.Restarting)
-			j.ready.Store(s != nil && s.Ready && !s.Leaving)
-			send(ctx, serving, s != nil && (s.Serving || s.Leaving))
+			ready := s != nil && s.Ready && !s.Leaving
+			j.ready.Store(ready)
+			send(ctx, serving, ready || !j.ownOnly() && s != nil && (s.Serving || s.Leaving))
 		}
 	}
 }
@@ -124,6 +125,12 @@ func (j *Job) linger(r Redirect) {
 	}
 }
 
+// ownOnly says whether HAProxy here is for the node's own connections alone.
+func (j *Job) ownOnly() bool { return !v1alpha1.ControlPlaneRole(j.Source.Role) }
+
+// loopback are where HAProxy of a compute node listens (templates/haproxy).
+var loopback = map[bool]netip.Addr{true: netip.AddrFrom4([4]byte{127, 0, 0, 1}), false: netip.IPv6Loopback()}
+
 // redirect is what cluster.yaml asks for.
 func (j *Job) redirect() (r Redirect, ok bool) {
 	cluster, node, err := j.Source.Current()
@@ -131,7 +138,7 @@ func (j *Job) redirect() (r Redirect, ok bool) {
 		return r, false // the source says why
 	}
 	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
-	r.Own = cluster.Spec.LocalAPI(node.Role)
+	r.Own, r.OwnOnly = cluster.Spec.LocalAPI(node.Role), j.ownOnly()
 	r.Local = map[netip.Addr]netip.Addr{}
 	for _, g := range cluster.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI {
@@ -139,7 +146,11 @@ func (j *Job) redirect() (r Redirect, ok bool) {
 		}
 	}
 	for _, vip := range r.VIPs {
-		if b, ok := node.Bind(vip); ok {
+		switch b, ok := node.Bind(vip); {
+		case !ok, r.OwnOnly && vip.Is6() && node.NoIPv6:
+		case r.OwnOnly:
+			r.Local[vip] = loopback[vip.Is4()]
+		default:
 			r.Local[vip] = b.Source.Addr()
 		}
 	}

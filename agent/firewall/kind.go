@@ -15,18 +15,20 @@ var Kind = job.Kind{
 	Name:  name,
 	Short: "Redirect the API VIPs to HAProxy while it serves",
 	Long: `Maintain the nftables rules that redirect connections to an API VIP to this node's
-HAProxy, while the haproxy job reports that it serves. They are restored when
-something removes them, and removed at the end. The environment variable NODE_NAME
-holds the name of this node.`,
-	Example: "  NODE_NAME=master-0 vipgen-agent firewall",
+HAProxy, while the haproxy job reports that it serves; on compute nodes only those of the
+node itself. They are restored when something removes them, and removed at the end. The
+environment variable NODE_NAME holds the name of this node.`,
+	Example: "  NODE_NAME=master-0 vipgen-agent firewall --role=master",
 	Port:    func(p v1alpha1.Ports) int { return p.FirewallMonitor },
-	Role:    v1alpha1.RoleMaster,
 	Kept:    v1alpha1.JobDir(name) + "/cluster.yaml",
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Log: e.Log}
 	},
 	Probed: "whether the firewall job is alive",
 	Summary: job.Summarize(func(p *state.Firewall) [][]string {
-		return [][]string{{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why}}
+		return [][]string{
+			{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why},
+			{"  own requests", job.Either(p.Own, "HAProxy here", "holder of the VIP")},
+		}
 	}),
 }

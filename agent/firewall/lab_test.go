@@ -114,9 +114,15 @@ func (l *lab) tableIsThere() bool {
 
 func (l *lab) serve(node *netns.Node, port int) {
 	l.t.Helper()
+	l.serveAt(node, "", port)
+}
+
+// serveAt listens on one address; empty for all.
+func (l *lab) serveAt(node *netns.Node, address string, port int) {
+	l.t.Helper()
 	var listener net.Listener
 	err := node.Do(func() (err error) {
-		listener, err = net.Listen("tcp", ":"+strconv.Itoa(port))
+		listener, err = net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 		return err
 	})
 	if err != nil {

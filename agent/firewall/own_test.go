@@ -2,13 +2,20 @@ package firewall
 
 import (
 	"log/slog"
+	"net/netip"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // alsoOwn is api with the node's own connections.
 var alsoOwn = Redirect{VIPs: vips, From: 6443, To: 9445, Local: local, Own: true}
+
+// compute is what a compute node has, whose HAProxy listens on loopback.
+var compute = Redirect{VIPs: vips, From: 6443, To: 9446, Own: true, OwnOnly: true, Local: map[netip.Addr]netip.Addr{
+	vips[0]: loopback[true], vips[1]: loopback[true], vips[2]: loopback[false], vips[3]: loopback[false],
+}}
 
 // Programs on the node reach its HAProxy wherever the VIP is; other machines reach the
 // holder. Without an address of the VIP's family the holder is the only way.
@@ -28,6 +35,43 @@ func TestOwnConnectionsGoToHAProxyHere(t *testing.T) {
 	l.ensure(api)
 	l.reaches(l.node, vips[0], 6443, "6443")
 	l.reaches(l.node, vips[2], 6443, "6443")
+}
+
+// Programs on a compute node reach HAProxy on loopback; connections through the node do not,
+// and without a HAProxy that serves nothing of the node's goes anywhere but to the holder.
+func TestComputeNode(t *testing.T) {
+	l := newLab(t)
+	l.serveAt(l.client, "127.0.0.1", 9446)
+	l.serveAt(l.client, "::1", 9446)
+	on := func(node *netns.Node, r Redirect) {
+		t.Helper()
+		if err := node.Do(func() error { _, err := Ensure(r); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on(l.client, compute)
+	four, port := l.connect(l.client, vips[0], 6443)
+	six, port6 := l.connect(l.client, vips[2], 6443)
+	if port != "9446" || port6 != "9446" {
+		t.Fatalf("answers from ports %s and %s", port, port6)
+	}
+	for _, vip := range vips {
+		l.reaches(l.client, vip, 6443, "9446")
+		l.reaches(l.client, vip, 22623, "22623")
+		l.reaches(l.other, vip, 6443, "6443")
+	}
+	without := compute
+	without.Own = false
+	for _, r := range []Redirect{without, {}} {
+		on(l.client, r)
+		l.reaches(l.client, vips[0], 6443, "6443")
+		l.reaches(l.client, vips[2], 6443, "6443")
+		four.works("HAProxy has no server")
+		six.works("HAProxy has no server")
+	}
+	// Where a VIP is, by mistake, others still reach what is on the node itself.
+	on(l.node, compute)
+	l.reaches(l.other, vips[0], 6443, "6443")
 }
 
 // A connection of a program on the node that was made while the VIP was elsewhere goes on

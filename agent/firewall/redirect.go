@@ -30,6 +30,9 @@ type Redirect struct {
 	// Own says that connections of programs on this node go to its HAProxy wherever the VIP
 	// is, so that they do not depend on its holder. It takes an address in Local.
 	Own bool
+	// OwnOnly says that HAProxy here is for those connections alone, as on a compute node:
+	// no others are redirected, wherever the VIP is. It listens on loopback then.
+	OwnOnly bool
 }
 
 // Validate reports everything that is wrong with the redirect.
@@ -42,7 +45,7 @@ func (r Redirect) Validate() error {
 		case slices.Contains(r.VIPs[:i], vip):
 			errs = append(errs, fmt.Errorf("VIP %v is listed twice", vip))
 		}
-		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !local.IsGlobalUnicast() || local.Zone() != "") {
+		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !r.takes(local)) {
 			errs = append(errs, fmt.Errorf("%v is no address of the node for VIP %v", local, vip))
 		}
 	}
@@ -58,6 +61,11 @@ func (r Redirect) Validate() error {
 		errs = append(errs, fmt.Errorf("port %d would be redirected to itself", r.From))
 	}
 	return errors.Join(errs...)
+}
+
+// takes says whether HAProxy can have such an address.
+func (r Redirect) takes(local netip.Addr) bool {
+	return local.Zone() == "" && (local.IsGlobalUnicast() || r.OwnOnly && local.IsLoopback())
 }
 
 // Ensure makes the kernel's table be exactly what r says, in one transaction,

@@ -68,6 +68,9 @@ func rules(r Redirect, chain string) [][]expr.Any {
 	var out [][]expr.Any
 	for _, vip := range vips {
 		anywhere := r.Own && chain == output && r.Local[vip].IsValid()
+		if r.OwnOnly && !anywhere {
+			continue
+		}
 		out = append(out, redirect(vip, r.Local[vip], uint16(r.From), uint16(r.To), anywhere))
 	}
 	return append(out, tracking())

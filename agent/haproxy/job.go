@@ -1,6 +1,7 @@
-// Package haproxy runs HAProxy on a control-plane node: in front of all API
-// servers that are known, reloaded without a refused or reset connection (hard
-// case 18), and says to the agent's other jobs whether it serves.
+// Package haproxy runs HAProxy on a node: on the control plane in front of all API servers
+// that are known, elsewhere in front of the control plane's HAProxy. It is reloaded without a
+// refused or reset connection (hard case 18). The job says to the agent's other jobs whether
+// it serves.
 package haproxy
 
 import (
@@ -67,7 +68,8 @@ type Job struct {
 	serving  service
 	leaving  bool
 	backends []state.Backend
-	ready    bool // an API server, when HAProxy was asked last
+	silenced map[string]state.Silenced // never changed, replaced
+	ready    bool                      // an API server, when HAProxy was asked last
 
 	told    atomic.Pointer[state.HAProxy]
 	telling logging.Transitions
@@ -226,7 +228,8 @@ func (j *Job) publish() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.Serving, s.Restarting, s.Why = j.serving.is, j.serving.restarting, j.serving.why
-	s.Leaving, s.Backends = j.leaving, j.backends
+	s.Leaving, s.Backends, s.Silenced = j.leaving, j.backends, j.silenced
+	s.Own = !v1alpha1.ControlPlaneRole(j.Source.Role)
 	s.Ready = s.Serving && j.ready
 	j.told.Store(&s)
 	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")

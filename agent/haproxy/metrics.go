@@ -4,20 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 var (
-	serving   = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready, with at least one API server that takes connections (1), or not (0).")
-	backendUp = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy takes the API server for up (1) or down (0).", "backend", "address")
+	serving    = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready, with at least one API server that takes connections (1), or not (0).")
+	servingOwn = monitor.Gauge("vipgen_haproxy_serving_own", "On compute nodes, whether HAProxy has a control-plane node that takes connections (1) or programs of this node use the holder of the VIP (0).")
+	silences   = monitor.Counter("vipgen_haproxy_server_silent_total", "How often the server fell silent, so that HAProxy's connections to it were ended.", "backend")
+	ended      = monitor.Counter("vipgen_haproxy_connections_ended_total", "Connections that were ended because the server behind them had fallen silent.", "backend")
+	backendUp  = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy takes the API server, on compute nodes that node's HAProxy, for up (1) or down (0).", "backend", "address")
 )
 
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
-	append(monitor.Families{serving, backendUp}, monitor.DaemonFamilies...).Describe(to)
+	append(monitor.Families{serving, servingOwn, silences, ended, backendUp}, monitor.DaemonFamilies...).Describe(to)
 }
 
 // Collect is part of prometheus.Collector: of what the job published last.
@@ -27,9 +32,23 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	monitor.CollectDaemon(to, name, true, &s.Daemon)
-	serving.PutBool(to, s.Serving)
+	if s.Own {
+		servingOwn.PutBool(to, s.Serving)
+	} else {
+		serving.PutBool(to, s.Serving)
+	}
+	// Zero for those that never were, so that the first time counts as an increase.
+	silenced := maps.Clone(s.Silenced)
+	if silenced == nil {
+		silenced = map[string]state.Silenced{}
+	}
 	for _, b := range s.Backends {
 		backendUp.PutBool(to, b.Up, b.Name, b.Address)
+		silenced[b.Name] = s.Silenced[b.Name]
+	}
+	for name, n := range silenced {
+		silences.Put(to, float64(n.Times), name)
+		ended.Put(to, float64(n.Connections), name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -22,6 +23,18 @@ const (
 	// startPoll is how often HAProxy that was started again is asked whether it serves.
 	startPoll = 5 * time.Millisecond
 )
+
+// ownPace is how HAProxy is asked that is for the node's own programs: no VIP depends on it,
+// and a crash is known without it.
+var ownPace = vrrp.ProbeTiming{Interval: time.Second, Confirm: 100 * time.Millisecond, Timeout: time.Second, Times: 2}
+
+// pace is how HAProxy is asked whether it serves.
+func (j *Job) pace() vrrp.ProbeTiming {
+	if v1alpha1.ControlPlaneRole(j.Source.Role) {
+		return vrrp.HAProxyProbe // as the keepalived job asks
+	}
+	return ownPace
+}
 
 // service is whether HAProxy serves.
 type service struct {
@@ -69,7 +82,7 @@ func (j *Job) checkLife(ctx context.Context) {
 	j.mu.Unlock()
 	var probe *health.HTTP
 	port := 0
-	pace := vrrp.HAProxyProbe // as the keepalived job asks
+	pace := j.pace()
 	check := health.Check{
 		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
 		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,

@@ -3,9 +3,12 @@ package haproxy
 import (
 	"context"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // silentServers are those that do not answer at the level of TCP any more, because their
@@ -15,10 +18,15 @@ import (
 // Where all are silent there are none: it may be this node that nobody reaches, and no
 // other server is better.
 func silentServers(servers []server) (silent []string) {
+	// On compute nodes there is one backend, which is checked so.
+	checked := apiServers
+	if slices.ContainsFunc(servers, func(s server) bool { return s.backend == listening }) {
+		checked = listening
+	}
 	others := false
 	for _, s := range servers {
 		switch {
-		case s.backend != listening:
+		case s.backend != checked:
 		case strings.HasPrefix(s.status, "DOWN") && s.check == "L4TOUT":
 			silent = append(silent, s.name)
 		default:
@@ -38,8 +46,27 @@ func (j *Job) part(ctx context.Context, silent []string) {
 	j.silent = silent
 	for _, name := range fresh {
 		ended, err := j.master.endSessions(ctx, name)
-		j.Log.Warn("an API server is silent: its connections are ended", "server", name, "connections", ended, "error", err)
+		j.Log.Warn("a server is silent: its connections are ended", "server", name, "connections", ended, "error", err)
+		j.count(name, ended)
 	}
+}
+
+// maxSilenced bounds how many names are counted: nodes come and go.
+const maxSilenced = 100
+
+// count notes that a server fell silent, for what is published. What was published before
+// is not changed.
+func (j *Job) count(name string, ended int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := maps.Clone(j.silenced)
+	if all == nil {
+		all = map[string]state.Silenced{}
+	}
+	if s, known := all[name]; known || len(all) < maxSilenced {
+		all[name] = state.Silenced{Times: s.Times + 1, Connections: s.Connections + ended}
+	}
+	j.silenced = all
 }
 
 var (

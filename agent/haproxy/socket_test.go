@@ -69,6 +69,7 @@ func TestSilentServers(t *testing.T) {
 		{"one refuses", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", nil},
 		{"one drains", head + "api-servers,m0,DOWN,L7STS,a,\nlistening,m0,UP,L4OK,a,\n", nil},
 		{"all are silent", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4TOUT,a,\nlistening,BACKEND,DOWN,,,\n", nil},
+		{"on a compute node", head + "api-servers,m0,DOWN,L4TOUT,a,\napi-servers,m1,UP,L4OK,a,\n", []string{"m0"}},
 		{"the others refuse", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4CON,a,\n", []string{"m0"}},
 	}
 	for _, tt := range tests {

@@ -51,9 +51,6 @@ type Kind struct {
 	Short, Long, Example string
 	// Port is where the job serves metrics and health on loopback.
 	Port func(v1alpha1.Ports) int
-	// Role is the node's pool where the job runs in one alone; else the command has the
-	// flag --role.
-	Role string
 	// Conf is the path of the configuration of the job's daemon, beside which it keeps
 	// what it knows of the cluster over restarts. Such a job follows the list of nodes.
 	// It is empty for a job that needs no other nodes.

@@ -9,7 +9,7 @@ import (
 var (
 	apiReachable = monitor.Gauge("vipgen_api_reachable", "Whether an API server is read from now (1) or what was known last stands (0).")
 	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch is open, in seconds since 1970.")
-	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included.")
+	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included; for the haproxy job those of the control plane.")
 	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server vouches for the list of nodes (1) or one does (0).")
 	nodesInvalid = monitor.Gauge("vipgen_nodes_invalid", "Nodes of which something that is not valid is left out, or all.")
 	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
@@ -38,5 +38,7 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	nodesKnown.Put(to, float64(len(s.all())))
 	nodesStale.PutBool(to, !known || s.Stale)
 	nodesInvalid.Put(to, float64(w.invalid.Load()))
-	registered.PutBool(to, s.Registered)
+	if !w.partial || s.Registered { // else nobody asked
+		registered.PutBool(to, s.Registered)
+	}
 }

@@ -71,7 +71,7 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	for i := range nodes.(*list[nodeObject]).Items {
 		objects = append(objects, &nodes.(*list[nodeObject]).Items[i])
 	}
-	if err := w.nodes.Replace(objects, ""); err != nil {
+	if err := w.nodes[0].Replace(objects, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.publish("the API")

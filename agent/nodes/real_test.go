@@ -140,6 +140,32 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("HardCase21", func(t *testing.T) { testRouters(t, r) })
 	r.api.Start()
 	t.Run("HardCase13", func(t *testing.T) { testBootstrap(t, r) })
+	t.Run("control plane alone", func(t *testing.T) { testControlPlane(t, r) })
+}
+
+// testControlPlane: a node that asks for the control plane alone gets no other Nodes, and
+// those of the control plane with whichever label they have.
+func testControlPlane(t *testing.T, r real) {
+	r.opts.Bootstrap, r.opts.RouterPods, r.opts.ControlPlane = false, false, true
+	r.opts.StateFile = ""
+	w, stop := r.run()
+	defer stop()
+	r.awaitPeers(w, false)
+	r.set("master-1", "192.0.2.11", `"node-role.kubernetes.io/master":""`)
+	r.set("master-2", "192.0.2.12", `"node-role.kubernetes.io/control-plane":""`)
+	r.set("worker-3", "192.0.2.33", `"node-role.kubernetes.io/worker":""`)
+	r.awaitPeers(w, false, "master-1=192.0.2.11", "master-2=192.0.2.12")
+	label := func(name, labels string) {
+		r.api.Patch("/api/v1/nodes/"+name, []byte(`{"metadata":{"labels":{`+labels+`}}}`))
+	}
+	label("master-2", `"node-role.kubernetes.io/control-plane":null`)
+	r.awaitPeers(w, false, "master-1=192.0.2.11")
+	label("master-1", `"node-role.kubernetes.io/control-plane":""`)
+	label("master-2", `"node-role.kubernetes.io/master":""`)
+	r.awaitPeers(w, false, "master-1=192.0.2.11", "master-2=192.0.2.12")
+	if s, _ := w.Current(); !s.Registered || s.Self.Name != "master-0" {
+		t.Errorf("self: %+v", s.Self)
+	}
 }
 
 // testAnnounce: a node's credentials let it say something on its own Node, and on no

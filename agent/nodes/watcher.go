@@ -37,6 +37,9 @@ type Options struct {
 	// 100 ms if 0. MaxDelay is the longest that a change waits, and the shortest
 	// time between two, 3 s if 0.
 	Quiet, MaxDelay time.Duration
+	// ControlPlane says to watch the Nodes of the control plane alone: this node is
+	// Registered only if it is one of them.
+	ControlPlane bool
 	// RouterPods says to watch the router pods of this node too.
 	RouterPods bool
 	// Bootstrap says to watch too where the host is that bootstraps the cluster.
@@ -49,10 +52,11 @@ type Options struct {
 type Watcher struct {
 	node      string
 	stateFile string
+	partial   bool // Nodes of the control plane alone
 	pace      pace
 	log       *slog.Logger
 	client    *client
-	nodes     *store[nodeObject, *record]
+	nodes     lists
 	routers   *routers        // nil if not watched
 	bootstrap *bootstrapWatch // nil if not watched
 	feed      feed[Snapshot]
@@ -86,6 +90,7 @@ func New(o Options) (*Watcher, error) {
 	w := &Watcher{
 		node:      o.Node,
 		stateFile: o.StateFile,
+		partial:   o.ControlPlane,
 		pace:      pace{quiet: o.Quiet, max: max(o.MaxDelay, o.Quiet)},
 		log:       o.Log,
 		cluster:   o.Cluster,
@@ -98,9 +103,7 @@ func New(o Options) (*Watcher, error) {
 		},
 	}
 	w.announcer = newAnnouncer(w.client, o.Node)
-	w.nodes = &store[nodeObject, *record]{
-		keep: newRecord, same: (*record).equal, urgent: w.concerns, changed: w.changed, items: map[string]*record{},
-	}
+	w.nodes = newLists(o.ControlPlane, w.concerns, w.changed)
 	if o.RouterPods {
 		w.routers = newRouters(w.client, o.Node, o.Log)
 	}
@@ -136,12 +139,7 @@ func (w *Watcher) SetCluster(c *v1alpha1.ClusterConfig) {
 func (w *Watcher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { w.client.run(ctx) })
-	all.Go(func() {
-		r := &resource[nodeObject]{
-			client: w.client, name: "nodes", refusals: refusals{log: w.log, rights: nodesRights}, reached: w.nodes.setReached,
-		}
-		r.reflect(ctx, w.nodes, &nodeObject{})
-	})
+	all.Go(func() { w.nodes.run(ctx, w) })
 	if w.routers != nil {
 		all.Go(func() { w.routers.run(ctx) })
 	}
@@ -170,9 +168,7 @@ func (w *Watcher) restore(records []*record) {
 	if len(records) == 0 {
 		return
 	}
-	for _, r := range records {
-		w.nodes.items[r.Name] = r
-	}
+	w.nodes.restore(records)
 	w.publish("the last known state on disk")
 }
 

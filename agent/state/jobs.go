@@ -42,7 +42,19 @@ type HAProxy struct {
 	Restarting bool      `json:"restarting,omitempty"`
 	Why        string    `json:"why,omitempty"`
 	Backends   []Backend `json:"backends"`
+	// Own says that it is for programs of this node alone, as on a compute node: the backends
+	// are the HAProxy of control-plane nodes then.
+	Own bool `json:"own,omitempty"`
+	// Silenced are the servers that fell silent since the job began, by name.
+	Silenced map[string]Silenced `json:"silenced,omitempty"`
 	Daemon
+}
+
+// Silenced is what became of a server's connections when it fell silent.
+type Silenced struct {
+	// Times counts how often it did, Connections those that were ended then.
+	Times       int `json:"times"`
+	Connections int `json:"connections"`
 }
 
 // Backend is an API server as HAProxy sees it.

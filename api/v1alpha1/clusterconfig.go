@@ -64,8 +64,13 @@ func (s *ClusterConfigSpec) LocalAPI(role string) bool {
 
 // RunsHAProxy says whether nodes of a role run HAProxy.
 func (s *ClusterConfigSpec) RunsHAProxy(role string) bool {
-	return s.LoadBalancer == LoadBalancerInCluster && (role == RoleMaster || role == RoleArbiter)
+	return s.LoadBalancer == LoadBalancerInCluster && role != RoleBootstrap &&
+		(ControlPlaneRole(role) || s.APIServer.Local == LocalAPIAllNodes)
 }
+
+// ControlPlaneRole says whether nodes of a role are of the control plane: everybody's
+// connections to the API VIPs come to their HAProxy, to that of other nodes their own alone.
+func ControlPlaneRole(role string) bool { return role == RoleMaster || role == RoleArbiter }
 
 // Topology of a control plane, as OpenShift's Infrastructure calls it.
 type Topology string

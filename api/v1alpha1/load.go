@@ -47,7 +47,7 @@ func (c *ClusterConfig) Validate() problem.List {
 		k.add(problem.BadValue, "spec.controlPlane.replicas", fmt.Sprint(s.ControlPlane.Replicas), "at least 1")
 	}
 	required(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
-	oneOf(k, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPINone)
+	oneOf(k, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone)
 	if s.LoadBalancer == LoadBalancerInCluster {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {

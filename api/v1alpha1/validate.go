@@ -71,7 +71,10 @@ func (v *VIPConfig) Validate() problem.List {
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	c.additionalAPI(s.AdditionalAPIVIPs)
 	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
-	oneOf(c, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPINone)
+	oneOf(c, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone)
+	if s.APIServer.Local == LocalAPIAllNodes && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
+		c.add(problem.ConflictingFields, "spec.apiServer.local", string(s.APIServer.Local), "loadBalancer.type: InCluster, or no value")
+	}
 	c.vrrp(&s.VRRP)
 	c.ports(s.Ports, s.Ingress)
 	c.image("spec.images.agent", s.Images.Agent)

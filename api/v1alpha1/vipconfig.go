@@ -116,6 +116,8 @@ type LocalAPI string
 const (
 	// LocalAPIControlPlane: on the nodes that run HAProxy anyway. The default.
 	LocalAPIControlPlane LocalAPI = "ControlPlane"
+	// LocalAPIAllNodes: on every node; compute nodes run HAProxy for it.
+	LocalAPIAllNodes LocalAPI = "AllNodes"
 	// LocalAPINone: everywhere by way of the holder of the VIP.
 	LocalAPINone LocalAPI = "None"
 )
@@ -124,7 +126,8 @@ const (
 type APIServer struct {
 	// On which nodes kubelet and other programs of the host network that connect to an
 	// API VIP get the node's own HAProxy, so that they do not depend on the VIP's holder.
-	// "ControlPlane" (the default): on those that run HAProxy. "None": on no node.
+	// "ControlPlane" (the default): on those that run HAProxy. "AllNodes": on compute
+	// nodes too, which run one for themselves. "None": on no node.
 	Local LocalAPI `json:"local,omitempty"`
 }
 

@@ -52,12 +52,9 @@ func (a *app) below(path string) string { return filepath.Join(a.root, path) }
 
 // jobCommand runs a job.
 func (a *app) jobCommand(k job.Kind) *cobra.Command {
-	f := jobFlags{role: k.Role}
-	c := &cobra.Command{Use: k.Name, Short: k.Short, Long: k.Long, Example: k.Example, Args: command.Args(0, 0)}
-	if k.Role == "" {
-		c.Use += " --role ROLE"
-		addRole(c, &f.role)
-	}
+	var f jobFlags
+	c := &cobra.Command{Use: k.Name + " --role ROLE", Short: k.Short, Long: k.Long, Example: k.Example, Args: command.Args(0, 0)}
+	addRole(c, &f.role)
 	if k.Conf != "" {
 		c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "/var/lib/kubelet/kubeconfig", "`file` with the credentials for the API, below --root")
 		c.Flags().StringVar(&f.nodes, "nodes", "", "`file` with the list of nodes, instead of the API's")

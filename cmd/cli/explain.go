@@ -83,6 +83,12 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 			return err
 		}
 	}
+	if len(report.OwnRequests) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	if err := a.printOwnRequests(report.OwnRequests); err != nil {
+		return err
+	}
 	return a.printCertificates(report.NamedCertificates)
 }
 

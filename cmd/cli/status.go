@@ -127,12 +127,15 @@ func statusText(b *bytes.Buffer, c *status.Cluster) {
 	if len(c.VIPs) > 0 {
 		b.WriteByte('\n')
 	}
-	row("NODE", "AGENT", "VRRP SETTINGS", "KEEPALIVED", "HAPROXY", "REDIRECT", "COREDNS", "MDNS")
+	row("NODE", "AGENT", "VRRP SETTINGS", "KEEPALIVED", "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
 	for _, n := range c.Nodes {
 		cells := []string{n.Name, cmp.Or(n.Version, "-"), cmp.Or(n.Settings, "-")}
 		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {
 			does, _, _ := strings.Cut(n.Jobs[job], ":")
 			cells = append(cells, cmp.Or(strings.TrimPrefix(does, "redirect "), "-"))
+			if job == "firewall" {
+				cells = append(cells, cmp.Or(n.OwnRequests, "-"))
+			}
 		}
 		row(cells...)
 	}

@@ -23,12 +23,12 @@ func TestStatus(t *testing.T) {
 192.0.2.5  demo_API_0      master-0 68  master-1 68, master-2 65 (without machine-config)
 192.0.2.7  demo_INGRESS_0  worker-0 80  worker-1 fault (ingress-away)
 
-NODE      AGENT   VRRP SETTINGS         KEEPALIVED  HAPROXY  REDIRECT  COREDNS  MDNS
-master-0  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
-master-1  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
-master-2  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  serves   announced
-worker-0  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         serves   announced
-worker-1  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         serves   announced
+NODE      AGENT   VRRP SETTINGS         KEEPALIVED  HAPROXY  REDIRECT  OWN REQUESTS  COREDNS  MDNS
+master-0  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
+master-1  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
+master-2  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
+worker-0  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         VIP           serves   announced
+worker-1  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         VIP           serves   announced
 
 Checks that fail
   master-2: machine-config: status 503

@@ -142,11 +142,36 @@ func (a *app) printReport(r *verify.Report) error {
 		}
 		fmt.Fprintln(a.out)
 	}
+	all = append(all, a.printOwnRequests(r.OwnRequests))
+	if len(r.OwnRequests) > 0 {
+		fmt.Fprintln(a.out)
+	}
 	if r.Holds() {
 		fmt.Fprintln(a.out, "No counterexample. There is no failback between equal priorities. A VIP without a holder goes")
 		fmt.Fprintln(a.out, "to the first node that claims it, of two at once to the one with the higher address.")
 	}
 	return errors.Join(all...)
+}
+
+// printOwnRequests prints both ways to the API, and which programs take which.
+func (a *app) printOwnRequests(list []verify.OwnRequests) error {
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out, "Requests to the API VIPs from")
+	w := command.Table(a.out)
+	for _, o := range list {
+		way := "by the holder of the VIP"
+		switch {
+		case o.Problem != "":
+			way = "DEPEND ON THE VIP: " + o.Problem
+		case o.Local:
+			way = "by the node's own HAProxy, wherever the VIP is; by the holder while that has no server"
+		}
+		fmt.Fprintf(w, "  programs on nodes of %s\t%s\n", o.Role, way)
+	}
+	fmt.Fprintln(w, "  everybody else\tby the holder of the VIP")
+	return w.Flush()
 }
 
 var stageWords = map[string]string{

@@ -18,6 +18,8 @@ type Report struct {
 	// ProfileWhy says why the cluster has its profile; empty without VIPs on nodes.
 	ProfileWhy string  `json:"profileWhy,omitempty"`
 	Groups     []Group `json:"groups"`
+	// OwnRequests say by which way programs on the nodes of each pool reach the API.
+	OwnRequests []verify.OwnRequests `json:"ownRequests,omitempty"`
 	// NamedCertificates is the part of an APIServer object, as YAML, that the names
 	// of more API VIPs need; empty without such.
 	NamedCertificates string `json:"namedCertificates,omitempty"`
@@ -80,7 +82,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, ProfileWhy: c.ProfileWhy, Groups: []Group{}, NamedCertificates: certificates}
+	r := &Report{Cluster: c.Config.Metadata.Name, ProfileWhy: c.ProfileWhy, Groups: []Group{}, OwnRequests: verify.Requests(c, samples), NamedCertificates: certificates}
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {

@@ -95,8 +95,12 @@ func (f *failures) api() ([]Failure, error) {
 		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
 		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0},
 	}
-	if f.cluster.Config.Spec.LocalAPI(v1alpha1.RoleMaster) {
-		out = append(out, Failure{What: "The VIP is away, for programs on a control-plane node",
+	if s := &f.cluster.Config.Spec; s.LocalAPI(v1alpha1.RoleMaster) {
+		where := "a control-plane node"
+		if s.LocalAPI(v1alpha1.RoleWorker) {
+			where = "any node"
+		}
+		out = append(out, Failure{What: "The VIP is away, for programs on " + where,
 			Seen: "Nothing: their connections go to the node's own HAProxy. Only while that finds no API server ready do new ones go to the VIP."})
 	}
 	if f.setup.Group.AdditionalAPI() {

@@ -69,7 +69,7 @@ func Rules(c *render.Cluster, role string) []Rule {
 	if role == v1alpha1.RoleBootstrap && s.Platform == "baremetal" {
 		b.add(tcp, s.Ports.Ironic, nodes, nil, "the provisioning service")
 	}
-	if has(pod.HAProxy) {
+	if has(pod.HAProxy) && v1alpha1.ControlPlaneRole(role) { // elsewhere on loopback
 		b.add(tcp, s.Ports.HAProxy, anybody, nil, "haproxy: the API VIP's port is redirected here")
 	}
 	if has(pod.CoreDNS) {

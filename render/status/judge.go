@@ -169,7 +169,7 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	}
 	for _, b := range h.Backends {
 		if !b.Up {
-			c.find(backendDown, n.Name, "", "API server %s (%s) is down for its HAProxy", b.Name, b.Address)
+			c.find(backendDown, n.Name, "", "%s %s (%s) is down for its HAProxy", either(h.Own, "HAProxy of", "API server"), b.Name, b.Address)
 		}
 	}
 }

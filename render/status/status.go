@@ -58,6 +58,9 @@ type Node struct {
 	MovesTo  string       `json:"movesTo,omitempty"`
 	WaitsFor string       `json:"waitsFor,omitempty"`
 	Holds    []netip.Addr `json:"holds,omitempty"`
+	// OwnRequests is which way programs of the node reach the API: OwnHAProxy or ByVIP;
+	// empty where no state of keepalived was read.
+	OwnRequests string `json:"ownRequests,omitempty"`
 	// LeftOut are the reasons why it takes no part for VIPs of its role.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Jobs are what its jobs do, by name; a job without a state is missing.
@@ -72,6 +75,14 @@ type Node struct {
 	// exported says that a Node of the cluster has that name.
 	exported bool
 }
+
+// Which way programs of a node reach the API when they connect to a VIP.
+const (
+	// OwnHAProxy is the HAProxy of the node, wherever the VIP is.
+	OwnHAProxy = "own HAProxy"
+	// ByVIP is the holder of the VIP.
+	ByVIP = "VIP"
+)
 
 // Code names a kind of finding. Scripts match on it: it is never renamed.
 type Code string

@@ -36,7 +36,7 @@ func nodeReport(name string, holds bool) state.Report {
 			VRRP: &v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: 40},
 		},
 		HAProxy:  &state.HAProxy{Serving: true, Backends: []state.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}}},
-		Firewall: &state.Firewall{InPlace: true, Serving: true},
+		Firewall: &state.Firewall{InPlace: true, Serving: true, Own: true},
 		CoreDNS:  &state.CoreDNS{Serving: true},
 		MDNS:     &state.MDNS{Name: name + ".local", Announced: true},
 	}
@@ -81,6 +81,15 @@ func TestNothingIsWrong(t *testing.T) {
 		t.Errorf("%+v", c.VIPs)
 	}
 	want := map[string]string{"keepalived": "takes part", "haproxy": "serves", "firewall": "redirect in place", "coredns": "serves", "mdns": "announced"}
+	for _, n := range c.Nodes {
+		want := OwnHAProxy
+		if n.report.Firewall == nil {
+			want = ByVIP
+		}
+		if n.OwnRequests != want {
+			t.Errorf("%s: own requests %q, want %q", n.Name, n.OwnRequests, want)
+		}
+	}
 	if n := c.Nodes[0]; n.Version != "v1.2.0" || n.Settings != "fast/unicast/v3/40ms" || !cmp.Equal(n.Jobs, want) {
 		t.Errorf("%+v", n)
 	}

@@ -13,11 +13,15 @@ import (
 type Report struct {
 	Cluster string  `json:"cluster"`
 	Proofs  []Proof `json:"proofs"`
+	// OwnRequests are those of programs on the nodes, by pool; none without API VIPs on nodes.
+	OwnRequests []OwnRequests `json:"ownRequests,omitempty"`
 }
 
-// Holds says that there is no counterexample.
+// Holds says that there is no counterexample, and that no own requests depend on a VIP that
+// should not.
 func (r *Report) Holds() bool {
-	return !slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Counterexample != nil })
+	return !slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Counterexample != nil }) &&
+		!slices.ContainsFunc(r.OwnRequests, func(o OwnRequests) bool { return o.Problem != "" })
 }
 
 // Proof is about VIPs of one group at one stage of the cluster's life.
@@ -58,7 +62,7 @@ func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}}
+	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}, OwnRequests: Requests(c, setups)}
 	for i := range setups {
 		list, err := setups[i].Prove(o.Told)
 		if err != nil {

@@ -1,5 +1,4 @@
-// Package haproxy makes haproxy.cfg of a control-plane node from ClusterConfig
-// and Node.
+// Package haproxy makes haproxy.cfg of a node from ClusterConfig and Node.
 package haproxy
 
 import (
@@ -23,6 +22,10 @@ var Template string
 type Conf struct {
 	Cluster string
 	Node    string
+	// ControlPlane says that it is for everybody's connections, in front of the API servers.
+	// Else it is for those of the node's own programs, on loopback, in front of the control
+	// plane's HAProxy.
+	ControlPlane bool
 	// IPv6 says whether to listen on IPv6 too: binding to it fails where the
 	// kernel has it switched off (hard case 25).
 	IPv6 bool
@@ -38,24 +41,25 @@ type Conf struct {
 	Backends []Backend
 }
 
-// Backend is an API server.
+// Backend is an API server, or the HAProxy of a control-plane node.
 type Backend struct {
 	Name string
 	// Address is "host:port", the host in brackets for IPv6.
 	Address string
 }
 
-// New works out what a control-plane node runs: every control-plane node that
-// is known is a backend, this one too, by its address of the primary family.
+// New works out what a node runs: every control-plane node that is known is a backend,
+// this one too if it is one, by its address of the primary family.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	h := &Conf{
-		Cluster:   c.Metadata.Name,
-		Node:      n.Name,
-		IPv6:      !n.NoIPv6,
-		Port:      c.Spec.Ports.HAProxy,
-		ReadyPort: c.Spec.Ports.HAProxyReady,
-		KeepAlive: n.HAProxyAtLeast(2, 3),
-		Socket:    v1alpha1.HAProxySocket,
+		Cluster:      c.Metadata.Name,
+		Node:         n.Name,
+		ControlPlane: v1alpha1.ControlPlaneRole(n.Role),
+		IPv6:         !n.NoIPv6,
+		Port:         c.Spec.Ports.HAProxy,
+		ReadyPort:    c.Spec.Ports.HAProxyReady,
+		KeepAlive:    n.HAProxyAtLeast(2, 3),
+		Socket:       v1alpha1.HAProxySocket,
 	}
 	for _, g := range c.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI && len(g.VIPs) > 0 {
@@ -78,9 +82,12 @@ func backends(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, vip netip.Addr) []Bac
 	if !ok {
 		return nil
 	}
+	port := strconv.Itoa(c.Spec.Ports.API)
+	if !v1alpha1.ControlPlaneRole(n.Role) {
+		port = strconv.Itoa(c.Spec.Ports.HAProxy)
+	}
 	var out []Backend
 	add := func(name string, a netip.Addr) {
-		port := strconv.Itoa(c.Spec.Ports.API)
 		out = append(out, Backend{Name: name, Address: net.JoinHostPort(a.String(), port)})
 	}
 	if n.Role == v1alpha1.RoleMaster {

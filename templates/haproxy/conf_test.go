@@ -72,6 +72,36 @@ func TestBackends(t *testing.T) {
 	}
 }
 
+// On a compute node it is for the node's own programs: nobody else connects, the backends
+// are the control plane's HAProxy, and no API server is asked whether it is ready.
+func TestComputeNode(t *testing.T) {
+	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))
+	text, err := Render(Template, withVIPs("192.0.2.2"), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{
+		"    bind 127.0.0.1:9445\n":                         true,
+		"    bind [::1]:9445\n":                             true,
+		"0.0.0.0":                                           false,
+		"    server m0 192.0.2.10:9445\n":                   true,
+		"    monitor fail if { nbsrv(api-servers) lt 1 }\n": true,
+		"    nbthread 1\n":                                  true,
+		"    server ":                                       true,
+		"w0":                                                false,
+		"a0":                                                false,
+		"readyz":                                            false,
+		"backend listening":                                 false,
+	} {
+		if strings.Contains(string(text), line) != want {
+			t.Errorf("%q should be there: %t\n%s", line, want, text)
+		}
+	}
+	if n := strings.Count(string(text), "    server "); n != 1 {
+		t.Errorf("%d servers", n)
+	}
+}
+
 // Without IPv6 in the kernel nothing binds to it (hard case 25).
 func TestNoIPv6(t *testing.T) {
 	for _, no := range []bool{false, true} {

@@ -37,6 +37,9 @@ const (
 // stand elsewhere.
 func (p Params) Bootstrap() bool { return p.Role == v1alpha1.RoleBootstrap }
 
+// ControlPlane says whether the pod is for a node of the control plane.
+func (p Params) ControlPlane() bool { return v1alpha1.ControlPlaneRole(p.Role) }
+
 // Kubeconfig is the one that the agent uses.
 func (p Params) Kubeconfig() string {
 	if p.Bootstrap() {

@@ -1,0 +1,77 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// controlPlane selects the Nodes of the control plane, in two lists since a selector knows
+// no "or". Kubernetes has the first label from 1.20 on; on old clusters of OpenShift there
+// are Nodes with the other one alone.
+var controlPlane = []string{
+	v1alpha1.RoleLabel("control-plane"),
+	v1alpha1.RoleLabel(v1alpha1.RoleMaster) + ",!" + v1alpha1.RoleLabel("control-plane"),
+}
+
+// lists are Nodes, by one or more selectors of labels.
+type lists []nodeList
+
+type nodeList struct {
+	selector string // of labels; empty for all Nodes
+	*store[nodeObject, *record]
+}
+
+// newLists are those of all Nodes, or of the control plane alone.
+func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, changed func(now bool)) (out lists) {
+	selectors := []string{""}
+	if controlPlaneAlone {
+		selectors = controlPlane
+	}
+	for _, s := range selectors {
+		out = append(out, nodeList{s, &store[nodeObject, *record]{
+			keep: newRecord, same: (*record).equal, urgent: concerns, changed: changed, items: map[string]*record{},
+		}})
+	}
+	return out
+}
+
+// restore begins with what was known last. Each list counts as having had all of it, so that
+// nothing is missing before the last of them has come from the API.
+func (l lists) restore(records []*record) {
+	for _, one := range l {
+		for _, r := range records {
+			one.items[r.Name] = r
+		}
+	}
+}
+
+// run watches until ctx ends.
+func (l lists) run(ctx context.Context, w *Watcher) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, one := range l {
+		r := &resource[nodeObject]{
+			client: w.client, name: "nodes", selectors: metav1.ListOptions{LabelSelector: one.selector},
+			refusals: refusals{log: w.log, rights: nodesRights}, reached: one.setReached,
+		}
+		all.Go(func() { r.reflect(ctx, one.store, &nodeObject{}) })
+	}
+}
+
+// get is store.get for all of them: a Node counts once.
+func (l lists) get() (items []*record, stale, synced bool) {
+	synced = true
+	for _, one := range l {
+		some, old, ok := one.get()
+		items, stale, synced = append(items, some...), stale || old, synced && ok
+	}
+	byName := func(a, b *record) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(items, byName)
+	return slices.CompactFunc(items, func(a, b *record) bool { return a.Name == b.Name }), stale, synced
+}

@@ -1,0 +1,97 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	selection "k8s.io/apimachinery/pkg/labels"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Each Node that counts as of the control plane is in one list, whatever release labelled
+// it, and no other Node is in any.
+func TestControlPlaneLists(t *testing.T) {
+	var selectors []selection.Selector
+	for _, text := range controlPlane {
+		s, err := selection.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selectors = append(selectors, s)
+	}
+	all := []string{"control-plane", "master", "worker", "infra"}
+	for bits := range 1 << len(all) {
+		set, record := selection.Set{}, &record{Name: "n"}
+		for i, name := range all {
+			if bits&(1<<i) != 0 {
+				set[v1alpha1.RoleLabel(name)] = ""
+				record.Labels = append(record.Labels, label{Key: v1alpha1.RoleLabel(name)})
+			}
+		}
+		in, want := 0, 0
+		for _, s := range selectors {
+			if s.Matches(set) {
+				in++
+			}
+		}
+		if role(record.Labels) == v1alpha1.RoleMaster {
+			want = 1
+		}
+		if in != want {
+			t.Errorf("%v: in %d lists, want %d", slices.Sorted(maps.Keys(set)), in, want)
+		}
+	}
+}
+
+// What was known stands until both lists are there, so that no node is missing for the time
+// between the two.
+func TestListsBegin(t *testing.T) {
+	l := newLists(true, nil, func(bool) {})
+	name := func(i int) string { return fmt.Sprintf("master-%d", i) }
+	var known []*record
+	for i := range 3 {
+		known = append(known, &record{Name: name(i)})
+	}
+	l.restore(known)
+	check := func(when string, stale, synced bool, want ...string) {
+		t.Helper()
+		var got []string
+		items, old, ok := l.get()
+		for _, r := range items {
+			got = append(got, r.Name)
+		}
+		if !slices.Equal(got, want) || old != stale || ok != synced {
+			t.Errorf("%s: %v, stale %t, synced %t; want %v, %t, %t", when, got, old, ok, want, stale, synced)
+		}
+	}
+	list := func(i int, names ...string) {
+		t.Helper()
+		var objects []any
+		for _, name := range names {
+			objects = append(objects, &nodeObject{meta: meta{Name: name}})
+		}
+		if err := l[i].Replace(objects, ""); err != nil {
+			t.Fatal(err)
+		}
+		l[i].setReached(true)
+	}
+	check("at first", true, false, name(0), name(1), name(2))
+	list(0, name(1))
+	check("with one of the lists", true, false, name(0), name(1), name(2))
+	list(1, name(0))
+	check("with both", false, true, name(0), name(1))
+	// A Node that gets the other label is in both for a moment.
+	if err := l[0].Add(&nodeObject{meta: meta{Name: name(0)}}); err != nil {
+		t.Fatal(err)
+	}
+	check("labelled", false, true, name(0), name(1))
+	if err := l[1].Delete(&nodeObject{meta: meta{Name: name(0)}}); err != nil {
+		t.Fatal(err)
+	}
+	check("in the other list", false, true, name(0), name(1))
+	l[1].setReached(false)
+	check("without the API", true, true, name(0), name(1))
+}
