@@ -25,13 +25,16 @@ func (j *Job) watch(ctx context.Context) {
 	}
 	tick := time.NewTimer(0)
 	defer tick.Stop()
-	for {
+	for due := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		tick.Reset(ticker.UntilNext(every))
+		j.late(time.Since(due))
+		next := ticker.UntilNext(every)
+		due = time.Now().Add(next)
+		tick.Reset(next)
 		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
 			if j.watching.lifetime.over {
@@ -73,6 +76,7 @@ func (j *Job) see() bool {
 			since[a] = j.shared.since[a]
 		}
 	}
+	j.recordAddresses(j.shared.held, held)
 	j.shared.held, j.shared.since = held, since
 	return j.shared.now != nil && deaf(j.shared.now.conf.Instances, held)
 }
@@ -93,6 +97,7 @@ func (j *Job) publish() {
 	}
 	j.shared.mu.Unlock()
 	before := j.watching.told.Swap(&s)
+	j.recordChanges(before, &s)
 	for _, i := range s.Instances {
 		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
