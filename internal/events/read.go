@@ -81,6 +81,8 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
+func possible(t time.Time) bool { return !t.Before(earliest) && !t.After(latest) }
+
 // longestUp is how long a node may be up.
 const longestUp = Millis(100 * 365 * 24 * 3600 * 1000)
 
@@ -94,7 +96,7 @@ func parse(line []byte) (e Event, ok bool) {
 	switch {
 	case !named(e.Node) || e.Kind == "":
 	case e.Up < 0 || e.Up > longestUp || e.For < 0 || e.For > longestUp:
-	case e.Time.Before(earliest) || e.Time.After(latest):
+	case !possible(e.Time) || !e.At.IsZero() && !possible(e.At):
 	case e.Kind == State && e.State == "", e.Settings == nil && (e.Kind == Settings || e.Kind == Move):
 	default:
 		return e, true

@@ -32,6 +32,7 @@ func TestRead(t *testing.T) {
 		"odd node":          {changed(`"a"`, `"a\u001b[2J"`), 0, 1, 0},
 		"no time":           {changed(`"2026-01-01T00:00:00Z"`, `"yesterday"`), 0, 1, 0},
 		"far time":          {changed(`2026`, `9026`), 0, 1, 0},
+		"far instant":       {changed(`"why"`, `"at":"0000-01-01T00:00:00+01:00","why"`), 0, 1, 0},
 		"negative":          {changed(`1000`, `-1`), 0, 1, 0},
 		"no settings":       {changed(`"check"`, `"settings"`), 0, 1, 0},
 		"list":              {"[" + whole + "]", 0, 1, 0},

@@ -38,6 +38,7 @@ type chart struct {
 	Overlaps      []bar // where two lanes hold a VIP at once
 	Ticks         []tick
 	Marks         []tick // events, by their number
+	Zero          string // what was at 0
 	Alt           string // what is to be seen
 }
 
@@ -91,7 +92,7 @@ func windowOf(vip string, runs []Run) window {
 // newChart draws a run: a lane for each node that held the VIP, and one for the
 // client.
 func newChart(id, vip string, run Run, w window) chart {
-	c := chart{ID: id, Width: chartWidth, PlotX: labelWidth, PlotW: chartWidth - labelWidth - rightMargin}
+	c := chart{ID: id, Zero: "fault", Width: chartWidth, PlotX: labelWidth, PlotW: chartWidth - labelWidth - rightMargin}
 	y := topMargin
 	add := func(l lane) {
 		l.Y, l.TextY = y, y+laneHeight/2
@@ -105,7 +106,9 @@ func newChart(id, vip string, run Run, w window) chart {
 		add(lane{Name: node, Bars: c.holdings(vip, node, run, w)})
 	}
 	nodes := y
-	add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	if !run.NoClient {
+		add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	}
 	c.Overlaps = c.splitBrain(vip, run, w, nodes)
 	c.Bottom = y + 2
 	c.Height = c.Bottom + axisHeight
@@ -113,7 +116,7 @@ func newChart(id, vip string, run Run, w window) chart {
 	c.Ticks = c.ticks(w)
 	c.Marks = c.marks(run, w)
 	c.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
-		milliseconds(run.Outage), run.Lost, run.Asked, len(c.Lanes)-1)
+		milliseconds(run.Outage), run.Lost, run.Asked, len(holders(vip, run)))
 	return c
 }
 
