@@ -150,7 +150,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.ring.Note(events.Event{Kind: events.AgentStopping})
 	j.daemon.Close() // before all else: clients must not notice that this node ends
 	all.Wait()
-	j.ring.Note(events.Event{Kind: events.AgentStopped})
+	j.recordEnd(failed)
 	j.checks.stop()
 	j.guard.end()
 	j.bound(nil)

@@ -36,6 +36,16 @@ func (j *Job) openRecord(first bool) {
 	}
 }
 
+// recordEnd notes that keepalived has ended; err says why the job ends by itself, nil if it
+// was told to.
+func (j *Job) recordEnd(err error) {
+	e := events.Event{Kind: events.AgentStopped}
+	if err != nil {
+		e.Why = job.FirstLine(err.Error())
+	}
+	j.ring.Note(e)
+}
+
 // recordAddresses notes VIPs that came to this node or left it.
 func (j *Job) recordAddresses(before, now []netip.Addr) {
 	d := j.shared.now

@@ -17,6 +17,7 @@ type Code string
 // Codes of causes.
 const (
 	AgentStopped    Code = "agent-stopped"    // told to end: a shutdown, or the pod was replaced
+	AgentFailed     Code = "agent-failed"     // ended by itself
 	AgentKilled     Code = "agent-killed"     // the agent ended by force, and keepalived with it
 	NodeDown        Code = "node-down"        // lost its power, was reset, or crashed
 	KeepalivedDied  Code = "keepalived-died"  // ended although it was wanted
@@ -62,6 +63,7 @@ func (c *Cause) Planned() bool {
 
 // next is what to do about a cause; empty for nothing.
 var next = map[Code]string{
+	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
 	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",
 	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows what was last",
 	KeepalivedDied:  "see the log of the keepalived container around that time, and journalctl -k for a kill",

@@ -78,6 +78,12 @@ func TestCause(t *testing.T) {
 10.121 a higher-heard b 68 40
 10.121 a state BACKUP
 12 a agent-stopped`, []string{"a>b agent-stopped certain unheld 0 split 1"}},
+		"the agent fails": {`
+10 a agent-stopping
+10.001 a state BACKUP
+10.010 b holder-stops
+10.020 b state MASTER
+11 a agent-stopped the watch of the network failed`, []string{"a>b agent-failed certain unheld 19 split 0"}},
 		"the agent is killed": {takes + `
 11 a agent-started
 11.3 a state BACKUP`, []string{"a>b agent-killed certain unheld 150 split 0"}},

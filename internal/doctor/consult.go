@@ -27,8 +27,10 @@ const (
 	lookBack = 10 * time.Second
 	// lag is how much later than it happened something may be recorded: the agent reads
 	// what keepalived logs, and publishes once a second.
-	lag     = 300 * time.Millisecond
-	publish = 2 * time.Second
+	lag = 300 * time.Millisecond
+	// longestStop is more than a pod's grace period.
+	longestStop = 30 * time.Second
+	publish     = 2 * time.Second
 )
 
 // in gives the events of a node in a time that match.
@@ -143,6 +145,11 @@ func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
 		return nil
 	}
 	c.show(told...)
+	ended := c.in(a.node, told[0].when, told[0].when.Add(longestStop), c.of(events.AgentStopped))
+	if len(ended) > 0 && ended[0].Why != "" {
+		c.show(ended[0])
+		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
+	}
 	text := "the agent on " + a.node + " was told to end: the pod was stopped or replaced"
 	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
 		c.show(again)
@@ -301,8 +308,11 @@ func describe(e *events.Event) string {
 		}
 		return "the agent starts; the node has not been rebooted"
 	case events.AgentStopping:
-		return "the agent is told to end"
+		return "the agent is to end"
 	case events.AgentStopped:
+		if e.Why != "" {
+			return "the agent has failed, and ends: " + e.Why
+		}
 		return "the agent has stopped keepalived, and ends"
 	case events.KeepalivedStarting:
 		return "keepalived is started"

@@ -83,6 +83,8 @@ func more(t testing.TB, e *events.Event, rest []string) {
 		e.Instance = "demo_API_0"
 	}
 	switch e.Kind {
+	case events.AgentStopped:
+		e.Why = strings.Join(rest, " ")
 	case events.AgentStarted:
 		e.First = at(0) == "boot"
 	case events.State:

@@ -28,13 +28,14 @@ type Kind string
 
 // Kinds. Fields of an Event that a kind has besides those of all are in brackets.
 const (
-	// AgentStarted [First, Role]; AgentStopping is written when the agent is told to end,
-	// AgentStopped when keepalived has ended. A run without these two ended by force.
+	// AgentStarted [First, Role]; AgentStopping is written when the agent is to end,
+	// AgentStopped when keepalived has ended [Why: the job failed, nobody told it to]. A run
+	// without these two ended by force.
 	AgentStarted  Kind = "agent-started"
 	AgentStopping Kind = "agent-stopping"
 	AgentStopped  Kind = "agent-stopped"
 
-	// KeepalivedStarting: it is about to be started. KeepalivedDied: it ended although it was wanted [Why];
+	// KeepalivedStarting: it is about to be started. KeepalivedDied: it ended although it was wanted;
 	// KeepalivedStopped: the agent has stopped it, because the node takes no part.
 	// KeepalivedReload: it is told to read another configuration.
 	KeepalivedStarting Kind = "keepalived-starting"

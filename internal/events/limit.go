@@ -38,7 +38,7 @@ func (l *limiter) take(e Event, now time.Time) (Event, bool) {
 	a := l.subjects[key]
 	if a == nil {
 		if len(l.subjects) >= maxSubjects {
-			l.forget(now)
+			l.forget()
 		}
 		a = &allowance{room: burst, at: now}
 		l.subjects[key] = a
@@ -63,7 +63,7 @@ func (a *allowance) fill(now time.Time) {
 
 // forget makes room for another subject: those go that have nothing to write. The others
 // are too many only if somebody invents them.
-func (l *limiter) forget(time.Time) {
+func (l *limiter) forget() {
 	maps.DeleteFunc(l.subjects, func(_ string, a *allowance) bool { return a.last == nil })
 	if len(l.subjects) >= maxSubjects {
 		clear(l.subjects)
