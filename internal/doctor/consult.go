@@ -1,0 +1,384 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/events"
+)
+
+// consult finds the cause of a move.
+type consult struct {
+	*records
+	instance    string
+	move        *Move
+	spans       []span
+	first, last time.Time
+
+	shown []*event // that the cause rests on
+}
+
+const (
+	// lookBack is how long before a node lost the VIP its reason may have come.
+	lookBack = 10 * time.Second
+	// lag is how much later than it happened something may be recorded: the agent reads
+	// what keepalived logs, and publishes once a second.
+	lag = 300 * time.Millisecond
+	// longestStop is more than a pod's grace period.
+	longestStop = 30 * time.Second
+	publish     = 2 * time.Second
+)
+
+// in gives the events of a node in a time that match.
+func (c *consult) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
+	list := c.nodes[node]
+	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
+	for ; i < len(list) && !list[i].when.After(to); i++ {
+		if match(&list[i]) {
+			out = append(out, &list[i])
+		}
+	}
+	return out
+}
+
+// of matches events of kinds that are about the instance, or about none.
+func (c *consult) of(kinds ...events.Kind) func(*event) bool {
+	return func(e *event) bool {
+		return slices.Contains(kinds, e.Kind) && (e.Instance == "" || e.Instance == c.instance)
+	}
+}
+
+// show has events among the evidence.
+func (c *consult) show(list ...*event) {
+	for _, e := range list {
+		if !slices.Contains(c.shown, e) {
+			c.shown = append(c.shown, e)
+		}
+	}
+}
+
+// holding is the span of the node that held the VIP before, and taking that of the one
+// that took it first; nil where there is none.
+func (c *consult) holding() *span {
+	for i := range c.spans {
+		if s := &c.spans[i]; s.covers(c.first.Add(-time.Nanosecond)) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (c *consult) taking(than string) *span {
+	for i := range c.spans {
+		if s := &c.spans[i]; s.node != than && !s.from.Before(c.first) && !s.from.After(c.last) {
+			return s
+		}
+	}
+	return nil
+}
+
+// cause goes through what is possible, the surest first.
+func (c *consult) cause() Cause {
+	a := c.holding()
+	if a == nil {
+		return c.unheldBefore()
+	}
+	b := c.taking(a.node)
+	if b != nil {
+		c.show(c.in(b.node, b.from.Add(-lag), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))...)
+	}
+	// When the holder left, by its own word, or was last known to hold the VIP.
+	leaves := a.to
+	if a.open || a.vague || a.to.After(c.last) {
+		leaves = c.first
+		if b != nil {
+			leaves = b.from
+		}
+	} else {
+		c.show(c.in(a.node, leaves.Add(-lag), leaves, c.of(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
+	}
+	for _, rule := range []func(a, b *span, leaves time.Time) *Cause{
+		c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault, c.silent, c.split,
+	} {
+		if found := rule(a, b, leaves); found != nil {
+			found.Next = next[found.Code]
+			return *found
+		}
+	}
+	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why", Next: next[NotKnown]}
+}
+
+// settings: keepalived on the holder read other VRRP settings.
+func (c *consult) settings(a, b *span, leaves time.Time) *Cause {
+	reloads := c.in(a.node, leaves.Add(-publish), leaves.Add(lag), c.of(events.KeepalivedReload, events.KeepalivedStarting))
+	changed := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool {
+		return e.Kind == events.Settings && c.others(e) || e.Kind == events.Move && (e.State == events.Moving || e.State == events.Over)
+	})
+	if a.vague || len(reloads) == 0 || len(changed) == 0 {
+		return nil
+	}
+	c.show(reloads...)
+	c.show(changed...)
+	said := changed[len(changed)-1].Settings.String()
+	for _, e := range changed {
+		if e.Kind == events.Move {
+			return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: "the nodes moved to other VRRP settings together: " + said}
+		}
+	}
+	return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: a.node + " has other VRRP settings: " + said}
+}
+
+// others says whether settings are others than the node had before.
+func (c *consult) others(e *event) bool {
+	before := c.in(e.Node, time.Time{}, e.when.Add(-time.Nanosecond), c.of(events.Settings))
+	return len(before) > 0 && *before[len(before)-1].Settings != *e.Settings
+}
+
+// stopped: the agent of the holder was told to end.
+func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
+	told := c.in(a.node, leaves.Add(-lookBack), leaves.Add(lag), c.of(events.AgentStopping))
+	if len(told) == 0 || c.startedSince(a.node, told[0].when, leaves) {
+		return nil
+	}
+	c.show(told...)
+	ended := c.in(a.node, told[0].when, told[0].when.Add(longestStop), c.of(events.AgentStopped))
+	if len(ended) > 0 && ended[0].Why != "" {
+		c.show(ended[0])
+		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
+	}
+	text := "the agent on " + a.node + " was told to end: the pod was stopped or replaced"
+	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
+		c.show(again)
+		text = a.node + " was shut down or rebooted"
+	}
+	return &Cause{Code: AgentStopped, Sure: Certain, Node: a.node, Text: text}
+}
+
+func (c *consult) startedSince(node string, since, until time.Time) bool {
+	return len(c.in(node, since.Add(time.Nanosecond), until, c.of(events.AgentStarted))) > 0
+}
+
+// nextStart is the next start of a node's agent; nil for none.
+func (c *consult) nextStart(node string, since time.Time) *event {
+	list := c.nodes[node]
+	for i := range list {
+		if e := &list[i]; e.Kind == events.AgentStarted && e.when.After(since) {
+			return e
+		}
+	}
+	return nil
+}
+
+// died: keepalived on the holder ended although it was wanted.
+func (c *consult) died(a, b *span, leaves time.Time) *Cause {
+	found := c.in(a.node, leaves.Add(-c.downTime(a.node, c.instance)-lag), leaves.Add(lag), c.of(events.KeepalivedDied))
+	if len(found) == 0 {
+		return nil
+	}
+	c.show(found[0])
+	return &Cause{Code: KeepalivedDied, Sure: Certain, Node: a.node, Text: "keepalived on " + a.node + " ended by itself, or was killed; the agent starts it again"}
+}
+
+// ended: the run of the holder's agent ended without a word of it.
+func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
+	if !a.vague {
+		// Of a node that loses its power, its link may go a moment before the rest.
+		down := c.in(a.node, leaves.Add(-lag), leaves.Add(lag), c.of(events.Link))
+		again := c.nextStart(a.node, leaves)
+		if len(down) == 0 || again == nil || len(c.in(a.node, leaves.Add(publish), again.when.Add(-time.Nanosecond), func(*event) bool { return true })) > 0 ||
+			len(c.in(a.node, leaves, again.when, c.of(events.AgentStopping, events.Lost, events.LeftOut, events.KeepalivedStopped))) > 0 {
+			return nil
+		}
+	}
+	again := c.nextStart(a.node, leaves.Add(-lag))
+	if again == nil {
+		return &Cause{Code: NodeDown, Sure: Likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
+	}
+	c.show(again)
+	if again.First {
+		return &Cause{Code: NodeDown, Sure: Certain, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
+	}
+	return &Cause{Code: AgentKilled, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
+}
+
+// link: the interface went down.
+func (c *consult) link(a, b *span, leaves time.Time) *Cause {
+	down := c.in(a.node, leaves.Add(-publish), leaves.Add(lag), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
+	if len(down) == 0 {
+		return nil
+	}
+	c.show(down...)
+	return &Cause{Code: LinkLost, Sure: Certain, Node: a.node, Text: "interface " + down[0].Interface + " of " + a.node + " went down"}
+}
+
+// leftOut: the agent stopped keepalived, or took the VIP out of its configuration.
+func (c *consult) leftOut(a, b *span, leaves time.Time) *Cause {
+	why := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool { return e.Kind == events.LeftOut && len(e.Reasons) > 0 })
+	done := c.in(a.node, leaves.Add(-lag), leaves.Add(publish), c.of(events.KeepalivedStopped, events.KeepalivedReload))
+	if len(why) == 0 || len(done) == 0 {
+		return nil
+	}
+	c.show(why...)
+	c.show(done...)
+	return &Cause{Code: LeftOut, Sure: Certain, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
+}
+
+// fault: keepalived on the holder can not hold the VIP any more.
+func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
+	if len(c.in(a.node, leaves.Add(-lag), leaves, func(e *event) bool {
+		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault
+	})) == 0 {
+		return nil
+	}
+	if found := c.failed(a.node, leaves); found != nil {
+		return found
+	}
+	return &Cause{Code: CheckFailed, Sure: Likely, Node: a.node, Text: "keepalived on " + a.node + " is in state FAULT, and no check that failed is recorded"}
+}
+
+// unheldBefore: no node whose record was read held the VIP.
+func (c *consult) unheldBefore() Cause {
+	b := c.taking("")
+	if b == nil {
+		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why", Next: next[NotKnown]}
+	}
+	why := c.in(b.node, b.from.Add(-lag), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))
+	c.show(why...)
+	stops := slices.ContainsFunc(why, func(e *event) bool { return e.Kind == events.HolderStops })
+	if h := c.knownHolder(b); h != nil {
+		c.show(h)
+		who := c.who(h.Peer, h.Name)
+		text := who + " held the VIP, and was not heard any more; its record was not read"
+		if stops {
+			text = "keepalived on " + who + " stopped, and said so; its record was not read"
+		}
+		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text, Next: next[NoRecord]}
+	}
+	if c.heldBefore(c.spans, c.first) {
+		return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}
+	}
+	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}
+}
+
+// knownHolder is what a node knew of who held the VIP before, where that is none whose
+// record was read.
+func (c *consult) knownHolder(b *span) *event {
+	list := c.in(b.node, time.Time{}, b.from, c.of(events.Holder, events.AgentStarted))
+	if len(list) == 0 || list[len(list)-1].Kind != events.Holder || c.at[list[len(list)-1].Peer] != "" {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// who names a host by what is known of its address.
+func (c *consult) who(a netip.Addr, name string) string {
+	if name == "" {
+		name = c.at[a]
+	}
+	if name != "" {
+		return name
+	}
+	return a.String()
+}
+
+// evidence is what was shown, in the order of time.
+func (c *consult) evidence() []Evidence {
+	out := []Evidence{}
+	for _, e := range c.shown {
+		out = append(out, Evidence{At: e.when.UTC(), Node: e.Node, Kind: e.Kind, Text: describe(&e.Event)})
+	}
+	slices.SortStableFunc(out, func(a, b Evidence) int { return a.At.Compare(b.At) })
+	return slices.Compact(out)
+}
+
+// describe says an event in words.
+func describe(e *events.Event) string {
+	on := ""
+	if e.Instance != "" {
+		on = e.Instance + ": "
+	}
+	switch e.Kind {
+	case events.AgentStarted:
+		if e.First {
+			return "the agent starts, the first time since the node booted"
+		}
+		return "the agent starts; the node has not been rebooted"
+	case events.AgentStopping:
+		return "the agent is to end"
+	case events.AgentStopped:
+		if e.Why != "" {
+			return "the agent has failed, and ends: " + e.Why
+		}
+		return "the agent has stopped keepalived, and ends"
+	case events.KeepalivedStarting:
+		return "keepalived is started"
+	case events.KeepalivedDied:
+		return "keepalived ended although it is wanted"
+	case events.KeepalivedStopped:
+		return "the agent has stopped keepalived: the node takes no part"
+	case events.KeepalivedReload:
+		return "keepalived reads another configuration"
+	case events.State:
+		return on + "state " + e.State
+	case events.SilentHolder:
+		return on + "no advertisement came in time"
+	case events.HolderStops:
+		return on + "the holder says that it stops (priority 0)"
+	case events.StoppedSending:
+		return on + "says that it stops (priority 0)"
+	case events.HigherHeard:
+		return on + fmt.Sprintf("advertisement of %v with priority %d, own %d", e.Peer, e.Priority, e.Own)
+	case events.LowerHeard:
+		return on + fmt.Sprintf("advertisement of %v with priority %d, which is lower", e.Peer, e.Priority)
+	case events.Link:
+		return "interface " + e.Interface + " is " + e.State
+	case events.Held:
+		return on + "the VIP is on this node"
+	case events.Lost:
+		return on + "the VIP is not on this node any more"
+	case events.Check:
+		if e.OK {
+			return "check " + e.Name + " succeeds"
+		}
+		return "check " + e.Name + " fails: " + e.Why
+	case events.Priority:
+		return on + fmt.Sprintf("priority %d (%s)", e.Priority, terms(e))
+	case events.Effective:
+		return on + fmt.Sprintf("priority %d, before %d", e.Priority, e.Own)
+	case events.LeftOut:
+		return "leaves VIPs out: " + strings.Join(e.Reasons, "; ")
+	case events.Settings:
+		return "VRRP settings " + e.Settings.String()
+	case events.Move:
+		return "coordinated move to " + e.Settings.String() + ": " + e.State
+	case events.Refused:
+		return "a configuration is refused: " + e.Why
+	case events.Holder:
+		return on + fmt.Sprintf("held by %s, priority %d", strings.TrimSpace(e.Name+" "+e.Peer.String()), e.Priority)
+	case events.Strangers:
+		return fmt.Sprintf("%d VRRP packets of other hosts were dropped", e.Count)
+	case events.Late:
+		return fmt.Sprintf("%s ran %v later than it was to", e.Name, e.For.Duration())
+	case events.Throttled:
+		return fmt.Sprintf("the kernel kept the container from the cores for %v", e.For.Duration())
+	}
+	return string(e.Kind)
+}
+
+// terms are those of a priority that are off.
+func terms(e *events.Event) string {
+	var off []string
+	for _, t := range e.Terms {
+		if !t.On && t.Points != 0 {
+			off = append(off, fmt.Sprintf("without %d of %s", t.Points, t.Name))
+		}
+	}
+	if len(off) == 0 {
+		return "all terms on"
+	}
+	return strings.Join(off, ", ")
+}
