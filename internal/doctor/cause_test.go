@@ -88,19 +88,56 @@ func TestCause(t *testing.T) {
 11 a agent-started
 11.3 a state BACKUP`, []string{"a>b agent-killed certain unheld 150 split 0"}},
 		"power loss": {takes + `
+15 a agent-started boot
+16 a state BACKUP`, []string{"a>b node-down certain unheld 150 split 0"}},
+		"power loss, or a cut and fencing": {takes + `
 70 a agent-started boot
-71 a state BACKUP`, []string{"a>b node-down certain unheld 150 split 0"}},
+71 a state BACKUP`, []string{"a>b node-down likely unheld 150 split 0"}},
+		"a cut, and the agent is killed while it lasts": {takes + `
+15 a check api-ready no API server
+70 a agent-started
+71 a state BACKUP`, []string{"a>b cut-off likely unheld 0 split 4850"}},
+		"keepalived hangs until kubelet stops the pod": {takes + `
+40 a agent-stopping
+40.1 a state BACKUP
+41 a agent-stopped`, []string{"a>b cut-off likely unheld 0 split 29950"}},
 		"power loss, and the link goes a moment before": {`
 10 a link down
 10 a state FAULT` + takes + `
-70 a agent-started boot
-71 a state BACKUP`, []string{"a>b node-down certain unheld 150 split 0"}},
+18 a agent-started boot
+19 a state BACKUP`, []string{"a>b node-down certain unheld 150 split 0"}},
 		"power loss for good": {takes, []string{"a>b node-down likely unheld 150 split 0"}},
 		"the link is lost": {`
 10 a link down
 10 a state FAULT
 10.2 a lost
 10.3 a left-out no address of the family` + takes, []string{"a>b link-lost certain unheld 150 split 0"}},
+		"the link of another interface": {`
+9.5 a link down
+10 a check haproxy refused
+10 a effective-priority 68 48
+10.120 b state MASTER
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP`, []string{"a>b haproxy-down certain unheld 0 split 1"}},
+		"a check of another VIP": {`
+5 a priority lb-path
+9.9 a check haproxy refused
+10 a check ingress-router-ready refused
+10 a effective-priority 68 48
+10.120 b state MASTER
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP`, []string{"a>b haproxy-down certain unheld 0 split 1"}},
+		"a check of another VIP alone": {`
+5 a priority lb-path
+10 a check ingress-router-ready refused
+10 a effective-priority 68 48
+10.120 b state MASTER
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP`, []string{"a>b check-failed likely unheld 0 split 1"}},
+		"the node leaves another VIP out": {`
+10 a keepalived-reload
+10 a state BACKUP
+10.5 a left-out ingress: why` + takes, []string{"a>b left-out likely unheld 150 split 0"}},
 		"the node leaves the VIP out": {`
 10 a keepalived-stopped
 10 a state BACKUP
@@ -116,7 +153,7 @@ func TestCause(t *testing.T) {
 		"the holder stands still and has to yield": {takes + `
 12.000 a late agent 1990
 12.010 a higher-heard b 68 68
-12.010 a state BACKUP`, []string{"a>b node-late certain unheld 0 split 1860"}},
+12.010 a state BACKUP`, []string{"a>b node-late likely unheld 0 split 1860"}},
 		"the holder stood still, and the network is cut for longer": {takes + `
 10.200 a late keepalived 190
 20 b higher-heard a 68 68

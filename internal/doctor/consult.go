@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"sort"
@@ -101,9 +100,13 @@ func (c *consult) cause() Cause {
 	} else {
 		c.show(c.in(a.node, leaves.Add(-lag), leaves, c.of(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
 	}
-	for _, rule := range []func(a, b *span, leaves time.Time) *Cause{
-		c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault, c.silent, c.split,
-	} {
+	type rule = func(a, b *span, leaves time.Time) *Cause
+	rules := []rule{c.silent, c.split}
+	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node, c.instance), 2*lag) {
+		// It was the holder that began; else another node took the VIP long before.
+		rules = append([]rule{c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault}, rules...)
+	}
+	for _, rule := range rules {
 		if found := rule(a, b, leaves); found != nil {
 			found.Next = next[found.Code]
 			return *found
@@ -194,25 +197,65 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 			return nil
 		}
 	}
+	if b != nil && a.to.After(b.from.Add(lag)) {
+		return nil // it recorded more after that: it ended for another reason, later
+	}
 	again := c.nextStart(a.node, leaves.Add(-lag))
 	if again == nil {
 		return &Cause{Code: NodeDown, Sure: Likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
 	}
 	c.show(again)
-	if again.First {
-		return &Cause{Code: NodeDown, Sure: Certain, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
+	sure := Certain
+	if back(again, leaves).Sub(leaves) > soon {
+		sure = Likely // it may have been cut off first, and ended later, as by fencing
 	}
-	return &Cause{Code: AgentKilled, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
+	if again.First {
+		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
+	}
+	return &Cause{Code: AgentKilled, Sure: sure, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
+}
+
+// soon is how soon a node is back that ended when it lost the VIP, and not later.
+const soon = 20 * time.Second
+
+// back is when a node that ended at some time was back, at the latest.
+func back(again *event, ended time.Time) time.Time {
+	if booted := again.when.Add(-again.Up.Duration()); again.First && booted.After(ended) {
+		return booted
+	}
+	return again.when
 }
 
 // link: the interface went down.
 func (c *consult) link(a, b *span, leaves time.Time) *Cause {
 	down := c.in(a.node, leaves.Add(-publish), leaves.Add(lag), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
-	if len(down) == 0 {
-		return nil
+	if len(down) == 0 || !c.faulty(a.node, leaves) {
+		return nil // of another interface
+	}
+	sure, on := Likely, c.interfaceOf(a.node, leaves)
+	for _, e := range down {
+		if e.Interface == on || on == "" {
+			sure = Certain
+		}
 	}
 	c.show(down...)
-	return &Cause{Code: LinkLost, Sure: Certain, Node: a.node, Text: "interface " + down[0].Interface + " of " + a.node + " went down"}
+	return &Cause{Code: LinkLost, Sure: sure, Node: a.node, Text: "interface " + down[0].Interface + " of " + a.node + " went down"}
+}
+
+// interfaceOf is where a node has the instance, as it recorded it last; empty for unknown.
+func (c *consult) interfaceOf(node string, t time.Time) string {
+	list := c.in(node, time.Time{}, t, c.of(events.Instance))
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1].Interface
+}
+
+// faulty says whether keepalived on a node went to state FAULT when it lost the VIP.
+func (c *consult) faulty(node string, leaves time.Time) bool {
+	return len(c.in(node, leaves.Add(-lag), leaves.Add(lag), func(e *event) bool {
+		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault
+	})) > 0
 }
 
 // leftOut: the agent stopped keepalived, or took the VIP out of its configuration.
@@ -224,14 +267,16 @@ func (c *consult) leftOut(a, b *span, leaves time.Time) *Cause {
 	}
 	c.show(why...)
 	c.show(done...)
-	return &Cause{Code: LeftOut, Sure: Certain, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
+	sure := Likely // the reason may be of another VIP
+	if done[len(done)-1].Kind == events.KeepalivedStopped || strings.HasPrefix(why[0].Reasons[0], c.instance+": ") {
+		sure = Certain
+	}
+	return &Cause{Code: LeftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
 }
 
 // fault: keepalived on the holder can not hold the VIP any more.
 func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
-	if len(c.in(a.node, leaves.Add(-lag), leaves, func(e *event) bool {
-		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault
-	})) == 0 {
+	if !c.faulty(a.node, leaves) {
 		return nil
 	}
 	if found := c.failed(a.node, leaves); found != nil {
@@ -293,92 +338,4 @@ func (c *consult) evidence() []Evidence {
 	}
 	slices.SortStableFunc(out, func(a, b Evidence) int { return a.At.Compare(b.At) })
 	return slices.Compact(out)
-}
-
-// describe says an event in words.
-func describe(e *events.Event) string {
-	on := ""
-	if e.Instance != "" {
-		on = e.Instance + ": "
-	}
-	switch e.Kind {
-	case events.AgentStarted:
-		if e.First {
-			return "the agent starts, the first time since the node booted"
-		}
-		return "the agent starts; the node has not been rebooted"
-	case events.AgentStopping:
-		return "the agent is to end"
-	case events.AgentStopped:
-		if e.Why != "" {
-			return "the agent has failed, and ends: " + e.Why
-		}
-		return "the agent has stopped keepalived, and ends"
-	case events.KeepalivedStarting:
-		return "keepalived is started"
-	case events.KeepalivedDied:
-		return "keepalived ended although it is wanted"
-	case events.KeepalivedStopped:
-		return "the agent has stopped keepalived: the node takes no part"
-	case events.KeepalivedReload:
-		return "keepalived reads another configuration"
-	case events.State:
-		return on + "state " + e.State
-	case events.SilentHolder:
-		return on + "no advertisement came in time"
-	case events.HolderStops:
-		return on + "the holder says that it stops (priority 0)"
-	case events.StoppedSending:
-		return on + "says that it stops (priority 0)"
-	case events.HigherHeard:
-		return on + fmt.Sprintf("advertisement of %v with priority %d, own %d", e.Peer, e.Priority, e.Own)
-	case events.LowerHeard:
-		return on + fmt.Sprintf("advertisement of %v with priority %d, which is lower", e.Peer, e.Priority)
-	case events.Link:
-		return "interface " + e.Interface + " is " + e.State
-	case events.Held:
-		return on + "the VIP is on this node"
-	case events.Lost:
-		return on + "the VIP is not on this node any more"
-	case events.Check:
-		if e.OK {
-			return "check " + e.Name + " succeeds"
-		}
-		return "check " + e.Name + " fails: " + e.Why
-	case events.Priority:
-		return on + fmt.Sprintf("priority %d (%s)", e.Priority, terms(e))
-	case events.Effective:
-		return on + fmt.Sprintf("priority %d, before %d", e.Priority, e.Own)
-	case events.LeftOut:
-		return "leaves VIPs out: " + strings.Join(e.Reasons, "; ")
-	case events.Settings:
-		return "VRRP settings " + e.Settings.String()
-	case events.Move:
-		return "coordinated move to " + e.Settings.String() + ": " + e.State
-	case events.Refused:
-		return "a configuration is refused: " + e.Why
-	case events.Holder:
-		return on + fmt.Sprintf("held by %s, priority %d", strings.TrimSpace(e.Name+" "+e.Peer.String()), e.Priority)
-	case events.Strangers:
-		return fmt.Sprintf("%d VRRP packets of other hosts were dropped", e.Count)
-	case events.Late:
-		return fmt.Sprintf("%s ran %v later than it was to", e.Name, e.For.Duration())
-	case events.Throttled:
-		return fmt.Sprintf("the kernel kept the container from the cores for %v", e.For.Duration())
-	}
-	return string(e.Kind)
-}
-
-// terms are those of a priority that are off.
-func terms(e *events.Event) string {
-	var off []string
-	for _, t := range e.Terms {
-		if !t.On && t.Points != 0 {
-			off = append(off, fmt.Sprintf("without %d of %s", t.Points, t.Name))
-		}
-	}
-	if len(off) == 0 {
-		return "all terms on"
-	}
-	return strings.Join(off, ", ")
 }

@@ -70,12 +70,15 @@ func (c *consult) peer(node string, h *event) bool {
 // failed gives the cause that checks are which failed on a node just before its priority
 // fell, or nil.
 func (c *consult) failed(node string, fell time.Time) *Cause {
-	failed := c.in(node, fell.Add(-3*time.Second), fell.Add(lag), func(e *event) bool { return e.Kind == events.Check && !e.OK })
+	terms := c.termsOf(node, fell)
+	failed := c.in(node, fell.Add(-3*time.Second), fell.Add(lag), func(e *event) bool { return e.Kind == events.Check && !e.OK && counts(e.Name, terms) })
 	if len(failed) == 0 {
 		return nil
 	}
 	// What HAProxy's end takes away comes before its own check fails.
-	after := c.in(node, fell, fell.Add(3*time.Second), func(e *event) bool { return e.Kind == events.Check && !e.OK && e.Name == "haproxy" })
+	after := c.in(node, fell, fell.Add(3*time.Second), func(e *event) bool {
+		return e.Kind == events.Check && !e.OK && e.Name == "haproxy" && counts(e.Name, terms)
+	})
 	failed = append(failed, after...)
 	c.show(failed...)
 	code, sure := CheckFailed, Certain
@@ -86,6 +89,35 @@ func (c *consult) failed(node string, fell time.Time) *Cause {
 		}
 	}
 	return &Cause{Code: code, Sure: sure, Node: node, Text: "on " + node + " " + checks(failed) + " fails: " + failed[len(failed)-1].Why}
+}
+
+// termsOf are those of the instance's priority on a node; none where they are not known.
+func (c *consult) termsOf(node string, t time.Time) []events.Term {
+	list := c.in(node, time.Time{}, t.Add(publish), c.of(events.Priority))
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1].Terms
+}
+
+// counts says whether a check counts for a priority of those terms (docs/agent/core.md).
+func counts(check string, terms []events.Term) bool {
+	has := func(match func(term string) bool) bool {
+		return len(terms) == 0 || slices.ContainsFunc(terms, func(t events.Term) bool { return match(t.Name) })
+	}
+	group, _, router := strings.Cut(check, "-router-")
+	if redirect, found := strings.CutSuffix(check, "-redirect"); found {
+		group, router = redirect, true
+	}
+	switch {
+	case router:
+		return has(func(term string) bool { return strings.HasPrefix(term, group+"-") })
+	case check == "machine-config" || check == "dns":
+		return has(func(term string) bool { return term == check })
+	}
+	return has(func(term string) bool {
+		return strings.HasSuffix(term, "lb-path") || strings.HasSuffix(term, "lb-or-api")
+	})
 }
 
 // checkCodes are the causes that checks stand for, by the names of facts (agent/health):
@@ -131,7 +163,7 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 		}
 		c.show(late)
 		sure := Likely
-		if late.For.Duration() >= down*4/5 && node == a.node {
+		if late.For.Duration() >= down*4/5 && node == a.node && late.Name == "keepalived" { // the agent is late sooner
 			sure = Certain
 		}
 		return &Cause{Code: NodeLate, Sure: sure, Node: node, Text: node + " stood still, or had no time on its cores: " + describe(&late.Event)}
@@ -139,10 +171,17 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 	if both == 0 {
 		return nil
 	}
-	c.show(c.in(a.node, b.from, c.last.Add(lag), c.of(events.HigherHeard, events.LowerHeard))...)
-	c.show(c.in(b.node, b.from, c.last.Add(lag), c.of(events.HigherHeard, events.LowerHeard))...)
-	sure := Likely
-	if both >= max(2*down, time.Second) {
+	again := c.in(a.node, b.from, b.from.Add(both+lag), c.of(events.HigherHeard, events.LowerHeard))
+	c.show(again...)
+	for _, name := range c.names {
+		found := c.in(name, b.from, b.from.Add(both+lag), func(e *event) bool {
+			return e.Instance == c.instance && c.at[e.Peer] == a.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard)
+		})
+		again = append(again, found...)
+		c.show(found...)
+	}
+	sure := Likely // keepalived on the holder may have hung
+	if both >= max(2*down, time.Second) && len(again) > 0 {
 		sure = Certain
 	}
 	return &Cause{Code: CutOff, Sure: sure, Node: a.node, Text: a.node + " and " + b.node + " both ran, and " + b.node + " heard no advertisement of " + a.node + ": the network between them, or a filter on the way"}

@@ -79,7 +79,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 	number := func(i int) int { n, _ := strconv.Atoi(at(i)); return n }
 	switch e.Kind {
 	case events.State, events.SilentHolder, events.HolderStops, events.StoppedSending, events.HigherHeard, events.LowerHeard, events.Effective,
-		events.Held, events.Lost, events.Instance, events.Holder:
+		events.Held, events.Lost, events.Instance, events.Holder, events.Priority:
 		e.Instance = "demo_API_0"
 	}
 	switch e.Kind {
@@ -106,6 +106,8 @@ func more(t testing.TB, e *events.Event, rest []string) {
 		e.Peer, e.Priority, e.Own = addresses[at(0)], number(1), number(2)
 	case events.Holder:
 		e.Peer, e.Name = addresses[at(0)], at(1)
+	case events.Priority:
+		e.Terms = []events.Term{{Name: at(0), Points: 20, On: true}}
 	case events.Effective:
 		e.Own, e.Priority = number(0), number(1)
 	case events.Check:
