@@ -19,12 +19,17 @@ import (
 // and wait to be killed.
 const writerVariable = "STATE_TEST_DIR"
 
+// keep keeps the files of what was published open: the garbage collector closes
+// those that nobody can reach, and their locks go with them.
+var keep *Dir
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerVariable); dir != "" {
 		d, err := Open(dir)
 		if err == nil {
 			err = d.Publish(value{true, 7})
 		}
+		keep = d
 		fmt.Println(err)
 		select {}
 	}
