@@ -12,8 +12,8 @@ import (
 
 // lines takes from what keepalived logs what it does, and why: nothing else says to the
 // millisecond when an instance changed its state, and that this was because no
-// advertisement came. The words are those of keepalived 2.1 to 2.3; a line that is not
-// known says nothing. It is of the goroutine that reads the log.
+// advertisement came. The words are those of keepalived 2.2.7; a line that is not known
+// says nothing. It is of the goroutine that reads the log.
 type lines struct {
 	// said is what was noted last of each kind about an instance, since keepalived repeats
 	// itself with every advertisement.
