@@ -1,0 +1,266 @@
+package doctor
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/events"
+)
+
+// Clocks that differ are found by advertisements that both sides saw: keepalived on one
+// node says what it does (takes a VIP, has another priority), and on another one that it
+// heard of that, from there. What was heard was sent before, and not long before. Where the
+// nodes' clocks do not contradict this, they are right.
+
+// transit is how long after its cause an advertisement is recorded by its receiver, at
+// most, besides an interval: keepalived and the agent may both be late.
+const transit = 500 * time.Millisecond
+
+// jitter is how late the sender's agent may have recorded what it sent.
+const jitter = 250 * time.Millisecond
+
+// sight is when something was sent by one node, and heard by another, by their own clocks.
+type sight struct{ sent, heard time.Time }
+
+// clock is that of a node during one boot.
+type clock struct{ node, boot string }
+
+// between are bounds of by how much a clock is ahead of another one.
+type between struct {
+	low, high time.Duration
+	seen      int
+}
+
+// correct brings the times of all nodes to those of most clocks, and gives those that
+// differed.
+func (r *records) correct() (out []Clock) {
+	edges := map[[2]clock]between{}
+	for pair, list := range r.sights() {
+		b, ok := bounds(list, r.interval(pair[0].node)+transit)
+		if !ok {
+			continue
+		}
+		// Both ways, the tighter bounds count.
+		edges[pair] = narrow(edges[pair], b)
+		edges[[2]clock{pair[1], pair[0]}] = narrow(edges[[2]clock{pair[1], pair[0]}], between{-b.high, -b.low, b.seen})
+	}
+	ahead := r.solve(edges)
+	for _, name := range r.names {
+		list := r.nodes[name]
+		for i := range list {
+			list[i].when = list[i].when.Add(-ahead[clock{name, list[i].Boot}].high)
+		}
+		slices.SortStableFunc(list, func(a, b event) int { return a.when.Compare(b.when) })
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(ahead), compareClocks) {
+		if b := ahead[c]; b.high != 0 {
+			out = append(out, Clock{Node: c.node, Ahead: events.MillisOf(b.high), Precision: events.MillisOf(b.low), Seen: b.seen})
+		}
+	}
+	return out
+}
+
+// sights are the pairs of what was sent and heard, by sender and receiver. Where several
+// events may be what was heard, all of them are candidates.
+func (r *records) sights() map[[2]clock][]sight {
+	sent := map[said][]event{}
+	for _, name := range r.names {
+		for _, e := range r.nodes[name] {
+			if s, ok := sends(&e); ok {
+				sent[s] = append(sent[s], e)
+			}
+		}
+	}
+	out := map[[2]clock][]sight{}
+	for _, name := range r.names {
+		list := r.nodes[name]
+		for i := len(list) - 1; i >= 0; i-- {
+			e, sender := &list[i], r.at[list[i].Peer]
+			s, ok := hears(list[:i], e, sender)
+			if !ok || sender == "" || sender == name {
+				continue
+			}
+			candidates := sent[s]
+			for _, c := range candidates[max(0, len(candidates)-maxCandidates):] {
+				pair := [2]clock{{sender, c.Boot}, {name, e.Boot}}
+				if len(out[pair]) < maxSights {
+					out[pair] = append(out[pair], sight{c.when, e.when})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Bounds of what is compared, the newest first: for one that was heard, and for two clocks.
+const (
+	maxCandidates = 200
+	maxSights     = 5000
+)
+
+// said is what advertisements of a node say of an instance from some moment on.
+type said struct {
+	node, instance string
+	priority       int // 0: that it holds the VIP
+}
+
+func sends(e *event) (s said, ok bool) {
+	switch {
+	case e.Kind == events.State && e.State == events.Master:
+		return said{e.Node, e.Instance, 0}, true
+	case e.Kind == events.Effective && e.Priority < e.Own:
+		return said{e.Node, e.Instance, e.Priority}, true
+	}
+	return s, false
+}
+
+// hears gives what was heard from a sender, if that was new then: that of a node which was
+// cut off may be old, and so may be what is news only since the receiver changed itself.
+// before are the events of the receiver before.
+func hears(before []event, e *event, sender string) (s said, ok bool) {
+	changed := lately(before, e)
+	switch {
+	case e.Kind == events.HigherHeard && e.Priority > e.Own && changed[events.Effective]: // by a holder whose priority fell
+		return said{sender, e.Instance, 0}, true
+	case e.Kind == events.LowerHeard && e.Own == 0 && len(changed) == 0: // by a backup, of a holder whose priority fell
+		return said{sender, e.Instance, e.Priority}, true
+	}
+	return s, false
+}
+
+// lately are the kinds of changes that the receiver went through just before.
+func lately(before []event, e *event) map[events.Kind]bool {
+	out := map[events.Kind]bool{}
+	for i := len(before) - 1; i >= 0 && i > len(before)-20; i-- {
+		b := &before[i]
+		if b.Boot != e.Boot || e.Up-b.Up > events.MillisOf(5*time.Second) {
+			break
+		}
+		switch b.Kind {
+		case events.State, events.Effective, events.KeepalivedStarting, events.KeepalivedReload, events.Late:
+			if b.Instance == "" || b.Instance == e.Instance {
+				out[b.Kind] = true
+			}
+		}
+	}
+	return out
+}
+
+// fewest sights make a clock wrong: others may have been lost.
+const fewest = 2
+
+// bounds are those of how much the sender's clock is ahead: most pairs agree on the right
+// ones, while those that do not belong together differ at random.
+func bounds(list []sight, most time.Duration) (b between, ok bool) {
+	var took []time.Duration // negative, where the sender's clock is ahead
+	for _, s := range list {
+		took = append(took, s.heard.Sub(s.sent))
+	}
+	slices.Sort(took)
+	best, votes, again := 0, 0, false
+	for i := range took {
+		n := 0
+		for n+i < len(took) && took[i+n] <= took[i]+most {
+			n++
+		}
+		switch {
+		case n > votes:
+			best, votes, again = i, n, false
+		case n == votes && took[i] > took[best]+most:
+			again = true // others are as many
+			if took[i].Abs() < took[best].Abs() {
+				best = i
+			}
+		}
+	}
+	if votes == 0 || (again || votes < fewest) && took[best].Abs() > most {
+		return b, false // nothing tells which are right
+	}
+	first, last := took[best], took[best+votes-1]
+	// It took no less than nothing, but for the jitter, and at most that long.
+	return between{low: -first - jitter, high: most - last, seen: votes}, true
+}
+
+func narrow(a, b between) between {
+	if a.seen == 0 {
+		return b
+	}
+	low, high := max(a.low, b.low), min(a.high, b.high)
+	if low > high { // drift, or a clock that was set: the middle
+		low, high = (low+high)/2, (low+high)/2
+	}
+	return between{low, high, a.seen + b.seen}
+}
+
+// interval is the longest that a node had.
+func (r *records) interval(node string) (most time.Duration) {
+	for _, e := range r.nodes[node] {
+		if e.Settings != nil {
+			most = max(most, time.Duration(e.Settings.AdvertIntervalMS)*time.Millisecond)
+		}
+	}
+	return min(max(most, 0), 40*time.Second)
+}
+
+// solve gives by how much each clock is ahead of those of most nodes, in high, with the
+// precision in low. Clocks that agree, or that nothing is known of, are left out.
+func (r *records) solve(edges map[[2]clock]between) map[clock]between {
+	next := map[clock][]clock{}
+	for _, pair := range slices.SortedFunc(maps.Keys(edges), comparePairs) {
+		next[pair[1]] = append(next[pair[1]], pair[0])
+	}
+	out := map[clock]between{}
+	// reach visits the clocks that can be compared with one, those that agree alone or all.
+	reach := func(reached []clock, seen map[clock]bool, agree bool) []clock {
+		for i := 0; i < len(reached); i++ {
+			for _, c := range next[reached[i]] {
+				b := edges[[2]clock{c, reached[i]}]
+				right := b.low <= 0 && b.high >= 0
+				if seen[c] || agree && !right {
+					continue
+				}
+				if base := out[reached[i]]; !right || base.high != 0 {
+					out[c] = between{low: (b.high-b.low)/2 + base.low, high: base.high + nearest(b), seen: b.seen}
+				}
+				seen[c] = true
+				reached = append(reached, c)
+			}
+		}
+		return reached
+	}
+	var most []clock
+	seen := map[clock]bool{}
+	for _, c := range slices.SortedFunc(maps.Keys(next), compareClocks) {
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		if same := reach([]clock{c}, seen, true); len(same) > len(most) {
+			most = same
+		}
+	}
+	seen = map[clock]bool{}
+	for _, c := range most {
+		seen[c] = true
+	}
+	reach(most, seen, false)
+	return out
+}
+
+func compareClocks(a, b clock) int {
+	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.boot, b.boot))
+}
+
+func comparePairs(a, b [2]clock) int {
+	return cmp.Or(compareClocks(a[0], b[0]), compareClocks(a[1], b[1]))
+}
+
+// nearest is what is known best of how far ahead a clock is: the middle.
+func nearest(b between) time.Duration {
+	if b.low <= 0 && b.high >= 0 {
+		return 0
+	}
+	return (b.low + b.high) / 2
+}
