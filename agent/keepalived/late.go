@@ -9,19 +9,13 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// lateFrom is how late the agent is before it counts and is recorded: a node that busy, or that stood
-// still, may have sent no advertisement either. The agent has no scheduling policy of its
-// own, so it is late sooner than keepalived.
-const lateFrom = 200 * time.Millisecond
-
-// late counts and records that the watch of the node ran later than it was to, and for how long the
-// kernel has kept the container from the cores since it was looked last.
+// late counts that the watch of the node ran later than it was to, and records for how long
+// the kernel has kept the container from the cores since it was looked last.
 func (j *Job) late(by time.Duration) {
-	if by >= lateFrom {
+	if by >= events.LateFrom {
 		j.watching.lateBy.Add(int64(by))
-		j.ring.Note(events.Event{Kind: events.Late, Name: "agent", For: events.MillisOf(by)})
 	}
-	if by := j.watching.throttled.look(); by >= lateFrom {
+	if by := j.watching.throttled.look(); by >= events.LateFrom {
 		j.ring.Note(events.Event{Kind: events.Throttled, For: events.MillisOf(by)})
 	}
 }

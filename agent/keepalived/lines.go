@@ -15,10 +15,24 @@ import (
 // advertisement came. The words are those of keepalived 2.2.7; a line that is not known
 // says nothing. It is of the goroutine that reads the log.
 type lines struct {
-	// said is what was noted last of each kind about an instance, since keepalived repeats
-	// itself with every advertisement.
-	said map[string]events.Event
+	// heard is what was heard of whom lately, and when last, since keepalived says so with
+	// every advertisement.
+	heard map[advertisement]time.Time
 }
+
+type advertisement struct {
+	kind     events.Kind
+	instance string
+	peer     netip.Addr
+	priority int
+}
+
+const (
+	// quietFor is for how long a peer was not heard that is noted again: more than an interval.
+	quietFor = 3 * time.Second
+	// maxHeard is many times what there is.
+	maxHeard = 256
+)
 
 // leastLate is how late keepalived may be without a note: less than one interval.
 const leastLate = 30 * time.Millisecond
@@ -27,23 +41,24 @@ const leastLate = 30 * time.Millisecond
 const maxLate = 24 * time.Hour
 
 // note gives the event that a line stands for, if it is one that was not noted just now.
-func (l *lines) note(line []byte) (events.Event, bool) {
+func (l *lines) note(line []byte, now time.Time) (events.Event, bool) {
 	e, ok := parseLine(line)
 	if !ok {
 		return e, false
 	}
-	if e.Kind == events.State {
-		clear(l.said) // what follows has another reason
+	if e.Kind == events.State || len(l.heard) >= maxHeard {
+		clear(l.heard) // what follows a state has another reason
 	}
-	key := string(e.Kind) + " " + e.Instance
-	if before, again := l.said[key]; again && before.Peer == e.Peer && before.Priority == e.Priority && before.State == e.State && e.Kind != events.Late {
-		return e, false
+	if e.Kind != events.LowerHeard && e.Kind != events.HigherHeard {
+		return e, true
 	}
-	if l.said == nil {
-		l.said = map[string]events.Event{}
+	if l.heard == nil {
+		l.heard = map[advertisement]time.Time{}
 	}
-	l.said[key] = e
-	return e, true
+	key := advertisement{e.Kind, e.Instance, e.Peer, e.Priority}
+	before, again := l.heard[key]
+	l.heard[key] = now
+	return e, !again || now.Sub(before) >= quietFor
 }
 
 // parseLine reads a line of keepalived's log, behind the time that it may begin with.

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -50,27 +51,51 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// keepalived says the same with every advertisement: it is recorded once, until the
-// instance changes its state.
+// keepalived says with every advertisement what it thinks of it: that is recorded once, until
+// the instance changes its state, or the peer was not heard for a while. What keepalived does
+// is recorded each time.
 func TestRepeatedLines(t *testing.T) {
+	const (
+		low = "(a) received lower priority (48) advert from 192.0.2.12 - discarding"
+		two = "(a) received lower priority (48) advert from 192.0.2.11 - discarding"
+	)
 	var l lines
-	recorded := 0
-	for _, line := range []string{
-		"(a) received lower priority (48) advert from 192.0.2.12 - discarding",
-		"(a) received lower priority (48) advert from 192.0.2.12 - discarding",
-		"(b) received lower priority (48) advert from 192.0.2.12 - discarding",
-		"(a) received lower priority (40) advert from 192.0.2.12 - discarding",
-		"(a) Entering MASTER STATE",
-		"(a) received lower priority (40) advert from 192.0.2.12 - discarding",
-		"A thread timer expired 1 seconds ago",
-		"A thread timer expired 1 seconds ago",
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, tt := range []struct {
+		after time.Duration
+		line  string
+		want  bool
+	}{
+		{0, low, true},
+		{time.Second, low, false},
+		{0, two, true},
+		{time.Second, low, false},
+		{time.Second, low, false},
+		{time.Second, low, false},
+		{0, two, true},
+		{0, "(b) received lower priority (48) advert from 192.0.2.12 - discarding", true},
+		{0, "(a) received lower priority (40) advert from 192.0.2.12 - discarding", true},
+		{0, "(a) Entering MASTER STATE", true},
+		{0, low, true},
+		{quietFor, low, true},
+		{0, "(a) Changing effective priority from 68 to 48", true},
+		{0, "(a) Changing effective priority from 48 to 68", true},
+		{0, "(a) Changing effective priority from 68 to 48", true},
+		{0, "(a) Entering BACKUP STATE", true},
+		{0, "(a) Entering BACKUP STATE", true},
+		{0, "A thread timer expired 1 seconds ago", true},
+		{0, "A thread timer expired 1 seconds ago", true},
 	} {
-		if _, ok := l.note([]byte(line)); ok {
-			recorded++
+		now = now.Add(tt.after)
+		if _, ok := l.note([]byte(tt.line), now); ok != tt.want {
+			t.Errorf("line %d, %s: recorded: %v", i+1, tt.line, ok)
 		}
 	}
-	if recorded != 7 {
-		t.Errorf("%d lines were recorded", recorded)
+	for i := range 10 * maxHeard {
+		l.note(fmt.Appendf(nil, "(a) received lower priority (%d) advert from 192.0.2.12 - discarding", i), now)
+	}
+	if len(l.heard) > maxHeard {
+		t.Errorf("%d are kept", len(l.heard))
 	}
 }
 

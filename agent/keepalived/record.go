@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
@@ -30,7 +31,7 @@ func (j *Job) openRecord(first bool) {
 	}
 	var l lines
 	j.daemon.Process.Command.Logged = func(line []byte) {
-		if e, ok := l.note(line); ok {
+		if e, ok := l.note(line, time.Now()); ok {
 			j.ring.Note(e)
 		}
 	}

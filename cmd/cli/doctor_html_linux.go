@@ -26,8 +26,8 @@ const aroundMove = 2 * time.Second
 
 func pageMove(m *doctor.Move) report.Move {
 	out := report.Move{
-		Time: m.At.Format(moment), VIPs: moved(m), From: holders(m.From), To: holders(m.To),
-		Cause: m.Cause.Text, Sure: string(m.Cause.Sure), Next: m.Cause.Next, Unheld: m.Unheld.Duration(), Timelines: m.Instances,
+		Time: m.At.Format(moment), VIPs: moved(m), From: holders(m.From), To: nextHolders(m),
+		Cause: m.Cause.Text, Sure: string(m.Cause.Sure), Or: m.Cause.Or, Next: m.Cause.Next, Unheld: m.Unheld.Duration(), Timelines: m.Instances,
 	}
 	begin := m.At.Add(-aroundMove)
 	since := func(t time.Time) time.Duration { return t.Sub(begin) }

@@ -25,8 +25,11 @@ func doctorText(r *doctor.Report, files []doctor.File) string {
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		b.WriteByte('\n')
-		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holders(m.From), holders(m.To))
+		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holders(m.From), nextHolders(m))
 		say("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
+		if m.Cause.Or != "" {
+			say("  or       %s", m.Cause.Or)
+		}
 		if text := unheld(m); text != "" {
 			say("  clients  %s", text)
 		}
@@ -61,7 +64,10 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	}
 	for _, n := range r.Nodes {
 		if n.LeftOut > 0 {
-			out = append(out, fmt.Sprintf("%s left out %s, as there were too many of a kind", n.Name, plural(int(min(n.LeftOut, 1<<30)), "event")))
+			out = append(out, fmt.Sprintf("%s left out %s, as there were too many of a kind", n.Name, events(n.LeftOut)))
+		}
+		if n.Missed > 0 {
+			out = append(out, fmt.Sprintf("%s could not write %s: causes are not certain there", n.Name, events(n.Missed)))
 		}
 	}
 	for _, f := range files {
@@ -74,6 +80,8 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	}
 	return out
 }
+
+func events(n uint64) string { return plural(int(min(n, 1<<30)), "event") }
 
 // moved names the VIPs of a move.
 func moved(m *doctor.Move) string {
@@ -96,6 +104,14 @@ func holders(names []string) string {
 		return "no node"
 	}
 	return strings.Join(names, " and ")
+}
+
+// nextHolders are those after a move, with others that held the VIP in between.
+func nextHolders(m *doctor.Move) string {
+	if len(m.Meanwhile) == 0 {
+		return holders(m.To)
+	}
+	return holders(m.To) + " (meanwhile " + holders(m.Meanwhile) + ")"
 }
 
 // longHandOver is for how long two nodes hold a VIP, at most, when one takes it from the

@@ -47,8 +47,19 @@ type Cause struct {
 	Sure Sure   `json:"sure"`
 	Node string `json:"node,omitempty"` // where it lies
 	Text string `json:"text"`
+	// Or is what else it could be, if it is not certain.
+	Or string `json:"or,omitempty"`
 	// Next says what to do.
 	Next string `json:"next,omitempty"`
+}
+
+// complete fills in what each cause of the kind has.
+func (c Cause) complete() Cause {
+	c.Next = next[c.Code]
+	if c.Sure == Likely {
+		c.Or = or[c.Code]
+	}
+	return c
 }
 
 // Planned says whether it is part of normal operation: somebody wanted it, or a VIP went
@@ -59,6 +70,22 @@ func (c *Cause) Planned() bool {
 		return c.Sure != Unknown
 	}
 	return false
+}
+
+// or is what else could be behind a cause that is likely; empty for nothing.
+var or = map[Code]string{
+	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
+	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
+	KeepalivedDied:  "something else, of which events are missing",
+	LinkLost:        "a check that made keepalived give the VIP up",
+	CutOff:          "the holder stood still, or keepalived there hung",
+	NodeLate:        "advertisements were lost on the network",
+	HAProxyDown:     "the redirect was removed, and HAProxy ended later",
+	RedirectMissing: "HAProxy ended, and its own check failed later than the record says",
+	CheckFailed:     "the weights of checks were changed",
+	BetterNode:      "the priority of the holder fell",
+	LeftOut:         "the reason is of another VIP",
+	FirstHolder:     "a node held it whose record was not read",
 }
 
 // next is what to do about a cause; empty for nothing.

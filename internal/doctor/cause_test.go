@@ -1,8 +1,11 @@
 package doctor
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/events"
 )
 
 // takes is that b misses the holder's advertisements and takes the VIP, at second 10.150.
@@ -48,7 +51,54 @@ func TestCause(t *testing.T) {
 10.120 b silent-holder
 10.120 b state MASTER
 10.121 a higher-heard b 68 48
-10.121 a state BACKUP`, []string{"a>b redirect-missing certain unheld 0 split 1"}},
+10.121 a state BACKUP
+30 a check redirect ok`, []string{"a>b redirect-missing certain unheld 0 split 1"}},
+		"the redirect is missing, and the record ends": {`
+10 a check redirect the firewall job has not placed it
+10.001 a effective-priority 68 48
+10.120 b silent-holder
+10.120 b state MASTER
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP
+12 a check redirect ok`, []string{"a>b redirect-missing likely unheld 0 split 1"}},
+		"HAProxy ends slowly": {`
+10 a check redirect the firewall job has not placed it
+10.001 a effective-priority 68 48
+10.120 b state MASTER
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP
+18 a check haproxy connection refused`, []string{"a>b haproxy-down likely unheld 0 split 1"}},
+		"the agent is killed, and is back before others miss it": {`
+9.9 a check api ok
+10.050 a agent-started
+10.250 b silent-holder
+10.250 b state MASTER
+10.3 a state BACKUP`, []string{"a>b agent-killed certain unheld 200 split 0"}},
+		"the agent is killed, and others note that late": {`
+3 a check api ok
+10.050 a agent-started
+10.3 a state BACKUP
+11.2 b silent-holder delay=1000
+11.2 b state MASTER delay=1000`, []string{"a>b agent-killed certain unheld 1150 split 0"}},
+		"the agent ends, and can not record that it was told to": {`
+9.8 b lower-heard a 40
+10.1 b silent-holder
+10.1 b state MASTER
+11 a agent-started
+11.3 a state BACKUP`, []string{"a>b agent-killed likely unheld 150 split 0"}},
+		"events of the holder are missing": {takes + `
+11 a agent-started missed=3
+11.3 a state BACKUP`, []string{"a>b agent-killed likely unheld 150 split 0"}},
+		"events were missing long before": {`
+2 a check api ok missed=3` + takes + `
+25 a check api ok
+26 a agent-started
+27 a state BACKUP`, []string{"a>b cut-off likely unheld 0 split 14850"}},
+		"keepalived does not say that it takes the VIP": {`
+10 a keepalived-died
+10.2 b held
+10.3 a keepalived-starting
+10.4 a state BACKUP`, []string{"a>b keepalived-died certain unheld 200 split 0"}},
 		"priority falls, and no check is recorded": {`
 10.001 a effective-priority 68 48
 10.120 b state MASTER
@@ -154,6 +204,25 @@ func TestCause(t *testing.T) {
 12.000 a late agent 1990
 12.010 a higher-heard b 68 68
 12.010 a state BACKUP`, []string{"a>b node-late likely unheld 0 split 1860"}},
+		"the holder stands still, and notes that late": {takes + yields + `
+12.9 a late keepalived 1990 delay=900`, []string{"a>a node-late certain unheld 0 split 1860"}},
+		"the holder stands still, and its keepalived says nothing": {takes + yields + `
+12.000 a late agent 1890
+12.001 a lower-heard b 68 68`, []string{"a>a node-late likely unheld 0 split 1860"}},
+		"the holder stands still, and the VIP moves again soon": {takes + yields + `
+12.000 a late keepalived 1990
+20 a keepalived-died
+20.150 b silent-holder
+20.150 b state MASTER`, []string{"a>a node-late certain unheld 0 split 1860", "a>b keepalived-died certain unheld 150 split 0"}},
+		"nothing shows that the holder ran": {takes + yields, []string{"a>a cut-off likely unheld 0 split 1860"}},
+		"the network is cut while the holder's agent is late": {takes + `
+10.9 a late agent 700` + yields + `
+12.001 a lower-heard b 68 68`, []string{"a>a cut-off likely unheld 0 split 1860"}},
+		"the network is cut while the other's agent is late": {takes + `
+10.151 b late agent 300` + yields + `
+12.001 a lower-heard b 68 68`, []string{"a>a cut-off likely unheld 0 split 1860"}},
+		"the network is cut, and the record goes on later": {takes + yields + `
+30 a check api ok`, []string{"a>a cut-off certain unheld 0 split 1860"}},
 		"the holder stood still, and the network is cut for longer": {takes + `
 10.200 a late keepalived 190
 20 b higher-heard a 68 68
@@ -223,5 +292,60 @@ func TestNoRecordOfTheHolder(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// The record of the node that takes the VIP is missing: who has it is known from another node,
+// and nobody says that it was not held.
+func TestNoRecordOfTheNextHolder(t *testing.T) {
+	const script = holding + `
+10 a check haproxy refused
+10 a effective-priority 68 48
+10.121 a higher-heard b 68 48
+10.121 a state BACKUP
+15 c holder b master-1
+500 a check haproxy ok
+`
+	const later = "\n400 b agent-started\n400 b instance a c\n401 b state MASTER\n"
+	var list []events.Event
+	for _, e := range play(t, script) {
+		if e.Node != "b" {
+			list = append(list, e)
+		}
+	}
+	r := Diagnose(list)
+	if len(r.Moves) != 2 || say(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" {
+		t.Errorf("%+v", r.Moves)
+	}
+	r = Diagnose(append(list, play(t, later)...))
+	if len(r.Moves) != 3 || say(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" || r.Moves[2].Unheld != 0 {
+		t.Errorf("%+v", r.Moves)
+	}
+}
+
+// A file begins with how things stood: that is the same event as before, or all that is left
+// of what is gone.
+func TestRecordsThatBeginAgain(t *testing.T) {
+	list := play(t, holding+`
+10 a keepalived-died
+10.1 a lost
+10.2 a keepalived-starting
+10.3 a state BACKUP`+takes)
+	want := Diagnose(list)
+	var last []events.Event // of each subject
+	for _, e := range list {
+		if e.Up < 105_000 {
+			e.Again = true
+			e.Seq += 1000
+			last = append(last, e)
+		}
+	}
+	both, err := json.Marshal(Diagnose(append(slices.Clone(list), last...)).Moves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, _ := json.Marshal(Diagnose(append(last, list[len(last):]...)).Moves)
+	if moves, _ := json.Marshal(want.Moves); string(both) != string(moves) || string(alone) != string(moves) {
+		t.Errorf("got\n%s\n%s\nwant\n%s", both, alone, moves)
 	}
 }

@@ -21,8 +21,19 @@ const transit = 500 * time.Millisecond
 // jitter is how late the sender's agent may have recorded what it sent.
 const jitter = 250 * time.Millisecond
 
-// sight is when something was sent by one node, and heard by another, by their own clocks.
-type sight struct{ sent, heard time.Time }
+// sight is that something which one node sent may be what another heard: which of those that
+// were heard it is, and how much later that was, by their own clocks.
+type sight struct {
+	heard int
+	took  time.Duration
+	// early and late are by how much the nodes may have recorded it late.
+	early, late time.Duration
+}
+
+// fits says whether it may be that, if both clocks are right.
+func (s sight) fits(most time.Duration) bool {
+	return s.took >= -jitter-s.early && s.took <= most+s.late
+}
 
 // clock is that of a node during one boot.
 type clock struct{ node, boot string }
@@ -37,8 +48,16 @@ type between struct {
 // differed.
 func (r *records) correct() (out []Clock) {
 	edges := map[[2]clock]between{}
-	for pair, list := range r.sights() {
-		b, ok := bounds(list, r.interval(pair[0].node)+transit)
+	sights := r.sights()
+	right := r.right(sights)
+	for pair, list := range sights {
+		most := r.interval(pair[0].node) + transit
+		b, ok := between{}, true
+		if nodes := [2]string{pair[0].node, pair[1].node}; right[nodes] {
+			b, ok = agreeing(list, most)
+		} else {
+			b, ok = bounds(list, most)
+		}
 		if !ok {
 			continue
 		}
@@ -74,6 +93,7 @@ func (r *records) sights() map[[2]clock][]sight {
 		}
 	}
 	out := map[[2]clock][]sight{}
+	heard := 0
 	for _, name := range r.names {
 		list := r.nodes[name]
 		for i := len(list) - 1; i >= 0; i-- {
@@ -82,11 +102,12 @@ func (r *records) sights() map[[2]clock][]sight {
 			if !ok || sender == "" || sender == name {
 				continue
 			}
+			heard++
 			candidates := sent[s]
 			for _, c := range candidates[max(0, len(candidates)-maxCandidates):] {
 				pair := [2]clock{{sender, c.Boot}, {name, e.Boot}}
 				if len(out[pair]) < maxSights {
-					out[pair] = append(out[pair], sight{c.when, e.when})
+					out[pair] = append(out[pair], sight{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
 				}
 			}
 		}
@@ -151,12 +172,49 @@ func lately(before []event, e *event) map[events.Kind]bool {
 // fewest sights make a clock wrong: others may have been lost.
 const fewest = 2
 
+// right are the nodes, sender and receiver, whose clocks most of what was heard does not
+// contradict. Where much happens, or at regular times, some of it fits another difference, too,
+// by chance.
+func (r *records) right(sights map[[2]clock][]sight) map[[2]string]bool {
+	heard, fits := map[[2]string]map[int]bool{}, map[[2]string]map[int]bool{}
+	for pair, list := range sights {
+		nodes, most := [2]string{pair[0].node, pair[1].node}, r.interval(pair[0].node)+transit
+		if heard[nodes] == nil {
+			heard[nodes], fits[nodes] = map[int]bool{}, map[int]bool{}
+		}
+		for _, s := range list {
+			heard[nodes][s.heard] = true
+			if s.fits(most) {
+				fits[nodes][s.heard] = true
+			}
+		}
+	}
+	out := map[[2]string]bool{}
+	for nodes := range heard {
+		out[nodes] = len(fits[nodes])*3 >= len(heard[nodes])
+	}
+	return out
+}
+
+// agreeing are bounds of clocks that are right.
+func agreeing(list []sight, most time.Duration) (b between, ok bool) {
+	for _, s := range list {
+		if s.fits(most) {
+			b = narrow(b, between{low: -jitter - s.early - max(s.took, 0), high: most + s.late - min(s.took, 0), seen: 1})
+			ok = true
+		}
+	}
+	return b, ok
+}
+
 // bounds are those of how much the sender's clock is ahead: most pairs agree on the right
 // ones, while those that do not belong together differ at random.
 func bounds(list []sight, most time.Duration) (b between, ok bool) {
 	var took []time.Duration // negative, where the sender's clock is ahead
+	heard := map[int]bool{}
 	for _, s := range list {
-		took = append(took, s.heard.Sub(s.sent))
+		took = append(took, s.took)
+		heard[s.heard] = true
 	}
 	slices.Sort(took)
 	best, votes, again := 0, 0, false
@@ -175,7 +233,7 @@ func bounds(list []sight, most time.Duration) (b between, ok bool) {
 			}
 		}
 	}
-	if votes == 0 || (again || votes < fewest) && took[best].Abs() > most {
+	if votes == 0 || (again || votes < fewest || votes*2 < len(heard)) && took[best].Abs() > most {
 		return b, false // nothing tells which are right
 	}
 	first, last := took[best], took[best+votes-1]

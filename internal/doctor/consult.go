@@ -3,7 +3,6 @@ package doctor
 import (
 	"net/netip"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -24,24 +23,16 @@ type consult struct {
 const (
 	// lookBack is how long before a node lost the VIP its reason may have come.
 	lookBack = 10 * time.Second
-	// lag is how much later than it happened something may be recorded: the agent reads
-	// what keepalived logs, and publishes once a second.
-	lag = 300 * time.Millisecond
 	// longestStop is more than a pod's grace period.
 	longestStop = 30 * time.Second
-	publish     = 2 * time.Second
+	// publish is how much later something may be recorded that the agent publishes, once a
+	// second.
+	publish = 2 * time.Second
 )
 
-// in gives the events of a node in a time that match.
-func (c *consult) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
-	list := c.nodes[node]
-	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
-	for ; i < len(list) && !list[i].when.After(to); i++ {
-		if match(&list[i]) {
-			out = append(out, &list[i])
-		}
-	}
-	return out
+// slack is how much later than it happened a node may have recorded what it did in the move.
+func (c *consult) slack(node string) time.Duration {
+	return max(c.lagOf(node, c.first), c.lagOf(node, c.last))
 }
 
 // of matches events of kinds that are about the instance, or about none.
@@ -88,7 +79,7 @@ func (c *consult) cause() Cause {
 	}
 	b := c.taking(a.node)
 	if b != nil {
-		c.show(c.in(b.node, b.from.Add(-lag), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))...)
+		c.show(c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))...)
 	}
 	// When the holder left, by its own word, or was last known to hold the VIP.
 	leaves := a.to
@@ -98,26 +89,40 @@ func (c *consult) cause() Cause {
 			leaves = b.from
 		}
 	} else {
-		c.show(c.in(a.node, leaves.Add(-lag), leaves, c.of(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
+		c.show(c.in(a.node, leaves.Add(-c.slack(a.node)), leaves, c.of(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
 	}
 	type rule = func(a, b *span, leaves time.Time) *Cause
 	rules := []rule{c.silent, c.split}
-	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node, c.instance), 2*lag) {
+	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node, c.instance), c.slack(a.node), c.slack(b.node)) {
 		// It was the holder that began; else another node took the VIP long before.
 		rules = append([]rule{c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault}, rules...)
 	}
 	for _, rule := range rules {
 		if found := rule(a, b, leaves); found != nil {
-			found.Next = next[found.Code]
-			return *found
+			if found.Sure == Certain && (c.gap(a.node) || b != nil && c.gap(b.node)) {
+				found.Sure = Likely
+			}
+			return found.complete()
 		}
 	}
-	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why", Next: next[NotKnown]}
+	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
+}
+
+// gap says whether events of a node are missing around the move: what is there may have
+// another reason.
+func (c *consult) gap(node string) bool {
+	list := c.nodes[node]
+	for i := range list {
+		if e := &list[i]; e.Missed > 0 && !e.when.Before(c.first.Add(-lookBack)) && (i == 0 || !list[i-1].when.After(c.last.Add(lookBack))) {
+			return true
+		}
+	}
+	return false
 }
 
 // settings: keepalived on the holder read other VRRP settings.
 func (c *consult) settings(a, b *span, leaves time.Time) *Cause {
-	reloads := c.in(a.node, leaves.Add(-publish), leaves.Add(lag), c.of(events.KeepalivedReload, events.KeepalivedStarting))
+	reloads := c.in(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedReload, events.KeepalivedStarting))
 	changed := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool {
 		return e.Kind == events.Settings && c.others(e) || e.Kind == events.Move && (e.State == events.Moving || e.State == events.Over)
 	})
@@ -143,7 +148,7 @@ func (c *consult) others(e *event) bool {
 
 // stopped: the agent of the holder was told to end.
 func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
-	told := c.in(a.node, leaves.Add(-lookBack), leaves.Add(lag), c.of(events.AgentStopping))
+	told := c.in(a.node, leaves.Add(-lookBack), leaves.Add(c.slack(a.node)), c.of(events.AgentStopping))
 	if len(told) == 0 || c.startedSince(a.node, told[0].when, leaves) {
 		return nil
 	}
@@ -178,7 +183,7 @@ func (c *consult) nextStart(node string, since time.Time) *event {
 
 // died: keepalived on the holder ended although it was wanted.
 func (c *consult) died(a, b *span, leaves time.Time) *Cause {
-	found := c.in(a.node, leaves.Add(-c.downTime(a.node, c.instance)-lag), leaves.Add(lag), c.of(events.KeepalivedDied))
+	found := c.in(a.node, leaves.Add(-c.downTime(a.node, c.instance)-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedDied))
 	if len(found) == 0 {
 		return nil
 	}
@@ -190,17 +195,21 @@ func (c *consult) died(a, b *span, leaves time.Time) *Cause {
 func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	if !a.vague {
 		// Of a node that loses its power, its link may go a moment before the rest.
-		down := c.in(a.node, leaves.Add(-lag), leaves.Add(lag), c.of(events.Link))
+		down := c.in(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.Link))
 		again := c.nextStart(a.node, leaves)
 		if len(down) == 0 || again == nil || len(c.in(a.node, leaves.Add(publish), again.when.Add(-time.Nanosecond), func(*event) bool { return true })) > 0 ||
 			len(c.in(a.node, leaves, again.when, c.of(events.AgentStopping, events.Lost, events.LeftOut, events.KeepalivedStopped))) > 0 {
 			return nil
 		}
 	}
-	if b != nil && a.to.After(b.from.Add(lag)) {
+	if b != nil && a.to.After(b.from.Add(c.slack(b.node))) {
 		return nil // it recorded more after that: it ended for another reason, later
 	}
-	again := c.nextStart(a.node, leaves.Add(-lag))
+	since := leaves.Add(-c.slack(a.node))
+	if a.vague {
+		since = earlier(since, a.until.Add(-time.Nanosecond))
+	}
+	again := c.nextStart(a.node, since)
 	if again == nil {
 		return &Cause{Code: NodeDown, Sure: Likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
 	}
@@ -209,10 +218,25 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	if back(again, leaves).Sub(leaves) > soon {
 		sure = Likely // it may have been cut off first, and ended later, as by fencing
 	}
+	if gone := c.goodbye(a.node, leaves); len(gone) > 0 {
+		c.show(gone...)
+		sure = Likely // it may have been told to end, and could not write that
+	}
 	if again.First {
 		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
 	}
 	return &Cause{Code: AgentKilled, Sure: sure, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
+}
+
+// goodbye is what other nodes heard by which a holder gives a VIP away: a lower priority, or
+// that it stops.
+func (c *consult) goodbye(node string, leaves time.Time) (out []*event) {
+	for _, name := range c.names {
+		out = append(out, c.in(name, leaves.Add(-publish), leaves.Add(c.slack(name)), func(e *event) bool {
+			return e.Instance == c.instance && (e.Kind == events.HolderStops || e.Kind == events.LowerHeard && e.Own == 0 && c.at[e.Peer] == node)
+		})...)
+	}
+	return out
 }
 
 // soon is how soon a node is back that ended when it lost the VIP, and not later.
@@ -228,7 +252,7 @@ func back(again *event, ended time.Time) time.Time {
 
 // link: the interface went down.
 func (c *consult) link(a, b *span, leaves time.Time) *Cause {
-	down := c.in(a.node, leaves.Add(-publish), leaves.Add(lag), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
+	down := c.in(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
 	if len(down) == 0 || !c.faulty(a.node, leaves) {
 		return nil // of another interface
 	}
@@ -253,7 +277,7 @@ func (c *consult) interfaceOf(node string, t time.Time) string {
 
 // faulty says whether keepalived on a node went to state FAULT when it lost the VIP.
 func (c *consult) faulty(node string, leaves time.Time) bool {
-	return len(c.in(node, leaves.Add(-lag), leaves.Add(lag), func(e *event) bool {
+	return len(c.in(node, leaves.Add(-c.slack(node)), leaves.Add(c.slack(node)), func(e *event) bool {
 		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault
 	})) > 0
 }
@@ -261,7 +285,7 @@ func (c *consult) faulty(node string, leaves time.Time) bool {
 // leftOut: the agent stopped keepalived, or took the VIP out of its configuration.
 func (c *consult) leftOut(a, b *span, leaves time.Time) *Cause {
 	why := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool { return e.Kind == events.LeftOut && len(e.Reasons) > 0 })
-	done := c.in(a.node, leaves.Add(-lag), leaves.Add(publish), c.of(events.KeepalivedStopped, events.KeepalivedReload))
+	done := c.in(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(publish), c.of(events.KeepalivedStopped, events.KeepalivedReload))
 	if len(why) == 0 || len(done) == 0 {
 		return nil
 	}
@@ -289,19 +313,19 @@ func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
 func (c *consult) unheldBefore() Cause {
 	b := c.taking("")
 	if b == nil {
-		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why", Next: next[NotKnown]}
+		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why"}.complete()
 	}
-	why := c.in(b.node, b.from.Add(-lag), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))
+	why := c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))
 	c.show(why...)
 	stops := slices.ContainsFunc(why, func(e *event) bool { return e.Kind == events.HolderStops })
 	if h := c.knownHolder(b); h != nil {
 		c.show(h)
 		who := c.who(h.Peer, h.Name)
-		text := who + " held the VIP, and was not heard any more; its record was not read"
+		text := who + " held the VIP, and was not heard any more; there is no record of it"
 		if stops {
-			text = "keepalived on " + who + " stopped, and said so; its record was not read"
+			text = "keepalived on " + who + " stopped, and said so; there is no record of it"
 		}
-		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text, Next: next[NoRecord]}
+		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text}.complete()
 	}
 	if c.heldBefore(c.spans, c.first) {
 		return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}
@@ -309,11 +333,11 @@ func (c *consult) unheldBefore() Cause {
 	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}
 }
 
-// knownHolder is what a node knew of who held the VIP before, where that is none whose
-// record was read.
+// knownHolder is what a node knew of who held the VIP before, where there is no record of
+// that then.
 func (c *consult) knownHolder(b *span) *event {
 	list := c.in(b.node, time.Time{}, b.from, c.of(events.Holder, events.AgentStarted))
-	if len(list) == 0 || list[len(list)-1].Kind != events.Holder || c.at[list[len(list)-1].Peer] != "" {
+	if len(list) == 0 || list[len(list)-1].Kind != events.Holder || !c.unread(list[len(list)-1].Peer, c.first) {
 		return nil
 	}
 	return list[len(list)-1]

@@ -33,8 +33,10 @@ type Node struct {
 	Events int       `json:"events"`
 	First  time.Time `json:"first"`
 	Last   time.Time `json:"last"`
-	// LeftOut counts events that the node itself left out, since there were too many.
+	// LeftOut counts events that the node itself left out, since there were too many of a
+	// kind, and Missed those that it could not write.
 	LeftOut uint64 `json:"leftOut,omitempty"`
+	Missed  uint64 `json:"missed,omitempty"`
 }
 
 // Missing is an address that nodes have a peer at whose record was not read.
@@ -64,6 +66,8 @@ type Move struct {
 	// From and To are the nodes that held it before and after: none, one, or several.
 	From []string `json:"from"`
 	To   []string `json:"to"`
+	// Meanwhile are other nodes that held it in between.
+	Meanwhile []string `json:"meanwhile,omitempty"`
 	// Unheld is how long no node held it, as far as the records say, and SplitBrain how
 	// long two did, in milliseconds: the longest of the VIPs.
 	Unheld     events.Millis `json:"unheldMS"`
@@ -130,13 +134,37 @@ func (r *records) sort(list []events.Event) {
 		by[e.Node] = append(by[e.Node], e)
 	}
 	r.names = slices.Sorted(maps.Keys(by))
-	for name, list := range by {
+	r.names = r.names[:min(len(r.names), maxNodes)]
+	for _, name := range r.names {
+		list := by[name]
 		slices.SortStableFunc(list, func(a, b events.Event) int { return compare(a.Seq, b.Seq) })
 		list = slices.CompactFunc(list, func(a, b events.Event) bool {
 			return a.Seq == b.Seq && a.Boot == b.Boot && a.Up == b.Up && a.Kind == b.Kind
 		})
-		r.nodes[name] = order(list)
+		r.nodes[name] = order(once(list))
 	}
+}
+
+// once leaves events out that are there before: a file begins with how things stood.
+func once(list []events.Event) []events.Event {
+	type told struct {
+		boot           string
+		up             events.Millis
+		kind           events.Kind
+		instance, name string
+	}
+	of := func(e *events.Event) told { return told{e.Boot, e.Up, e.Kind, e.Instance, e.Name} }
+	known := map[told]bool{}
+	for i := range list {
+		if !list[i].Again {
+			known[of(&list[i])] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(e events.Event) bool {
+		again := e.Again && known[of(&e)]
+		known[of(&e)] = true
+		return again
+	})
 }
 
 // order gives each event its time by the clock that the node had in the end of that boot:
@@ -232,14 +260,17 @@ func (r *records) instances() []string {
 	return out[:min(len(out), maxInstances)]
 }
 
-// maxInstances is many times what a cluster has.
-const maxInstances = 256
+// Bounds that are many times what a cluster has.
+const (
+	maxInstances = 256
+	maxNodes     = 512
+)
 
 // note takes in a node.
 func (p *Report) note(name string, list []event) {
 	n := Node{Name: name, Events: len(list), First: list[0].when, Last: list[0].when}
 	for _, e := range list {
-		n.LeftOut += e.LeftOut
+		n.LeftOut, n.Missed = n.LeftOut+e.LeftOut, n.Missed+e.Missed
 		n.First, n.Last = earlier(n.First, e.when), later(n.Last, e.when)
 		if e.Role != "" {
 			n.Role = e.Role
@@ -291,6 +322,7 @@ func join(moves []Move) (out []Move) {
 		o.VIPs, o.Instances = append(o.VIPs, m.VIPs...), append(o.Instances, m.Instances...)
 		o.Unheld, o.SplitBrain = max(o.Unheld, m.Unheld), max(o.SplitBrain, m.SplitBrain)
 		o.Holdings = append(o.Holdings, m.Holdings...)
+		o.Meanwhile = unite(o.Meanwhile, m.Meanwhile)
 		for _, e := range m.Evidence {
 			if !slices.Contains(o.Evidence, e) {
 				o.Evidence = append(o.Evidence, e)
@@ -303,4 +335,11 @@ func join(moves []Move) (out []Move) {
 		slices.SortFunc(out[i].Instances, strings.Compare)
 	}
 	return out
+}
+
+// unite are the names in either list, sorted.
+func unite(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -11,7 +11,7 @@ import (
 // priority: another node had a higher priority than the holder, as that one's fell or the
 // other one's rose.
 func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
-	heard := c.in(a.node, leaves.Add(-lag), leaves.Add(time.Millisecond), c.of(events.HigherHeard))
+	heard := c.in(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(time.Millisecond), c.of(events.HigherHeard))
 	if len(heard) == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 		c.show(h)
 		return &Cause{Code: BetterNode, Sure: Likely, Text: h.Peer.String() + " has a higher priority than " + a.node + "; its record was not read"}
 	}
-	rose := c.in(sender, since, leaves.Add(lag), func(e *event) bool {
+	rose := c.in(sender, since, leaves.Add(c.slack(sender)), func(e *event) bool {
 		return e.Kind == events.Effective && e.Instance == c.instance && e.Priority > e.Own
 	})
 	if len(rose) == 0 {
@@ -48,7 +48,7 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 	}
 	c.show(h)
 	c.show(rose...)
-	well := c.in(sender, since.Add(-publish), leaves.Add(lag), func(e *event) bool { return e.Kind == events.Check && e.OK })
+	well := c.in(sender, since.Add(-publish), leaves.Add(c.slack(sender)), func(e *event) bool { return e.Kind == events.Check && e.OK })
 	c.show(well...)
 	text := "the priority of " + sender + " became higher than that of " + a.node
 	if names := checks(well); names != "" {
@@ -71,24 +71,45 @@ func (c *consult) peer(node string, h *event) bool {
 // fell, or nil.
 func (c *consult) failed(node string, fell time.Time) *Cause {
 	terms := c.termsOf(node, fell)
-	failed := c.in(node, fell.Add(-3*time.Second), fell.Add(lag), func(e *event) bool { return e.Kind == events.Check && !e.OK && counts(e.Name, terms) })
+	bad := func(e *event) bool { return e.Kind == events.Check && !e.OK && counts(e.Name, terms) }
+	failed := c.in(node, fell.Add(-3*time.Second), fell.Add(c.slack(node)), bad)
 	if len(failed) == 0 {
 		return nil
 	}
 	// What HAProxy's end takes away comes before its own check fails.
-	after := c.in(node, fell, fell.Add(3*time.Second), func(e *event) bool {
-		return e.Kind == events.Check && !e.OK && e.Name == "haproxy" && counts(e.Name, terms)
-	})
+	sure := Certain
+	after := c.in(node, fell, fell.Add(stopTime), func(e *event) bool { return bad(e) && e.Name == "haproxy" })
+	if len(after) > 0 {
+		after = after[:1]
+	}
 	failed = append(failed, after...)
 	c.show(failed...)
-	code, sure := CheckFailed, Certain
+	code := CheckFailed
 	for _, known := range checkCodes {
 		if slices.ContainsFunc(failed, func(e *event) bool { return known.is(e.Name) }) {
 			code = known.code
 			break
 		}
 	}
+	switch {
+	case code == HAProxyDown && len(after) > 0 && after[0].when.Sub(fell) > soonAfter,
+		code == RedirectMissing && !c.recordsUntil(node, fell.Add(stopTime)):
+		sure = Likely
+	}
 	return &Cause{Code: code, Sure: sure, Node: node, Text: "on " + node + " " + checks(failed) + " fails: " + failed[len(failed)-1].Why}
+}
+
+const (
+	// stopTime is how long HAProxy may take to end after the redirect to it was removed, and
+	// soonAfter how long it takes as a rule.
+	stopTime  = 15 * time.Second
+	soonAfter = 3 * time.Second
+)
+
+// recordsUntil says whether the record of a node goes on to a moment.
+func (r *records) recordsUntil(node string, t time.Time) bool {
+	list := r.nodes[node]
+	return len(list) > 0 && !list[len(list)-1].when.Before(t)
 }
 
 // termsOf are those of the instance's priority on a node; none where they are not known.
@@ -149,43 +170,67 @@ func checks(list []*event) string {
 	return "check " + strings.Join(names, ", ")
 }
 
-// silent: the node that took the VIP heard no advertisement of the holder, which ran.
+// silent: the node that took the VIP heard no advertisement of the holder, which ran, or
+// stood still, or did not hear since it stood still itself.
 func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
-	if b == nil || len(c.in(b.node, b.from.Add(-lag), b.from, c.of(events.SilentHolder))) == 0 {
+	if b == nil || len(c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder))) == 0 {
 		return nil
 	}
 	down := c.downTime(b.node, c.instance)
 	both := c.both(a, b)
-	for _, node := range []string{a.node, b.node} {
-		late := c.lateness(node, b.from, down)
-		if late == nil || both > 0 && b.from.Add(both).After(late.when.Add(max(down, time.Second))) {
-			continue // they held it for longer than that explains
-		}
+	if late := c.lateness(a.node, b, down, both, (down+both)*7/10); late != nil {
 		c.show(late)
 		sure := Likely
-		if late.For.Duration() >= down*4/5 && node == a.node && late.Name == "keepalived" { // the agent is late sooner
+		if late.Name == "keepalived" { // the agent is late sooner
 			sure = Certain
 		}
-		return &Cause{Code: NodeLate, Sure: sure, Node: node, Text: node + " stood still, or had no time on its cores: " + describe(&late.Event)}
+		return stoodStill(a.node, late, sure)
+	}
+	if late := c.lateness(b.node, b, down, both, max(down/2, both*7/10)); late != nil {
+		c.show(late)
+		return stoodStill(b.node, late, Likely)
 	}
 	if both == 0 {
 		return nil
 	}
-	again := c.in(a.node, b.from, b.from.Add(both+lag), c.of(events.HigherHeard, events.LowerHeard))
-	c.show(again...)
+	again := c.in(a.node, b.from, b.from.Add(both+c.slack(a.node)), c.of(events.HigherHeard, events.LowerHeard))
 	for _, name := range c.names {
-		found := c.in(name, b.from, b.from.Add(both+lag), func(e *event) bool {
+		again = append(again, c.in(name, b.from, b.from.Add(both+c.slack(name)), func(e *event) bool {
 			return e.Instance == c.instance && c.at[e.Peer] == a.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard)
-		})
-		again = append(again, found...)
-		c.show(found...)
+		})...)
 	}
-	sure := Likely // keepalived on the holder may have hung
-	if both >= max(2*down, time.Second) && len(again) > 0 {
+	c.show(again...)
+	sure := Likely
+	if both >= max(2*down, time.Second) && len(again) > 0 && c.ran(a, b, down, both) {
 		sure = Certain
 	}
 	return &Cause{Code: CutOff, Sure: sure, Node: a.node, Text: a.node + " and " + b.node + " both ran, and " + b.node + " heard no advertisement of " + a.node + ": the network between them, or a filter on the way"}
 }
+
+func stoodStill(node string, late *event, sure Sure) *Cause {
+	return &Cause{Code: NodeLate, Sure: sure, Node: node, Text: node + " stood still, or had no time on its cores: " + describe(&late.Event)}
+}
+
+// ran says whether the records show that the holder ran while its advertisements were
+// missing, and that a node which took the VIP ran when it missed them. That keepalived says
+// nothing of a delay is not enough, as the agent may not have run to record it.
+func (c *consult) ran(a, b *span, down, both time.Duration) bool {
+	missing := b.from.Add(-down)
+	onTime := func(node string, since, from, to time.Time) bool {
+		return len(c.in(node, from, to, func(e *event) bool { return e.OnTime.Duration() >= e.when.Sub(since) })) > 0
+	}
+	end := b.from.Add(both)
+	if !onTime(a.node, missing.Add(-lag), end.Add(-lag), end.Add(witness)) || c.lateness(a.node, b, down, both, (down+both)/4) != nil {
+		return false
+	}
+	return slices.ContainsFunc(c.spans, func(s span) bool {
+		return s.node != a.node && !s.from.Before(b.from) && !s.from.After(end) &&
+			onTime(s.node, s.from.Add(-down-lag), s.from, s.from.Add(witness)) && c.lateness(s.node, &s, down, 0, down) == nil
+	})
+}
+
+// witness is how much later an event may show that a node has run all the time.
+const witness = time.Minute
 
 // both is for how long the holder and others held the VIP from the time on that the first
 // of them took it.
@@ -196,7 +241,7 @@ func (c *consult) both(a, b *span) (most time.Duration) {
 	}
 	for i := range c.spans {
 		s := &c.spans[i]
-		if s.node == a.node || s.from.Before(b.from) || s.from.After(until) {
+		if s.node == a.node || s.from.Before(b.from) || s.from.After(c.last) {
 			continue
 		}
 		end := until
@@ -208,15 +253,20 @@ func (c *consult) both(a, b *span) (most time.Duration) {
 	return most
 }
 
-// lateness is an event that says that a node stood still while advertisements were missing
-// until a moment; nil for none.
-func (c *consult) lateness(node string, missing time.Time, down time.Duration) (worst *event) {
-	for _, e := range c.in(node, missing.Add(-down-lag), missing.Add(time.Hour), c.of(events.Late, events.Throttled)) {
-		began := e.when.Add(-e.For.Duration())
-		if began.After(missing.Add(lag)) || e.For.Duration() < down/2 {
+// lateness is an event that says that a node stood still for some time at least, when
+// advertisements to b were missing; nil for none. What keepalived says of itself counts most.
+func (c *consult) lateness(node string, b *span, down, both, least time.Duration) (worst *event) {
+	missing := b.from.Add(-down)
+	for _, e := range c.in(node, missing.Add(-lag), b.from.Add(both+publish+c.slack(node)), c.of(events.Late, events.Throttled)) {
+		began := e.when.Add(-e.For.Duration() - e.Delay.Duration())
+		if e.Kind == events.Throttled {
+			began = began.Add(-publish)
+		}
+		if began.After(b.from.Add(c.slack(b.node))) || e.For.Duration() < least {
 			continue
 		}
-		if worst == nil || e.For > worst.For {
+		keepalived := e.Name == "keepalived"
+		if worst == nil || keepalived && worst.Name != e.Name || keepalived == (worst.Name == "keepalived") && e.For > worst.For {
 			worst = e
 		}
 	}
@@ -230,7 +280,7 @@ func (c *consult) split(a, b *span, leaves time.Time) *Cause {
 	}
 	var heard []*event
 	for _, node := range c.move.From {
-		heard = append(heard, c.in(node, c.first.Add(-publish), c.last.Add(lag), c.of(events.HigherHeard, events.LowerHeard))...)
+		heard = append(heard, c.in(node, c.first.Add(-publish), c.last.Add(c.slack(node)), c.of(events.HigherHeard, events.LowerHeard))...)
 	}
 	if len(heard) == 0 {
 		return nil

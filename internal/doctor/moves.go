@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
@@ -33,14 +34,14 @@ func (r *records) spansOf(instance string) (out []span) {
 	return out[max(0, len(out)-maxSpans):]
 }
 
-// maxSpans bounds what is looked at of an instance, the newest: a record has no more than
-// 20 changes at once and one in five minutes from then on.
+// maxSpans bounds what is looked at of an instance, the newest.
 const maxSpans = 4000
 
 // holdings are the spans of one node.
 func holdings(node, instance string, list []event) (out []span) {
 	var now *span
-	var last time.Time // event of this run
+	var last time.Time    // event of this run
+	var changed time.Time // when keepalived said last what state the instance has
 	begin := func(t time.Time) {
 		if now == nil {
 			now = &span{node: node, from: t}
@@ -56,8 +57,13 @@ func holdings(node, instance string, list []event) (out []span) {
 	for i := range list {
 		e := &list[i]
 		ours := e.Instance == instance
+		if e.Kind == events.State && ours {
+			changed = e.when
+		}
 		switch {
 		case e.Kind == events.State && ours && e.State == events.Master:
+			begin(e.when)
+		case e.Kind == events.Held && ours && e.when.Sub(changed) > publish: // what it said is missing
 			begin(e.when)
 		case e.Kind == events.State && ours, e.Kind == events.Lost && ours:
 			end(e.when)
@@ -121,18 +127,39 @@ func (r *records) settle(instance string, spans []span) {
 		if !s.vague && !s.open {
 			continue
 		}
-		for _, o := range spans[i+1:] {
-			if o.node == s.node || s.vague && o.from.After(s.until) || !s.to.Before(o.from) {
+		for k := range spans {
+			o := &spans[k]
+			lag := max(r.lagOf(s.node, s.to), r.lagOf(o.node, o.from))
+			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) {
 				continue // its record says that it went on
 			}
-			silent := r.silentSince(&o, instance)
+			silent := r.silentSince(o, instance)
+			if s.vague && silent.After(s.until.Add(lag)) {
+				continue // the next run had begun long before
+			}
+			if s.open && r.heardSince(s.node, instance, o.from) {
+				continue // it goes on
+			}
 			if s.open {
 				s.open, s.vague, s.until = false, true, o.from
 			}
-			s.to = later(s.to, silent)
+			s.to = later(s.to, earlier(silent, s.until))
 			break
 		}
 	}
+}
+
+// heardSince says whether another node heard one after a moment.
+func (r *records) heardSince(node, instance string, t time.Time) bool {
+	for _, name := range r.names {
+		heard := r.in(name, t, t.Add(longestMove), func(e *event) bool {
+			return e.Instance == instance && r.at[e.Peer] == node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard)
+		})
+		if name != node && len(heard) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // silentSince is when the last advertisement came to a node that took the VIP, or the
@@ -156,6 +183,38 @@ func (r *records) downTime(node, instance string) time.Duration {
 		interval = time.Second
 	}
 	return 3*interval + interval*3/4
+}
+
+const (
+	// lag is how much later than it happened something may be recorded, and by how much clocks
+	// may differ without notice.
+	lag = 500 * time.Millisecond
+	// longestLag bounds what nodes say of that.
+	longestLag = 10 * time.Second
+	// nearby is how far from a moment it counts that a node was late.
+	nearby = 5 * time.Second
+)
+
+// lagOf is lag for a node around a moment, with what it says of how late it noted what
+// happened.
+func (r *records) lagOf(node string, t time.Time) time.Duration {
+	var most time.Duration
+	for _, e := range r.in(node, t.Add(-nearby), t.Add(nearby), func(e *event) bool { return e.Delay > 0 }) {
+		most = max(most, e.Delay.Duration())
+	}
+	return lag + min(most, longestLag)
+}
+
+// in gives the events of a node in a time that match.
+func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
+	list := r.nodes[node]
+	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
+	for ; i < len(list) && !list[i].when.After(to); i++ {
+		if match(&list[i]) {
+			out = append(out, &list[i])
+		}
+	}
+	return out
 }
 
 // at are the nodes that hold the VIP at a moment, sorted.
@@ -208,9 +267,19 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 	if len(m.From) == 0 && !r.heldBefore(spans, first) {
 		unheld = 0 // the record begins
 	}
+	if len(m.To) == 0 {
+		if name := r.unreadHolder(instance, last); name != "" {
+			m.To, unheld = []string{name}, 0 // when it took it is not known
+		}
+	}
 	m.Unheld, m.SplitBrain = events.MillisOf(unheld), events.MillisOf(both)
 	if slices.Equal(m.From, m.To) && both == 0 && unheld == 0 {
 		return m, false
+	}
+	for i := range spans {
+		if s := &spans[i]; !s.from.Before(first) && !s.from.After(last) && !slices.Contains(m.From, s.node) && !slices.Contains(m.To, s.node) {
+			m.Meanwhile = unite(m.Meanwhile, []string{s.node})
+		}
 	}
 	c := &consult{records: r, instance: instance, move: &m, spans: spans, first: first, last: last}
 	m.Cause = c.cause()
@@ -221,6 +290,32 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 
 func (r *records) heldBefore(spans []span, t time.Time) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.from.Before(t) })
+}
+
+// unreadHolder is what a node saw hold a VIP soon after a moment of which there is no record:
+// that of a node which was not read, or does not go back so far. It is empty for none.
+func (r *records) unreadHolder(instance string, t time.Time) string {
+	for _, name := range r.names {
+		for _, e := range r.in(name, t, t.Add(nextLook), func(e *event) bool { return e.Kind == events.Holder && e.Instance == instance }) {
+			if r.unread(e.Peer, t) {
+				return cmp.Or(e.Name, e.Peer.String())
+			}
+		}
+	}
+	return ""
+}
+
+// nextLook is how much later a node has seen who holds a VIP.
+const nextLook = 30 * time.Second
+
+// unread says whether there is no record of what has an address, at a moment.
+func (r *records) unread(a netip.Addr, t time.Time) bool {
+	for _, e := range r.nodes[r.at[a]] {
+		if !e.Again { // how things stood when the record begins is known of what changed last alone
+			return e.when.After(t)
+		}
+	}
+	return true
 }
 
 // nextBegin is when a node takes the VIP next, else when the record ends.

@@ -20,6 +20,10 @@ var addresses = map[string]netip.Addr{
 	"vip": netip.MustParseAddr("192.0.2.5"), "x": netip.MustParseAddr("192.0.2.66"),
 }
 
+var addresses6 = map[string]netip.Addr{
+	"a": netip.MustParseAddr("2001:db8::a"), "b": netip.MustParseAddr("2001:db8::b"), "c": netip.MustParseAddr("2001:db8::c"),
+}
+
 // nodes are three that know each other, at second 0, with the profile fast.
 const nodes = `
 0 a agent-started boot
@@ -42,10 +46,11 @@ const holding = nodes + `
 `
 
 // play makes events of a script: a line is the second, the node, the kind, and what that
-// kind has besides.
+// kind has besides; at its end, "delay" and "missed" of the event.
 func play(t testing.TB, script string) (list []events.Event) {
 	t.Helper()
 	seq := map[string]uint64{}
+	runs := map[string]time.Duration{} // since when each agent has run without a delay
 	for line := range strings.Lines(script) {
 		word := strings.Fields(line)
 		if len(word) < 3 {
@@ -56,6 +61,15 @@ func play(t testing.TB, script string) (list []events.Event) {
 			t.Fatalf("%s: %v", line, err)
 		}
 		node, rest := word[1], word[3:]
+		option := map[string]int{}
+		for len(rest) > 0 {
+			name, value, found := strings.Cut(rest[len(rest)-1], "=")
+			n, err := strconv.Atoi(value)
+			if !found || err != nil {
+				break
+			}
+			option[name], rest = n, rest[:len(rest)-1]
+		}
 		seq[node]++
 		after := time.Duration(second * float64(time.Second)).Round(time.Millisecond)
 		e := events.Event{
@@ -63,6 +77,14 @@ func play(t testing.TB, script string) (list []events.Event) {
 			Node: node, Kind: events.Kind(word[2]),
 		}
 		more(t, &e, rest)
+		if e.Kind == events.AgentStarted || e.Kind == events.Late && e.Name == "agent" {
+			runs[node] = after
+		}
+		e.OnTime = events.MillisOf(max(after-runs[node], 0))
+		e.Missed = uint64(option["missed"])
+		if e.Delay = events.Millis(option["delay"]); e.Delay > 0 {
+			e.OnTime, runs[node] = 0, after
+		}
 		list = append(list, e)
 	}
 	return list

@@ -137,10 +137,24 @@ type Event struct {
 	Why       string                 `json:"why,omitempty"`
 	Reasons   []string               `json:"reasons,omitempty"`
 
+	// OnTime is for how long before the event the agent had run without a delay of LateFrom.
+	// Delay is by how much later than it happened the event may have been noted, as the agent
+	// had not run for so long.
+	OnTime Millis `json:"onTime,omitempty"`
+	Delay  Millis `json:"delay,omitempty"`
+	// Again says that the event was recorded before: how things stand, at the begin of a file.
+	Again bool `json:"again,omitempty"`
 	// LeftOut counts events like this one that were left out before it, as there were too
-	// many of them.
+	// many of them. Missed counts events of any kind that are missing before it, since they
+	// could not be written for long.
 	LeftOut uint64 `json:"leftOut,omitempty"`
+	Missed  uint64 `json:"missed,omitempty"`
 }
+
+// LateFrom is how late the agent is before that is recorded: a node that busy, or that stood
+// still, may have sent no advertisement either. The agent has no scheduling policy of its own,
+// so it is late sooner than keepalived.
+const LateFrom = 200 * time.Millisecond
 
 // Term is a part of a priority; one without points is a veto.
 type Term struct {
@@ -161,6 +175,25 @@ func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millis
 // subject is what an event is about: of one subject, the last event says how things are.
 func (e *Event) subject() string {
 	return strings.Join([]string{string(e.Kind), e.Instance, e.Name, e.Interface}, "\x00")
+}
+
+// noisy says whether an event may be repeated for long without anything of a VIP changing.
+// What a VIP moves by, and what it moves for, is recorded each time.
+func (e *Event) noisy() bool {
+	switch e.Kind {
+	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerHeard:
+		return true
+	}
+	return false
+}
+
+// standing says whether the last event of its subject says how things stand until the next.
+func (e *Event) standing() bool {
+	switch e.Kind {
+	case AgentStarted, State, Check, Priority, Effective, Instance, LeftOut, Settings, Guard:
+		return true
+	}
+	return false
 }
 
 const (

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// limiter bounds how many events of one subject are written, so that a check that fails
-// and succeeds all day does not push everything else out of the record. What is beyond is
-// left out, but for the last, which is written when there is room again: it says how things
-// stand.
+// limiter bounds how many noisy events of one subject are written, so that a check that
+// fails and succeeds all day does not push everything else out of the record. What is beyond
+// is left out, but for the last, which says how things stand, and of delays the longest: that
+// one is written when there is room again, or when a VIP moves, as it may be why. Events that
+// are not noisy are never left out.
 type limiter struct{ subjects map[string]*allowance }
 
 type allowance struct {
@@ -22,38 +23,49 @@ type allowance struct {
 
 const (
 	// burst is how many events of a subject are written at once, refill how long one more
-	// takes: 288 a day, about 80 KB.
-	burst  = 20
-	refill = 5 * time.Minute
+	// takes: 2,880 a day, about 700 KB.
+	burst  = 60
+	refill = 30 * time.Second
 	// maxSubjects is many times what a node has.
 	maxSubjects = 512
 )
 
-// take gives an event that may be written now.
-func (l *limiter) take(e Event, now time.Time) (Event, bool) {
+// take gives the events that may be written now: none, or e behind those that it needs.
+func (l *limiter) take(e Event, now time.Time) []Event {
+	if !e.noisy() || e.Missed > 0 {
+		return append(l.flush(), e)
+	}
+	a := l.of(e.subject(), now)
+	a.fill(now)
+	if a.room < 1 {
+		a.left += 1 + e.LeftOut
+		if a.last == nil || e.For >= a.last.For {
+			a.last = &e
+		}
+		return nil
+	}
+	a.room--
+	e.LeftOut += a.left
+	a.last, a.left = nil, 0
+	if e.Kind == LowerHeard { // two nodes hold a VIP
+		return append(l.flush(), e)
+	}
+	return []Event{e}
+}
+
+func (l *limiter) of(subject string, now time.Time) *allowance {
 	if l.subjects == nil {
 		l.subjects = map[string]*allowance{}
 	}
-	key := e.subject()
-	a := l.subjects[key]
+	a := l.subjects[subject]
 	if a == nil {
 		if len(l.subjects) >= maxSubjects {
 			l.forget()
 		}
 		a = &allowance{room: burst, at: now}
-		l.subjects[key] = a
+		l.subjects[subject] = a
 	}
-	a.fill(now)
-	if a.room < 1 {
-		a.left++
-		a.left += e.LeftOut
-		a.last = &e
-		return e, false
-	}
-	a.room--
-	e.LeftOut += a.left
-	a.last, a.left = nil, 0
-	return e, true
+	return a
 }
 
 func (a *allowance) fill(now time.Time) {
@@ -71,38 +83,35 @@ func (l *limiter) forget() {
 }
 
 // due are events that were left out and are written now.
-func (l *limiter) due(now time.Time) (out []Event) {
-	for _, key := range slices.Sorted(maps.Keys(l.subjects)) {
-		a := l.subjects[key]
-		if a.last == nil {
+func (l *limiter) due(now time.Time) []Event {
+	return l.pending(func(a *allowance) bool {
+		a.fill(now)
+		if a.room < 1 {
+			return false
+		}
+		a.room--
+		return true
+	})
+}
+
+// flush are all that were left out.
+func (l *limiter) flush() []Event {
+	return l.pending(func(*allowance) bool { return true })
+}
+
+// pending takes events that were left out last; they are none of those any more.
+func (l *limiter) pending(take func(*allowance) bool) (out []Event) {
+	for _, a := range l.subjects {
+		if a.last == nil || !take(a) {
 			continue
 		}
-		if a.fill(now); a.room >= 1 {
-			a.room--
-			out = append(out, a.pending())
-		}
+		e := *a.last
+		e.LeftOut += a.left - 1
+		a.last, a.left = nil, 0
+		out = append(out, e)
 	}
 	sortByTime(out)
 	return out
-}
-
-// flush are all that were left out: the record ends.
-func (l *limiter) flush() (out []Event) {
-	for _, key := range slices.Sorted(maps.Keys(l.subjects)) {
-		if a := l.subjects[key]; a.last != nil {
-			out = append(out, a.pending())
-		}
-	}
-	sortByTime(out)
-	return out
-}
-
-// pending takes the event that was left out last; it is none of those any more.
-func (a *allowance) pending() Event {
-	e := *a.last
-	e.LeftOut += a.left - 1
-	a.last, a.left = nil, 0
-	return e
 }
 
 func (l *limiter) waiting() bool {
@@ -115,7 +124,7 @@ func (l *limiter) waiting() bool {
 }
 
 func sortByTime(list []Event) {
-	slices.SortStableFunc(list, func(a, b Event) int {
+	slices.SortFunc(list, func(a, b Event) int {
 		if a.Up != b.Up {
 			return int(a.Up - b.Up)
 		}

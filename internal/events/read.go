@@ -86,6 +86,8 @@ func possible(t time.Time) bool { return !t.Before(earliest) && !t.After(latest)
 // longestUp is how long a node may be up.
 const longestUp = Millis(100 * 365 * 24 * 3600 * 1000)
 
+func length(m Millis) bool { return m >= 0 && m <= longestUp }
+
 // parse reads a line, and says whether it is an event that can be.
 func parse(line []byte) (e Event, ok bool) {
 	if json.Unmarshal(line, &e) != nil {
@@ -95,7 +97,7 @@ func parse(line []byte) (e Event, ok bool) {
 	e.Time, e.At = e.Time.UTC(), e.At.UTC()
 	switch {
 	case !named(e.Node) || e.Kind == "":
-	case e.Up < 0 || e.Up > longestUp || e.For < 0 || e.For > longestUp:
+	case !length(e.Up) || !length(e.For) || !length(e.OnTime) || !length(e.Delay):
 	case !possible(e.Time) || !e.At.IsZero() && !possible(e.At):
 	case e.Kind == State && e.State == "", e.Settings == nil && (e.Kind == Settings || e.Kind == Move):
 	default:

@@ -2,13 +2,8 @@ package events
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,50 +11,75 @@ import (
 )
 
 // Ring writes a node's record. It is a help for people and never in the way: Note does not
-// wait for the disk, and what cannot be written, as on a full or read-only one, is counted
-// and forgotten. The zero value, and nil, record nothing.
+// wait for the disk. What cannot be written, as on a full or read-only one, is kept in memory
+// and written later; what there is no room for there is counted. The zero value, and nil,
+// record nothing.
 type Ring struct {
-	dir, node, boot string
-	log             *slog.Logger
-
-	queue chan Event
-	done  chan struct{}
+	node, boot string
+	on         onTime
+	news       chan struct{} // something was noted
+	stop, done chan struct{}
 
 	mu     sync.Mutex
 	closed bool
-	missed uint64 // events that the queue had no room for
+	noted  backlog
 
 	// Of the goroutine that writes.
-	file    *os.File
-	size    int64
-	torn    bool // the file ends within a line
-	seq     uint64
-	limit   limiter
-	left    uint64 // events that could not be written
-	retry   time.Time
+	file   file
+	limit  limiter
+	behind backlog // what is to be written
+	failed bool    // to write, since it was tried last
+	// failing is what was logged of that.
 	failing bool
-	dirty   bool // something is not synced yet
+	log     *slog.Logger
 }
 
 const (
-	// queueSize is many times what happens to a node at once.
-	queueSize = 256
-	// retryEvery is how often it is tried to write where that fails, syncEvery how often
-	// lines are made to last, at most: etcd shares the disk.
-	retryEvery = time.Second
-	syncEvery  = time.Second
+	// maxBacklog is many times what happens to a node at once.
+	maxBacklog = 1024
+	// lookEvery is how often lines are made to last, at most, as etcd shares the disk, and how
+	// often it is tried to write where that fails.
+	lookEvery = time.Second
 	// closeTime bounds how long Close waits for the disk.
 	closeTime = time.Second
 )
+
+// backlog are events that wait for the disk, the newest where there are too many.
+type backlog struct {
+	list   []Event
+	missed uint64
+}
+
+func (b *backlog) add(list ...Event) {
+	b.list = append(b.list, list...)
+	if beyond := len(b.list) - maxBacklog; beyond > 0 {
+		for _, e := range b.list[:beyond] {
+			b.missed += 1 + e.LeftOut + e.Missed
+		}
+		b.list = append([]Event(nil), b.list[beyond:]...)
+	}
+}
+
+// take empties it. The first event says how many are missing before it.
+func (b *backlog) take() (list []Event) {
+	if len(b.list) > 0 {
+		list, b.list = b.list, nil
+		list[0].Missed += b.missed
+		b.missed = 0
+	}
+	return list
+}
 
 // Open goes on with the record in a directory, of the node of that name. It never fails.
 // The caller must Close it.
 func Open(dir, node string, log *slog.Logger) *Ring {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	r := &Ring{
-		dir: dir, node: node, boot: string(bytes.TrimSpace(boot)), log: log,
-		queue: make(chan Event, queueSize), done: make(chan struct{}),
+		node: cut(node), boot: cut(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
+		news: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	r.on.begin(sinceBoot())
+	go r.tick()
 	go func() {
 		defer close(r.done)
 		r.run()
@@ -69,34 +89,51 @@ func Open(dir, node string, log *slog.Logger) *Ring {
 
 // Note records an event, with the time of now. It does not wait.
 func (r *Ring) Note(e Event) {
-	if r == nil || r.queue == nil {
+	if r == nil || r.news == nil {
 		return
 	}
-	e.Time, e.Up = time.Now().UTC().Round(time.Microsecond), MillisOf(sinceBoot())
+	up := sinceBoot()
+	on, late := r.on.at(up)
+	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
+	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
 	e.bound()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	e.LeftOut = r.missed
+	r.noted.add(e)
 	select {
-	case r.queue <- e:
-		r.missed = 0
+	case r.news <- struct{}{}:
 	default:
-		r.missed++
+	}
+}
+
+// tick notes when the agent has been late.
+func (r *Ring) tick() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+		}
+		if late := r.on.tick(sinceBoot()); late > 0 {
+			r.Note(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
+		}
 	}
 }
 
 // Close writes what was noted, and returns when that is done, or after a second.
 func (r *Ring) Close() {
-	if r == nil || r.queue == nil {
+	if r == nil || r.news == nil {
 		return
 	}
 	r.mu.Lock()
 	if !r.closed {
 		r.closed = true
-		close(r.queue)
+		close(r.stop)
 	}
 	r.mu.Unlock()
 	select {
@@ -114,180 +151,56 @@ func sinceBoot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// run writes until the queue is closed and empty.
+// run writes until the ring is closed.
 func (r *Ring) run() {
-	r.open()
-	tick := time.NewTimer(time.Hour)
+	r.file.begin()
+	r.writes()
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case e, more := <-r.queue:
-			if !more {
-				for _, late := range r.limit.flush() {
-					r.write(late)
-				}
-				r.shut()
-				return
-			}
-			if allowed, ok := r.limit.take(e, time.Now()); ok {
-				r.write(allowed)
-			}
-		case <-tick.C:
-			for _, late := range r.limit.due(time.Now()) {
-				r.write(late)
-			}
-			if r.dirty && r.file != nil {
-				r.file.Sync()
-				r.dirty = false
-			}
+		case <-r.stop:
+			r.take()
+			r.behind.add(r.limit.flush()...)
+			r.writes()
+			r.file.sync()
+			return
+		case <-r.news:
+			r.take()
+		case now := <-tick.C:
+			r.failed = false
+			r.behind.add(r.limit.due(now)...)
+			r.file.sync()
 		}
-		switch {
-		case r.dirty:
-			tick.Reset(syncEvery)
-		case r.limit.waiting():
-			tick.Reset(refill)
+		if len(r.behind.list) > 0 && !r.failed {
+			r.writes()
 		}
 	}
 }
 
-func (r *Ring) path() string { return filepath.Join(r.dir, FileName) }
-
-// open finds out where the record ends.
-func (r *Ring) open() {
-	for _, name := range []string{OlderName, FileName} {
-		r.seq = max(r.seq, lastSeq(filepath.Join(r.dir, name)))
-	}
-	r.note(r.reopen())
-}
-
-// reopen opens the file that lines are added to. What is not a file of its own there, such
-// as a link, is none of this.
-func (r *Ring) reopen() error {
-	f, err := os.OpenFile(r.path(), os.O_APPEND|os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: r.path(), Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		f.Close()
-		return err
-	}
-	r.file, r.size, r.torn = f, info.Size(), false
-	if r.size > 0 {
-		last := make([]byte, 1)
-		_, err := f.ReadAt(last, r.size-1)
-		r.torn = err != nil || last[0] != '\n'
-	}
-	return nil
-}
-
-// write adds a line, in one call, so that only a node that loses its power leaves a part
-// of one.
-func (r *Ring) write(e Event) {
-	e.Seq, e.Boot, e.Node = r.seq+1, r.boot, cut(r.node)
-	e.LeftOut += r.left
-	line, err := json.Marshal(e)
-	if err != nil || len(line) >= MaxLine {
-		return // bound has seen to it that there is none
-	}
-	line = append(line, '\n')
-	if err = r.ready(len(line)); err == nil {
-		if r.torn {
-			line = append([]byte{'\n'}, line...)
-		}
-		var n int
-		n, err = r.file.Write(line)
-		r.size += int64(n)
-		if n > 0 {
-			r.torn = n < len(line)
-		}
-	}
-	r.note(err)
-	if err != nil {
-		r.left++
-		if !errors.Is(err, errWaiting) {
-			r.close()
-			r.retry = time.Now().Add(retryEvery)
-		}
-		return
-	}
-	r.seq, r.left, r.dirty = e.Seq, 0, true
-}
-
-// ready makes room for a line of that length.
-func (r *Ring) ready(length int) error {
-	if r.file == nil {
-		if time.Now().Before(r.retry) {
-			return errWaiting
-		}
-		if err := r.reopen(); err != nil {
-			return err
-		}
-	}
-	if r.size+int64(length) <= MaxFile {
-		return nil
-	}
-	r.file.Sync()
-	if err := os.Rename(r.path(), filepath.Join(r.dir, OlderName)); err != nil {
-		return err
-	}
-	r.close()
-	return r.reopen()
-}
-
-var errWaiting = errors.New("not tried yet again")
-
-func (r *Ring) close() {
-	if r.file != nil {
-		r.file.Close()
-		r.file = nil
+// take has what was noted, but for what is too much, written next.
+func (r *Ring) take() {
+	r.mu.Lock()
+	list := r.noted.take()
+	r.mu.Unlock()
+	for _, e := range list {
+		r.behind.add(r.limit.take(e, time.Now())...)
 	}
 }
 
-func (r *Ring) shut() {
-	if r.file != nil && r.dirty {
-		r.file.Sync()
-	}
-	r.close()
-}
-
-// note logs when it begins that events are not recorded, and when it is over.
-func (r *Ring) note(err error) {
+// writes writes what is to be written, and logs when it begins that this fails, and when it
+// is over.
+func (r *Ring) writes() {
+	list := r.behind.take()
+	n, err := r.file.write(list)
+	r.behind.add(list[n:]...)
+	r.failed = err != nil
 	switch {
-	case errors.Is(err, errWaiting):
-	case err != nil && !r.failing:
-		r.failing = true
-		r.log.Warn("events are not recorded on disk for 'vipgen doctor'", "error", err.Error())
 	case err == nil && r.failing:
 		r.failing = false
 		r.log.Info("events are recorded on disk again")
+	case err != nil && !r.failing:
+		r.failing = true
+		r.log.Warn("events are not recorded on disk for 'vipgen doctor'; they are kept in memory", "error", err.Error())
 	}
-}
-
-// lastSeq is the highest number at the end of a file; 0 for none.
-func lastSeq(path string) (seq uint64) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	const tail = 4 * MaxLine
-	data, err := io.ReadAll(io.NewSectionReader(f, max(info.Size()-tail, 0), tail))
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(data) {
-		var e Event
-		if json.Unmarshal(line, &e) == nil {
-			seq = max(seq, e.Seq)
-		}
-	}
-	return seq
 }

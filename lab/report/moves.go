@@ -23,8 +23,10 @@ type MovesPage struct {
 // it moved (Fault); all as of Run.
 type Move struct {
 	Time, VIPs, From, To string
-	Cause, Sure, Next    string
-	Unheld               time.Duration
+	Cause, Sure          string
+	// Or is what else could be the cause, Next what to do.
+	Or, Next string
+	Unheld   time.Duration
 	// Timelines are the VIPs to draw, as in Spans.
 	Timelines []string
 	Run       Run
