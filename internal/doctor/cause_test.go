@@ -79,7 +79,7 @@ func TestCause(t *testing.T) {
 10.050 a agent-started
 10.3 a state BACKUP
 11.2 b silent-holder delay=1000
-11.2 b state MASTER delay=1000`, []string{"a>b agent-killed certain unheld 1150 split 0"}},
+11.2 b state MASTER delay=1000`, []string{"a>b agent-killed likely unheld 1150 split 0"}},
 		"the agent ends, and can not record that it was told to": {`
 9.8 b lower-heard a 40
 10.1 b silent-holder

@@ -218,6 +218,9 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	if back(again, leaves).Sub(leaves) > soon {
 		sure = Likely // it may have been cut off first, and ended later, as by fencing
 	}
+	if b != nil && c.slack(b.node) > lag {
+		sure = Likely // it may have taken the VIP before, for another reason
+	}
 	if gone := c.goodbye(a.node, leaves); len(gone) > 0 {
 		c.show(gone...)
 		sure = Likely // it may have been told to end, and could not write that

@@ -127,18 +127,16 @@ func (r *records) settle(instance string, spans []span) {
 		if !s.vague && !s.open {
 			continue
 		}
+		heard := r.lastHeard(s, instance)
 		for k := range spans {
 			o := &spans[k]
 			lag := max(r.lagOf(s.node, s.to), r.lagOf(o.node, o.from))
-			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) {
-				continue // its record says that it went on
+			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) || !heard.Before(o.from) {
+				continue // it went on
 			}
 			silent := r.silentSince(o, instance)
 			if s.vague && silent.After(s.until.Add(lag)) {
 				continue // the next run had begun long before
-			}
-			if s.open && r.heardSince(s.node, instance, o.from) {
-				continue // it goes on
 			}
 			if s.open {
 				s.open, s.vague, s.until = false, true, o.from
@@ -149,17 +147,23 @@ func (r *records) settle(instance string, spans []span) {
 	}
 }
 
-// heardSince says whether another node heard one after a moment.
-func (r *records) heardSince(node, instance string, t time.Time) bool {
+// lastHeard is when another node said last that it heard the holder of a span.
+func (r *records) lastHeard(s *span, instance string) (last time.Time) {
+	until := s.until
+	if !s.vague {
+		until = s.to.Add(longestMove)
+	}
 	for _, name := range r.names {
-		heard := r.in(name, t, t.Add(longestMove), func(e *event) bool {
-			return e.Instance == instance && r.at[e.Peer] == node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard)
-		})
-		if name != node && len(heard) > 0 {
-			return true
+		if name == s.node {
+			continue
+		}
+		for _, e := range r.in(name, s.from, until, func(e *event) bool { return e.Instance == instance && e.Peer.IsValid() }) {
+			if r.at[e.Peer] == s.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard) {
+				last = later(last, e.when)
+			}
 		}
 	}
-	return false
+	return last
 }
 
 // silentSince is when the last advertisement came to a node that took the VIP, or the
