@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -27,8 +28,9 @@ type diagnosed struct {
 	t   *testing.T
 	ctx context.Context
 	vip netip.Addr
-	// done are the faults that happened.
+	// done are the faults that happened, list what the nodes recorded.
 	done []happened
+	list []events.Event
 }
 
 // fault is done to the holder of the API VIP, and undone. want is its cause; empty where the
@@ -232,9 +234,26 @@ func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 			wrong++
 		case named:
 			right++
+			continue
 		}
+		d.t.Logf("what was recorded:\n%s", d.recordsOf(f))
 	}
 	return right, wrong
+}
+
+// recordsOf are the lines that the nodes recorded while something happened, for a test of
+// doctor alone.
+func (d *diagnosed) recordsOf(f happened) string {
+	var b strings.Builder
+	for _, e := range d.list {
+		if e.Time.Before(f.from.Add(-time.Second)) || e.Time.After(f.to) {
+			continue
+		}
+		line, err := json.Marshal(e)
+		d.must(err)
+		fmt.Fprintf(&b, "%s\n", line)
+	}
+	return b.String()
 }
 
 // settles waits until every node takes part with all points again, and nothing has changed
@@ -283,7 +302,7 @@ func (d *diagnosed) diagnose() *doctor.Report {
 	}
 	files, err := doctor.Files(dirs)
 	d.must(err)
-	list, _, err := doctor.ReadFiles(files, nil)
+	d.list, _, err = doctor.ReadFiles(files, nil)
 	d.must(err)
-	return doctor.Diagnose(list)
+	return doctor.Diagnose(d.list)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -103,16 +104,36 @@ func TestDoctorOfBadInput(t *testing.T) {
 	}
 }
 
-// What a node records is not obeyed by a terminal or a browser.
+// What a node records is not obeyed by a terminal or a browser, wherever it is shown: as a
+// name, in a cause, or as evidence.
 func TestDoctorOfHostileText(t *testing.T) {
+	const odd = `\u001b[2J<img src=x>\u202e`
 	file := filepath.Join(t.TempDir(), "x.jsonl")
-	hostile := `{"seq":1,"boot":"b","up":1,"time":"2026-01-01T00:00:00Z","node":"<script>a</script>","kind":"state","instance":"\u001b[2J<img src=x>","state":"MASTER"}` + "\n"
-	if err := os.WriteFile(file, []byte(hostile), 0o644); err != nil {
+	var lines []string
+	for i, rest := range []string{
+		`"kind":"agent-started"`,
+		`"kind":"state","instance":"` + odd + `","state":"MASTER"`,
+		`"kind":"late","name":"` + odd + `","for":5000`,
+		`"kind":"left-out","reasons":["` + odd + `"]`,
+		`"kind":"holder","instance":"` + odd + `","peer":"192.0.2.9","name":"` + odd + `"`,
+		`"kind":"check","name":"` + odd + `","why":"` + odd + `"`,
+		`"kind":"effective-priority","instance":"` + odd + `","priority":48,"own":68`,
+		`"kind":"state","instance":"` + odd + `","state":"FAULT"`,
+	} {
+		lines = append(lines, fmt.Sprintf(`{"seq":%d,"boot":"b","up":%d,"time":"2026-01-01T00:00:%02dZ","node":"<script>a</script>",%s}`, i+1, 1000*i, i, rest))
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := run("", "doctor", file)
 	_, page, _ := run("", "doctor", file, "-o", "html")
-	if strings.Contains(text, "\x1b") || strings.Contains(page, "<script>a") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script") {
-		t.Errorf("%s\n%s", text, page)
+	if !strings.Contains(text, "fails") || !strings.Contains(text, "<img") {
+		t.Errorf("the check is not shown:\n%s", text)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("text for a terminal: %q", text)
+	}
+	if strings.ContainsAny(page, "\x1b\u202e") || strings.Contains(page, "<script>a") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script") {
+		t.Errorf("page:\n%s", page)
 	}
 }

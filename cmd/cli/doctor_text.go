@@ -64,10 +64,10 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	}
 	for _, n := range r.Nodes {
 		if n.LeftOut > 0 {
-			out = append(out, fmt.Sprintf("%s left out %s, as there were too many of a kind", n.Name, events(n.LeftOut)))
+			out = append(out, fmt.Sprintf("%s left out %s, as there were too many of a kind", n.Name, countEvents(n.LeftOut)))
 		}
 		if n.Missed > 0 {
-			out = append(out, fmt.Sprintf("%s could not write %s: causes are not certain there", n.Name, events(n.Missed)))
+			out = append(out, fmt.Sprintf("%s could not write %s: causes are not certain there", n.Name, countEvents(n.Missed)))
 		}
 	}
 	for _, f := range files {
@@ -81,7 +81,7 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	return out
 }
 
-func events(n uint64) string { return plural(int(min(n, 1<<30)), "event") }
+func countEvents(n uint64) string { return plural(int(min(n, 1<<30)), "event") }
 
 // moved names the VIPs of a move.
 func moved(m *doctor.Move) string {

@@ -193,41 +193,41 @@ func TestCause(t *testing.T) {
 10 a state BACKUP
 10.5 a left-out the cluster does not list this node` + takes, []string{"a>b left-out certain unheld 150 split 0"}},
 		"the network is cut": {takes + yields + `
-12.001 a lower-heard b 68 68`, []string{"a>a cut-off certain unheld 0 split 1860"}},
+12.001 a lower-heard b 68 68`, []string{"a>a(b) cut-off certain unheld 0 split 1860"}},
 		"advertisements are lost for a moment": {takes + `
 10.200 b higher-heard a 68 68
 10.200 b state BACKUP
 12 a check api ok`, []string{"a>a cut-off likely unheld 0 split 50"}},
 		"the holder stands still": {takes + yields + `
-12.000 a late keepalived 1990`, []string{"a>a node-late certain unheld 0 split 1860"}},
+12.000 a late keepalived 1990`, []string{"a>a(b) node-late certain unheld 0 split 1860"}},
 		"the holder stands still and has to yield": {takes + `
 12.000 a late agent 1990
 12.010 a higher-heard b 68 68
 12.010 a state BACKUP`, []string{"a>b node-late likely unheld 0 split 1860"}},
 		"the holder stands still, and notes that late": {takes + yields + `
-12.9 a late keepalived 1990 delay=900`, []string{"a>a node-late certain unheld 0 split 1860"}},
+12.9 a late keepalived 1990 delay=900`, []string{"a>a(b) node-late certain unheld 0 split 1860"}},
 		"the holder stands still, and its keepalived says nothing": {takes + yields + `
 12.000 a late agent 1890
-12.001 a lower-heard b 68 68`, []string{"a>a node-late likely unheld 0 split 1860"}},
+12.001 a lower-heard b 68 68`, []string{"a>a(b) node-late likely unheld 0 split 1860"}},
 		"the holder stands still, and the VIP moves again soon": {takes + yields + `
 12.000 a late keepalived 1990
 20 a keepalived-died
 20.150 b silent-holder
-20.150 b state MASTER`, []string{"a>a node-late certain unheld 0 split 1860", "a>b keepalived-died certain unheld 150 split 0"}},
-		"nothing shows that the holder ran": {takes + yields, []string{"a>a cut-off likely unheld 0 split 1860"}},
+20.150 b state MASTER`, []string{"a>a(b) node-late certain unheld 0 split 1860", "a>b keepalived-died certain unheld 150 split 0"}},
+		"nothing shows that the holder ran": {takes + yields, []string{"a>a(b) cut-off likely unheld 0 split 1860"}},
 		"the network is cut while the holder's agent is late": {takes + `
 10.9 a late agent 700` + yields + `
-12.001 a lower-heard b 68 68`, []string{"a>a cut-off likely unheld 0 split 1860"}},
+12.001 a lower-heard b 68 68`, []string{"a>a(b) cut-off likely unheld 0 split 1860"}},
 		"the network is cut while the other's agent is late": {takes + `
 10.151 b late agent 300` + yields + `
-12.001 a lower-heard b 68 68`, []string{"a>a cut-off likely unheld 0 split 1860"}},
+12.001 a lower-heard b 68 68`, []string{"a>a(b) cut-off likely unheld 0 split 1860"}},
 		"the network is cut, and the record goes on later": {takes + yields + `
-30 a check api ok`, []string{"a>a cut-off certain unheld 0 split 1860"}},
+30 a check api ok`, []string{"a>a(b) cut-off certain unheld 0 split 1860"}},
 		"the holder stood still, and the network is cut for longer": {takes + `
 10.200 a late keepalived 190
 20 b higher-heard a 68 68
 20 b state BACKUP
-20 a lower-heard b 68 68`, []string{"a>a cut-off certain unheld 0 split 9850"}},
+20 a lower-heard b 68 68`, []string{"a>a(b) cut-off certain unheld 0 split 9850"}},
 		"the one that takes it stood still": {takes + `
 10.151 b late keepalived 900
 10.200 b higher-heard a 68 68
@@ -317,8 +317,8 @@ func TestNoRecordOfTheNextHolder(t *testing.T) {
 	if len(r.Moves) != 2 || say(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" {
 		t.Errorf("%+v", r.Moves)
 	}
-	r = Diagnose(append(list, play(t, later)...))
-	if len(r.Moves) != 3 || say(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" || r.Moves[2].Unheld != 0 {
+	r = Diagnose(append(list, play(t, later)...)) // nothing shows that its clock is right
+	if len(r.Moves) != 3 || say(&r.Moves[1]) != "a>master-1 haproxy-down likely unheld 0 split 0" || r.Moves[2].Unheld != 0 {
 		t.Errorf("%+v", r.Moves)
 	}
 }

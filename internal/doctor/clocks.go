@@ -35,8 +35,8 @@ func (s sight) fits(most time.Duration) bool {
 	return s.took >= -jitter-s.early && s.took <= most+s.late
 }
 
-// clock is that of a node during one boot.
-type clock struct{ node, boot string }
+// pair are a sender and a receiver.
+type pair = [2]string
 
 // between are bounds of by how much a clock is ahead of another one.
 type between struct {
@@ -47,13 +47,12 @@ type between struct {
 // correct brings the times of all nodes to those of most clocks, and gives those that
 // differed.
 func (r *records) correct() (out []Clock) {
-	edges := map[[2]clock]between{}
+	edges := map[pair]between{}
 	sights := r.sights()
-	right := r.right(sights)
-	for pair, list := range sights {
-		most := r.interval(pair[0].node) + transit
+	for p, list := range sights {
+		most := r.interval(p[0]) + transit
 		b, ok := between{}, true
-		if nodes := [2]string{pair[0].node, pair[1].node}; right[nodes] {
+		if right(list, most) {
 			b, ok = agreeing(list, most)
 		} else {
 			b, ok = bounds(list, most)
@@ -62,20 +61,26 @@ func (r *records) correct() (out []Clock) {
 			continue
 		}
 		// Both ways, the tighter bounds count.
-		edges[pair] = narrow(edges[pair], b)
-		edges[[2]clock{pair[1], pair[0]}] = narrow(edges[[2]clock{pair[1], pair[0]}], between{-b.high, -b.low, b.seen})
+		edges[p] = narrow(edges[p], b)
+		edges[pair{p[1], p[0]}] = narrow(edges[pair{p[1], p[0]}], between{-b.high, -b.low, b.seen})
 	}
 	ahead := r.solve(edges)
 	for _, name := range r.names {
 		list := r.nodes[name]
 		for i := range list {
-			list[i].when = list[i].when.Add(-ahead[clock{name, list[i].Boot}].high)
+			list[i].when = list[i].when.Add(-ahead[name].high)
 		}
 		slices.SortStableFunc(list, func(a, b event) int { return a.when.Compare(b.when) })
 	}
-	for _, c := range slices.SortedFunc(maps.Keys(ahead), compareClocks) {
-		if b := ahead[c]; b.high != 0 {
-			out = append(out, Clock{Node: c.node, Ahead: events.MillisOf(b.high), Precision: events.MillisOf(b.low), Seen: b.seen})
+	r.doubt = map[string]bool{}
+	for p, list := range r.sights() {
+		if !right(list, r.interval(p[0])+transit) {
+			r.doubt[p[0]], r.doubt[p[1]] = true, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(ahead)) {
+		if b := ahead[name]; b.high != 0 {
+			out = append(out, Clock{Node: name, Ahead: events.MillisOf(b.high), Precision: events.MillisOf(b.low), Seen: b.seen})
 		}
 	}
 	return out
@@ -83,7 +88,7 @@ func (r *records) correct() (out []Clock) {
 
 // sights are the pairs of what was sent and heard, by sender and receiver. Where several
 // events may be what was heard, all of them are candidates.
-func (r *records) sights() map[[2]clock][]sight {
+func (r *records) sights() map[pair][]sight {
 	sent := map[said][]event{}
 	for _, name := range r.names {
 		for _, e := range r.nodes[name] {
@@ -92,7 +97,7 @@ func (r *records) sights() map[[2]clock][]sight {
 			}
 		}
 	}
-	out := map[[2]clock][]sight{}
+	out := map[pair][]sight{}
 	heard := 0
 	for _, name := range r.names {
 		list := r.nodes[name]
@@ -105,9 +110,8 @@ func (r *records) sights() map[[2]clock][]sight {
 			heard++
 			candidates := sent[s]
 			for _, c := range candidates[max(0, len(candidates)-maxCandidates):] {
-				pair := [2]clock{{sender, c.Boot}, {name, e.Boot}}
-				if len(out[pair]) < maxSights {
-					out[pair] = append(out[pair], sight{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
+				if p := (pair{sender, name}); len(out[p]) < maxSights {
+					out[p] = append(out[p], sight{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
 				}
 			}
 		}
@@ -172,28 +176,17 @@ func lately(before []event, e *event) map[events.Kind]bool {
 // fewest sights make a clock wrong: others may have been lost.
 const fewest = 2
 
-// right are the nodes, sender and receiver, whose clocks most of what was heard does not
-// contradict. Where much happens, or at regular times, some of it fits another difference, too,
-// by chance.
-func (r *records) right(sights map[[2]clock][]sight) map[[2]string]bool {
-	heard, fits := map[[2]string]map[int]bool{}, map[[2]string]map[int]bool{}
-	for pair, list := range sights {
-		nodes, most := [2]string{pair[0].node, pair[1].node}, r.interval(pair[0].node)+transit
-		if heard[nodes] == nil {
-			heard[nodes], fits[nodes] = map[int]bool{}, map[int]bool{}
-		}
-		for _, s := range list {
-			heard[nodes][s.heard] = true
-			if s.fits(most) {
-				fits[nodes][s.heard] = true
-			}
+// right says whether most of what was heard does not contradict that both clocks are right.
+// Where much happens, or at regular times, some of it fits another difference, too, by chance.
+func right(list []sight, most time.Duration) bool {
+	heard, fits := map[int]bool{}, map[int]bool{}
+	for _, s := range list {
+		heard[s.heard] = true
+		if s.fits(most) {
+			fits[s.heard] = true
 		}
 	}
-	out := map[[2]string]bool{}
-	for nodes := range heard {
-		out[nodes] = len(fits[nodes])*3 >= len(heard[nodes])
-	}
-	return out
+	return len(fits)*2 >= len(heard)
 }
 
 // agreeing are bounds of clocks that are right.
@@ -207,36 +200,29 @@ func agreeing(list []sight, most time.Duration) (b between, ok bool) {
 	return b, ok
 }
 
-// bounds are those of how much the sender's clock is ahead: most pairs agree on the right
-// ones, while those that do not belong together differ at random.
+// bounds are those of how much the sender's clock is ahead: most of what was heard agrees on
+// the right ones, while what does not belong together differs at random.
 func bounds(list []sight, most time.Duration) (b between, ok bool) {
-	var took []time.Duration // negative, where the sender's clock is ahead
-	heard := map[int]bool{}
-	for _, s := range list {
-		took = append(took, s.took)
-		heard[s.heard] = true
-	}
-	slices.Sort(took)
-	best, votes, again := 0, 0, false
-	for i := range took {
-		n := 0
-		for n+i < len(took) && took[i+n] <= took[i]+most {
-			n++
+	list = slices.SortedFunc(slices.Values(list), func(a, b sight) int { return cmp.Compare(a.took, b.took) })
+	all := map[int]bool{}
+	best, end, votes, again := 0, 0, 0, false
+	for i := range list {
+		heard, n := map[int]bool{}, i
+		for ; n < len(list) && list[n].took <= list[i].took+most; n++ {
+			heard[list[n].heard] = true
 		}
+		all[list[i].heard] = true
 		switch {
-		case n > votes:
-			best, votes, again = i, n, false
-		case n == votes && took[i] > took[best]+most:
+		case len(heard) > votes:
+			best, end, votes, again = i, n, len(heard), false
+		case len(heard) == votes && list[i].took > list[best].took+most:
 			again = true // others are as many
-			if took[i].Abs() < took[best].Abs() {
-				best = i
-			}
 		}
 	}
-	if votes == 0 || (again || votes < fewest || votes*2 < len(heard)) && took[best].Abs() > most {
+	if again || votes < fewest || votes*2 < len(all) {
 		return b, false // nothing tells which are right
 	}
-	first, last := took[best], took[best+votes-1]
+	first, last := list[best].took, list[end-1].took
 	// It took no less than nothing, but for the jitter, and at most that long.
 	return between{low: -first - jitter, high: most - last, seen: votes}, true
 }
@@ -264,17 +250,17 @@ func (r *records) interval(node string) (most time.Duration) {
 
 // solve gives by how much each clock is ahead of those of most nodes, in high, with the
 // precision in low. Clocks that agree, or that nothing is known of, are left out.
-func (r *records) solve(edges map[[2]clock]between) map[clock]between {
-	next := map[clock][]clock{}
-	for _, pair := range slices.SortedFunc(maps.Keys(edges), comparePairs) {
-		next[pair[1]] = append(next[pair[1]], pair[0])
+func (r *records) solve(edges map[pair]between) map[string]between {
+	next := map[string][]string{}
+	for _, p := range slices.SortedFunc(maps.Keys(edges), func(a, b pair) int { return slices.Compare(a[:], b[:]) }) {
+		next[p[1]] = append(next[p[1]], p[0])
 	}
-	out := map[clock]between{}
+	out := map[string]between{}
 	// reach visits the clocks that can be compared with one, those that agree alone or all.
-	reach := func(reached []clock, seen map[clock]bool, agree bool) []clock {
+	reach := func(reached []string, seen map[string]bool, agree bool) []string {
 		for i := 0; i < len(reached); i++ {
 			for _, c := range next[reached[i]] {
-				b := edges[[2]clock{c, reached[i]}]
+				b := edges[pair{c, reached[i]}]
 				right := b.low <= 0 && b.high >= 0
 				if seen[c] || agree && !right {
 					continue
@@ -288,31 +274,23 @@ func (r *records) solve(edges map[[2]clock]between) map[clock]between {
 		}
 		return reached
 	}
-	var most []clock
-	seen := map[clock]bool{}
-	for _, c := range slices.SortedFunc(maps.Keys(next), compareClocks) {
+	var most []string
+	seen := map[string]bool{}
+	for _, c := range slices.Sorted(maps.Keys(next)) {
 		if seen[c] {
 			continue
 		}
 		seen[c] = true
-		if same := reach([]clock{c}, seen, true); len(same) > len(most) {
+		if same := reach([]string{c}, seen, true); len(same) > len(most) {
 			most = same
 		}
 	}
-	seen = map[clock]bool{}
+	seen = map[string]bool{}
 	for _, c := range most {
 		seen[c] = true
 	}
 	reach(most, seen, false)
 	return out
-}
-
-func compareClocks(a, b clock) int {
-	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.boot, b.boot))
-}
-
-func comparePairs(a, b [2]clock) int {
-	return cmp.Or(compareClocks(a[0], b[0]), compareClocks(a[1], b[1]))
 }
 
 // nearest is what is known best of how far ahead a clock is: the middle.

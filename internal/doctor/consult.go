@@ -99,7 +99,7 @@ func (c *consult) cause() Cause {
 	}
 	for _, rule := range rules {
 		if found := rule(a, b, leaves); found != nil {
-			if found.Sure == Certain && (c.gap(a.node) || b != nil && c.gap(b.node)) {
+			if found.Sure == Certain && (c.vague(a.node) || b != nil && c.vague(b.node)) {
 				found.Sure = Likely
 			}
 			return found.complete()
@@ -108,9 +108,12 @@ func (c *consult) cause() Cause {
 	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
 }
 
-// gap says whether events of a node are missing around the move: what is there may have
-// another reason.
-func (c *consult) gap(node string) bool {
+// vague says whether events of a node are missing around the move, or may be of another time:
+// what is there may have another reason.
+func (c *consult) vague(node string) bool {
+	if c.doubt[node] {
+		return true
+	}
 	list := c.nodes[node]
 	for i := range list {
 		if e := &list[i]; e.Missed > 0 && !e.when.Before(c.first.Add(-lookBack)) && (i == 0 || !list[i-1].when.After(c.last.Add(lookBack))) {

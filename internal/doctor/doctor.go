@@ -66,7 +66,7 @@ type Move struct {
 	// From and To are the nodes that held it before and after: none, one, or several.
 	From []string `json:"from"`
 	To   []string `json:"to"`
-	// Meanwhile are other nodes that held it in between.
+	// Meanwhile are other nodes that held it in between, for 100 ms at least.
 	Meanwhile []string `json:"meanwhile,omitempty"`
 	// Unheld is how long no node held it, as far as the records say, and SplitBrain how
 	// long two did, in milliseconds: the longest of the VIPs.
@@ -107,6 +107,8 @@ type records struct {
 	nodes map[string][]event // in the order of time
 	at    map[netip.Addr]string
 	vips  map[string]netip.Addr // by instance
+	// doubt has the nodes of whose clocks not enough is known.
+	doubt map[string]bool
 }
 
 // Diagnose works out what happened. list is in any order.

@@ -85,6 +85,9 @@ func holdings(node, instance string, list []event) (out []span) {
 const (
 	// settleTime is how long nothing changes after a move that is over.
 	settleTime = time.Second
+	// handOver is how long a node holds a VIP that yields it to another as soon as it hears
+	// that one.
+	handOver = 100 * time.Millisecond
 	// longestMove bounds a move: two nodes that hold a VIP for longer are two moves, one
 	// there and one back.
 	longestMove = time.Minute
@@ -281,7 +284,7 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 		return m, false
 	}
 	for i := range spans {
-		if s := &spans[i]; !s.from.Before(first) && !s.from.After(last) && !slices.Contains(m.From, s.node) && !slices.Contains(m.To, s.node) {
+		if s := &spans[i]; !s.from.Before(first) && !s.from.After(last) && (s.open || s.to.Sub(s.from) >= handOver) && !slices.Contains(m.From, s.node) && !slices.Contains(m.To, s.node) {
 			m.Meanwhile = unite(m.Meanwhile, []string{s.node})
 		}
 	}

@@ -145,5 +145,9 @@ func more(t testing.TB, e *events.Event, rest []string) {
 
 // say gives a move in short: nodes, cause, and what clients may have noticed.
 func say(m *Move) string {
-	return fmt.Sprintf("%s>%s %s %s unheld %d split %d", strings.Join(m.From, "+"), strings.Join(m.To, "+"), m.Cause.Code, m.Cause.Sure, m.Unheld, m.SplitBrain)
+	to := strings.Join(m.To, "+")
+	if len(m.Meanwhile) > 0 {
+		to += "(" + strings.Join(m.Meanwhile, "+") + ")"
+	}
+	return fmt.Sprintf("%s>%s %s %s unheld %d split %d", strings.Join(m.From, "+"), to, m.Cause.Code, m.Cause.Sure, m.Unheld, m.SplitBrain)
 }
