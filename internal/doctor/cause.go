@@ -1,5 +1,7 @@
 package doctor
 
+import "cmp"
+
 // Sure is how sure a cause is.
 type Sure string
 
@@ -57,7 +59,7 @@ type Cause struct {
 func (c Cause) complete() Cause {
 	c.Next = next[c.Code]
 	if c.Sure == Likely {
-		c.Or = or[c.Code]
+		c.Or = cmp.Or(or[c.Code], "something else, of which events are missing or of another time")
 	}
 	return c
 }
@@ -72,11 +74,10 @@ func (c *Cause) Planned() bool {
 	return false
 }
 
-// or is what else could be behind a cause that is likely; empty for nothing.
+// or is what else could be behind a cause that is likely by its own rules.
 var or = map[Code]string{
 	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
 	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
-	KeepalivedDied:  "something else, of which events are missing",
 	LinkLost:        "a check that made keepalived give the VIP up",
 	CutOff:          "the holder stood still, or keepalived there hung",
 	NodeLate:        "advertisements were lost on the network",

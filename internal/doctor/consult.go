@@ -334,9 +334,9 @@ func (c *consult) unheldBefore() Cause {
 		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text}.complete()
 	}
 	if c.heldBefore(c.spans, c.first) {
-		return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}
+		return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}.complete()
 	}
-	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}
+	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}.complete()
 }
 
 // knownHolder is what a node knew of who held the VIP before, where there is no record of
