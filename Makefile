@@ -53,7 +53,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos image release release-check
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	@failed=0; for seed in $(or $(SEED),random); do \
 		bin/vipgen lab chaos --duration $(DURATION) $$([ $$seed = random ] || echo --seed $$seed) --coredns .cache/bin/coredns || failed=$$?; \
 	done; exit $$failed
+
+lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
+	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v ./lab
 
 gofmt:
 	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \

@@ -59,6 +59,10 @@ func FactsOf(g *v1alpha1.Group) []string {
 
 // Board holds what is known about the node, from checks and from elsewhere.
 type Board struct {
+	// Told is called with each fact that is new or has changed; it may be nil, and must not
+	// use the board. It is set before the first use.
+	Told func(state.Fact)
+
 	mu      sync.Mutex
 	facts   map[string]state.Fact
 	changed chan struct{} // holds a value if facts changed since it was read last; one reader
@@ -77,6 +81,9 @@ func (b *Board) Set(f state.Fact) {
 		return
 	}
 	b.facts[f.Name] = f
+	if b.Told != nil {
+		b.Told(f)
+	}
 	b.say()
 }
 

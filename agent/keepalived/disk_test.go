@@ -59,14 +59,18 @@ func (d disk) writable() { d.reconfigure("rw") }
 // reconfigure changes the file system itself, in whatever namespace it is mounted.
 func (d disk) reconfigure(flag string) {
 	d.t.Helper()
-	fs, err := unix.Fspick(unix.AT_FDCWD, d.dir, 0)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer unix.Close(fs)
-	if err := errors.Join(unix.FsconfigSetFlag(fs, flag), unix.FsconfigReconfigure(fs)); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Await(d.t, "the file system to be "+flag, func() bool {
+		fs, err := unix.Fspick(unix.AT_FDCWD, d.dir, 0)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		defer unix.Close(fs)
+		err = errors.Join(unix.FsconfigSetFlag(fs, flag), unix.FsconfigReconfigure(fs))
+		if err != nil && !errors.Is(err, unix.EBUSY) { // a line of the record is being written
+			d.t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 // valid lets keepalived read what is on the node's disk.

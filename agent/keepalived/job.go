@@ -3,6 +3,7 @@ package keepalived
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/liveness"
 )
 
@@ -28,6 +30,7 @@ const (
 	keepDir      = "/etc/keepalived"
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
+	// The record of events is there, too: events.FileName.
 	// keptQueues goes with a reboot, as what it is about does.
 	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
 	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
@@ -55,6 +58,7 @@ type Job struct {
 	guard    guarding
 	adverts  *advertListener
 	recorded recordedVIPs
+	ring     *events.Ring // of what happens, for people
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
 	rivals, claimants *rivals
@@ -81,6 +85,7 @@ type watching struct {
 	lifetime   *bootstrapLifetime // nil elsewhere than on the bootstrap
 	dump       dump
 	scheduling scheduling
+	throttled  throttled
 	watchdog   liveness.Watchdog
 	told       atomic.Pointer[state.Keepalived]
 	telling    logging.Transitions
@@ -123,6 +128,7 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := j.prepare(); err != nil {
 		return err
 	}
+	defer j.ring.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := j.checks.redirects.run(ctx); err != nil {
@@ -145,8 +151,10 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	<-ctx.Done()
+	j.ring.Note(events.Event{Kind: events.AgentStopping})
 	j.daemon.Close() // before all else: clients must not notice that this node ends
 	all.Wait()
+	j.recordEnd(failed)
 	j.checks.stop()
 	j.guard.end()
 	j.bound(nil)
@@ -163,6 +171,8 @@ func (j *Job) prepare() (err error) {
 			return err
 		}
 	}
+	_, err = os.Stat(j.below(v1alpha1.TrackDir))
+	booted := errors.Is(err, fs.ErrNotExist)
 	j.adopt()
 	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
@@ -178,7 +188,7 @@ func (j *Job) prepare() (err error) {
 	}
 	j.watching.dump.path = j.below(dumpFile)
 	j.watching.scheduling.file = j.below(vrrpPID)
-	j.daemon = newDaemon(j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.clean, j.Log)
+	j.daemon = newDaemon(j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
 	j.daemon.Drain = j.handOver
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()
@@ -191,5 +201,6 @@ func (j *Job) prepare() (err error) {
 		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))
 		j.shared.over = j.watching.lifetime.over
 	}
+	j.openRecord(booted)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -145,6 +146,13 @@ func (j *Job) starting(ctx context.Context) error {
 			primeNeighbours(i.Peers)
 		}
 	}
+	j.ring.Note(events.Event{Kind: events.KeepalivedStarting})
+	return j.clean(ctx)
+}
+
+// died cleans up after a keepalived that ended although it was wanted.
+func (j *Job) died(ctx context.Context) error {
+	j.ring.Note(events.Event{Kind: events.KeepalivedDied})
 	return j.clean(ctx)
 }
 

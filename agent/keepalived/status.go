@@ -40,7 +40,7 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 	var out []state.Instance
 	for _, i := range conf.Instances {
 		s := state.Instance{
-			Name: i.Name, VIP: i.VIP.Addr(), Interface: i.Interface, Peers: i.Peers,
+			Name: i.Name, VIP: i.VIP.Addr(), Interface: i.Interface, Source: i.Source, Peers: i.Peers,
 			Holds: slices.Contains(held, i.VIP.Addr()), Priority: i.Priority, Base: i.Priority,
 		}
 		for _, t := range termsOf(conf, i) {

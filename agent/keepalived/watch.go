@@ -77,6 +77,7 @@ func (j *Job) see() bool {
 		}
 	}
 	j.garp.announce(j.shared.came(held))
+	j.recordAddresses(j.shared.held, held)
 	j.shared.held, j.shared.since = held, since
 	if d := j.shared.now; d != nil {
 		if j.shared.tally == nil {
@@ -103,6 +104,7 @@ func (j *Job) publish() {
 	}
 	j.shared.mu.Unlock()
 	before := j.watching.told.Swap(&s)
+	j.recordChanges(before, &s)
 	for _, i := range s.Instances {
 		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)

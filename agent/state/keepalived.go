@@ -32,10 +32,12 @@ type Keepalived struct {
 
 // Instance is one VIP.
 type Instance struct {
-	Name      string       `json:"name"`
-	VIP       netip.Addr   `json:"vip"`
-	Interface string       `json:"interface"`
-	Peers     []netip.Addr `json:"peers,omitempty"`
+	Name      string     `json:"name"`
+	VIP       netip.Addr `json:"vip"`
+	Interface string     `json:"interface"`
+	// Source is where the peers' adverts come to; the zero value in multicast mode.
+	Source netip.Addr   `json:"source,omitzero"`
+	Peers  []netip.Addr `json:"peers,omitempty"`
 	// Holds says that the VIP is on an interface of this node.
 	Holds bool `json:"holds"`
 	// Holder is who holds it where this node does not, as keepalived knew when it

@@ -24,8 +24,8 @@ const maxLine = 4096
 
 // logPipe makes the file that a daemon writes its log to. What it writes there goes
 // on to a file, within the limit, until close is called and all was read. A daemon
-// never waits for its log: what finds no room is lost.
-func logPipe(l LogLimit, to *os.File) (w *os.File, closed func(), err error) {
+// never waits for its log: what finds no room is lost. seen gets each line.
+func logPipe(l LogLimit, seen func([]byte), to *os.File) (w *os.File, closed func(), err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil, nil, fmt.Errorf("pipe for the log: %w", err)
@@ -36,7 +36,7 @@ func logPipe(l LogLimit, to *os.File) (w *os.File, closed func(), err error) {
 	go func() {
 		defer close(done)
 		defer r.Close()
-		l.copy(to, r, time.Now)
+		l.copy(to, r, seen, time.Now)
 	}()
 	return w, func() {
 		// What left the group may hold the other end for ever.
@@ -46,12 +46,15 @@ func logPipe(l LogLimit, to *os.File) (w *os.File, closed func(), err error) {
 }
 
 // copy passes lines on until there are no more.
-func (l LogLimit) copy(to io.Writer, from io.Reader, now func() time.Time) {
+func (l LogLimit) copy(to io.Writer, from io.Reader, seen func([]byte), now func() time.Time) {
 	lines := bufio.NewReaderSize(from, maxLine)
 	room, last, left := float64(l.Burst), now(), 0
 	for {
 		line, err := lines.ReadSlice('\n')
 		t := now()
+		if seen != nil && len(line) > 0 {
+			seen(line)
+		}
 		room = min(room+t.Sub(last).Seconds()*float64(l.Rate), float64(l.Burst))
 		last = t
 		switch {

@@ -24,10 +24,14 @@ func TestLogLimit(t *testing.T) {
 		return clock
 	}
 	var out bytes.Buffer
-	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), now)
+	seen := 0
+	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), func([]byte) { seen++ }, now)
 	want := strings.Repeat(line, 5) + "... 5 lines left out\n" + strings.Repeat(line, 2) + "... 4 lines left out\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if seen != 16 {
+		t.Errorf("%d lines were seen, want all 16", seen)
 	}
 }
 

@@ -28,6 +28,10 @@ type Command struct {
 	// Log bounds what the daemon may write to standard error, and to standard
 	// output, which goes there too then.
 	Log LogLimit
+	// Logged gets each line of that, before the limit, such as to record what the daemon
+	// does. It must not keep the line, and not wait. It may be nil; without Log it is not
+	// called.
+	Logged func(line []byte)
 	// NoFile bounds how many files the daemon may open, lowered to the agent's
 	// own hard limit; 0 means as the agent was started with. HAProxy computes
 	// from it how many connections it takes.
@@ -83,7 +87,7 @@ func Start(c Command) (*Process, error) {
 	logged := func() {}
 	if c.Log != (LogLimit{}) {
 		to := p.cmd.Stderr.(*os.File)
-		w, closed, err := logPipe(c.Log, to)
+		w, closed, err := logPipe(c.Log, c.Logged, to)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", c.Path, err)
 		}

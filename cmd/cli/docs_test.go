@@ -95,12 +95,18 @@ func TestDocumentedCommandsRun(t *testing.T) {
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{
-	"vipgen vr-ids vmware cnf10 cnf11":                        true,
-	"vipgen vr-ids clusters":                                  true,
-	"vipgen vr-ids clusters --reserve 51,52":                  true,
-	"vipgen diff live.yaml rendered":                          true,
-	"vipgen diff live.yaml move/machineconfigs":               true,
-	"vipgen adopt later.yaml --dir adopted --check --to 4.19": true,
+	"vipgen vr-ids vmware cnf10 cnf11":                          true,
+	"vipgen vr-ids clusters":                                    true,
+	"vipgen vr-ids clusters --reserve 51,52":                    true,
+	"vipgen diff live.yaml rendered":                            true,
+	"vipgen diff live.yaml move/machineconfigs":                 true,
+	"vipgen doctor records":                                     true,
+	"vipgen doctor records --vip 192.0.2.5 --since 24h":         true,
+	"vipgen doctor records --unplanned":                         true,
+	"vipgen doctor records -o json":                             true,
+	"vipgen doctor records -o html":                             true,
+	"vipgen doctor records --vip 192.0.2.5 --since 24h -o html": true,
+	"vipgen adopt later.yaml --dir adopted --check --to 4.19":   true,
 }
 
 func runDocumented(t *testing.T, line string) {
@@ -154,10 +160,17 @@ func documentedDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	records, err := filepath.Abs("../../internal/doctor/testdata/records")
+	if err != nil {
+		t.Fatal(err)
+	}
 	live := testkit.ReadFile(t, "../../render/adopt/testdata/live.yaml")
 	states := testkit.ReadFile(t, "testdata/status/nodes.json")
 	t.Chdir(t.TempDir())
 	testkit.WriteFile(t, "nodes/states.json", states)
+	if err := os.CopyFS("records", os.DirFS(records)); err != nil {
+		t.Fatal(err)
+	}
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
 			t.Fatal(err)

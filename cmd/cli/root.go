@@ -88,7 +88,7 @@ Documentation: ` + pages + `commands.md`,
 	root.AddCommand(add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
 	root.AddCommand(add("running", "Look after running clusters:",
-		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
+		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.In)

@@ -42,6 +42,7 @@ type chart struct {
 	Overlaps      []bar // where two lanes hold a VIP at once
 	Ticks         []tick
 	Marks         []tick // events, by their number
+	Zero          string // what was at 0
 	Alt           string // what is to be seen
 }
 
@@ -95,7 +96,7 @@ func windowOf(vip string, runs []Run) window {
 // newChart draws a run: a lane for each node that held the VIP, and one for the
 // client.
 func newChart(id, vip string, run Run, w window, size sizes) chart {
-	c := chart{ID: id, Width: size.width, PlotX: size.label, PlotW: size.width - size.label - size.right}
+	c := chart{ID: id, Zero: "fault", Width: size.width, PlotX: size.label, PlotW: size.width - size.label - size.right}
 	y := size.top
 	add := func(l lane) {
 		l.Y, l.TextY = y, y+size.lane/2
@@ -108,15 +109,18 @@ func newChart(id, vip string, run Run, w window, size sizes) chart {
 	for _, node := range holders(vip, run) {
 		add(lane{Name: node, Bars: c.holdings(vip, node, run, w)})
 	}
-	c.Overlaps = c.splitBrain(vip, run, w, size.top, y)
-	add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	nodes := y
+	if !run.NoClient {
+		add(lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	}
+	c.Overlaps = c.splitBrain(vip, run, w, size.top, nodes)
 	c.Bottom = y + 2
 	c.Height = c.Bottom + size.axis
 	c.FaultX = c.x(0, w)
 	c.Ticks = c.ticks(w, size.ticks)
 	c.Marks = c.marks(run, w)
 	c.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
-		milliseconds(run.Outage), run.Lost, run.Asked, len(c.Lanes)-1)
+		milliseconds(run.Outage), run.Lost, run.Asked, len(holders(vip, run)))
 	return c
 }
 

@@ -8,10 +8,19 @@ import (
 	"time"
 )
 
+// What pages have in common: their style, and timelines.
+//
+//go:embed parts.html.tmpl
+var parts string
+
 //go:embed report.html.tmpl
 var page string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"plain": plain}).Parse(page))
+var pageTemplate = newPage("report", page)
+
+func newPage(name, text string) *template.Template {
+	return template.Must(template.Must(template.New(name).Funcs(template.FuncMap{"plain": plain}).Parse(parts)).Parse(text))
+}
 
 // WriteHTML writes one file that needs no other: the table, and for each scenario
 // and profile a timeline of the run in the middle and of the worst. All timelines

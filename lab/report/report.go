@@ -59,6 +59,7 @@ type Run struct {
 	Answers    []Answer
 	Events     []Event
 	Error      string // why the run says nothing, if that is so
+	NoClient   bool   // there was no client: what it saw says nothing
 }
 
 // Span is a time for which a node held a VIP.

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/input"
+)
+
+// doctorFlags choose which moves to show.
+type doctorFlags struct {
+	vip, since string
+	unplanned  bool
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var f doctorFlags
+	var o command.Format
+	c := &cobra.Command{
+		Use:   "doctor FILE|DIR...",
+		Short: "Find out why VIPs moved, from the records of the nodes",
+		Long: `Read the records of events that vipgen-agent keeps on each node, and print for each move
+of a VIP: from which node to which, the cause and how sure it is, how long no node held
+the VIP or two did, and the events that this rests on.
+
+A record is two files, ` + events.FileName + ` and ` + events.OlderName + `
+in /etc/keepalived of each node that can hold VIPs. In a DIR, files that are named like
+them are found at any depth. Some nodes may be missing; lines that are torn are left out;
+clocks that differ are corrected by what advertisements show.
+
+Exit code 0: every move was planned, or to a better node. 1: a VIP moved for another
+reason. 2: no event in the input.
+
+Documentation: ` + pages + `doctor.md`,
+		Example: `  # Collect the records of all nodes
+  mkdir -p records
+  for n in $(oc get nodes -o name); do
+    oc debug -q $n -- sh -c 'cat /host/etc/keepalived/.vipgen-events*.jsonl' \
+      > records/${n#node/}-vipgen-events.jsonl
+  done
+
+  vipgen doctor records
+  vipgen doctor records --vip 192.0.2.5 --since 24h
+  vipgen doctor records -o html > moves.html
+
+  # Files as they are on nodes
+  vipgen doctor master-0/etc/keepalived master-1/etc/keepalived`,
+		Args: command.Args(1, -1),
+		RunE: func(c *cobra.Command, args []string) error {
+			choose, err := f.read()
+			if err != nil {
+				return command.Usage(c, err)
+			}
+			return a.doctor(args, choose, o)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.vip, "vip", "", "show this VIP alone, by its `address`")
+	flags.StringVar(&f.since, "since", "", "show what happened since this `timestamp`: 2026-01-31T13:00:00Z, or 24h before the last event")
+	flags.BoolVar(&f.unplanned, "unplanned", false, "leave out moves that were planned, or to a better node")
+	o.Add(c, "text", "json", "html")
+	return c
+}
+
+// read gives which moves of a report to show.
+func (f *doctorFlags) read() (func(*doctor.Report, *doctor.Move) bool, error) {
+	var vip netip.Addr
+	var since time.Time
+	var before time.Duration
+	var err error
+	if f.vip != "" {
+		if vip, err = netip.ParseAddr(f.vip); err != nil {
+			return nil, fmt.Errorf("--vip %q: expected an address", f.vip)
+		}
+	}
+	if f.since != "" {
+		if since, err = time.Parse(time.RFC3339, f.since); err != nil {
+			if before, err = time.ParseDuration(f.since); err != nil || before <= 0 {
+				return nil, fmt.Errorf("--since %q: expected a time, such as 2026-01-31T13:00:00Z, or a duration, such as 24h", f.since)
+			}
+		}
+	}
+	return func(r *doctor.Report, m *doctor.Move) bool {
+		from := since
+		if before > 0 {
+			from = r.To.Add(-before)
+		}
+		return (!vip.IsValid() || slices.Contains(m.VIPs, vip)) && !m.At.Before(from) && !(f.unplanned && m.Cause.Planned())
+	}, nil
+}
+
+func (a *app) doctor(args []string, choose func(*doctor.Report, *doctor.Move) bool, o command.Format) error {
+	files, err := args, error(nil)
+	if !slices.Equal(args, []string{"-"}) {
+		if files, err = doctor.Files(args); err != nil {
+			return input.Unreadable(args[0], err)
+		}
+	}
+	list, read, err := doctor.ReadFiles(files, a.In)
+	if err != nil {
+		return input.Unreadable(args[0], err)
+	}
+	if len(list) == 0 {
+		return problem.List{{File: args[0], Severity: problem.Error, Code: problem.Syntax, Found: "no event", Expected: "a record of vipgen-agent: JSON, an event a line"}}
+	}
+	r := doctor.Diagnose(list)
+	unplanned := slices.ContainsFunc(r.Moves, func(m doctor.Move) bool { return choose(r, &m) && !m.Cause.Planned() })
+	r.Moves = slices.DeleteFunc(r.Moves, func(m doctor.Move) bool { return !choose(r, &m) })
+	if err := a.printDiagnosis(r, read, o); err != nil {
+		return err
+	}
+	if unplanned {
+		return command.ErrFinding
+	}
+	return nil
+}
+
+func (a *app) printDiagnosis(r *doctor.Report, files []doctor.File, o command.Format) error {
+	switch o {
+	case "json":
+		return a.printJSON(struct {
+			Files []doctor.File `json:"files"`
+			*doctor.Report
+		}{files, r})
+	case "html":
+		var b bytes.Buffer
+		if err := doctorPage(&b, r, files); err != nil {
+			return err
+		}
+		_, err := io.Copy(a.out, &b)
+		return err
+	}
+	_, err := io.WriteString(a.out, doctorText(r, files))
+	return errors.Join(err)
+}

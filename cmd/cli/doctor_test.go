@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/doctor"
+)
+
+// records are those of a lab in which keepalived was killed on one node, and HAProxy
+// stopped on another.
+const records = "../../internal/doctor/testdata/records"
+
+// The page shows what doctor prints.
+func TestDoctorOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```\n(3 nodes.*?)\n```").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("no output on the page")
+	}
+	code, out, errOut := run("", "doctor", records)
+	if code != command.Finding || errOut != "" {
+		t.Fatalf("exit code %d, %s", code, errOut)
+	}
+	for part := range strings.SplitSeq(string(block[1]), "\n...\n") {
+		if !strings.Contains(out, part) {
+			t.Errorf("not printed:\n%s\nbut\n%s", part, out)
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	var all struct {
+		Files []doctor.File `json:"files"`
+		doctor.Report
+	}
+	code, out, _ := run("", "doctor", records, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != command.Finding {
+		t.Fatalf("exit code %d, %v", code, err)
+	}
+	var causes []string
+	for _, m := range all.Moves {
+		causes = append(causes, string(m.Cause.Code))
+	}
+	if got := strings.Join(causes, " "); got != "first-holder keepalived-died haproxy-down haproxy-down" || len(all.Files) != 3 || len(all.Nodes) != 3 {
+		t.Errorf("%s of %+v", got, all.Files)
+	}
+
+	code, page, _ := run("", "doctor", records, "-o", "html")
+	if code != command.Finding || strings.Count(page, `class="timeline"`) != 6 || !strings.Contains(page, "keepalived ended although it is wanted") {
+		t.Errorf("exit code %d, page\n%.2000s", code, page)
+	}
+
+	for _, tt := range []struct {
+		args string
+		code int
+		out  string
+	}{
+		{"--since 1s", command.OK, ": no move"},
+		{"--since 2026-03-02T09:10:40Z", command.Finding, ": 2 moves"},
+		{"--vip 192.0.2.99", command.OK, ": no move"},
+		{"--vip 2001:db8::5 --unplanned", command.Finding, ": 2 moves"},
+		{records + "/master-0-vipgen-events.jsonl", command.Finding, ": 4 moves"},
+	} {
+		if code, out, errOut := run("", append([]string{"doctor", records}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(out, tt.out) {
+			t.Errorf("%s: exit code %d\n%s%s", tt.args, code, out, errOut)
+		}
+	}
+}
+
+func TestDoctorOfBadInput(t *testing.T) {
+	dir := t.TempDir()
+	empty, odd := filepath.Join(dir, "empty"), filepath.Join(dir, "odd.jsonl")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(odd, []byte("apiVersion: v1\nkind: ConfigMap\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args, out string
+		code      int
+	}{
+		{"", "missing", command.Input},
+		{"no-such-file", "no such file", command.Failed},
+		{empty, "no file named like vipgen-events.jsonl", command.Failed},
+		{odd, "no event", command.Input},
+		{records + " --vip here", "expected an address", command.Input},
+		{records + " --since yesterday", "expected a time", command.Input},
+		{records + " -o yaml", "expected text, json or html", command.Input},
+	} {
+		if code, _, errOut := run("", append([]string{"doctor"}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(errOut, tt.out) {
+			t.Errorf("%s: exit code %d: %s", tt.args, code, errOut)
+		}
+	}
+}
+
+// What a node records is not obeyed by a terminal or a browser, wherever it is shown: as a
+// name, in a cause, or as evidence.
+func TestDoctorOfHostileText(t *testing.T) {
+	const odd = `\u001b[2J<img src=x>\u202e`
+	file := filepath.Join(t.TempDir(), "x.jsonl")
+	var lines []string
+	for i, rest := range []string{
+		`"kind":"agent-started"`,
+		`"kind":"state","instance":"` + odd + `","state":"MASTER"`,
+		`"kind":"late","name":"` + odd + `","for":5000`,
+		`"kind":"left-out","reasons":["` + odd + `"]`,
+		`"kind":"holder","instance":"` + odd + `","peer":"192.0.2.9","name":"` + odd + `"`,
+		`"kind":"check","name":"` + odd + `","why":"` + odd + `"`,
+		`"kind":"effective-priority","instance":"` + odd + `","priority":48,"own":68`,
+		`"kind":"state","instance":"` + odd + `","state":"FAULT"`,
+	} {
+		lines = append(lines, fmt.Sprintf(`{"seq":%d,"boot":"b","up":%d,"time":"2026-01-01T00:00:%02dZ","node":"<script>a</script>",%s}`, i+1, 1000*i, i, rest))
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := run("", "doctor", file)
+	_, page, _ := run("", "doctor", file, "-o", "html")
+	if !strings.Contains(text, "fails") || !strings.Contains(text, "<img") {
+		t.Errorf("the check is not shown:\n%s", text)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("text for a terminal: %q", text)
+	}
+	if strings.ContainsAny(page, "\x1b\u202e") || strings.Contains(page, "<script>a") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script") {
+		t.Errorf("page:\n%s", page)
+	}
+}

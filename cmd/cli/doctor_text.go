@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/doctor"
+)
+
+// moment is how times of events are written.
+const moment = "2006-01-02 15:04:05.000"
+
+// doctorText lays a diagnosis out for a person.
+func doctorText(r *doctor.Report, files []doctor.File) string {
+	var b strings.Builder
+	// What is in a record is not obeyed by the terminal.
+	say := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
+	say("%s", doctorSummary(r))
+	for _, note := range doctorNotes(r, files) {
+		say("%s", note)
+	}
+	for i := range r.Moves {
+		m := &r.Moves[i]
+		b.WriteByte('\n')
+		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holders(m.From), nextHolders(m))
+		say("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
+		if m.Cause.Or != "" {
+			say("  or       %s", m.Cause.Or)
+		}
+		if text := unheld(m); text != "" {
+			say("  clients  %s", text)
+		}
+		head := "because"
+		for _, e := range m.Evidence {
+			say("  %-8s %s %s: %s", head, e.At.Format("15:04:05.000"), e.Node, e.Text)
+			head = ""
+		}
+		if m.Cause.Next != "" {
+			say("  next     %s", m.Cause.Next)
+		}
+	}
+	return b.String()
+}
+
+func doctorSummary(r *doctor.Report) string {
+	return fmt.Sprintf("%s, %s to %s UTC: %s", plural(len(r.Nodes), "node"), r.From.UTC().Format(moment), r.To.UTC().Format(moment), times(len(r.Moves), "move"))
+}
+
+// doctorNotes say how far a diagnosis can be trusted.
+func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
+	for _, c := range r.Clocks {
+		by, what := c.Ahead.Duration(), "ahead of"
+		if by < 0 {
+			by, what = -by, "behind"
+		}
+		out = append(out, fmt.Sprintf("the clock of %s was %s %s the others (to %s, by %s that both sides saw): its times are corrected here",
+			c.Node, command.Duration(by), what, command.Duration(c.Precision.Duration()), plural(c.Seen, "advertisement")))
+	}
+	for _, m := range r.Missing {
+		out = append(out, "no record of peer "+strings.TrimSpace(m.Name+" "+m.Address.String()))
+	}
+	for _, n := range r.Nodes {
+		if n.LeftOut > 0 {
+			out = append(out, fmt.Sprintf("%s left out %s, as there were too many of a kind", n.Name, countEvents(n.LeftOut)))
+		}
+		if n.Missed > 0 {
+			out = append(out, fmt.Sprintf("%s could not write %s: causes are not certain there", n.Name, countEvents(n.Missed)))
+		}
+	}
+	for _, f := range files {
+		switch {
+		case f.Beyond:
+			out = append(out, f.Name+": there is more than is read")
+		case f.Torn > 0 || f.Unknown > 0:
+			out = append(out, fmt.Sprintf("%s: %s left out that are no event, %d of a kind that this version does not know", f.Name, times(f.Torn, "line"), f.Unknown))
+		}
+	}
+	return out
+}
+
+func countEvents(n uint64) string { return plural(int(min(n, 1<<30)), "event") }
+
+// moved names the VIPs of a move.
+func moved(m *doctor.Move) string {
+	if len(m.VIPs) == 0 {
+		return strings.Join(m.Instances, ", ")
+	}
+	return joined(m.VIPs)
+}
+
+func joined(list []netip.Addr) string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+func holders(names []string) string {
+	if len(names) == 0 {
+		return "no node"
+	}
+	return strings.Join(names, " and ")
+}
+
+// nextHolders are those after a move, with others that held the VIP in between.
+func nextHolders(m *doctor.Move) string {
+	if len(m.Meanwhile) == 0 {
+		return holders(m.To)
+	}
+	return holders(m.To) + " (meanwhile " + holders(m.Meanwhile) + ")"
+}
+
+// longHandOver is for how long two nodes hold a VIP, at most, when one takes it from the
+// other: until that one has heard an advertisement.
+const longHandOver = 100 * time.Millisecond
+
+// unheld says what clients may have noticed.
+func unheld(m *doctor.Move) string {
+	var out []string
+	if m.Unheld > 0 {
+		out = append(out, "no node held the VIP for "+command.Duration(m.Unheld.Duration()))
+	}
+	switch both := m.SplitBrain.Duration(); {
+	case both >= longHandOver:
+		out = append(out, "split brain: two nodes held it for "+command.Duration(both))
+	case both > 0:
+		out = append(out, "two nodes held it for "+command.Duration(both)+", as in a hand-over")
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,111 @@
+package doctor
+
+import "cmp"
+
+// Sure is how sure a cause is.
+type Sure string
+
+// Certain: events of the nodes themselves say so, and nothing speaks against it. Likely:
+// they fit, and something else could be behind them. Unknown: there is not enough.
+const (
+	Certain Sure = "certain"
+	Likely  Sure = "likely"
+	Unknown Sure = "unknown"
+)
+
+// Code names a kind of cause, for programs. Names do not change.
+type Code string
+
+// Codes of causes.
+const (
+	AgentStopped    Code = "agent-stopped"    // told to end: a shutdown, or the pod was replaced
+	AgentFailed     Code = "agent-failed"     // ended by itself
+	AgentKilled     Code = "agent-killed"     // the agent ended by force, and keepalived with it
+	NodeDown        Code = "node-down"        // lost its power, was reset, or crashed
+	KeepalivedDied  Code = "keepalived-died"  // ended although it was wanted
+	LinkLost        Code = "link-lost"        // the interface went down
+	CutOff          Code = "cut-off"          // both ran, and advertisements did not arrive
+	NodeLate        Code = "node-late"        // stood still, or had no time on its cores
+	HAProxyDown     Code = "haproxy-down"     // or it had no API server
+	RedirectMissing Code = "redirect-missing" // of the VIP to HAProxy
+	APINotReady     Code = "api-not-ready"    // the local API server, or all that HAProxy knows
+	MachineConfig   Code = "machine-config"   // the machine config server
+	RouterDown      Code = "router-down"      // of the ingress controller
+	DNSDown         Code = "dns-down"         // CoreDNS
+	CheckFailed     Code = "check-failed"     // another check, or several
+	BetterNode      Code = "better-node"      // the priority of another node rose
+	SettingsChanged Code = "settings-changed" // VRRP settings, as in a coordinated move
+	LeftOut         Code = "left-out"         // the node leaves the VIP out
+	AnotherHost     Code = "another-host"     // that is no node of the cluster
+	HeardAgain      Code = "heard-again"      // two nodes that held it hear each other: one yields
+	FirstHolder     Code = "first-holder"     // no node held it before
+	NoRecord        Code = "no-record"        // of the node that held it
+	NotKnown        Code = "unknown"          // nothing in the records fits
+)
+
+// Cause is why a VIP moved.
+type Cause struct {
+	Code Code   `json:"code"`
+	Sure Sure   `json:"sure"`
+	Node string `json:"node,omitempty"` // where it lies
+	Text string `json:"text"`
+	// Or is what else it could be, if it is not certain.
+	Or string `json:"or,omitempty"`
+	// Next says what to do.
+	Next string `json:"next,omitempty"`
+}
+
+// complete fills in what each cause of the kind has.
+func (c Cause) complete() Cause {
+	c.Next = next[c.Code]
+	if c.Sure == Likely {
+		c.Or = cmp.Or(or[c.Code], "something else, of which events are missing or of another time")
+	}
+	return c
+}
+
+// Planned says whether it is part of normal operation: somebody wanted it, or a VIP went
+// to where it is better.
+func (c *Cause) Planned() bool {
+	switch c.Code {
+	case AgentStopped, SettingsChanged, BetterNode, FirstHolder:
+		return c.Sure != Unknown
+	}
+	return false
+}
+
+// or is what else could be behind a cause that is likely by its own rules.
+var or = map[Code]string{
+	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
+	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
+	LinkLost:        "a check that made keepalived give the VIP up",
+	CutOff:          "the holder stood still, or keepalived there hung",
+	NodeLate:        "advertisements were lost on the network",
+	HAProxyDown:     "the redirect was removed, and HAProxy ended later",
+	RedirectMissing: "HAProxy ended, and its own check failed later than the record says",
+	CheckFailed:     "the weights of checks were changed",
+	BetterNode:      "the priority of the holder fell",
+	LeftOut:         "the reason is of another VIP",
+	FirstHolder:     "a node held it whose record was not read",
+}
+
+// next is what to do about a cause; empty for nothing.
+var next = map[Code]string{
+	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
+	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",
+	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows what was last",
+	KeepalivedDied:  "see the log of the keepalived container around that time, and journalctl -k for a kill",
+	LinkLost:        "see the switch port, the cable or the bond: journalctl -k shows the link",
+	CutOff:          "see what lies between the nodes: switch, VLAN, firewall rules for protocol 112 (vipgen ports lists what has to be open)",
+	NodeLate:        "see what the node did then: CPU steal of the hypervisor, a snapshot or live migration, a full disk; vipgen.yaml can lengthen the interval",
+	HAProxyDown:     "see the log of the haproxy container on the node",
+	RedirectMissing: "see the log of the firewall container on the node: something may flush nftables",
+	APINotReady:     "see the log of kube-apiserver on the node, and etcd",
+	MachineConfig:   "see pod machine-config-server on the node",
+	RouterDown:      "see the router pods: oc get pods -n openshift-ingress -o wide",
+	DNSDown:         "see the log of the coredns container on the node",
+	CheckFailed:     "see the log of the keepalived container on the node: it names each check that fails",
+	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists who sends VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
+	NoRecord:        "read the record of that node, too",
+	NotKnown:        "see the logs of the keepalived containers around that time",
+}

@@ -1,0 +1,347 @@
+// Package doctor says why VIPs moved, from the records of events that the agents of a
+// cluster's nodes keep (internal/events). Some nodes may have no record, lines may be torn,
+// clocks may differ, and what is read may come from anybody.
+package doctor
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/events"
+)
+
+// Report is what the records of a cluster's nodes say. Times are those of most nodes'
+// clocks, in UTC.
+type Report struct {
+	From    time.Time `json:"from,omitzero"`
+	To      time.Time `json:"to,omitzero"`
+	Nodes   []Node    `json:"nodes"`
+	Missing []Missing `json:"missing,omitempty"`
+	// Clocks are those that differ from the others.
+	Clocks []Clock `json:"clocks,omitempty"`
+	// Moves are in the order of time.
+	Moves []Move `json:"moves"`
+}
+
+// Node is one whose record was read.
+type Node struct {
+	Name   string    `json:"name"`
+	Role   string    `json:"role,omitempty"`
+	Events int       `json:"events"`
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	// LeftOut counts events that the node itself left out, since there were too many of a
+	// kind, and Missed those that it could not write.
+	LeftOut uint64 `json:"leftOut,omitempty"`
+	Missed  uint64 `json:"missed,omitempty"`
+}
+
+// Missing is an address that nodes have a peer at whose record was not read.
+type Missing struct {
+	Address netip.Addr `json:"address"`
+	// Name is that of the node, where another one knew it.
+	Name string `json:"name,omitempty"`
+}
+
+// Clock is how a node's clock differed from those of most others.
+type Clock struct {
+	Node string `json:"node"`
+	// Ahead is by how much it was ahead, negative where it was behind, in milliseconds; it
+	// is Precision wrong at most.
+	Ahead     events.Millis `json:"aheadMS"`
+	Precision events.Millis `json:"precisionMS"`
+	// Seen counts the advertisements, seen by sender and receiver, that this rests on.
+	Seen int `json:"seen"`
+}
+
+// Move is a VIP that went from one node to another, or that was held by two nodes or by
+// none for a while. VIPs that moved together for one reason are one Move.
+type Move struct {
+	At        time.Time    `json:"at"`
+	VIPs      []netip.Addr `json:"vips,omitempty"`
+	Instances []string     `json:"instances"`
+	// From and To are the nodes that held it before and after: none, one, or several.
+	From []string `json:"from"`
+	To   []string `json:"to"`
+	// Meanwhile are other nodes that held it in between, for 100 ms at least.
+	Meanwhile []string `json:"meanwhile,omitempty"`
+	// Unheld is how long no node held it, as far as the records say, and SplitBrain how
+	// long two did, in milliseconds: the longest of the VIPs.
+	Unheld     events.Millis `json:"unheldMS"`
+	SplitBrain events.Millis `json:"splitBrainMS"`
+	Cause      Cause         `json:"cause"`
+	// Evidence is what the cause rests on, in the order of time.
+	Evidence []Evidence `json:"evidence"`
+	// Holdings are who held what around the move, for a drawing.
+	Holdings []Holding `json:"holdings"`
+}
+
+// Holding is a time for which a node held a VIP.
+type Holding struct {
+	Instance string    `json:"instance"`
+	Node     string    `json:"node"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to,omitzero"` // zero: to the end of the record
+}
+
+// Evidence is an event of a node.
+type Evidence struct {
+	At   time.Time   `json:"at"`
+	Node string      `json:"node"`
+	Kind events.Kind `json:"kind"`
+	Text string      `json:"text"`
+}
+
+// event is one with its time by the clocks of most nodes.
+type event struct {
+	events.Event
+	when time.Time
+}
+
+// records are the events of all nodes.
+type records struct {
+	names []string
+	nodes map[string][]event // in the order of time
+	at    map[netip.Addr]string
+	vips  map[string]netip.Addr // by instance
+	// doubt has the nodes of whose clocks not enough is known.
+	doubt map[string]bool
+}
+
+// Diagnose works out what happened. list is in any order.
+func Diagnose(list []events.Event) *Report {
+	r := &records{nodes: map[string][]event{}, at: map[netip.Addr]string{}, vips: map[string]netip.Addr{}}
+	r.sort(list)
+	report := &Report{Nodes: []Node{}, Moves: []Move{}}
+	r.addresses()
+	report.Clocks = r.correct()
+	for _, name := range r.names {
+		report.note(name, r.nodes[name])
+	}
+	report.Missing = r.missing()
+	for _, instance := range r.instances() {
+		report.Moves = append(report.Moves, r.movesOf(instance)...)
+	}
+	report.Moves = join(report.Moves)
+	return report
+}
+
+// sort has the events of each node in the order in which they happened, each once.
+func (r *records) sort(list []events.Event) {
+	by := map[string][]events.Event{}
+	for _, e := range list {
+		by[e.Node] = append(by[e.Node], e)
+	}
+	r.names = slices.Sorted(maps.Keys(by))
+	r.names = r.names[:min(len(r.names), maxNodes)]
+	for _, name := range r.names {
+		list := by[name]
+		slices.SortStableFunc(list, func(a, b events.Event) int { return compare(a.Seq, b.Seq) })
+		list = slices.CompactFunc(list, func(a, b events.Event) bool {
+			return a.Seq == b.Seq && a.Boot == b.Boot && a.Up == b.Up && a.Kind == b.Kind
+		})
+		r.nodes[name] = order(once(list))
+	}
+}
+
+// once leaves events out that are there before: a file begins with how things stood.
+func once(list []events.Event) []events.Event {
+	type told struct {
+		boot           string
+		up             events.Millis
+		kind           events.Kind
+		instance, name string
+	}
+	of := func(e *events.Event) told { return told{e.Boot, e.Up, e.Kind, e.Instance, e.Name} }
+	known := map[told]bool{}
+	for i := range list {
+		if !list[i].Again {
+			known[of(&list[i])] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(e events.Event) bool {
+		again := e.Again && known[of(&e)]
+		known[of(&e)] = true
+		return again
+	})
+}
+
+// order gives each event its time by the clock that the node had in the end of that boot:
+// before, it may have been set. What was left out at first was written later than it
+// happened.
+func order(list []events.Event) (out []event) {
+	boots := map[string]int{}
+	booted := map[string]time.Time{}
+	for _, e := range list {
+		if _, known := boots[e.Boot]; !known {
+			boots[e.Boot] = len(boots)
+		}
+		booted[e.Boot] = e.Time.Add(-e.Up.Duration())
+	}
+	for _, e := range list {
+		out = append(out, event{e, booted[e.Boot].Add(e.Up.Duration())})
+	}
+	slices.SortStableFunc(out, func(a, b event) int {
+		if a.Boot != b.Boot {
+			return boots[a.Boot] - boots[b.Boot]
+		}
+		return compare(uint64(a.Up), uint64(b.Up))
+	})
+	return out
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// addresses finds out which nodes have which addresses, and which VIPs instances have.
+func (r *records) addresses() {
+	for _, name := range r.names {
+		for _, e := range r.nodes[name] {
+			switch {
+			case e.Kind == events.Instance && e.Source.IsValid():
+				r.at[e.Source] = name
+			case e.Kind == events.Holder && e.Peer.IsValid() && r.nodes[e.Name] != nil && r.at[e.Peer] == "":
+				r.at[e.Peer] = e.Name
+			}
+			if e.VIP.IsValid() && e.Instance != "" {
+				r.vips[e.Instance] = e.VIP
+			}
+		}
+	}
+}
+
+// missing are peers whose record was not read.
+func (r *records) missing() (out []Missing) {
+	found := map[netip.Addr]string{}
+	for _, name := range r.names {
+		for _, e := range r.nodes[name] {
+			switch e.Kind {
+			case events.Instance:
+				for _, a := range e.Peers {
+					if _, known := found[a]; !known {
+						found[a] = ""
+					}
+				}
+			case events.Holder:
+				if e.Peer.IsValid() && e.Name != "" {
+					found[e.Peer] = e.Name
+				}
+			}
+		}
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(found), netip.Addr.Compare) {
+		_, read := r.at[a]
+		if _, named := r.nodes[found[a]]; !read && !named {
+			out = append(out, Missing{Address: a, Name: found[a]})
+		}
+	}
+	return out
+}
+
+func (r *records) instances() []string {
+	names := map[string]bool{}
+	for _, list := range r.nodes {
+		for i := range list {
+			e := &list[i]
+			if e.Instance != "" && (e.Kind == events.State || e.Kind == events.Held) {
+				names[e.Instance] = true
+			}
+		}
+	}
+	out := slices.Sorted(maps.Keys(names))
+	return out[:min(len(out), maxInstances)]
+}
+
+// Bounds that are many times what a cluster has.
+const (
+	maxInstances = 256
+	maxNodes     = 512
+)
+
+// note takes in a node.
+func (p *Report) note(name string, list []event) {
+	n := Node{Name: name, Events: len(list), First: list[0].when, Last: list[0].when}
+	for _, e := range list {
+		n.LeftOut, n.Missed = n.LeftOut+e.LeftOut, n.Missed+e.Missed
+		n.First, n.Last = earlier(n.First, e.when), later(n.Last, e.when)
+		if e.Role != "" {
+			n.Role = e.Role
+		}
+	}
+	if p.From.IsZero() {
+		p.From, p.To = n.First, n.Last
+	}
+	p.From, p.To = earlier(p.From, n.First), later(p.To, n.Last)
+	p.Nodes = append(p.Nodes, n)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// joinTime is how far apart VIPs may have moved that are shown as one move.
+const joinTime = 2 * time.Second
+
+// join makes moves of several VIPs one where they have nodes and cause in common.
+func join(moves []Move) (out []Move) {
+	slices.SortStableFunc(moves, func(a, b Move) int { return a.At.Compare(b.At) })
+	for _, m := range moves {
+		same := func(o *Move) bool {
+			return m.At.Sub(o.At) <= joinTime && !slices.Contains(o.Instances, m.Instances[0]) &&
+				slices.Equal(o.From, m.From) && slices.Equal(o.To, m.To) && o.Cause.Code == m.Cause.Code && o.Cause.Sure == m.Cause.Sure
+		}
+		i := -1
+		for k := len(out) - 1; k >= 0 && m.At.Sub(out[k].At) <= joinTime; k-- {
+			if same(&out[k]) {
+				i = k
+			}
+		}
+		if i < 0 {
+			out = append(out, m)
+			continue
+		}
+		o := &out[i]
+		o.VIPs, o.Instances = append(o.VIPs, m.VIPs...), append(o.Instances, m.Instances...)
+		o.Unheld, o.SplitBrain = max(o.Unheld, m.Unheld), max(o.SplitBrain, m.SplitBrain)
+		o.Holdings = append(o.Holdings, m.Holdings...)
+		o.Meanwhile = unite(o.Meanwhile, m.Meanwhile)
+		for _, e := range m.Evidence {
+			if !slices.Contains(o.Evidence, e) {
+				o.Evidence = append(o.Evidence, e)
+			}
+		}
+		slices.SortStableFunc(o.Evidence, func(a, b Evidence) int { return a.At.Compare(b.At) })
+	}
+	for i := range out {
+		slices.SortFunc(out[i].VIPs, netip.Addr.Compare)
+		slices.SortFunc(out[i].Instances, strings.Compare)
+	}
+	return out
+}
+
+// unite are the names in either list, sorted.
+func unite(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

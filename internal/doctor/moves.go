@@ -1,0 +1,356 @@
+package doctor
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/events"
+)
+
+// span is a time for which a node held the VIP of an instance, as keepalived there saw it.
+type span struct {
+	node     string
+	from, to time.Time
+	// open says that the record ends while it lasts; vague that nobody knows when it ended:
+	// the agent ended by force, some time between to and until.
+	open, vague bool
+	until       time.Time
+}
+
+func (s *span) ends() bool { return !s.open }
+
+// covers says whether it lasts at a moment.
+func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
+
+// spansOf are those of an instance, in the order of their begin.
+func (r *records) spansOf(instance string) (out []span) {
+	for _, name := range r.names {
+		out = append(out, holdings(name, instance, r.nodes[name])...)
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return a.from.Compare(b.from) })
+	return out[max(0, len(out)-maxSpans):]
+}
+
+// maxSpans bounds what is looked at of an instance, the newest.
+const maxSpans = 4000
+
+// holdings are the spans of one node.
+func holdings(node, instance string, list []event) (out []span) {
+	var now *span
+	var last time.Time    // event of this run
+	var changed time.Time // when keepalived said last what state the instance has
+	begin := func(t time.Time) {
+		if now == nil {
+			now = &span{node: node, from: t}
+		}
+	}
+	end := func(t time.Time) {
+		if now != nil {
+			now.to = t
+			out = append(out, *now)
+			now = nil
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		ours := e.Instance == instance
+		if e.Kind == events.State && ours {
+			changed = e.when
+		}
+		switch {
+		case e.Kind == events.State && ours && e.State == events.Master:
+			begin(e.when)
+		case e.Kind == events.Held && ours && e.when.Sub(changed) > publish: // what it said is missing
+			begin(e.when)
+		case e.Kind == events.State && ours, e.Kind == events.Lost && ours:
+			end(e.when)
+		case e.Kind == events.KeepalivedDied, e.Kind == events.KeepalivedStopped, e.Kind == events.AgentStopped, e.Kind == events.KeepalivedStarting:
+			end(e.when)
+		case e.Kind == events.AgentStarted && now != nil:
+			now.vague, now.until = true, e.when
+			end(last)
+		}
+		last = e.when
+	}
+	if now != nil {
+		now.open, now.to = true, last
+		out = append(out, *now)
+	}
+	return out
+}
+
+const (
+	// settleTime is how long nothing changes after a move that is over.
+	settleTime = time.Second
+	// handOver is how long a node holds a VIP that yields it to another as soon as it hears
+	// that one.
+	handOver = 100 * time.Millisecond
+	// longestMove bounds a move: two nodes that hold a VIP for longer are two moves, one
+	// there and one back.
+	longestMove = time.Minute
+)
+
+// movesOf are the moves of an instance's VIP.
+func (r *records) movesOf(instance string) (out []Move) {
+	spans := r.spansOf(instance)
+	r.settle(instance, spans)
+	var changes []time.Time
+	for _, s := range spans {
+		changes = append(changes, s.from)
+		if s.ends() {
+			changes = append(changes, s.to)
+		}
+	}
+	slices.SortFunc(changes, time.Time.Compare)
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && changes[n].Sub(changes[0]) < longestMove {
+			gap := changes[n].Sub(changes[n-1])
+			if gap >= settleTime && len(at(spans, changes[n-1])) == 1 {
+				break
+			}
+			n++
+		}
+		if m, moved := r.move(instance, spans, changes[0], changes[n-1]); moved {
+			out = append(out, m)
+		}
+		changes = changes[n:]
+	}
+	return out
+}
+
+// settle finds out when a span ended that ended with its node, or may have: when another
+// node missed its advertisements, they had been missing for as long as that takes.
+func (r *records) settle(instance string, spans []span) {
+	for i := range spans {
+		s := &spans[i]
+		if !s.vague && !s.open {
+			continue
+		}
+		heard := r.lastHeard(s, instance)
+		for k := range spans {
+			o := &spans[k]
+			lag := max(r.lagOf(s.node, s.to), r.lagOf(o.node, o.from))
+			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) || !heard.Before(o.from) {
+				continue // it went on
+			}
+			silent := r.silentSince(o, instance)
+			if s.vague && silent.After(s.until.Add(lag)) {
+				continue // the next run had begun long before
+			}
+			if s.open {
+				s.open, s.vague, s.until = false, true, o.from
+			}
+			s.to = later(s.to, earlier(silent, s.until))
+			break
+		}
+	}
+}
+
+// lastHeard is when another node said last that it heard the holder of a span.
+func (r *records) lastHeard(s *span, instance string) (last time.Time) {
+	until := s.until
+	if !s.vague {
+		until = s.to.Add(longestMove)
+	}
+	for _, name := range r.names {
+		if name == s.node {
+			continue
+		}
+		for _, e := range r.in(name, s.from, until, func(e *event) bool { return e.Instance == instance && e.Peer.IsValid() }) {
+			if r.at[e.Peer] == s.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard) {
+				last = later(last, e.when)
+			}
+		}
+	}
+	return last
+}
+
+// silentSince is when the last advertisement came to a node that took the VIP, or the
+// holder's goodbye.
+func (r *records) silentSince(s *span, instance string) time.Time {
+	since := s.from.Add(-r.downTime(s.node, instance))
+	for i := range r.nodes[s.node] {
+		e := &r.nodes[s.node][i]
+		if e.Kind == events.HolderStops && e.Instance == instance && !e.when.Before(since) && !e.when.After(s.from) {
+			return e.when
+		}
+	}
+	return since
+}
+
+// downTime is how long a backup waits for advertisements (RFC 9568, section 6.1), by the
+// settings that the node had last: 3 intervals and the skew, which is at most one more.
+func (r *records) downTime(node, instance string) time.Duration {
+	interval := r.interval(node)
+	if interval == 0 {
+		interval = time.Second
+	}
+	return 3*interval + interval*3/4
+}
+
+const (
+	// lag is how much later than it happened something may be recorded, and by how much clocks
+	// may differ without notice.
+	lag = 500 * time.Millisecond
+	// longestLag bounds what nodes say of that.
+	longestLag = 10 * time.Second
+	// nearby is how far from a moment it counts that a node was late.
+	nearby = 5 * time.Second
+)
+
+// lagOf is lag for a node around a moment, with what it says of how late it noted what
+// happened.
+func (r *records) lagOf(node string, t time.Time) time.Duration {
+	var most time.Duration
+	for _, e := range r.in(node, t.Add(-nearby), t.Add(nearby), func(e *event) bool { return e.Delay > 0 }) {
+		most = max(most, e.Delay.Duration())
+	}
+	return lag + min(most, longestLag)
+}
+
+// in gives the events of a node in a time that match.
+func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
+	list := r.nodes[node]
+	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
+	for ; i < len(list) && !list[i].when.After(to); i++ {
+		if match(&list[i]) {
+			out = append(out, &list[i])
+		}
+	}
+	return out
+}
+
+// at are the nodes that hold the VIP at a moment, sorted.
+func at(spans []span, t time.Time) []string {
+	out := []string{}
+	for i := range spans {
+		if spans[i].covers(t) {
+			out = append(out, spans[i].node)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// move is what happened from the first change of who holds a VIP to the last. It is none
+// where the same node holds it before and after, alone all the time.
+func (r *records) move(instance string, spans []span, first, last time.Time) (m Move, moved bool) {
+	before := first.Add(-time.Nanosecond)
+	m = Move{At: first.UTC(), Instances: []string{instance}, From: at(spans, before), To: at(spans, last), Evidence: []Evidence{}}
+	if vip := r.vips[instance]; vip.IsValid() {
+		m.VIPs = []netip.Addr{vip}
+	}
+	end := last
+	if len(m.To) != 1 {
+		end = nextBegin(spans, last)
+	}
+	unheld, both := time.Duration(0), time.Duration(0)
+	edges := []time.Time{first, end}
+	for i := range spans {
+		for _, t := range []time.Time{spans[i].from, spans[i].to} {
+			if t.After(first) && t.Before(end) {
+				edges = append(edges, t)
+			}
+		}
+	}
+	slices.SortFunc(edges, time.Time.Compare)
+	var run [2]time.Duration // of now
+	for i := range edges[1:] {
+		length := edges[i+1].Sub(edges[i])
+		switch n := len(at(spans, edges[i])); {
+		case n == 0:
+			run[0], run[1] = run[0]+length, 0
+		case n > 1:
+			run[0], run[1] = 0, run[1]+length
+		default:
+			run = [2]time.Duration{}
+		}
+		unheld, both = max(unheld, run[0]), max(both, run[1])
+	}
+	if len(m.From) == 0 && !r.heldBefore(spans, first) {
+		unheld = 0 // the record begins
+	}
+	if len(m.To) == 0 {
+		if name := r.unreadHolder(instance, last); name != "" {
+			m.To, unheld = []string{name}, 0 // when it took it is not known
+		}
+	}
+	m.Unheld, m.SplitBrain = events.MillisOf(unheld), events.MillisOf(both)
+	if slices.Equal(m.From, m.To) && both == 0 && unheld == 0 {
+		return m, false
+	}
+	for i := range spans {
+		if s := &spans[i]; !s.from.Before(first) && !s.from.After(last) && (s.open || s.to.Sub(s.from) >= handOver) && !slices.Contains(m.From, s.node) && !slices.Contains(m.To, s.node) {
+			m.Meanwhile = unite(m.Meanwhile, []string{s.node})
+		}
+	}
+	c := &consult{records: r, instance: instance, move: &m, spans: spans, first: first, last: last}
+	m.Cause = c.cause()
+	m.Evidence = c.evidence()
+	m.Holdings = around(spans, instance, first, last)
+	return m, true
+}
+
+func (r *records) heldBefore(spans []span, t time.Time) bool {
+	return slices.ContainsFunc(spans, func(s span) bool { return s.from.Before(t) })
+}
+
+// unreadHolder is what a node saw hold a VIP soon after a moment of which there is no record:
+// that of a node which was not read, or does not go back so far. It is empty for none.
+func (r *records) unreadHolder(instance string, t time.Time) string {
+	for _, name := range r.names {
+		for _, e := range r.in(name, t, t.Add(nextLook), func(e *event) bool { return e.Kind == events.Holder && e.Instance == instance }) {
+			if r.unread(e.Peer, t) {
+				return cmp.Or(e.Name, e.Peer.String())
+			}
+		}
+	}
+	return ""
+}
+
+// nextLook is how much later a node has seen who holds a VIP.
+const nextLook = 30 * time.Second
+
+// unread says whether there is no record of what has an address, at a moment.
+func (r *records) unread(a netip.Addr, t time.Time) bool {
+	for _, e := range r.nodes[r.at[a]] {
+		if !e.Again { // how things stood when the record begins is known of what changed last alone
+			return e.when.After(t)
+		}
+	}
+	return true
+}
+
+// nextBegin is when a node takes the VIP next, else when the record ends.
+func nextBegin(spans []span, t time.Time) time.Time {
+	end := t
+	for i := range spans {
+		if spans[i].from.After(t) {
+			return spans[i].from
+		}
+		end = later(end, spans[i].to)
+	}
+	return end
+}
+
+// drawn is how much before and after a move is drawn.
+const drawn = 5 * time.Second
+
+func around(spans []span, instance string, first, last time.Time) (out []Holding) {
+	for _, s := range spans {
+		if s.from.After(last.Add(drawn)) || s.ends() && s.to.Before(first.Add(-drawn)) {
+			continue
+		}
+		h := Holding{Instance: instance, Node: s.node, From: s.from.UTC()}
+		if s.ends() {
+			h.To = s.to.UTC()
+		}
+		out = append(out, h)
+	}
+	slices.SortStableFunc(out, func(a, b Holding) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Node, b.Node)) })
+	return out
+}

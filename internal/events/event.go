@@ -1,0 +1,227 @@
+// Package events is the record that a node keeps of what happened to its VIPs: lines of
+// JSON in two files that replace each other, which the agent's keepalived job writes and
+// `vipgen doctor` reads.
+package events
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// FileName is that of the newer file, OlderName of the one that it replaced.
+const (
+	FileName  = ".vipgen-events.jsonl"
+	OlderName = ".vipgen-events.1.jsonl"
+)
+
+// Bounds of the record on disk, in bytes: of a file, and of a line.
+const (
+	MaxFile = 512 << 10
+	MaxLine = 8 << 10
+)
+
+// Kind is what happened.
+type Kind string
+
+// Kinds. Fields of an Event that a kind has besides those of all are in brackets.
+const (
+	// AgentStarted [First, Role]; AgentStopping is written when the agent is to end,
+	// AgentStopped when keepalived has ended [Why: the job failed, nobody told it to]. A run
+	// without these two ended by force.
+	AgentStarted  Kind = "agent-started"
+	AgentStopping Kind = "agent-stopping"
+	AgentStopped  Kind = "agent-stopped"
+
+	// KeepalivedStarting: it is about to be started. KeepalivedDied: it ended although it was wanted;
+	// KeepalivedStopped: the agent has stopped it, because the node takes no part.
+	// KeepalivedReload: it is told to read another configuration.
+	KeepalivedStarting Kind = "keepalived-starting"
+	KeepalivedDied     Kind = "keepalived-died"
+	KeepalivedStopped  Kind = "keepalived-stopped"
+	KeepalivedReload   Kind = "keepalived-reload"
+
+	// State: keepalived changed the state of an instance [Instance, State]. Those that
+	// follow are why, in keepalived's own words: SilentHolder: no advertisement came in
+	// time; HolderStops: one of priority 0 came; HigherHeard: one of a higher priority, or
+	// of the same from a higher address, came to the holder [Peer, Priority, Own].
+	// LowerHeard: one of a lower priority came, so that the sender holds the VIP, too, or
+	// is to be replaced [Peer, Priority, Own]. Link [Interface, State]. StoppedSending:
+	// keepalived said goodbye with priority 0.
+	State          Kind = "state"
+	SilentHolder   Kind = "silent-holder"
+	HolderStops    Kind = "holder-stops"
+	HigherHeard    Kind = "higher-heard"
+	LowerHeard     Kind = "lower-heard"
+	StoppedSending Kind = "stopped-sending"
+	Link           Kind = "link"
+
+	// Held and Lost: a VIP came to an interface of the node, or left [Instance, VIP].
+	Held Kind = "held"
+	Lost Kind = "lost"
+	// Check: what a health check has come to [Name, OK, Why].
+	Check Kind = "check"
+	// Priority of an instance [Instance, VIP, Priority, Own: the base, Terms, OK: no veto].
+	// Effective: keepalived has another one now [Instance, Priority, Own: the one before].
+	Priority  Kind = "priority"
+	Effective Kind = "effective-priority"
+	// Instance that the node takes part in [Instance, VIP, Interface, Source, Peers].
+	// Instances that it leaves out: LeftOut [Reasons].
+	Instance Kind = "instance"
+	LeftOut  Kind = "left-out"
+	// Settings of VRRP in force [Settings]. Move: how far a coordinated move to others is
+	// [Settings: the new ones, State, At].
+	Settings Kind = "settings"
+	Move     Kind = "move"
+	// Refused: a configuration was not applied [Why]; without Why: it is applied again.
+	Refused Kind = "refused"
+	// Holder: who holds a VIP that the node does not [Instance, VIP, Peer, Name, Priority].
+	Holder Kind = "holder"
+	// Strangers: VRRP packets of hosts outside of the groups were dropped [Count]. Guard:
+	// whether such packets are kept from keepalived [OK].
+	Strangers Kind = "strangers"
+	Guard     Kind = "guard"
+	// Late: the agent or keepalived ran later than it was to [Name, For]. Throttled: the
+	// kernel kept the container from the cores [For].
+	Late      Kind = "late"
+	Throttled Kind = "throttled"
+)
+
+// States of instances, of links, and of coordinated moves.
+const (
+	Master = "MASTER"
+	Backup = "BACKUP"
+	Fault  = "FAULT"
+
+	Up   = "up"
+	Down = "down"
+
+	Pending = "pending" // something is missing
+	Agreed  = "agreed"  // all nodes move at the same instant
+	Moving  = "moving"
+	Over    = "over"
+)
+
+// Event is a line of the record. Lengths of time are in milliseconds.
+type Event struct {
+	// Seq counts the lines of a node, over restarts and reboots.
+	Seq uint64 `json:"seq"`
+	// Boot is the kernel's ID of this boot, Up the time since then (CLOCK_BOOTTIME), which no
+	// step of the clock changes. Time is what the node's clock said.
+	Boot string    `json:"boot,omitempty"`
+	Up   Millis    `json:"up"`
+	Time time.Time `json:"time"`
+	Node string    `json:"node"`
+	Kind Kind      `json:"kind"`
+
+	Instance  string                 `json:"instance,omitempty"`
+	VIP       netip.Addr             `json:"vip,omitzero"`
+	Interface string                 `json:"interface,omitempty"`
+	Name      string                 `json:"name,omitempty"`
+	Role      string                 `json:"role,omitempty"`
+	State     string                 `json:"state,omitempty"`
+	OK        bool                   `json:"ok,omitempty"`
+	First     bool                   `json:"firstSinceBoot,omitempty"`
+	Peer      netip.Addr             `json:"peer,omitzero"`
+	Priority  int                    `json:"priority,omitempty"`
+	Own       int                    `json:"own,omitempty"`
+	Source    netip.Addr             `json:"source,omitzero"`
+	Peers     []netip.Addr           `json:"peers,omitempty"`
+	Terms     []Term                 `json:"terms,omitempty"`
+	Settings  *v1alpha1.VRRPSettings `json:"settings,omitempty"`
+	At        time.Time              `json:"at,omitzero"`
+	For       Millis                 `json:"for,omitempty"`
+	Count     uint64                 `json:"count,omitempty"`
+	Why       string                 `json:"why,omitempty"`
+	Reasons   []string               `json:"reasons,omitempty"`
+
+	// OnTime is for how long before the event the agent had run without a delay of LateFrom.
+	// Delay is by how much later than it happened the event may have been noted, as the agent
+	// had not run for so long.
+	OnTime Millis `json:"onTime,omitempty"`
+	Delay  Millis `json:"delay,omitempty"`
+	// Again says that the event was recorded before: how things stand, at the begin of a file.
+	Again bool `json:"again,omitempty"`
+	// LeftOut counts events like this one that were left out before it, as there were too
+	// many of them. Missed counts events of any kind that are missing before it, since they
+	// could not be written for long.
+	LeftOut uint64 `json:"leftOut,omitempty"`
+	Missed  uint64 `json:"missed,omitempty"`
+}
+
+// LateFrom is how late the agent is before that is recorded: a node that busy, or that stood
+// still, may have sent no advertisement either. The agent has no scheduling policy of its own,
+// so it is late sooner than keepalived.
+const LateFrom = 200 * time.Millisecond
+
+// Term is a part of a priority; one without points is a veto.
+type Term struct {
+	Name   string `json:"name"`
+	Points int    `json:"points,omitempty"`
+	On     bool   `json:"on"`
+}
+
+// Millis is a length of time, in whole milliseconds.
+type Millis int64
+
+// MillisOf rounds down.
+func MillisOf(d time.Duration) Millis { return Millis(d.Milliseconds()) }
+
+// Duration is the length.
+func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
+// subject is what an event is about: of one subject, the last event says how things are.
+func (e *Event) subject() string {
+	return strings.Join([]string{string(e.Kind), e.Instance, e.Name, e.Interface}, "\x00")
+}
+
+// noisy says whether an event may be repeated for long without anything of a VIP changing.
+// What a VIP moves by, and what it moves for, is recorded each time.
+func (e *Event) noisy() bool {
+	switch e.Kind {
+	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerHeard:
+		return true
+	}
+	return false
+}
+
+// standing says whether the last event of its subject says how things stand until the next.
+func (e *Event) standing() bool {
+	switch e.Kind {
+	case AgentStarted, State, Check, Priority, Effective, Instance, LeftOut, Settings, Guard:
+		return true
+	}
+	return false
+}
+
+const (
+	maxText = 200
+	maxList = 64
+)
+
+// bound cuts what an event says to a size that a line has room for.
+func (e *Event) bound() {
+	for _, s := range []*string{&e.Instance, &e.Interface, &e.Name, &e.State, &e.Why, &e.Node, &e.Boot, &e.Role} {
+		*s = cut(*s)
+	}
+	e.Peers, e.Terms, e.Reasons = first(e.Peers), first(e.Terms), first(e.Reasons)
+	for i := range e.Reasons {
+		e.Reasons[i] = cut(e.Reasons[i])
+	}
+}
+
+func cut(s string) string {
+	if len(s) > maxText {
+		return strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return s
+}
+
+func first[T any](list []T) []T {
+	if len(list) > maxList {
+		list = list[:maxList]
+	}
+	return append([]T(nil), list...)
+}

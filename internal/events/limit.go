@@ -1,0 +1,133 @@
+package events
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// limiter bounds how many noisy events of one subject are written, so that a check that
+// fails and succeeds all day does not push everything else out of the record. What is beyond
+// is left out, but for the last, which says how things stand, and of delays the longest: that
+// one is written when there is room again, or when a VIP moves, as it may be why. Events that
+// are not noisy are never left out.
+type limiter struct{ subjects map[string]*allowance }
+
+type allowance struct {
+	room float64
+	at   time.Time
+	last *Event // that was left out
+	left uint64
+}
+
+const (
+	// burst is how many events of a subject are written at once, refill how long one more
+	// takes: 2,880 a day, about 700 KB.
+	burst  = 60
+	refill = 30 * time.Second
+	// maxSubjects is many times what a node has.
+	maxSubjects = 512
+)
+
+// take gives the events that may be written now: none, or e behind those that it needs.
+func (l *limiter) take(e Event, now time.Time) []Event {
+	if !e.noisy() || e.Missed > 0 {
+		return append(l.flush(), e)
+	}
+	a := l.of(e.subject(), now)
+	a.fill(now)
+	if a.room < 1 {
+		a.left += 1 + e.LeftOut
+		if a.last == nil || e.For >= a.last.For {
+			a.last = &e
+		}
+		return nil
+	}
+	a.room--
+	e.LeftOut += a.left
+	a.last, a.left = nil, 0
+	if e.Kind == LowerHeard { // two nodes hold a VIP
+		return append(l.flush(), e)
+	}
+	return []Event{e}
+}
+
+func (l *limiter) of(subject string, now time.Time) *allowance {
+	if l.subjects == nil {
+		l.subjects = map[string]*allowance{}
+	}
+	a := l.subjects[subject]
+	if a == nil {
+		if len(l.subjects) >= maxSubjects {
+			l.forget()
+		}
+		a = &allowance{room: burst, at: now}
+		l.subjects[subject] = a
+	}
+	return a
+}
+
+func (a *allowance) fill(now time.Time) {
+	a.room = min(a.room+max(0, now.Sub(a.at).Seconds()/refill.Seconds()), burst)
+	a.at = now
+}
+
+// forget makes room for another subject: those go that have nothing to write. The others
+// are too many only if somebody invents them.
+func (l *limiter) forget() {
+	maps.DeleteFunc(l.subjects, func(_ string, a *allowance) bool { return a.last == nil })
+	if len(l.subjects) >= maxSubjects {
+		clear(l.subjects)
+	}
+}
+
+// due are events that were left out and are written now.
+func (l *limiter) due(now time.Time) []Event {
+	return l.pending(func(a *allowance) bool {
+		a.fill(now)
+		if a.room < 1 {
+			return false
+		}
+		a.room--
+		return true
+	})
+}
+
+// flush are all that were left out.
+func (l *limiter) flush() []Event {
+	return l.pending(func(*allowance) bool { return true })
+}
+
+// pending takes events that were left out last; they are none of those any more.
+func (l *limiter) pending(take func(*allowance) bool) (out []Event) {
+	for _, a := range l.subjects {
+		if a.last == nil || !take(a) {
+			continue
+		}
+		e := *a.last
+		e.LeftOut += a.left - 1
+		a.last, a.left = nil, 0
+		out = append(out, e)
+	}
+	sortByTime(out)
+	return out
+}
+
+func (l *limiter) waiting() bool {
+	for _, a := range l.subjects {
+		if a.last != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func sortByTime(list []Event) {
+	slices.SortFunc(list, func(a, b Event) int {
+		if a.Up != b.Up {
+			return int(a.Up - b.Up)
+		}
+		return strings.Compare(a.subject(), b.subject())
+	})
+}

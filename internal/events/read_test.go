@@ -1,0 +1,80 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+const whole = `{"seq":7,"boot":"b","up":1000,"time":"2026-01-01T00:00:00Z","node":"a","kind":"check","name":"api","why":"x"}`
+
+func TestRead(t *testing.T) {
+	changed := func(old, new string) string { return strings.Replace(whole, old, new, 1) }
+	for name, tt := range map[string]struct {
+		in            string
+		events        int
+		torn, unknown int
+	}{
+		"none":              {"", 0, 0, 0},
+		"one":               {whole + "\n", 1, 0, 0},
+		"no end of line":    {whole, 1, 0, 0},
+		"torn at the end":   {whole + "\n" + whole[:50], 1, 1, 0},
+		"torn in between":   {whole[:50] + "\n" + whole + "\n", 1, 1, 0},
+		"torn into another": {whole[:50] + whole + "\n" + whole, 1, 1, 0},
+		"zeros":             {whole + "\n" + strings.Repeat("\x00", 4096) + "\n" + whole, 2, 1, 0},
+		"long":              {strings.Repeat("x", 3*MaxLine) + "\n" + whole, 1, 1, 0},
+		"long at the end":   {whole + "\n" + strings.Repeat("x", 3*MaxLine), 1, 1, 0},
+		"empty lines":       {"\n\n  \r\n" + whole + "\r\n", 1, 0, 0},
+		"newer agent":       {changed(`"check"`, `"sunspot"`) + "\n" + changed(`"name"`, `"new":[{}],"name"`), 1, 0, 1},
+		"no node":           {changed(`"a"`, `""`), 0, 1, 0},
+		"odd node":          {changed(`"a"`, `"a\u001b[2J"`), 0, 1, 0},
+		"no time":           {changed(`"2026-01-01T00:00:00Z"`, `"yesterday"`), 0, 1, 0},
+		"far time":          {changed(`2026`, `9026`), 0, 1, 0},
+		"far instant":       {changed(`"why"`, `"at":"0000-01-01T00:00:00+01:00","why"`), 0, 1, 0},
+		"negative":          {changed(`1000`, `-1`), 0, 1, 0},
+		"no settings":       {changed(`"check"`, `"settings"`), 0, 1, 0},
+		"list":              {"[" + whole + "]", 0, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, skipped, err := Read(strings.NewReader(tt.in))
+			if len(list) != tt.events || skipped != (Skipped{Torn: tt.torn, Unknown: tt.unknown}) || err != nil {
+				t.Errorf("%d events, skipped %+v, error %v", len(list), skipped, err)
+			}
+		})
+	}
+}
+
+// What is kept of a file is bounded, whatever is in it.
+func TestReadIsBounded(t *testing.T) {
+	list, skipped, err := Read(strings.NewReader(strings.Repeat(whole+"\n", MaxEvents+10)))
+	if len(list) != MaxEvents || !skipped.Beyond || err != nil {
+		t.Errorf("%d events, skipped %+v, error %v", len(list), skipped, err)
+	}
+}
+
+// FuzzRead reads any bytes: what comes out can be an event, and is written and read as the
+// same.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(whole + "\n" + whole[:40]))
+	f.Add([]byte(strings.Replace(whole, `"why"`, `"peers":["192.0.2.1","::"],"terms":[{"name":"x","on":true}],"settings":{},"at":"2026-01-01T00:00:00+01:00","why"`, 1)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, _, err := Read(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Time.Location() != time.UTC || len(e.Why) > 2*maxText || len(e.Peers) > maxList || e.Node == "" {
+				t.Errorf("%+v", e)
+			}
+			line, err := json.Marshal(e)
+			if err != nil {
+				t.Fatalf("%+v: %v", e, err)
+			}
+			if again, ok := parse(line); !ok || again.subject() != e.subject() {
+				t.Errorf("%s is not read again", line)
+			}
+		}
+	})
+}

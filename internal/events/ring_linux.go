@@ -1,0 +1,206 @@
+package events
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ring writes a node's record. It is a help for people and never in the way: Note does not
+// wait for the disk. What cannot be written, as on a full or read-only one, is kept in memory
+// and written later; what there is no room for there is counted. The zero value, and nil,
+// record nothing.
+type Ring struct {
+	node, boot string
+	on         onTime
+	news       chan struct{} // something was noted
+	stop, done chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	noted  backlog
+
+	// Of the goroutine that writes.
+	file   file
+	limit  limiter
+	behind backlog // what is to be written
+	failed bool    // to write, since it was tried last
+	// failing is what was logged of that.
+	failing bool
+	log     *slog.Logger
+}
+
+const (
+	// maxBacklog is many times what happens to a node at once.
+	maxBacklog = 1024
+	// lookEvery is how often lines are made to last, at most, as etcd shares the disk, and how
+	// often it is tried to write where that fails.
+	lookEvery = time.Second
+	// closeTime bounds how long Close waits for the disk.
+	closeTime = time.Second
+)
+
+// backlog are events that wait for the disk, the newest where there are too many.
+type backlog struct {
+	list   []Event
+	missed uint64
+}
+
+func (b *backlog) add(list ...Event) {
+	b.list = append(b.list, list...)
+	if beyond := len(b.list) - maxBacklog; beyond > 0 {
+		for _, e := range b.list[:beyond] {
+			b.missed += 1 + e.LeftOut + e.Missed
+		}
+		b.list = append([]Event(nil), b.list[beyond:]...)
+	}
+}
+
+// take empties it. The first event says how many are missing before it.
+func (b *backlog) take() (list []Event) {
+	if len(b.list) > 0 {
+		list, b.list = b.list, nil
+		list[0].Missed += b.missed
+		b.missed = 0
+	}
+	return list
+}
+
+// Open goes on with the record in a directory, of the node of that name. It never fails.
+// The caller must Close it.
+func Open(dir, node string, log *slog.Logger) *Ring {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	r := &Ring{
+		node: cut(node), boot: cut(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
+		news: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	r.on.begin(sinceBoot())
+	go r.tick()
+	go func() {
+		defer close(r.done)
+		r.run()
+	}()
+	return r
+}
+
+// Note records an event, with the time of now. It does not wait.
+func (r *Ring) Note(e Event) {
+	if r == nil || r.news == nil {
+		return
+	}
+	up := sinceBoot()
+	on, late := r.on.at(up)
+	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
+	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
+	e.bound()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.noted.add(e)
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// tick notes when the agent has been late.
+func (r *Ring) tick() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+		}
+		if late := r.on.tick(sinceBoot()); late > 0 {
+			r.Note(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
+		}
+	}
+}
+
+// Close writes what was noted, and returns when that is done, or after a second.
+func (r *Ring) Close() {
+	if r == nil || r.news == nil {
+		return
+	}
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.stop)
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.done:
+	case <-time.After(closeTime):
+	}
+}
+
+// sinceBoot is the time since the kernel booted, with the time that it was suspended.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// run writes until the ring is closed.
+func (r *Ring) run() {
+	r.file.begin()
+	r.writes()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			r.take()
+			r.behind.add(r.limit.flush()...)
+			r.writes()
+			r.file.sync()
+			return
+		case <-r.news:
+			r.take()
+		case now := <-tick.C:
+			r.failed = false
+			r.behind.add(r.limit.due(now)...)
+			r.file.sync()
+		}
+		if len(r.behind.list) > 0 && !r.failed {
+			r.writes()
+		}
+	}
+}
+
+// take has what was noted, but for what is too much, written next.
+func (r *Ring) take() {
+	r.mu.Lock()
+	list := r.noted.take()
+	r.mu.Unlock()
+	for _, e := range list {
+		r.behind.add(r.limit.take(e, time.Now())...)
+	}
+}
+
+// writes writes what is to be written, and logs when it begins that this fails, and when it
+// is over.
+func (r *Ring) writes() {
+	list := r.behind.take()
+	n, err := r.file.write(list)
+	r.behind.add(list[n:]...)
+	r.failed = err != nil
+	switch {
+	case err == nil && r.failing:
+		r.failing = false
+		r.log.Info("events are recorded on disk again")
+	case err != nil && !r.failing:
+		r.failing = true
+		r.log.Warn("events are not recorded on disk for 'vipgen doctor'; they are kept in memory", "error", err.Error())
+	}
+}

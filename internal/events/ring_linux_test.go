@@ -1,0 +1,304 @@
+package events
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// record writes events to a directory, and gives what was logged about it.
+func record(t *testing.T, dir string, list ...Event) (logged string) {
+	t.Helper()
+	var log bytes.Buffer
+	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
+	for _, e := range list {
+		for r.waiting() > maxBacklog/2 { // what a test writes at once is more than a node does
+			time.Sleep(time.Millisecond)
+		}
+		r.Note(e)
+	}
+	r.Close()
+	<-r.done
+	return log.String()
+}
+
+// waiting is how many events were noted that were not looked at yet.
+func (r *Ring) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.noted.list)
+}
+
+// recorded reads the record in a directory, the older file first.
+func recorded(t *testing.T, dir string) (list []Event, skipped Skipped) {
+	t.Helper()
+	for _, name := range []string{OlderName, FileName} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, bad, err := Read(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, more...)
+		skipped.Torn += bad.Torn
+		skipped.Unknown += bad.Unknown
+	}
+	return list, skipped
+}
+
+// check gives n events about as many checks.
+func check(n int) (list []Event) {
+	for i := range n {
+		list = append(list, Event{Kind: Check, Name: fmt.Sprint("check-", i), Why: strings.Repeat("x", 180)})
+	}
+	return list
+}
+
+// planned are events that a test noted: that the agent was late is up to the machine.
+func planned(list []Event) []Event {
+	return slices.DeleteFunc(slices.Clone(list), func(e Event) bool { return e.Kind == Late })
+}
+
+// contiguous fails the test where a number is missing.
+func contiguous(t *testing.T, list []Event) {
+	t.Helper()
+	for i := range list[1:] {
+		if list[i+1].Seq != list[i].Seq+1 {
+			t.Fatalf("%d after %d", list[i+1].Seq, list[i].Seq)
+		}
+	}
+}
+
+// The record goes on over restarts: numbers count up, and the boot is named.
+func TestRecord(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		if log := record(t, dir, Event{Kind: AgentStarted}, Event{Kind: AgentStopped}); log != "" {
+			t.Errorf("logged %s", log)
+		}
+	}
+	list, skipped := recorded(t, dir)
+	if len(planned(list)) != 6 || skipped != (Skipped{}) {
+		t.Fatalf("%d events, skipped %+v", len(list), skipped)
+	}
+	contiguous(t, list)
+	for i, e := range list {
+		if e.Node != "master-0" || len(e.Boot) != 36 || e.Up <= 0 || i > 0 && (e.Up < list[i-1].Up || e.Time.Before(list[i-1].Time)) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+}
+
+// However much happens, the record has two files of a size, and the newest events.
+func TestRecordIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	const n = 6000
+	record(t, dir, check(n)...)
+	var size int64
+	for _, name := range []string{OlderName, FileName} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > MaxFile {
+			t.Errorf("%s has %d bytes", name, info.Size())
+		}
+		size += info.Size()
+	}
+	list, skipped := recorded(t, dir)
+	contiguous(t, list)
+	list = planned(list)
+	if last := list[len(list)-1]; last.Seq < n || last.Name != fmt.Sprint("check-", n-1) || skipped != (Skipped{}) || size < MaxFile {
+		t.Errorf("%d events of %d bytes, the last %+v, skipped %+v", len(list), size, last, skipped)
+	}
+}
+
+// A file begins with how things stand, so that it is understood without those before it.
+func TestStanding(t *testing.T) {
+	dir := t.TempDir()
+	list := []Event{
+		{Kind: AgentStarted, First: true},
+		{Kind: Instance, Instance: "a", Interface: "eth0"},
+		{Kind: State, Instance: "a", State: Backup},
+		{Kind: State, Instance: "a", State: Master},
+	}
+	for i := range 10_000 {
+		list = append(list, Event{Kind: SilentHolder, Instance: fmt.Sprint("x-", i), Why: strings.Repeat("x", 180)})
+	}
+	record(t, dir, list...)
+	read, _ := recorded(t, dir)
+	got := map[string]int{}
+	for _, e := range read {
+		if e.Again {
+			got[fmt.Sprint(e.Kind, e.Instance, e.State, e.First, e.Interface)]++
+		}
+	}
+	want := map[string]int{"agent-startedtrue": 2, "instanceafalseeth0": 2, "stateaMASTERfalse": 2}
+	if !maps.Equal(got, want) || read[0].Kind != AgentStarted || read[0].Up > read[1].Up {
+		t.Errorf("%v, the first %+v", got, read[0])
+	}
+}
+
+// What is noted while nothing can be written is kept, up to a bound, and what is beyond is
+// counted.
+func TestBacklog(t *testing.T) {
+	var b backlog
+	for i := range 3 * maxBacklog {
+		b.add(Event{Up: Millis(i), LeftOut: 1})
+	}
+	first := b.take()
+	b.add(first[10:]...)
+	b.add(Event{Up: 1 << 20})
+	list := b.take()
+	if len(list) != maxBacklog-9 || list[0].Up != 2*maxBacklog+10 || first[0].Missed != 4*maxBacklog || list[len(list)-1].Up != 1<<20 || b.take() != nil {
+		t.Errorf("%d events, %+v, %+v", len(list), first[0], list[0])
+	}
+}
+
+// How long the agent ran without a delay goes with each event.
+func TestOnTime(t *testing.T) {
+	var o onTime
+	at := func(after time.Duration) time.Duration { return 100*time.Second + after }
+	o.begin(at(0))
+	for i := range 20 {
+		if late := o.tick(at(time.Duration(i+1) * tickEvery)); late != 0 {
+			t.Errorf("%v late", late)
+		}
+	}
+	check := func(after, on, late time.Duration) {
+		t.Helper()
+		if gotOn, gotLate := o.at(at(after)); gotOn != on || gotLate != late {
+			t.Errorf("on time for %v, %v late", gotOn, gotLate)
+		}
+	}
+	check(2050*time.Millisecond, 2050*time.Millisecond, 0)
+	check(2290*time.Millisecond, 2290*time.Millisecond, 0)
+	check(4*time.Second, 0, 1900*time.Millisecond) // it stood still: what is noted now may be old
+	if late := o.tick(at(4 * time.Second)); late != 1900*time.Millisecond {
+		t.Errorf("%v late", late)
+	}
+	check(4050*time.Millisecond, 50*time.Millisecond, 0)
+}
+
+// A node that lost its power leaves half a line: the next run's lines are whole.
+func TestTornLine(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, check(3)...)
+	path := filepath.Join(dir, FileName)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()-20); err != nil {
+		t.Fatal(err)
+	}
+	record(t, dir, Event{Kind: AgentStarted})
+	list, skipped := recorded(t, dir)
+	contiguous(t, list)
+	if list = planned(list); len(list) != 3 || list[2].Kind != AgentStarted || skipped.Torn != 1 {
+		t.Errorf("%+v, skipped %+v", list, skipped)
+	}
+}
+
+// What is in the way of the record is logged once, and the agent goes on.
+func TestNoRecord(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
+		"FIFO":      func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"link":      func(path string) error { return os.Symlink("/etc/passwd", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := put(filepath.Join(dir, FileName)); err != nil {
+				t.Fatal(err)
+			}
+			if log := record(t, dir, check(100)...); strings.Count(log, "events are not recorded") != 1 {
+				t.Errorf("logged %q", log)
+			}
+		})
+	}
+	if log := record(t, "/no/such/directory", check(10)...); strings.Count(log, "events are not recorded") != 1 {
+		t.Errorf("logged %q", log)
+	}
+	var none *Ring
+	none.Note(Event{})
+	none.Close()
+}
+
+// On a full disk and on a read-only one, events are kept until there is room again: then the
+// record goes on, with whole lines. It keeps nobody from remounting the file system.
+func TestFullDisk(t *testing.T) {
+	testkit.Live(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
+		t.Fatalf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	remount := func(flags uintptr, data string) {
+		t.Helper()
+		testkit.Await(t, "the file system to be remounted", func() bool {
+			err := unix.Mount("", dir, "", unix.MS_REMOUNT|flags, data)
+			if err != nil && !errors.Is(err, unix.EBUSY) { // a line is being written
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+	has := func(name string) bool {
+		data, err := os.ReadFile(filepath.Join(dir, FileName))
+		return err == nil && strings.Contains(string(data), `"`+name+`"`)
+	}
+	var log bytes.Buffer
+	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
+	const n = 100
+	for i, e := range check(n) {
+		r.Note(e)
+		if i == n/4 {
+			testkit.Await(t, "events to be recorded", func() bool { return has(fmt.Sprint("check-", i)) })
+		}
+	}
+	remount(0, "size=1m")
+	testkit.Await(t, "all events to be recorded", func() bool { return has(fmt.Sprint("check-", n-1)) })
+	remount(unix.MS_RDONLY, "")
+	r.Note(Event{Kind: AgentStopping})
+	testkit.Await(t, "it to be tried", func() bool { return r.waiting() == 0 })
+	remount(0, "")
+	testkit.Await(t, "the event to be recorded", func() bool { return has(string(AgentStopping)) })
+	r.Close()
+	<-r.done
+	if got := log.String(); !strings.Contains(got, "events are not recorded") || strings.Count(got, "are not recorded") != strings.Count(got, "recorded on disk again") {
+		t.Errorf("logged %s", got)
+	}
+	list, skipped := recorded(t, dir)
+	contiguous(t, list)
+	if got := len(planned(list)); got != n+1 || skipped.Torn > 1 {
+		t.Errorf("%d events, skipped %+v", got, skipped)
+	}
+	for _, e := range list {
+		if e.Missed+e.LeftOut > 0 {
+			t.Errorf("something is missing before %+v", e)
+		}
+	}
+
+	remount(unix.MS_RDONLY, "")
+	if log := record(t, dir, check(10)...); strings.Count(log, "events are not recorded") != 1 {
+		t.Errorf("read-only: logged %q", log)
+	}
+}

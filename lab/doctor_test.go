@@ -1,0 +1,308 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// diagnosed is a lab in which what goes wrong is known.
+type diagnosed struct {
+	*Cluster
+	t   *testing.T
+	ctx context.Context
+	vip netip.Addr
+	// done are the faults that happened, list what the nodes recorded.
+	done []happened
+	list []events.Event
+}
+
+// fault is done to the holder of the API VIP, and undone. want is its cause; empty where the
+// VIP is to stay.
+type fault struct {
+	name string
+	do   func(*diagnosed, *Node)
+	want doctor.Code
+}
+
+type happened struct {
+	fault
+	node     string
+	from, to time.Time
+}
+
+func newDiagnosed(t *testing.T) *diagnosed {
+	t.Helper()
+	testkit.Long(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
+	t.Cleanup(cancel)
+	r, err := Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newLab(t, ctx, r, plan)
+	return &diagnosed{Cluster: c, t: t, ctx: ctx, vip: c.VIPs(v1alpha1.GroupAPI)[0]}
+}
+
+func (d *diagnosed) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// gone waits until the VIP is on another node, and on none else.
+func (d *diagnosed) gone(h *Node) {
+	d.t.Helper()
+	d.must(Await(d.ctx, h.Name+" to lose the VIP", func() (bool, error) {
+		n, err := d.Holder(d.ctx, d.vip)
+		return err == nil && n != h, err
+	}))
+}
+
+// taken waits until another node has the VIP, too.
+func (d *diagnosed) taken(h *Node) {
+	d.t.Helper()
+	d.must(Await(d.ctx, "another node to take the VIP", func() (bool, error) {
+		for _, n := range d.Nodes() {
+			if has, err := n.Has(d.vip); n != h && (has || err != nil) {
+				return has, err
+			}
+		}
+		return false, nil
+	}))
+}
+
+// apart is for how long nodes are cut off, or stand still.
+const apart = 2 * time.Second
+
+var faults = []fault{
+	{"keepalived is killed", func(d *diagnosed, h *Node) {
+		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL))
+		d.gone(h)
+	}, doctor.KeepalivedDied},
+	{"HAProxy is stopped", func(d *diagnosed, h *Node) {
+		restore, err := h.RemovePod(d.ctx, pod.HAProxy)
+		d.must(err)
+		d.gone(h)
+		d.must(restore())
+	}, doctor.HAProxyDown},
+	{"the API server does not answer, but HAProxy does", func(d *diagnosed, h *Node) {
+		began := time.Now()
+		d.must(h.API.Freeze())
+		d.must(Await(d.ctx, "the check to fail", func() (bool, error) {
+			return d.recorded(h, func(e events.Event) bool {
+				return e.Kind == events.Check && e.Name == "api" && !e.OK && e.Time.After(began)
+			}), nil
+		}))
+		d.must(h.API.Thaw())
+	}, ""},
+	{"the network is cut", func(d *diagnosed, h *Node) {
+		d.must(d.Partition(h.Name))
+		d.taken(h)
+		time.Sleep(apart) // that is the fault
+		d.must(d.Join())
+	}, doctor.CutOff},
+	{"the link is down", func(d *diagnosed, h *Node) {
+		d.must(h.Unplug())
+		d.gone(h)
+		d.must(h.PlugIn())
+	}, doctor.LinkLost},
+	{"the node stands still", func(d *diagnosed, h *Node) {
+		_, err := h.Stall(d.ctx, apart, false)
+		d.must(err)
+	}, doctor.NodeLate},
+	{"the pod is stopped", func(d *diagnosed, h *Node) {
+		restore, err := h.RemovePod(d.ctx, pod.Keepalived)
+		d.must(err)
+		d.gone(h)
+		d.must(restore())
+	}, doctor.AgentStopped},
+	{"the agent is killed", func(d *diagnosed, h *Node) {
+		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGKILL))
+		d.gone(h)
+	}, doctor.AgentKilled},
+	{"power loss", func(d *diagnosed, h *Node) {
+		d.must(h.Kill())
+		d.gone(h)
+		d.must(h.Heal(d.ctx))
+	}, doctor.NodeDown},
+}
+
+// TestDoctor breaks the holder of the API VIP in every way once, and reads the nodes'
+// records afterwards: the right cause is named, and never a wrong one with certainty.
+func TestDoctor(t *testing.T) {
+	d := newDiagnosed(t)
+	for _, f := range faults {
+		d.breaks(f)
+	}
+	d.settles()
+	began := time.Now()
+	for _, n := range d.Nodes() {
+		d.must(n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nprofile: fast\n")))
+	}
+	for _, n := range d.Nodes() {
+		d.must(Await(d.ctx, n.Name+" to record the coordinated move", func() (bool, error) {
+			return d.recorded(n, func(e events.Event) bool { return e.Kind == events.Move && e.State == events.Over }), nil
+		}))
+	}
+	r := d.diagnose()
+	if right, wrong := d.judge(r); right < len(d.done) || wrong > 0 {
+		t.Errorf("%d of %d are right, %d wrong with certainty", right, len(d.done), wrong)
+	}
+	moves := slices.DeleteFunc(slices.Clone(r.Moves), func(m doctor.Move) bool { return m.At.Before(began) })
+	if slices.ContainsFunc(moves, func(m doctor.Move) bool { return m.Cause.Code != doctor.SettingsChanged }) {
+		t.Errorf("coordinated move: %+v", moves)
+	}
+	if len(r.Clocks) > 0 || len(r.Missing) > 0 {
+		t.Errorf("all nodes have one clock, and a record: %+v, %+v", r.Clocks, r.Missing)
+	}
+}
+
+// manyFaults is how many faults `make lab-doctor` breaks the lab with; not set elsewhere.
+const manyFaults = "VIPGEN_FAULTS"
+
+// TestDoctorOfManyFaults does the same many times, in an order that nobody chose.
+func TestDoctorOfManyFaults(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv(manyFaults))
+	if err != nil {
+		t.Skip("it takes a quarter of an hour: make lab-doctor runs it")
+	}
+	d := newDiagnosed(t)
+	most := n / 25 // that are not named right
+	order := rand.New(rand.NewPCG(18, 6))
+	for range n {
+		d.breaks(faults[order.IntN(len(faults))])
+	}
+	d.settles()
+	right, wrong := d.judge(d.diagnose())
+	t.Logf("RESULT | %d faults | %d right | %d unknown | %d wrong with certainty", n, right, n-right-wrong, wrong)
+	if right < n-most || wrong > 0 {
+		t.Errorf("%d of %d are right, %d wrong with certainty", right, n, wrong)
+	}
+}
+
+// breaks does a fault to the holder when nothing else goes on.
+func (d *diagnosed) breaks(f fault) {
+	d.t.Helper()
+	d.settles()
+	h, err := d.Holder(d.ctx, d.vip)
+	d.must(err)
+	began := time.Now()
+	f.do(d, h)
+	d.settles()
+	d.done = append(d.done, happened{f, h.Name, began, time.Now()})
+}
+
+// judge counts the faults whose cause is among those of the moves meanwhile, or that moved
+// nothing as they should not, and those with a cause that is certain and wrong.
+func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
+	for _, f := range d.done {
+		var got []string
+		named, mistaken := f.want == "", false
+		for _, m := range r.Moves {
+			if m.At.Before(f.from.Add(-time.Second)) || m.At.After(f.to) || !slices.Contains(m.VIPs, d.vip) || !slices.Contains(m.From, f.node) {
+				continue
+			}
+			got = append(got, fmt.Sprintf("%v > %v: %s (%s)", m.From, m.To, m.Cause.Text, m.Cause.Sure))
+			named = m.Cause.Code == f.want || named && f.want != ""
+			mistaken = mistaken || m.Cause.Code != f.want && m.Cause.Sure == doctor.Certain
+		}
+		d.t.Logf("%s: %s\n  %s", f.node, f.name, strings.Join(got, "\n  "))
+		switch {
+		case mistaken:
+			wrong++
+		case named:
+			right++
+			continue
+		}
+		d.t.Logf("what was recorded:\n%s", d.recordsOf(f))
+	}
+	return right, wrong
+}
+
+// recordsOf are the lines that the nodes recorded while something happened, for a test of
+// doctor alone.
+func (d *diagnosed) recordsOf(f happened) string {
+	var b strings.Builder
+	for _, e := range d.list {
+		if e.Time.Before(f.from.Add(-time.Second)) || e.Time.After(f.to) {
+			continue
+		}
+		line, err := json.Marshal(e)
+		d.must(err)
+		fmt.Fprintf(&b, "%s\n", line)
+	}
+	return b.String()
+}
+
+// settles waits until every node takes part with all points again, and nothing has changed
+// for a while: what happens next is another move.
+func (d *diagnosed) settles() {
+	d.t.Helper()
+	const quiet, full = 3 * time.Second, 68
+	since, last := time.Now(), ""
+	d.must(Await(d.ctx, "all nodes to be as good as they were", func() (bool, error) {
+		now, well := "", true
+		for _, n := range d.Nodes() {
+			s, err := Published[state.Keepalived](n)
+			if err != nil || s == nil || len(s.Instances) == 0 {
+				well = false
+				continue
+			}
+			for _, i := range s.Instances {
+				now += fmt.Sprint(n.Name, i.Name, i.Holds, i.Priority, " ")
+				well = well && i.Priority == full
+			}
+		}
+		if now != last || !well {
+			since, last = time.Now(), now
+		}
+		return time.Since(since) > quiet, nil
+	}))
+}
+
+// recorded says whether a node has recorded an event.
+func (d *diagnosed) recorded(n *Node, match func(events.Event) bool) bool {
+	f, err := os.Open(n.Path("/etc/keepalived/" + events.FileName))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	list, _, err := events.Read(f)
+	return err == nil && slices.ContainsFunc(list, match)
+}
+
+// diagnose reads the records of all nodes.
+func (d *diagnosed) diagnose() *doctor.Report {
+	d.t.Helper()
+	var dirs []string
+	for _, n := range d.Nodes() {
+		dirs = append(dirs, n.Path("/etc/keepalived"))
+	}
+	files, err := doctor.Files(dirs)
+	d.must(err)
+	d.list, _, err = doctor.ReadFiles(files, nil)
+	d.must(err)
+	return doctor.Diagnose(d.list)
+}
