@@ -204,7 +204,11 @@ func compareStates(a, b nodeState) []Change {
 			if about, now := before.about(), after.about(); about != now {
 				c.Fields = append(c.Fields, Field{Path: "file", Old: about, New: now})
 			}
-			if string(before.Contents) != string(after.Contents) {
+			switch {
+			case string(before.Contents) == string(after.Contents):
+			case before.ownerOnly() || after.ownerOnly():
+				c.hidden(ownerOnly)
+			default:
 				c.contents(name, string(before.Contents), string(after.Contents))
 			}
 			if len(c.Fields) == 0 && c.Lines == "" {

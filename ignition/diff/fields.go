@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -13,7 +14,7 @@ import (
 type Field struct {
 	// Path is such as "spec.groups[api].vips[0]", or the name of a block.
 	Path string `json:"path"`
-	// What is added or removed, or empty.
+	// What is added or removed, or changed where no value is shown, or empty.
 	What string `json:"what,omitempty"`
 	// Old and New are values, Lines the difference of a text of several lines.
 	Old   string `json:"old,omitempty"`
@@ -50,7 +51,11 @@ func parseJSON(data []byte) any {
 	return v
 }
 
-type fieldDiff struct{ out []Field }
+type fieldDiff struct {
+	out []Field
+	// secrets are paths of maps of which no value is shown.
+	secrets []string
+}
 
 func (f *fieldDiff) values(path string, a, b any) {
 	switch x := a.(type) {
@@ -65,15 +70,14 @@ func (f *fieldDiff) values(path string, a, b any) {
 			return
 		}
 	}
-	before, after := inline(a), inline(b)
-	if before == after {
+	if inline(a) == inline(b) {
 		return
 	}
 	if s, t, ok := texts(a, b); ok && (strings.Contains(s, "\n") || strings.Contains(t, "\n")) {
 		f.out = append(f.out, Field{Path: path, Lines: unified(s, t)})
 		return
 	}
-	f.out = append(f.out, Field{Path: path, Old: before, New: after})
+	f.out = append(f.out, Field{Path: path, Old: inline(shownValue(path, a)), New: inline(shownValue(path, b))})
 }
 
 func texts(a, b any) (s, t string, ok bool) {
@@ -86,16 +90,27 @@ func (f *fieldDiff) maps(path string, a, b map[string]any) {
 	for _, key := range keys(a, b) {
 		before, was := a[key]
 		after, is := b[key]
+		if secret(key, before) || secret(key, after) || slices.Contains(f.secrets, path) {
+			f.hidden(join(path, key), before, after, was, is)
+			continue
+		}
 		f.one(join(path, key), before, after, was, is)
+	}
+}
+
+// hidden says that a value differs, and not how.
+func (f *fieldDiff) hidden(path string, a, b any, was, is bool) {
+	if was != is || inline(a) != inline(b) {
+		f.out = append(f.out, Field{Path: path, What: what(was, is), New: aSecret})
 	}
 }
 
 func (f *fieldDiff) one(path string, before, after any, was, is bool) {
 	switch {
 	case !was:
-		f.out = append(f.out, Field{Path: path, What: added, New: inline(after)})
+		f.out = append(f.out, Field{Path: path, What: added, New: inline(shownValue(path, after))})
 	case !is:
-		f.out = append(f.out, Field{Path: path, What: removed, Old: inline(before)})
+		f.out = append(f.out, Field{Path: path, What: removed, Old: inline(shownValue(path, before))})
 	default:
 		f.values(path, before, after)
 	}
@@ -195,7 +210,11 @@ var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "gene
 // compareObject compares manifests by field, but for what the API server adds.
 func compareObject(before, after []byte) []Field {
 	var f fieldDiff
-	f.values("", ours(before), ours(after))
+	b := ours(after)
+	if o, ok := b.(map[string]any); ok && o["kind"] == "Secret" {
+		f.secrets = []string{"data", "stringData"}
+	}
+	f.values("", ours(before), b)
 	return f.out
 }
 

@@ -3,6 +3,8 @@ package diff
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/ignition"
 )
 
 // say writes fields on lines.
@@ -135,4 +137,54 @@ func FuzzAdd(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Secrets are compared and never shown, neither by field nor by line nor in what is added.
+func TestSecretsAreNotShown(t *testing.T) {
+	const key = "-----BEGIN EC PRIVATE KEY-----\nSECRET"
+	file := func(name string, mode int, text string) nodeState {
+		return nodeState{files: map[string]nodeFile{name: {DecodedFile: ignition.DecodedFile{File: ignition.File{Path: name, Mode: mode, Contents: []byte(text)}}}}}
+	}
+	object := func(a, b string) (out []Change) {
+		return []Change{{Fields: compareObject([]byte(a), []byte(b))}}
+	}
+	states := func(name string, mode int, a, b string) []Change {
+		return compareStates(file(name, mode, a), file(name, mode, b))
+	}
+	tests := []struct {
+		name string
+		got  []Change
+		want string
+	}{
+		{"a pull secret", states("/var/lib/kubelet/config.json", 0o644, `{"auths": {"r": {"auth": "SECRET1"}}}`, `{"auths": {"r": {"auth": "SECRET2"}}}`), "contents changed  > " + aSecret},
+		{"a file of its owner alone", states("/etc/x.conf", 0o600, "SECRET1", "SECRET2"), "contents changed  > " + ownerOnly},
+		{"one that was readable", compareStates(file("/x", 0o644, "SECRET1"), file("/x", 0o400, "SECRET2")), "file  mode 0644 > mode 0400\ncontents changed  > " + ownerOnly},
+		{"a key", states("/etc/x", 0o644, key+"1", key+"2"), "contents changed  > " + aSecret},
+		{"a key in YAML", states("/etc/x.yaml", 0o644, `{"k": "PRIVATE KEY-----\nSECRET1"}`, `{"k": "PRIVATE KEY-----\nSECRET2"}`), "k changed  > " + aSecret},
+		{"a key in what is no YAML", states("/etc/x.yaml", 0o644, "a: b: c\n"+key+"1", "a: b: c\n"+key+"2"), "contents changed  > " + aSecret},
+		{"a field", states("/etc/x.yaml", 0o644, "users: [{name: a, user: {token: SECRET1}}]", "users: [{name: a, user: {token: SECRET2}}, {name: b, user: {token: SECRET3}}]"),
+			"users[a].user.token changed  > " + aSecret + "\nusers[b] added  > {\"name\":\"b\",\"user\":{\"token\":\"" + aSecret + "\"}}"},
+		{"a line", states("/etc/x.env", 0o644, "USER=a\nDB_PASSWORD=SECRET1\n", "USER=b\nDB_PASSWORD=SECRET2\n"),
+			"   >  @@ -1,2 +1,2 @@\n-USER=a\n-DB_PASSWORD=" + aSecret + "\n+USER=b\n+DB_PASSWORD=" + aSecret},
+		{"YAML in other words", states("/etc/x.yaml", 0o644, "a: 1\npassword: \"SECRET\"\n", "password: SECRET\na: 1\n"),
+			"   >  @@ -1,2 +1,2 @@\n+password: " + aSecret + "\n a: 1\n-password: " + aSecret},
+		{"a Secret", object(`{"kind": "Secret", "data": {"a": "SECRET1", "b": "SECRET"}}`, `{"kind": "Secret", "data": {"a": "SECRET2", "b": "SECRET", "c": "SECRET3"}}`),
+			"data.a changed  > " + aSecret + "\ndata.c added  > " + aSecret},
+		{"no secret", object(`{"kind": "Pod", "secret": {"secretName": "a"}, "mountToken": true}`, `{"kind": "Pod", "secret": {"secretName": "b"}, "mountToken": false}`),
+			"mountToken  true > false\nsecret.secretName  a > b"},
+	}
+	for _, tt := range tests {
+		if len(tt.got) != 1 {
+			t.Errorf("%s: %+v", tt.name, tt.got)
+			continue
+		}
+		c := tt.got[0]
+		if c.Lines != "" {
+			c.Fields = append(c.Fields, Field{Lines: c.Lines})
+		}
+		got := say(c.Fields)
+		if strings.TrimSpace(got) != strings.TrimSpace(tt.want) || strings.Contains(got, "SECRET") {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
 }

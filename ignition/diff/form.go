@@ -36,8 +36,12 @@ func formOf(name string) form {
 }
 
 // contents compares what a file holds, by its fields or blocks where it has
-// some.
+// some. Of one that holds a secret it says no more than that it differs.
 func (c *Change) contents(name, before, after string) {
+	if secretFile(name) || formOf(name) != formYAML && (privateKey(before) || privateKey(after)) {
+		c.hidden(aSecret)
+		return
+	}
 	var fields []Field
 	switch formOf(name) {
 	case formYAML:
@@ -47,19 +51,28 @@ func (c *Change) contents(name, before, after string) {
 	case formSections:
 		fields = compareBlocks(sections(before), sections(after))
 	}
-	if len(fields) == 0 {
+	switch {
+	case len(fields) > 0:
+		c.Fields = append(c.Fields, fields...)
+	case privateKey(before) || privateKey(after):
+		c.hidden(aSecret)
+	default:
 		c.Lines = unified(before, after)
 	}
-	c.Fields = append(c.Fields, fields...)
 }
 
-// unified gives a diff of lines without a head.
+// hidden says that contents differ, and why not how.
+func (c *Change) hidden(why string) {
+	c.Fields = append(c.Fields, Field{Path: "contents", What: changed, New: why})
+}
+
+// unified gives a diff of lines without a head, and without secrets.
 func unified(before, after string) string {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: lines(before), B: lines(after), Context: 2})
 	if err != nil {
 		return "" // a strings.Builder never fails
 	}
-	return text
+	return shownLines(text)
 }
 
 // lines splits text into lines that all have an end; one that had none says so,

@@ -1,0 +1,70 @@
+package diff
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What stands where a value would.
+const (
+	ownerOnly = "(not shown: only its owner may read the file)"
+	aSecret   = "(not shown: a secret)"
+)
+
+// ownerOnly says of a file with a mode that neither group nor others may read it. The
+// operator and the installer write pull secrets, keys and kubeconfigs so.
+func (f nodeFile) ownerOnly() bool { return f.Mode != 0 && f.Mode&0o044 == 0 }
+
+// pullSecrets are where nodes have the pull secret, whatever its mode.
+var pullSecrets = []string{"/var/lib/kubelet/config.json", "/etc/mco/internal-registry-pull-secret.json", "/root/.docker/config.json"}
+
+// secretFile says whether a file holds a secret, by its path.
+func secretFile(name string) bool {
+	return slices.Contains(pullSecrets, name) || path.Ext(name) == ".key"
+}
+
+// privateKey finds one by its label (RFC 7468, sections 10 and 11; OpenSSH's own, too).
+func privateKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }
+
+// secretNames are how names of fields end that hold secrets: of pull secrets, kubeconfigs,
+// install-configs and Ignition configs.
+const secretNames = `(?:auth|client-key-data|passw(?:or)?d|passwordhash|privatekey|secret|token)`
+
+var (
+	secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)
+	secretLine = regexp.MustCompile(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
+)
+
+// secret says whether a field must not be shown. Those that are no text say nothing: a
+// switch, or a name to look up.
+func secret(name string, value any) bool {
+	text, ok := value.(string)
+	return ok && (privateKey(text) || secretName.MatchString(name))
+}
+
+// shownLines is a difference of lines as it may be shown.
+func shownLines(lines string) string { return secretLine.ReplaceAllString(lines, "${1}"+aSecret) }
+
+// shownValue is the value of a field as it may be shown.
+func shownValue(name string, v any) any {
+	if secret(name, v) {
+		return aSecret
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, value := range x {
+			out[key] = shownValue(key, value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, value := range x {
+			out[i] = shownValue(name, value)
+		}
+		return out
+	}
+	return v
+}
