@@ -8,7 +8,7 @@ import (
 )
 
 // svgSizes are those of a timeline in a picture.
-var svgSizes = sizes{width: svg.Width, lane: 15, bar: 9, label: 76, right: 16, ticks: 6}
+var svgSizes = sizes{width: svg.Width, lane: 15, bar: 9, name: 7.5, above: 3, label: 76, right: 16, ticks: 6, thinnest: 1.5, apart: 14}
 
 // svgMargin is left free on the left and on the right.
 const svgMargin = 10.0
