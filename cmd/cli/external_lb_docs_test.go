@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// page reads a page of the documentation.
-func page(t *testing.T, name string) string {
+// docPage reads a page of the documentation.
+func docPage(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
@@ -50,7 +50,7 @@ const pairFlags = " --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/2
 
 // TestExternalPage holds docs/external-lb.md to what vipgen makes of the example.
 func TestExternalPage(t *testing.T) {
-	text := page(t, "external-lb.md")
+	text := docPage(t, "external-lb.md")
 	documentedDir(t)
 	read := func(name string) string {
 		data, err := os.ReadFile(name)
@@ -160,7 +160,7 @@ func TestExternalPage(t *testing.T) {
 // names more, and change no load balancer. One that another controller lists leads to
 // that one's VIPs.
 func TestMoreDomainsNeedNothing(t *testing.T) {
-	text := page(t, "external-lb.md")
+	text := docPage(t, "external-lb.md")
 	documentedDir(t)
 	vip, err := os.ReadFile("vipgen.yaml")
 	if err != nil {
@@ -194,7 +194,7 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 
 // TestOpenStackPage holds docs/openstack.md to what the script shows.
 func TestOpenStackPage(t *testing.T) {
-	text := page(t, "openstack.md")
+	text := docPage(t, "openstack.md")
 	documentedDir(t)
 	hints := regexp.MustCompile(`(?m)^vipgen (openstack-hints .*) > hints.sh$`).FindStringSubmatch(text)
 	if hints == nil {

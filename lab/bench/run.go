@@ -26,7 +26,6 @@ const (
 	undoing = 5 * time.Minute
 )
 
-
 // ended is the last event of a run that came to its end.
 const ended = "end of the run"
 
