@@ -28,7 +28,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 // draw draws a scenario below y, and returns where it ends.
 func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 	y += 16
-	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(plain(s.Title), svg.Large, svg.Width-2*svgMargin))
+	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(capital(plain(s.Title)), svg.Large, svg.Width-2*svgMargin))
 	y = drawLegend(d, y+18) + 3
 	var shown []Run
 	for _, one := range s.Results {
