@@ -125,6 +125,7 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 		row.Missed = !v.met()
 	}
 	row.Spread = newSpread(one, median, longest)
+	median.Events, worst.Events = moments(s.VIP, median), moments(s.VIP, worst)
 	row.Timelines = append(row.Timelines, newTimeline(id+"-m", "Median run", s.VIP, median, w))
 	if row.Ran > 1 {
 		row.Timelines = append(row.Timelines, newTimeline(id+"-w", "Worst run", s.VIP, worst, w))
@@ -133,7 +134,6 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 }
 
 func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
-	run.Events = moments(vip, run)
 	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: newChart(id, vip, run, w, pageSizes)}
 	for _, e := range run.Events {
 		t.Events = append(t.Events, htmlEvent{At: offset(e.At - run.Fault), Text: e.Text})
