@@ -52,7 +52,7 @@ func (r *diffReport) markdown(b *bytes.Buffer) {
 // diffRow says what happens to a pool, or to what is none.
 type diffRow struct {
 	pool, effect string
-	drains       bool // or worse
+	drains       bool     // or worse
 	changes      []string // because of which
 	note         string   // because of what else
 }
