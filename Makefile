@@ -53,7 +53,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor image release release-check
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -192,6 +192,10 @@ lab-bench: build setup $(BIN)/coredns ## Measure what clients see of failures, b
 
 lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all cores busy, by advert interval (needs root)
 	bin/vipgen lab saturate $(BENCHFLAGS)
+
+pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, those of a lab from one that runs (needs root)
+	PATH="$(CURDIR)/$(BIN):$$PATH" docs/pictures/record docs/pictures
+	VIPGEN_TESTS=unit go test -count 1 -run '^(TestRecordings|TestPictures|TestFailoverPicture)$$' ./internal/svg ./cmd/cli ./lab/report -update
 
 bench-fleet: $(BIN)/butane ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids, and butane beside it
 	VIPGEN_TESTS=all go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen

@@ -41,13 +41,14 @@ Exit code 0: no difference. 1: there is one. 2: bad input. 4: a file of vipgen's
 shadowed by another MachineConfig.`,
 		Example: `  vipgen diff main:clusters clusters
   vipgen diff HEAD~1:clusters/demo/rendered HEAD:clusters/demo/rendered -o markdown
+  vipgen diff main:clusters clusters -o html > diff.html
   oc get machineconfig -o yaml | vipgen diff - rendered`,
 		Args: command.Args(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.diff(args[0], args[1], o, allowed)
 		},
 	}
-	o.Add(c, "text", "json", "markdown")
+	o.Add(c, "text", "json", "markdown", "html")
 	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may replace vipgen's")
 	return c
 }
@@ -88,6 +89,8 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 		err = a.printJSON(report)
 	case "markdown":
 		report.markdown(&b)
+	case "html":
+		err = report.html(&b)
 	default:
 		report.text(&b, command.Colours(a.out))
 	}

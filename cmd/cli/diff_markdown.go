@@ -22,7 +22,18 @@ func (r *diffReport) markdown(b *bytes.Buffer) {
 	}
 	for _, g := range r.groups {
 		for _, row := range g.rows() {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", codeCell(g.title()), codeCell(row[0]), row[1], row[2])
+			effect := row.effect
+			if row.drains {
+				effect = "**" + effect + "**"
+			}
+			why := []string{}
+			for _, change := range row.changes {
+				why = append(why, codeCell(change))
+			}
+			if row.note != "" {
+				why = append(why, row.note)
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", codeCell(g.title()), codeCell(row.pool), effect, strings.Join(why, "<br>"))
 		}
 	}
 	for _, g := range r.groups {
@@ -38,28 +49,32 @@ func (r *diffReport) markdown(b *bytes.Buffer) {
 	}
 }
 
-// rows are the lines of the table: pool, what happens, why.
-func (g diffGroup) rows() [][3]string {
-	var out [][3]string
+// diffRow says what happens to a pool, or to what is none.
+type diffRow struct {
+	pool, effect string
+	drains       bool     // or worse
+	changes      []string // because of which
+	note         string   // because of what else
+}
+
+// rows are the lines of the table of a report.
+func (g diffGroup) rows() []diffRow {
+	var out []diffRow
 	for _, p := range g.Pools {
-		effect := happens(p)
-		if p.Effect >= diff.Drain {
-			effect = "**" + effect + "**"
-		}
-		var why []string
+		row := diffRow{pool: p.Name, effect: happens(p), drains: p.Effect >= diff.Drain}
 		for _, r := range p.Reasons {
-			why = append(why, codeCell(r.Change))
+			row.changes = append(row.changes, r.Change)
 		}
-		out = append(out, [3]string{p.Name, effect, strings.Join(why, "<br>")})
+		out = append(out, row)
 	}
 	for _, h := range g.Hosts {
-		out = append(out, [3]string{h.Name, "new hosts only", "its Ignition config"})
+		out = append(out, diffRow{pool: h.Name, effect: "new hosts only", note: "its Ignition config"})
 	}
 	if len(g.Pools) == 0 && len(g.Manifests) > 0 {
-		out = append(out, [3]string{"none", "nothing on nodes", "manifests"})
+		out = append(out, diffRow{pool: "none", effect: "nothing on nodes", note: "manifests"})
 	}
 	for _, s := range g.Shadowed {
-		out = append(out, [3]string{s.Pool, "**shadowed**", codeCell(s.Name) + " by " + codeCell(s.Other)})
+		out = append(out, diffRow{pool: s.Pool, effect: "shadowed", drains: true, changes: []string{s.Name + " by " + s.Other}})
 	}
 	return out
 }

@@ -103,7 +103,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	for args, want := range map[string]int{
-		"diff install-config.yaml a": command.Input, "diff a install-config.yaml": command.Input, "diff a": command.Input, "diff a b -o html": command.Input,
+		"diff install-config.yaml a": command.Input, "diff a install-config.yaml": command.Input, "diff a": command.Input, "diff a b -o yaml": command.Input,
 		"diff a no-such": command.Failed, "diff no-such:x a": command.Failed, "diff -- --output=x:y a": command.Failed,
 	} {
 		if code, _, errOut := run("", strings.Fields(args)...); code != want || errOut == "" {

@@ -26,6 +26,7 @@ With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the f
 is for, and which values and fields it has.`,
 		Example: `  vipgen explain install-config.yaml
   vipgen explain install-config.yaml --svg cluster.svg
+  vipgen explain install-config.yaml -o html > cluster.html
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
   # Fields of vipgen.yaml
@@ -38,6 +39,9 @@ is for, and which values and fields it has.`,
 				if picture != "" {
 					return command.Usagef(c, "--svg is for a cluster, not for the field %s", args[0])
 				}
+				if o == "html" {
+					return command.Usagef(c, "-o html is for a cluster, not for the field %s", args[0])
+				}
 				return a.explainField(c, args[0], o)
 			}
 			return a.explain(installConfigArg(args), &f, o, picture)
@@ -46,7 +50,7 @@ is for, and which values and fields it has.`,
 	f.add(c)
 	c.Flags().StringVar(&picture, "svg", "", "`file` to write a picture to, as SVG: VIPs, nodes, pods and connections")
 	_ = c.MarkFlagFilename("svg", "svg")
-	o.Add(c, "text", "json")
+	o.Add(c, "text", "json", "html")
 	return c
 }
 
@@ -62,8 +66,11 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 	if err := writeReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
 	}
-	if o == "json" {
+	switch o {
+	case "json":
 		return a.printJSON(report)
+	case "html":
+		return writeExplained(a.out, cluster, report)
 	}
 	if len(report.Groups) == 0 {
 		fmt.Fprintln(a.out, outsideText)
@@ -92,12 +99,15 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 	return a.printCertificates(report.NamedCertificates)
 }
 
+// certificatesText goes before the object of named certificates.
+const certificatesText = "each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:"
+
 // printCertificates prints an object that is not empty.
 func (a *app) printCertificates(object string) (err error) {
 	if object == "" {
 		return nil
 	}
-	fmt.Fprintln(a.out, "\nNamed certificates, each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:")
+	fmt.Fprintln(a.out, "\nNamed certificates, "+certificatesText)
 	for line := range strings.Lines(object) {
 		_, err = fmt.Fprint(a.out, "  ", line)
 	}
@@ -126,7 +136,11 @@ func (a *app) printGroup(g *explain.Group) error {
 		if err := a.printHolders(s.Holders); err != nil {
 			return err
 		}
-		a.printTiming(&s.Timing)
+		for _, text := range timingWords(s.Timing) {
+			for _, line := range wrap(text, lineWidth) {
+				fmt.Fprintf(a.out, "  %s\n", line)
+			}
+		}
 		for _, f := range s.Failures {
 			moved := ""
 			if f.MovedMS > 0 {
@@ -147,21 +161,10 @@ const mostNames = 5
 func (a *app) printHolders(list []explain.Holder) error {
 	w := command.Table(a.out)
 	for _, h := range list {
-		who := fmt.Sprintf("%s (%s)", h.Role, grouped(h.Count))
-		if len(h.Nodes) > 0 {
-			who += ": " + strings.Join(h.Nodes[:min(len(h.Nodes), mostNames)], ", ")
-		}
-		if len(h.Nodes) > mostNames {
-			who += ", ..."
-		}
-		fmt.Fprintf(w, "  can hold it:\t%s\n", who)
+		fmt.Fprintf(w, "  can hold it:\t%s\n", holderWords(h))
 		fmt.Fprintf(w, "    priority\t%d\n", h.Priority)
 		for _, t := range h.Terms {
-			points := fmt.Sprintf("+%d", t.Points)
-			if t.Veto {
-				points = "veto"
-			}
-			fmt.Fprintf(w, "    %s\t%s\twhile %s\n", t.Name, points, t.Meaning)
+			fmt.Fprintf(w, "    %s\t%s\twhile %s\n", t.Name, pointWords(t), t.Meaning)
 		}
 		if h.Most > h.Priority {
 			fmt.Fprintf(w, "    at most\t%d\n", h.Most)
@@ -170,7 +173,28 @@ func (a *app) printHolders(list []explain.Holder) error {
 	return w.Flush()
 }
 
-func (a *app) printTiming(t *explain.Timing) {
+// holderWords names nodes that can hold a VIP.
+func holderWords(h explain.Holder) string {
+	who := fmt.Sprintf("%s (%s)", h.Role, grouped(h.Count))
+	if len(h.Nodes) > 0 {
+		who += ": " + strings.Join(h.Nodes[:min(len(h.Nodes), mostNames)], ", ")
+	}
+	if len(h.Nodes) > mostNames {
+		who += ", ..."
+	}
+	return who
+}
+
+// pointWords says what a check adds to a priority.
+func pointWords(t explain.Term) string {
+	if t.Veto {
+		return "veto"
+	}
+	return fmt.Sprintf("+%d", t.Points)
+}
+
+// timingWords says how often nodes advertise, and how soon another one takes a VIP.
+func timingWords(t explain.Timing) []string {
 	to := fmt.Sprintf("to each of %s peers", grouped(t.Peers))
 	switch t.Peers {
 	case 0:
@@ -178,10 +202,12 @@ func (a *app) printTiming(t *explain.Timing) {
 	case 1:
 		to = "to one peer"
 	}
-	fmt.Fprintf(a.out, "  advertisements: every %s %s; the holder sends %s a second, each other node receives %s\n",
-		millis(t.AdvertMS), to, rate(t.Sent), rate(t.Received))
-	fmt.Fprintf(a.out, "  failover: within %s if the holder is silent, %s if it stops properly, %s if its\n  priority falls below another's; none if the holder stalls for up to %s\n",
-		millis(t.DeadMS), millis(t.GoodbyeMS), millis(t.BetterMS), millis(t.StallMS))
+	return []string{
+		fmt.Sprintf("advertisements: every %s %s; the holder sends %s a second, each other node receives %s",
+			millis(t.AdvertMS), to, rate(t.Sent), rate(t.Received)),
+		fmt.Sprintf("failover: within %s if the holder is silent, %s if it stops properly, %s if its priority falls below another's; none if the holder stalls for up to %s",
+			millis(t.DeadMS), millis(t.GoodbyeMS), millis(t.BetterMS), millis(t.StallMS)),
+	}
 }
 
 // rate writes a number of advertisements a second, without a fraction where there is

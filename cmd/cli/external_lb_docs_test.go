@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// page reads a page of the documentation.
-func page(t *testing.T, name string) string {
+// docPage reads a page of the documentation.
+func docPage(t *testing.T, name string) string {
 	t.Helper()
 	return string(testkit.ReadFile(t, "../../docs/"+name))
 }
@@ -46,7 +46,7 @@ const pairFlags = " --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/2
 
 // TestExternalPage holds docs/external-lb.md to what vipgen makes of the example.
 func TestExternalPage(t *testing.T) {
-	text := page(t, "external-lb.md")
+	text := docPage(t, "external-lb.md")
 	documentedDir(t)
 	read := func(name string) string {
 		return string(testkit.ReadFile(t, name))
@@ -152,7 +152,7 @@ func TestExternalPage(t *testing.T) {
 // names more, and change no load balancer. One that another controller lists leads to
 // that one's VIPs.
 func TestMoreDomainsNeedNothing(t *testing.T) {
-	text := page(t, "external-lb.md")
+	text := docPage(t, "external-lb.md")
 	documentedDir(t)
 	vip := testkit.ReadFile(t, "vipgen.yaml")
 	commands := []string{"external-lb render --api-vip 192.0.2.250 --ingress-vip 192.0.2.250" + pairFlags, "external-lb render --proxy nginx"}
@@ -183,7 +183,7 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 
 // TestOpenStackPage holds docs/openstack.md to what the script shows.
 func TestOpenStackPage(t *testing.T) {
-	text := page(t, "openstack.md")
+	text := docPage(t, "openstack.md")
 	documentedDir(t)
 	hints := regexp.MustCompile(`(?m)^vipgen (openstack-hints .*) > hints.sh$`).FindStringSubmatch(text)
 	if hints == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -103,7 +104,7 @@ Documentation: ` + pages + `lab-bench.md`,
 	flags.StringVar(&f.jsonFile, "json", "", "`file` to write all figures to, as JSON")
 	flags.StringVar(&f.htmlReport, "html", "", "`file` to write the report to, as one HTML page with timelines")
 	flags.StringVar(&f.svgFile, "svg", "", "`file` to write a picture to, as SVG: the median run of each scenario and profile")
-	f.output.Add(c, "text", "json")
+	f.output.Add(c, "text", "json", "html")
 	command.Complete(c, "scenario", scenarioNames()...)
 	command.Complete(c, "profile", profileNames()...)
 	_ = c.MarkFlagFilename("json", "json")
@@ -193,7 +194,9 @@ func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
 	cfg.Profiles, cfg.Scenarios, cfg.Runs, cfg.Seed = profiles, scenarios, f.runs, f.seed
 	ctx, stop := interruptible()
 	defer stop()
+	origin := report.Origin{Date: time.Now(), Version: command.Version(), Cluster: cfg.Cluster.Config.Spec.Domain, Command: command.Line(c, args)}
 	result, err := bench.Run(ctx, cfg)
+	result.Origin = origin
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted: the report has what was measured until then")
 	}
@@ -207,10 +210,7 @@ func (a *app) printBench(r *report.Report, f *benchFlags) error {
 		writeReport(f.htmlReport, r.WriteHTML),
 		writeReport(f.svgFile, r.WriteSVG),
 	}
-	show := r.WriteTable
-	if f.output == "json" {
-		show = r.WriteJSON
-	}
+	show := map[command.Format]func(io.Writer) error{"text": r.WriteTable, "json": r.WriteJSON, "html": r.WriteHTML}[f.output]
 	return errors.Join(append(errs, show(a.out))...)
 }
 

@@ -16,7 +16,7 @@ func TestLabBenchUsage(t *testing.T) {
 		{"bench --runs 0", "--runs 0: expected at least 1"},
 		{"bench --profile quick", "--profile quick: expected fast, virtual, classic, reference"},
 		{"bench --interval 5ms", "--interval: an advert every 5ms: expected "},
-		{"bench -o yaml", "--output \"yaml\": expected text or json"},
+		{"bench -o yaml", "--output \"yaml\": expected text, json or html"},
 		{"bench one two", `unexpected argument "two"`},
 		{"saturate --intervals 5ms", "--intervals: an advert every 5ms: expected "},
 		{"stall --lengths 0s", "--lengths 0s: expected positive durations"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,9 @@ Exit code 1: there is a counterexample.
 Documentation: ` + pages + `verify.md`,
 		Example: `  vipgen verify install-config.yaml
 
+  # A page for a review
+  vipgen verify install-config.yaml -o html > verify.html
+
   # Two nodes of each group, as JSON
   vipgen verify install-config.yaml --nodes 2 -o json
 
@@ -58,7 +62,7 @@ Documentation: ` + pages + `verify.md`,
 	c.Flags().StringVar(&v.template, "template", "", "`file` with a node template, instead of vipgen's keepalived.conf.tmpl")
 	_ = c.MarkFlagFilename("template", "tmpl")
 	command.Complete(c, "nodes", "2", "3", "4", "5")
-	o.Add(c, "text", "json")
+	o.Add(c, "text", "json", "html")
 	return c
 }
 
@@ -71,12 +75,15 @@ func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o comm
 	if err != nil {
 		return err
 	}
-	if o == "json" {
+	switch o {
+	case "json":
 		err = a.printJSON(struct {
 			Holds bool `json:"holds"`
 			*verify.Report
 		}{report.Holds(), report})
-	} else {
+	case "html":
+		err = writeProofs(a.out, cluster, report)
+	default:
 		err = a.printReport(report)
 	}
 	if err == nil && !report.Holds() {
@@ -214,17 +221,22 @@ func (a *app) printCounterexample(c *verify.Counterexample) error {
 func (a *app) printStates(list []verify.NodeState) error {
 	w := command.Table(a.out)
 	for _, n := range list {
-		state := "everything works"
-		if len(n.Failed) > 0 {
-			state = strings.Join(n.Failed, ", ")
-		}
-		priority := "takes no part"
-		if len(n.Priorities) > 0 {
-			priority = "priority " + numbers(n.Priorities)
-		}
-		fmt.Fprintf(w, "    %s\t%s\t%s\n", n.Name, priority, state)
+		fmt.Fprintf(w, "    %s\t%s\t%s\n", n.Name, priorityWords(n), stateWords(n))
 	}
 	return w.Flush()
+}
+
+// stateWords says what of a node does not work.
+func stateWords(n verify.NodeState) string {
+	return cmp.Or(strings.Join(n.Failed, ", "), "everything works")
+}
+
+// priorityWords gives the priorities of a node's VRRP instances.
+func priorityWords(n verify.NodeState) string {
+	if len(n.Priorities) == 0 {
+		return "takes no part"
+	}
+	return "priority " + numbers(n.Priorities)
 }
 
 // holderNames lists nodes.

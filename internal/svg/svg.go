@@ -31,6 +31,7 @@ const (
 	Strong = "strong" // an important thing
 	Faint  = "faint"  // lines and words of lesser weight
 	Head   = "head"   // a heading
+	Mono   = "mono"   // of a terminal: letters of one width, with all spaces
 )
 
 // style is light; who prefers dark gets dark.
@@ -47,6 +48,7 @@ text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,"DejaVu Sans
 text.faint{fill:#57606a;stroke:none}
 text.head{font-weight:600}
 text.bad{fill:#cf222e}
+text.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 @media (prefers-color-scheme: dark){
 text{fill:#e6edf3}
 .page{fill:#0d1117}
@@ -113,6 +115,9 @@ func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
 	}
 	if anchor != "" {
 		fmt.Fprintf(&d.body, ` text-anchor="%s"`, anchor)
+	}
+	if strings.HasPrefix(class, Mono) {
+		d.body.WriteString(` xml:space="preserve"`)
 	}
 	fmt.Fprintf(&d.body, ">%s</text>\n", escape(text))
 }

@@ -178,7 +178,7 @@ func tell(run report.Run) string {
 		what += fmt.Sprintf(", split brain for %v", round(run.SplitBrain))
 	}
 	for _, e := range run.Events {
-		if e.Text != happened && e.Text != ended {
+		if e.At != run.Fault && e.Text != ended {
 			what += "; " + e.Text
 		}
 	}

@@ -140,7 +140,7 @@ func backendsChange(ctx context.Context, r *run) error {
 	if err := r.configured(ctx, at.Addr(), true); err != nil {
 		return err
 	}
-	r.mark("a backend more")
+	r.mark("every HAProxy has the new backend; it is taken away again")
 	return leave(ctx)
 }
 

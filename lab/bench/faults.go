@@ -175,7 +175,7 @@ func partitionHeals(ctx context.Context, r *run) error {
 	if err := r.Join(); err != nil {
 		return err
 	}
-	r.mark(healed)
+	r.healed = r.mark("the network heals")
 	if _, err := r.Holder(ctx, r.vip); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (r *run) result() report.Run {
 			mine = append(mine, s)
 		}
 	}
-	out := report.Measured(seen, mine, r.at(happened), crossing)
+	out := report.Measured(seen, mine, r.fault, crossing)
 	out.Events = r.events
 	if r.scenario.NewVIP {
 		out.Outage = max(out.Outage, firstAnswer(seen)-out.Fault)
@@ -33,7 +33,7 @@ func (r *run) result() report.Run {
 	if spells := seen.Spells(); len(spells) > 0 && !spells[len(spells)-1].OK {
 		out.Events = append(out.Events, report.Event{At: spells[len(spells)-1].To, Text: "the client has given up"})
 	}
-	if at := r.at(healed); at > 0 {
+	if at := r.healed; at > 0 {
 		out.SplitBrain = overlap(mine, at)
 		out.Events = append(out.Events, report.Event{At: at, Text: fmt.Sprintf("split brain: %v since the partition began, %v since it healed",
 			round(overlap(mine, 0)), round(out.SplitBrain))})
@@ -59,16 +59,6 @@ func firstAnswer(seen probe.Result) (first time.Duration) {
 		}
 	}
 	return first
-}
-
-// at is when the first event of that text was; 0 for never.
-func (r *run) at(text string) time.Duration {
-	for _, e := range r.events {
-		if e.Text == text {
-			return e.At
-		}
-	}
-	return 0
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -26,12 +26,8 @@ const (
 	undoing = 5 * time.Minute
 )
 
-// Events of every run, and of a partition.
-const (
-	happened = "happens"
-	ended    = "over"
-	healed   = "network heals"
-)
+// ended is the last event of a run that came to its end.
+const ended = "end of the run"
 
 // run is a scenario as it happens to a cluster.
 type run struct {
@@ -41,6 +37,8 @@ type run struct {
 	holder   *lab.Node // when it happens
 	gone     *lab.Node // was switched off before
 	since    time.Time
+	fault    time.Duration // from since until it happened
+	healed   time.Duration // from since until the network did, of a partition
 	probe    *probe.Probe
 	watch    *watch.Watch
 	held     *probe.Held
@@ -156,7 +154,7 @@ func (r *run) happen(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	r.mark(happened)
+	r.fault = r.mark(fmt.Sprintf("%s; %s has the VIP", r.scenario.Title, r.holder.Name))
 	err := r.scenario.happens(limited, r)
 	if err == nil {
 		over := r.scenario.over
@@ -177,8 +175,11 @@ func (r *run) happen(ctx context.Context) error {
 
 func (r *run) now() time.Duration { return time.Since(r.since) }
 
-func (r *run) mark(what string) {
-	r.events = append(r.events, report.Event{At: r.now(), Text: what})
+// mark notes what happens now, and returns when that is.
+func (r *run) mark(what string) time.Duration {
+	at := r.now()
+	r.events = append(r.events, report.Event{At: at, Text: what})
+	return at
 }
 
 // later has something undone after the run, the last first.

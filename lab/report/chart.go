@@ -11,22 +11,20 @@ import (
 
 // sizes are those of a timeline, in units of its drawing.
 type sizes struct {
-	width, lane, bar float64
-	label, right     float64 // left and right of what is drawn
-	top, axis        float64 // above the lanes and below them
-	ticks            int     // at most
+	width        float64
+	lane, bar    float64 // how high
+	name, above  float64 // from the top of a lane: the middle or base line of its name, and its bar
+	label, right float64 // left and right of what is drawn
+	top, axis    float64 // above the lanes and below them
+	ticks        int     // at most
+	thinnest     float64 // how wide a bar is at least, so that it can be seen
+	apart        float64 // how far the numbers of events are from each other, so that they can be read
 }
 
-// pageSizes are those of the HTML report; at the top are the word at the fault and the
-// numbers of events.
-var pageSizes = sizes{width: 960, lane: 26, bar: 16, label: 150, right: 14, top: 34, axis: 24, ticks: 12}
-
-const (
-	// thinnest is how wide a bar is at least, so that it can be seen.
-	thinnest = 1.5
-	// apart is how far the numbers of events must be from each other to be read.
-	apart = 14.0
-)
+// pageSizes are those of the HTML report, which has a lane's name above its bar: widths are
+// in per cent of the page's, from a phone's to a desk's, heights in pixels. At the top are
+// the word at the fault and the numbers of events.
+var pageSizes = sizes{width: 100, lane: 36, bar: 14, name: 13, above: 19, top: 32, axis: 38, ticks: 6, thinnest: 0.3, apart: 5}
 
 // window is what part of a run a timeline shows, from the fault on.
 type window struct{ from, to time.Duration }
@@ -44,13 +42,14 @@ type chart struct {
 	Marks         []tick // events, by their number
 	Zero          string // what was at 0
 	Alt           string // what is to be seen
+	sizes
 }
 
 type lane struct {
-	Name     string
-	Y, TextY float64
-	Client   bool
-	Bars     []bar
+	Name   string
+	TextY  float64
+	Client bool
+	Bars   []bar
 }
 
 type bar struct {
@@ -96,12 +95,12 @@ func windowOf(vip string, runs []Run) window {
 // newChart draws a run: a lane for each node that held the VIP, and one for the
 // client.
 func newChart(id, vip string, run Run, w window, size sizes) chart {
-	c := chart{ID: id, Zero: "fault", Width: size.width, PlotX: size.label, PlotW: size.width - size.label - size.right}
+	c := chart{ID: id, Zero: "fault", sizes: size, Width: size.width, PlotX: size.label, PlotW: size.width - size.label - size.right}
 	y := size.top
 	add := func(l lane) {
-		l.Y, l.TextY = y, y+size.lane/2
+		l.TextY = y + size.name
 		for i := range l.Bars {
-			l.Bars[i].Y, l.Bars[i].H = y+(size.lane-size.bar)/2, size.bar
+			l.Bars[i].Y, l.Bars[i].H = y+size.above, size.bar
 		}
 		c.Lanes = append(c.Lanes, l)
 		y += size.lane
@@ -150,7 +149,7 @@ func (c *chart) bar(from, to time.Duration, run Run, w window) (bar, bool) {
 		return bar{}, false
 	}
 	b := bar{X: c.x(from, w)}
-	b.W = round(max(c.x(to, w)-b.X, thinnest))
+	b.W = round(max(c.x(to, w)-b.X, c.thinnest))
 	b.Title = fmt.Sprintf("%s to %s (%s)", offset(from), offset(to), milliseconds(to-from))
 	return b, true
 }
@@ -187,6 +186,9 @@ func (c *chart) answers(run Run, w window) (bars []bar) {
 // splitBrain marks the times for which two nodes held the VIP, across the lanes of
 // the nodes.
 func (c *chart) splitBrain(vip string, run Run, w window, top, bottom float64) (bars []bar) {
+	if run.SplitBrain == 0 {
+		return nil // a VIP goes from one node to the other
+	}
 	for i, a := range run.Spans {
 		for _, b := range run.Spans[i+1:] {
 			from, to := max(a.From, b.From), min(a.To, b.To)
@@ -214,15 +216,15 @@ func (c *chart) ticks(w window, most int) (ticks []tick) {
 	return ticks
 }
 
-// marks are at the events. Those too close to be told apart share a label.
+// marks are at the events. Those too close to be told apart share a label, such as "2-4".
 func (c *chart) marks(run Run, w window) (marks []tick) {
-	labelled := -1
+	first := -1 // of those that share a label
 	for i, e := range run.Events {
 		m := tick{X: c.x(e.At-run.Fault, w)}
-		if number := strconv.Itoa(i + 1); labelled >= 0 && math.Abs(m.X-marks[labelled].X) < apart {
-			marks[labelled].Label += "," + number
+		if first >= 0 && math.Abs(m.X-marks[first].X) < c.apart {
+			marks[first].Label = fmt.Sprintf("%d-%d", first+1, i+1)
 		} else {
-			m.Label, labelled = number, i
+			m.Label, first = strconv.Itoa(i+1), i
 		}
 		marks = append(marks, m)
 	}
@@ -246,4 +248,4 @@ func offset(d time.Duration) string {
 }
 
 // round keeps drawings short.
-func round(f float64) float64 { return math.Round(f*10) / 10 }
+func round(f float64) float64 { return math.Round(f*100) / 100 }

@@ -3,34 +3,50 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/page"
 )
 
-// What pages have in common: their style, and timelines.
-//
-//go:embed parts.html.tmpl
-var parts string
+//go:embed body.html.tmpl
+var body string
 
-//go:embed report.html.tmpl
-var page string
+//go:embed timeline.html.tmpl
+var timeline string
 
-var pageTemplate = newPage("report", page)
+var pageTemplate = page.New(body, nil, timeline)
 
-func newPage(name, text string) *template.Template {
-	return template.Must(template.Must(template.New(name).Funcs(template.FuncMap{"plain": plain}).Parse(parts)).Parse(text))
-}
+// legend says what the colours of timelines mean.
+var legend = []page.Key{{Class: "held", Text: "the node holds the VIP"}, {Class: "ok", Text: "the client is answered"},
+	{Class: "lost", Text: "no answers"}, {Class: "two", Text: "split brain: two nodes hold the VIP"}}
 
 // WriteHTML writes one file that needs no other: the table, and for each scenario
-// and profile a timeline of the run in the middle and of the worst. All timelines
-// of a scenario have the same scale.
+// and profile a timeline of the median run and of the worst. All timelines of a scenario
+// have the same scale.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := htmlPage{Report: r}
+	doc := htmlPage{Report: r}
 	for i, s := range r.Scenarios {
-		p.Scenarios = append(p.Scenarios, r.scenarioHTML(i, s))
+		doc.Scenarios = append(doc.Scenarios, r.scenarioHTML(i, s))
 	}
-	return pageTemplate.Execute(w, p)
+	return pageTemplate.Write(w, page.Page{
+		Command: "vipgen lab bench",
+		Heading: "How long clients are without their VIP",
+		Lead: []string{"A client requests a VIP every 10 ms, each time over a new connection, while one thing after the other fails in a cluster of network namespaces. " +
+			"What counts is how long it gets no answer."},
+		Facts:  append(r.Origin.facts(), r.Machine...),
+		Legend: legend,
+		Body:   doc,
+	})
+}
+
+// facts are for the head of the page.
+func (o Origin) facts() []Fact {
+	date := ""
+	if !o.Date.IsZero() {
+		date = o.Date.UTC().Format("2006-01-02 15:04 MST")
+	}
+	return []Fact{{Name: "date", Value: date}, {Name: "vipgen", Value: o.Version}, {Name: "cluster", Value: o.Cluster}, {Name: "command", Value: o.Command}}
 }
 
 type (
@@ -73,6 +89,7 @@ type (
 )
 
 func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
+	s.Title = capital(s.Title)
 	doc := htmlScenario{Scenario: s, Number: number + 1}
 	if s.Aim != nil {
 		doc.AimText = s.Aim.words()
@@ -108,7 +125,8 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 		row.Missed = !v.met()
 	}
 	row.Spread = newSpread(one, median, longest)
-	row.Timelines = append(row.Timelines, newTimeline(id+"-m", "Run in the middle", s.VIP, median, w))
+	median.Events, worst.Events = moments(s.VIP, median), moments(s.VIP, worst)
+	row.Timelines = append(row.Timelines, newTimeline(id+"-m", "Median run", s.VIP, median, w))
 	if row.Ran > 1 {
 		row.Timelines = append(row.Timelines, newTimeline(id+"-w", "Worst run", s.VIP, worst, w))
 	}

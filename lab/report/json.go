@@ -18,6 +18,7 @@ func (d ms) MarshalJSON() ([]byte, error) {
 // and *_at_ms, from_ms and to_ms are counted from the start of the run.
 type (
 	jsonReport struct {
+		Origin    Origin         `json:"origin,omitzero"`
 		Machine   []Fact         `json:"machine"`
 		Profiles  []string       `json:"profiles"`
 		Reference string         `json:"reference,omitempty"` // one of profiles
@@ -85,7 +86,7 @@ type (
 
 // WriteJSON writes everything as one indented JSON document. Lists are never null.
 func (r *Report) WriteJSON(w io.Writer) error {
-	doc := jsonReport{Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
+	doc := jsonReport{Origin: r.Origin, Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
 		Reference: r.Reference, Scenarios: []jsonScenario{}}
 	for _, s := range r.Scenarios {
 		doc.Scenarios = append(doc.Scenarios, r.scenarioJSON(s))

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/page"
 )
 
 //go:embed moves.html.tmpl
 var movesPage string
 
-var movesTemplate = newPage("moves", movesPage)
+var movesTemplate = page.New(movesPage, nil, timeline)
 
 // MovesPage is about VIPs that moved, and why.
 type MovesPage struct {
@@ -45,10 +47,7 @@ func (m htmlMove) SplitText() string  { return orDash(m.Run.SplitBrain) }
 // WriteHTML writes one file that needs no other: a table, and for each move its timelines
 // and what the cause rests on.
 func (p *MovesPage) WriteHTML(w io.Writer) error {
-	page := struct {
-		*MovesPage
-		Moves []htmlMove
-	}{MovesPage: p}
+	var moves []htmlMove
 	for i, m := range p.Moves {
 		one := htmlMove{Move: m, Number: i + 1}
 		for k, vip := range m.Timelines {
@@ -60,7 +59,14 @@ func (p *MovesPage) WriteHTML(w io.Writer) error {
 			}
 			one.Charts = append(one.Charts, t)
 		}
-		page.Moves = append(page.Moves, one)
+		moves = append(moves, one)
 	}
-	return movesTemplate.Execute(w, page)
+	return movesTemplate.Write(w, page.Page{
+		Command: "vipgen doctor",
+		Heading: "Why VIPs moved",
+		Lead:    p.Notes,
+		Facts:   p.Facts,
+		Legend:  []page.Key{legend[0], legend[3]},
+		Body:    struct{ Moves []htmlMove }{moves},
+	})
 }

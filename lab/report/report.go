@@ -4,21 +4,30 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/page"
 )
 
 // Report is a benchmark: each scenario, N times, with each profile.
 type Report struct {
+	Origin    Origin
 	Machine   []Fact   // on what it was measured, and with which versions
 	Profiles  []string // such as "fast" and "classic"
 	Reference string   // the one of Profiles that the others are compared with, if any
 	Scenarios []Scenario
 }
 
-// Fact is one of the machine or of what ran on it, such as "cores", "2".
-type Fact struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+// Origin says when a report was measured, by which vipgen, of which cluster, and by which
+// command. Any of it may be missing.
+type Origin struct {
+	Date    time.Time `json:"date,omitzero"`
+	Version string    `json:"version,omitempty"`
+	Cluster string    `json:"cluster,omitempty"`
+	Command string    `json:"command,omitempty"`
 }
+
+// Fact is one of the machine or of what ran on it, such as "cores", "2".
+type Fact = page.Fact
 
 // Scenario is one thing that goes wrong, or is done, in each run.
 type Scenario struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // svgSizes are those of a timeline in a picture.
-var svgSizes = sizes{width: svg.Width, lane: 15, bar: 9, label: 76, right: 16, ticks: 6}
+var svgSizes = sizes{width: svg.Width, lane: 15, bar: 9, name: 7.5, above: 3, label: 76, right: 16, ticks: 6, thinnest: 1.5, apart: 14}
 
 // svgMargin is left free on the left and on the right.
 const svgMargin = 10.0
@@ -28,7 +28,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 // draw draws a scenario below y, and returns where it ends.
 func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 	y += 16
-	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(plain(s.Title), svg.Large, svg.Width-2*svgMargin))
+	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(capital(plain(s.Title)), svg.Large, svg.Width-2*svgMargin))
 	y = drawLegend(d, y+18) + 3
 	var shown []Run
 	for _, one := range s.Results {

@@ -17,8 +17,10 @@ const tableWidth = 110
 // brain the longest time, of any run.
 func (r *Report) WriteTable(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	for _, f := range r.Machine {
-		wrap(out, "", fmt.Sprintf("%s: %s", f.Name, f.Value))
+	for _, f := range append(r.Origin.facts(), r.Machine...) {
+		if f.Value != "" {
+			wrap(out, "", fmt.Sprintf("%s: %s", f.Name, f.Value))
+		}
 	}
 	for i, s := range r.Scenarios {
 		if i > 0 || len(r.Machine) > 0 {

@@ -118,7 +118,7 @@ func (f *failures) ingress() []Failure {
 		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
 		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
 		{"No router answers on any node", "No node holds the VIP: connections time out.", 0},
-		{"The API is away", "Nothing. What it said last about whose routers run where stands.", 0},
+		{"The API is away", "Nothing. Nodes keep what it said last about which controller each router is of.", 0},
 	}
 	if f.setup.Several {
 		out = append(out, Failure{What: "A router of another ingress controller takes the place of this one's on the holder",

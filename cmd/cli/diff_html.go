@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bytes"
+	_ "embed"
+	"io"
+	"strings"
+
+	"github.com/vipgen/vipgen/internal/page"
+)
+
+//go:embed diff.html.tmpl
+var diffBody string
+
+var diffPage = page.New(diffBody, nil)
+
+type (
+	htmlGroup struct {
+		Title string
+		Rows  []htmlDiffRow
+		Lines []htmlLine
+	}
+	htmlDiffRow struct {
+		Pool, Effect, Class string
+		Changes             []string
+		Note                string
+	}
+	// htmlLine is one of the report for a terminal; its class is that of a diff.
+	htmlLine struct{ Class, Text string }
+)
+
+// html writes a report as a page: what happens first, then what changes, folded.
+func (r *diffReport) html(w io.Writer) error {
+	var groups []htmlGroup
+	for _, g := range r.groups {
+		groups = append(groups, g.html())
+	}
+	return diffPage.Write(w, page.Page{
+		Command: "vipgen diff",
+		Heading: "What changes on which nodes",
+		Facts:   []page.Fact{{Name: "from", Value: r.A}, {Name: "to", Value: r.B}, {Name: "compared", Value: plural(r.Compared, "cluster")}, {Name: "result", Value: r.total()}},
+		Legend:  []page.Key{{Class: "bad", Text: "nodes drain or reboot, or a change has no effect"}, {Class: "good", Text: "nodes go on running"}},
+		Body:    groups,
+	})
+}
+
+func (g diffGroup) html() htmlGroup {
+	out := htmlGroup{Title: g.title()}
+	for _, row := range g.rows() {
+		class := "good"
+		if row.drains {
+			class = "bad"
+		}
+		out.Rows = append(out.Rows, htmlDiffRow{row.pool, row.effect, class, row.changes, row.note})
+	}
+	var text bytes.Buffer
+	(&diffPrinter{Buffer: &text}).group(g)
+	for line := range strings.Lines(text.String()) {
+		out.Lines = append(out.Lines, htmlLine{lineClass(line), line})
+	}
+	return out
+}
+
+// lineClass says of a line of a diff what it is, by its first sign.
+func lineClass(line string) string {
+	switch sign := strings.TrimLeft(line, " "); {
+	case strings.HasPrefix(sign, "+"):
+		return "more"
+	case strings.HasPrefix(sign, "-"):
+		return "less"
+	case strings.HasPrefix(sign, "@@"):
+		return "at"
+	}
+	return ""
+}

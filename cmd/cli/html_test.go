@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/page/pagetest"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestPages makes each page twice, checks it as all pages are, and compares it with the one
+// in testdata/pages, which has no style.
+func TestPages(t *testing.T) {
+	kept, err := filepath.Abs("testdata/pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good(t)
+	must(t, "render", "--dir", "a")
+	lay(t, map[string]string{
+		"own.tmpl":    broken(t, "state BACKUP", "state MASTER"),
+		"before.yaml": machineConfigs("1"), "after.yaml": machineConfigs("2"),
+	})
+	tests := []struct {
+		name, args string
+		code       int
+		wants      []string
+	}{
+		{"verify", "verify --nodes 2", command.OK, []string{"demo.example.com", "no counterexample", "every API server, through HAProxy, with a machine config server", "no-needless-move"}},
+		{"verify-finding", "verify --nodes 2 --template own.tmpl", command.Finding, []string{"Counterexample to no-needless-move: the VIP does not leave a node unless another serves better.", "The VIP is held by master-0. master-1 is up again."}},
+		{"explain", "explain", command.OK, []string{"demo: VIPs, nodes and connections", "+20", "The holder loses power, or the network", "150ms"}},
+		{"diff", "diff before.yaml after.yaml", command.Finding, []string{"from", "before.yaml", "reboot", "+evil </pre><script>2", "contents: changed (not shown: a secret)", "<script>'\"&"}},
+		{"diff-same", "diff a a", command.OK, []string{"No difference.", "no difference"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := append(strings.Fields(tt.args), "-o", "html")
+			code, out, errOut := run("", args...)
+			if code != tt.code {
+				t.Fatalf("exit code %d, want %d\n%s", code, tt.code, errOut)
+			}
+			if _, again, _ := run("", args...); again != out {
+				t.Error("made again it differs")
+			}
+			text := pagetest.Check(t, []byte(out))
+			for _, want := range tt.wants {
+				if !strings.Contains(text, want+"\n") {
+					t.Errorf("not in the page: %q", want)
+				}
+			}
+			if strings.Contains(out, "SECRET") {
+				t.Error("a secret is in the page")
+			}
+			// The style is that of all pages.
+			out = regexp.MustCompile(`(?s)<style>\n:root.*?</style>`).ReplaceAllString(out, "<style></style>")
+			file := filepath.Join(kept, tt.name+".html")
+			if *update {
+				testkit.WriteFile(t, file, []byte(out))
+			}
+			if want, err := os.ReadFile(file); err != nil || string(want) != out {
+				t.Errorf("not as in testdata/pages/%s.html: run the test with -update, and look at the page (%v)", tt.name, err)
+			}
+		})
+	}
+}
+
+// machineConfigs is an export with secrets, and with names and text that must not become
+// syntax.
+func machineConfigs(generation string) string {
+	url := func(text string) string { return "data:;base64," + base64.StdEncoding.EncodeToString([]byte(text)) }
+	return fmt.Sprintf(`{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+ "metadata": {"name": "50-x", "labels": {"machineconfiguration.openshift.io/role": "<script>'\"&"}},
+ "spec": {"config": {"ignition": {"version": "3.2.0"}, "storage": {"files": [
+  {"path": "/etc/<script>", "contents": {"source": %q}},
+  {"path": "/var/lib/kubelet/config.json", "contents": {"source": %q}}]}}}}
+`, url("evil </pre><script>"+generation+"\n\x1b[2J"+generation+"\n"), url(`{"auths": {"r": {"auth": "SECRET`+generation+`"}}}`))
+}

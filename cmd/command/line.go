@@ -1,0 +1,42 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Line is a command line that does what a command was told to do: its arguments, then
+// the flags that were given, by name. Words that a shell would take apart are quoted.
+func Line(c *cobra.Command, args []string) string {
+	words := []string{c.CommandPath()}
+	for _, arg := range args {
+		words = append(words, quoted(arg))
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch value := f.Value.String(); {
+		case f.Value.Type() == "bool" && value == "true":
+			words = append(words, "--"+f.Name)
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"="+value)
+		default:
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			words = append(words, "--"+f.Name, quoted(value))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// quoted is a word for a POSIX shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,65 @@
+package page_test
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/page"
+	"github.com/vipgen/vipgen/internal/page/pagetest"
+)
+
+const evil = "</title></style><script>alert(1)</script> \x1b[2J \u202e & \"quoted\" '"
+
+// Nothing that a page is given becomes syntax, and no character of it turns text around.
+func TestTextIsNoSyntax(t *testing.T) {
+	p := page.Page{Command: evil, Heading: evil, Lead: []string{evil}, Facts: []page.Fact{{Name: evil, Value: evil}, {Name: "left out"}},
+		Legend: []page.Key{{Class: evil, Text: evil}}, Body: evil}
+	var out bytes.Buffer
+	if err := page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, nil, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	text := pagetest.Check(t, out.Bytes())
+	if got := strings.Count(text, "\"quoted\""); got != 9 || strings.Contains(text, "left out") || strings.Contains(out.String(), "\u202e") {
+		t.Errorf("the text is there %d times, want 9:\n%s", got, text)
+	}
+}
+
+// A page that cannot be made is not written in part.
+func TestWholeOrNothing(t *testing.T) {
+	var out bytes.Buffer
+	body := map[string]any{"fails": func() (string, error) { return "", errors.New("no") }}
+	if err := page.New(`begins {{call .fails}}`, nil).Write(&out, page.Page{Body: body}); err == nil || out.Len() > 0 {
+		t.Errorf("%v, %d bytes", err, out.Len())
+	}
+}
+
+// TestColours: each colour that the style uses has a value in both schemes, and each class
+// of a legend has a colour.
+func TestColours(t *testing.T) {
+	var out bytes.Buffer
+	if err := page.New("", nil).Write(&out, page.Page{}); err != nil {
+		t.Fatal(err)
+	}
+	style := out.String()
+	light, dark, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
+	dark, _, _ = strings.Cut(dark, "\n}\n")
+	used := regexp.MustCompile(`var\((--[a-z]+)\)`).FindAllStringSubmatch(style, -1)
+	for _, m := range used {
+		for scheme, text := range map[string]string{"light": light, "dark": dark} {
+			if !strings.Contains(text, m[1]+": #") {
+				t.Errorf("%s: no %s", scheme, m[1])
+			}
+		}
+	}
+	for _, class := range []string{"held", "ok", "lost", "two", "good", "warn", "bad"} {
+		if !strings.Contains(style, ".legend ."+class+" {") {
+			t.Errorf("no colour for %s in a legend", class)
+		}
+	}
+	if len(used) < 20 {
+		t.Errorf("%d uses of colours", len(used))
+	}
+}

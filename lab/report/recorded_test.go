@@ -1,0 +1,110 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/page/pagetest"
+)
+
+// recording is a file that WriteJSON wrote, to make the picture of the front page from.
+var recording = flag.String("recording", "testdata/recorded.json", "`file` of 'vipgen lab bench --json' to draw docs/pictures/failover.svg from")
+
+// UnmarshalJSON reads a number of milliseconds.
+func (d *ms) UnmarshalJSON(data []byte) error {
+	var f float64
+	err := json.Unmarshal(data, &f)
+	*d = ms(time.Duration(f * float64(time.Millisecond)).Round(time.Microsecond))
+	return err
+}
+
+// recorded reads what WriteJSON wrote.
+func recorded(t *testing.T, file string) *Report {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc jsonReport
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	r := &Report{Origin: doc.Origin, Machine: doc.Machine, Profiles: doc.Profiles, Reference: doc.Reference}
+	for _, s := range doc.Scenarios {
+		out := Scenario{Name: s.Name, Title: s.Title, What: s.What, VIP: s.VIP}
+		if a := s.Aim; a != nil {
+			out.Aim = &Aim{a.Profile, time.Duration(a.Median), time.Duration(a.Worst), a.Lost}
+		}
+		for _, one := range s.Results {
+			result := Result{Profile: one.Profile, NotApplicable: one.NotApplicable}
+			for _, run := range one.Runs {
+				result.Runs = append(result.Runs, run.run())
+			}
+			out.Results = append(out.Results, result)
+		}
+		r.Scenarios = append(r.Scenarios, out)
+	}
+	return r
+}
+
+func (r jsonRun) run() Run {
+	out := Run{Error: r.Error, Outage: time.Duration(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: time.Duration(r.Slowest),
+		SplitBrain: time.Duration(r.SplitBrain), Pause: time.Duration(r.Pause), Fault: time.Duration(r.Fault)}
+	for _, s := range r.Spans {
+		out.Spans = append(out.Spans, Span{s.VIP, s.Node, time.Duration(s.From), time.Duration(s.To)})
+	}
+	for _, a := range r.Answers {
+		out.Answers = append(out.Answers, Answer{time.Duration(a.From), time.Duration(a.To), a.OK})
+	}
+	for _, e := range r.Events {
+		out.Events = append(out.Events, Event{time.Duration(e.At), e.Text})
+	}
+	return out
+}
+
+// TestRecorded: a benchmark that was measured is read and written again without loss, and
+// its page says what it measured.
+func TestRecorded(t *testing.T) {
+	r := recorded(t, "testdata/recorded.json")
+	want, err := os.ReadFile("testdata/recorded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again, out bytes.Buffer
+	if err := r.WriteJSON(&again); err != nil || again.String() != string(want) {
+		t.Errorf("read and written again it differs: %v", err)
+	}
+	if err := r.WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := pagetest.Check(t, out.Bytes())
+	for _, want := range []string{"Power loss of the holder", "fast", "reference", "130 ms", "3511 ms", "27x shorter", "met", "Keepalived v2.2.7 (01/16,2022)",
+		"master-2 has the VIP", "the client gets no answer", "the client gets answers again", "Median run:", "Worst run:"} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("not in the page: %s", want)
+		}
+	}
+}
+
+// TestFailoverPicture: the picture of the front page is drawn from what was measured. With
+// -update it is drawn anew, from -recording.
+func TestFailoverPicture(t *testing.T) {
+	const picture = "../../docs/pictures/failover.svg"
+	var got bytes.Buffer
+	if err := recorded(t, *recording).WriteSVG(&got); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(picture, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s is not drawn from %s (%v)", picture, *recording, err)
+	}
+}
