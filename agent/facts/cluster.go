@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -37,6 +38,7 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 		if !bytes.Equal(data, s.data) {
 			s.set(cluster)
 			s.data, s.kept = data, false
+			s.sayUnknown()
 		}
 		s.keep()
 	case s.cluster == nil && s.Kept != "":
@@ -84,5 +86,13 @@ func (s *Source) say(err error) {
 	s.problem = ""
 	if err != nil {
 		s.problem = err.Error()
+	}
+}
+
+// sayUnknown logs what is left out of the file.
+func (s *Source) sayUnknown() {
+	if unknown := v1alpha1.UnknownFields(s.data); len(unknown) > 0 {
+		s.Log.Warn("cluster.yaml has fields that this agent does not know: it works without them, since it is older than the vipgen that rendered the file",
+			"file", s.ClusterConfig, "fields", fmt.Sprintf("%.300q", unknown))
 	}
 }

@@ -78,3 +78,22 @@ func TestLastGoodCluster(t *testing.T) {
 		t.Errorf("the log:\n%s", log)
 	}
 }
+
+// A cluster.yaml of a later vipgen counts, and it is said once what is left out of it.
+func TestLaterCluster(t *testing.T) {
+	good, err := os.ReadFile("../../golden/cases/baremetal-usermanaged/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, log := source(t, t.TempDir())
+	s.Kept = ""
+	write(t, s.ClusterConfig, bytes.Replace(good, []byte("spec:\n"), []byte("spec:\n  later: [1]\n"), 1))
+	for range 2 {
+		if f, err := s.Facts(); err != nil || f.Cluster == nil || s.Problem() != "" {
+			t.Fatalf("%+v, problem %q, error %v", f, s.Problem(), err)
+		}
+	}
+	if n := strings.Count(log.String(), "spec.later"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, log)
+	}
+}

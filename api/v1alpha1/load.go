@@ -1,21 +1,26 @@
 package v1alpha1
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// LoadClusterConfig reads cluster.yaml strictly and validates it: a node works
-// with a file that is right as a whole or keeps the one that it had. file
-// names it in errors.
+// LoadClusterConfig reads cluster.yaml and validates it: a node works with a file that is
+// right as a whole or keeps the one that it had. file names it in errors.
+//
+// A field that it does not know is of a later vipgen, and is left out: while vipgen is
+// upgraded or downgraded, agents read files that another version has rendered. What older
+// agents must not leave out takes another apiVersion.
 func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
-	c := &ClusterConfig{}
-	if err := yaml.UnmarshalStrict(data, c); err != nil {
+	c, _, err := decodeClusterConfig(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %.500v", file, err) // it may quote all of the file
 	}
 	list := c.Validate()
@@ -26,6 +31,30 @@ func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// UnknownFields are what LoadClusterConfig leaves out of a file that it reads, as paths.
+func UnknownFields(data []byte) (paths []string) {
+	_, unknown, _ := decodeClusterConfig(data)
+	for _, err := range unknown {
+		var field json.FieldError
+		if errors.As(err, &field) {
+			paths = append(paths, field.FieldPath())
+		}
+	}
+	return paths
+}
+
+// decodeClusterConfig reads what YAML says of known fields, and lists the others. A key
+// that is there twice is an error.
+func decodeClusterConfig(data []byte) (c *ClusterConfig, unknown []error, err error) {
+	text, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &ClusterConfig{}
+	unknown, err = json.UnmarshalStrict(text, c, json.DisallowUnknownFields)
+	return c, unknown, err
 }
 
 // Marshal writes what LoadClusterConfig reads. The bytes depend on nothing but

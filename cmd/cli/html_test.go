@@ -11,7 +11,6 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/page/pagetest"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 

@@ -1,0 +1,62 @@
+package keepalived
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/previous"
+)
+
+// What the version before keeps on a node, over restarts and reboots, is what this one
+// reads, and writes.
+func TestPreviousVersion(t *testing.T) {
+	root := t.TempDir()
+	j := &Job{Root: root}
+	files := map[string]string{}
+	for _, path := range []string{keptSettings, keptVIPs, keptQueues} {
+		text := previous.File(t, "node"+path)
+		files[path] = string(text)
+		if err := os.MkdirAll(filepath.Dir(j.below(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(j.below(path), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := readSettings(j.below(keptSettings))
+	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
+		t.Fatalf("settings %+v, want %+v", settings, want)
+	}
+	var vips recordedVIPs
+	if err := vips.open(j.below(keptVIPs)); err != nil || len(vips.vips) != 2 {
+		t.Fatalf("VIPs %v, error %v", vips.vips, err)
+	}
+	q := queues{file: j.below(keptQueues)}
+	list, err := q.earlier()
+	if err != nil || len(list) != 2 || list[0].Bytes != 212992 || !list[1].IPv6 {
+		t.Fatalf("queues %+v, error %v", list, err)
+	}
+
+	for path := range files {
+		if err := os.Remove(j.below(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := recordedVIPs{path: j.below(keptVIPs)}
+	for _, err := range []error{
+		writeSettings(j.below(keptSettings), *settings), q.remember(list),
+		again.note(vips.vips, func(netip.Addr) bool { return false }),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, before := range files {
+		if now, err := os.ReadFile(j.below(path)); err != nil || string(now) != before {
+			t.Errorf("%s: written as %s, before %s, error %v", path, now, before, err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/previous"
+)
+
+// Agents of two versions on one node read what each other publishes: every field that the
+// version before writes has the same name and kind now, so that either reads it. Those that
+// differ are in docs/upgrade.md.
+func TestPreviousVersion(t *testing.T) {
+	compatible[HAProxy](t, nil, []string{"ready: bool"})
+	compatible[Firewall](t, nil, []string{"own: bool"})
+	compatible[CoreDNS](t, nil, nil)
+	compatible[MDNS](t, nil, nil)
+	k := compatible[Keepalived](t,
+		[]string{
+			"config.applied: float64", "config.appliedAt: string", "config.failed: float64", "config.problem: string",
+			"config.refused: float64", "config.refusedAt: string", "config: map[string]interface {}",
+		}, []string{
+			"failed: float64", "lastRefusal.time: string", "lastRefusal.why: string", "lastRefusal: map[string]interface {}",
+			"lastReload: string", "problem: string", "refused: float64", "reloads: float64",
+		})
+	const problem = "the daemon refuses the configuration: line 3"
+	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
+	want := Daemon{
+		PID: 17, Restarts: 1, Reloads: 4, LastReload: at, Refused: 1, Failed: 2, Problem: problem,
+		LastRefusal: &Refusal{Time: at.Add(time.Second), Why: problem},
+	}
+	if diff := cmp.Diff(want, k.Daemon); diff != "" {
+		t.Errorf("what became of configurations (-want +got):\n%s", diff)
+	}
+}
+
+// compatible reads what the version before published of a job, and holds its fields
+// against those that are published now: those that are gone, and those that are new.
+func compatible[T Job](t *testing.T, gone, fresh []string) *T {
+	t.Helper()
+	name := (*new(T)).JobName()
+	old := previous.File(t, "node/run/vipgen/"+name+"/state.json")
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name, fileName)
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hold(t, path)
+	read, err := Read[T](open(t, dir))
+	if err != nil || read == nil {
+		t.Fatalf("%s: %v, error %v", name, read, err)
+	}
+	now, err := json.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := fields(t, old), fields(t, now)
+	if diff := cmp.Diff(gone, without(before, after)); diff != "" {
+		t.Errorf("%s: fields that are gone (-want +got):\n%s", name, diff)
+	}
+	if diff := cmp.Diff(fresh, without(after, before)); diff != "" {
+		t.Errorf("%s: fields that are new (-want +got):\n%s", name, diff)
+	}
+	return read
+}
+
+// fields are the paths of all fields of a JSON object, each with the kind of its value.
+func fields(t *testing.T, data []byte) map[string]bool {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		if path != "" {
+			out[fmt.Sprintf("%s: %T", path, value)] = true
+		}
+		switch v := value.(type) {
+		case map[string]any:
+			for key, field := range v {
+				if path != "" {
+					key = path + "." + key
+				}
+				walk(key, field)
+			}
+		case []any:
+			for _, element := range v {
+				walk(path+"[]", element)
+			}
+		}
+	}
+	walk("", value)
+	return out
+}
+
+// without are those of a that b has not, sorted; nil for none.
+func without(a, b map[string]bool) []string {
+	only := maps.Clone(a)
+	maps.DeleteFunc(only, func(path string, _ bool) bool { return b[path] })
+	return slices.Sorted(maps.Keys(only))
+}

@@ -1,0 +1,51 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/previous"
+)
+
+// cluster.yaml of a later vipgen, with fields that this one does not know, counts without
+// them, whatever they hold; what is wrong with known fields is refused as ever.
+func TestLaterClusterConfig(t *testing.T) {
+	good := previous.File(t, "rendered/vipgen/cluster.yaml")
+	want, err := LoadClusterConfig("cluster.yaml", good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unknown := UnknownFields(good); unknown != nil {
+		t.Errorf("unknown: %q", unknown)
+	}
+	later := bytes.Replace(good, []byte("spec:\n"), []byte("more: [1]\nspec:\n  later: {deep: [{er: 1}]}\n"), 1)
+	later = bytes.Replace(later, []byte("    name: api\n"), []byte("    name: api\n    later: 2\n"), 1)
+	got, err := LoadClusterConfig("cluster.yaml", later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := want.Marshal()
+	if after, err := got.Marshal(); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("%s, error %v", after, err)
+	}
+	if unknown := UnknownFields(later); !slices.Equal(unknown, []string{"more", "spec.groups[0].later", "spec.later"}) {
+		t.Errorf("unknown: %q", unknown)
+	}
+	for name, change := range map[string][2]string{
+		"a wrong value":             {"topology: HighlyAvailable", "topology: Round"},
+		"a kind of value":           {"virtualRouterID: 97", "virtualRouterID: many"},
+		"a later version of all":    {"apiVersion: vipgen.io/v1alpha1", "apiVersion: vipgen.io/v2"},
+		"a key that is there twice": {"  platform: baremetal\n", "  platform: baremetal\n  platform: none\n"},
+		"a required one renamed":    {"loadBalancer: InCluster", "balancer: InCluster"},
+	} {
+		bad := strings.Replace(string(later), change[0], change[1], 1)
+		if bad == string(later) {
+			t.Errorf("%s: nothing changed", name)
+		}
+		if _, err := LoadClusterConfig("cluster.yaml", []byte(bad)); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}

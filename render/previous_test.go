@@ -1,0 +1,128 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
+	"github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// previousCluster is rendered from the input that the version before rendered, too.
+func previousCluster(t *testing.T) *Cluster {
+	t.Helper()
+	c, problems, err := Load(Sources{
+		InstallConfig: File{Name: "install-config.yaml", Data: previous.File(t, "install-config.yaml")},
+		VIPConfig:     &File{Name: "vipgen.yaml", Data: previous.File(t, "vipgen.yaml")},
+	}, Options{})
+	if err != nil || problems.Err() != nil {
+		t.Fatal(problems, err)
+	}
+	return c
+}
+
+// previousNode is one of the control plane, with all others as peers.
+func previousNode(n int, settings v1alpha1.VRRPSettings) *v1alpha1.Node {
+	address := func(n int) []netip.Addr {
+		return []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.2.1%d", n)), netip.MustParseAddr(fmt.Sprintf("2001:db8::1%d", n))}
+	}
+	own := address(n)
+	out := &v1alpha1.Node{Name: fmt.Sprintf("master-%d", n), Role: v1alpha1.RoleMaster, VRRP: &settings, Interfaces: []v1alpha1.Interface{{
+		Name: "ens192", DefaultRoute4: true, DefaultRoute6: true, Addresses: []netip.Prefix{netip.PrefixFrom(own[0], 24), netip.PrefixFrom(own[1], 64)},
+	}}}
+	for i := range 3 {
+		if i != n {
+			out.Peers = append(out.Peers, v1alpha1.Peer{Name: fmt.Sprintf("master-%d", i), Role: v1alpha1.RoleMaster, Addresses: address(i)})
+		}
+	}
+	return out
+}
+
+// cluster.yaml of the version before is read; and one that is rendered now from the same
+// input is the same file, so that agents of the version before, which refuse one with a
+// field that they do not know, read it. A field that is new is in the file only where the
+// user asks for it.
+func TestPreviousClusterConfig(t *testing.T) {
+	before := previous.File(t, "rendered/vipgen/cluster.yaml")
+	if _, err := v1alpha1.LoadClusterConfig("cluster.yaml", before); err != nil {
+		t.Error(err)
+	}
+	now, err := previousCluster(t).Config.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(now)); diff != "" {
+		t.Errorf("(-before +now):\n%s", diff)
+	}
+}
+
+// While a node gets its files, its agent may be of another version than its node templates:
+// this one executes those of the version before.
+func TestPreviousTemplates(t *testing.T) {
+	c := previousCluster(t).Config
+	n := previousNode(0, c.Spec.VRRP.Target)
+	for _, f := range []struct {
+		path, now string
+		render    func(string, *v1alpha1.ClusterConfig, *v1alpha1.Node) ([]byte, error)
+		differs   bool // the version before has another template
+	}{
+		{"keepalived/keepalived.conf.tmpl", keepalived.Template, keepalived.Render, false},
+		{"haproxy/haproxy.cfg.tmpl", haproxy.Template, haproxy.Render, true},
+		{"coredns/Corefile.tmpl", coredns.Template, coredns.Render, false},
+		{"coredns/hosts.tmpl", coredns.HostsTemplate, coredns.RenderHosts, false},
+	} {
+		before, err := f.render(string(previous.File(t, "rendered/"+f.path)), c, n)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		now, err := f.render(f.now, c, n)
+		if err != nil {
+			t.Error(err)
+		}
+		if bytes.Equal(before, now) == f.differs {
+			t.Errorf("%s: (-before +now)\n%s", f.path, cmp.Diff(string(before), string(now)))
+		}
+	}
+}
+
+// Nodes of two versions hear each other's advertisements, in both directions, in either of
+// the VRRP settings that the cluster has in its life.
+func TestPreviousAdvertisements(t *testing.T) {
+	c := previousCluster(t).Config
+	for name, settings := range map[string]v1alpha1.VRRPSettings{"start": *c.Spec.VRRP.Start, "target": c.Spec.VRRP.Target} {
+		for _, pair := range [][2]int{{0, 1}, {1, 0}} {
+			before := instancesOf(t, previous.File(t, fmt.Sprintf("keepalived/master-%d-%s.conf", pair[0], name)))
+			conf, err := keepalived.Render(keepalived.Template, c, previousNode(pair[1], settings))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := instancesOf(t, conf)
+			if len(before) != 2 || len(now) != 2 {
+				t.Fatalf("%s: %d instances before, %d now, want 2", name, len(before), len(now))
+			}
+			for i := range now {
+				if !now[i].Hears(&before[i]) || !before[i].Hears(&now[i]) {
+					t.Errorf("%s: master-%d of the version before and master-%d of this one do not hear each other: %+v, %+v", name, pair[0], pair[1], before[i], now[i])
+				}
+			}
+		}
+	}
+}
+
+func instancesOf(t *testing.T, conf []byte) []keepalivedconf.Instance {
+	t.Helper()
+	c, problems := keepalivedconf.Read(conf)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return c.Instances
+}
