@@ -87,7 +87,7 @@ func TestLaterCluster(t *testing.T) {
 	}
 	s, log := source(t, t.TempDir())
 	s.Kept = ""
-	write(t, s.ClusterConfig, bytes.Replace(good, []byte("spec:\n"), []byte("spec:\n  later: [1]\n"), 1))
+	testkit.WriteFile(t, s.ClusterConfig, bytes.Replace(good, []byte("spec:\n"), []byte("spec:\n  later: [1]\n"), 1))
 	for range 2 {
 		if f, err := s.Facts(); err != nil || f.Cluster == nil || s.Problem() != "" {
 			t.Fatalf("%+v, problem %q, error %v", f, s.Problem(), err)
