@@ -73,9 +73,10 @@ e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what r
 	e2e/firstboot/system $@
 	@touch $@
 
+# Without -trimpath, so that what they share with tests and lint is compiled once.
 $(BIN)/%: internal/tools/%/go.mod internal/tools/%/go.sum
 	@mkdir -p $(BIN)
-	go -C internal/tools/$* build -trimpath -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
+	go -C internal/tools/$* build -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
 	@touch $@
 
 # Building Ignition takes Debian packages.
