@@ -187,7 +187,7 @@ func (s *simulated) hearsLower(n, from *simulatedNode, instance string, at time.
 	s.note(n, at, e)
 }
 
-// meet is that two holders hear each other from a moment on.
+// meet ends a split brain: from a moment on its nodes hear each other.
 func (s *simulated) meet(a, b *simulatedNode, at time.Duration) {
 	low, high := a, b
 	if slices.Index(s.nodes, a) > slices.Index(s.nodes, b) {
