@@ -80,7 +80,7 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 		plan.Nodes = append(plan.Nodes, nodes...)
 	}
 	if o.Bootstrap && !c.OwnsBootstrap() {
-		return nil, errors.New("OpenShift has the bootstrap host of this cluster, and vipgen renders nothing for it: that takes loadBalancer.type UserManaged")
+		return nil, errors.New("--bootstrap needs loadBalancer.type UserManaged in the install-config: without it OpenShift configures the bootstrap host, and vipgen renders nothing for it")
 	}
 	if o.Bootstrap {
 		m, err := p.machine(v1alpha1.RoleBootstrap, v1alpha1.RoleBootstrap)

@@ -16,8 +16,8 @@ var Kind = job.Kind{
 	Short: "Redirect the API VIPs to HAProxy while it serves",
 	Long: `Maintain the nftables rules that redirect connections to an API VIP to this node's
 HAProxy, while the haproxy job reports that it serves; on compute nodes only those of the
-node itself. They are restored when something removes them, and removed at the end. The
-environment variable NODE_NAME holds the name of this node.`,
+node itself. Rules that something removes are restored; all are removed when the job stops.
+The environment variable NODE_NAME holds the name of this node.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent firewall --role=master",
 	Port:    func(p v1alpha1.Ports) int { return p.FirewallMonitor },
 	Kept:    v1alpha1.JobDir(name) + "/cluster.yaml",

@@ -29,7 +29,7 @@ func (a *app) vrrpScanCommand() *cobra.Command {
 		Short: "Listen for VRRP advertisements and print the virtual router IDs in use",
 		Long: `Listen for VRRP advertisements, version 2 and 3, over IPv4 and IPv6, and print the
 routers that send them: by multicast on the links of this host, or by unicast to this
-host. It sends only the joins of the multicast groups.
+host. It sends nothing but multicast joins (IGMP, MLD).
 
 'vipgen vr-ids --scan' reads the output of -o json, so that no cluster gets an ID that
 a router or another cluster has. VRRPv2 allows intervals of up to 255s; the default
