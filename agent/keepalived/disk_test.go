@@ -64,9 +64,16 @@ func (d disk) reconfigure(flag string) {
 		d.t.Fatal(err)
 	}
 	defer unix.Close(fs)
-	if err := errors.Join(unix.FsconfigSetFlag(fs, flag), unix.FsconfigReconfigure(fs)); err != nil {
+	if err := unix.FsconfigSetFlag(fs, flag); err != nil {
 		d.t.Fatal(err)
 	}
+	testkit.Await(d.t, "nobody to be writing to "+d.dir, func() bool {
+		err := unix.FsconfigReconfigure(fs)
+		if err != nil && !errors.Is(err, unix.EBUSY) {
+			d.t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 // valid lets keepalived read what is on the node's disk.
