@@ -21,6 +21,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -298,6 +299,18 @@ func (n *node) processes() []string {
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
 }
 
+// awaitProcesses waits until that many run on the node: the agent alone, or with keepalived
+// and its worker. What the agent runs for a moment, such as keepalived's parser, is gone
+// then, and what it was told to stop as well.
+func (n *node) awaitProcesses(want int) {
+	n.t.Helper()
+	var are []string
+	testkit.Await(n.t, fmt.Sprintf("%d processes on %s", want, n.name), func() bool {
+		are = n.processes()
+		return len(are) == want
+	}, func() string { return fmt.Sprintf("there are %v", are) })
+}
+
 // killAtOnce kills all that runs on the node such that nothing is tidied up: the VIP
 // stays. Stopped first, no process has the time to do anything about it; and the worker
 // of keepalived goes before its parent, since the kernel lets a stopped process go on
@@ -368,24 +381,52 @@ func (c *cluster) holders() (out []string) {
 	return out
 }
 
-// holder waits until one of the nodes holds the VIP alone, and goes on doing so.
+// holder waits until one of the nodes holds the VIP alone, and goes on doing so with the
+// checks of all at an end: what is still to be found out of an API server moves the VIP
+// once more.
 func (c *cluster) holder(among ...string) string {
 	c.t.Helper()
 	last, since := "", time.Now()
 	deadline := since.Add(testkit.Patience)
 	for {
 		now := strings.Join(c.holders(), ",")
-		if now != last {
+		unchecked := slices.DeleteFunc(c.all(), func(name string) bool { return c.nodes[name].checked() })
+		if now != last || len(unchecked) > 0 {
 			last, since = now, time.Now()
 		}
 		if slices.Contains(among, last) && time.Since(since) >= settled {
 			return last
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]", c.vip, among, testkit.Patience, last)
+			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]; unlike their API servers: %v", c.vip, among, testkit.Patience, last, unchecked)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// checked says whether a node that takes part in the election of the API VIP knows how its
+// API server is.
+func (n *node) checked() bool {
+	n.t.Helper()
+	s, alive := n.state()
+	if !alive || !running(s) || n.role == "worker" {
+		return true
+	}
+	i := slices.IndexFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.FactAPI })
+	if i < 0 {
+		return false
+	}
+	if n.api.Unready.Load() || n.api.Away.Load() {
+		return !s.Facts[i].OK
+	}
+	if s.Facts[i].OK {
+		return true
+	}
+	conn, err := n.DialContext(n.t.Context(), "tcp", "127.0.0.1:6443")
+	if err == nil {
+		conn.Close()
+	}
+	return err != nil // it is stopped
 }
 
 // others are the nodes but one.

@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +23,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	c.awaitRunning()
 	holder := c.holder(c.all()...)
 	x := newIntruder(t, c.net, families["IPv4"].host(66))
-	at := time.Now().Add(40 * time.Second).UTC().Truncate(time.Second)
-	for _, name := range c.all() {
-		c.nodes[name].Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "profile: classic\ntime: %s\n", at.Format(time.RFC3339)))
-	}
+	c.plan("profile: classic\n", time.Now().Add(time.Hour)) // however long the forged ones take
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
@@ -44,6 +40,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	if got := c.holders(); !slices.Equal(got, []string{holder}) {
 		t.Errorf("the VIP is on %v, want %s", got, holder)
 	}
+	at := c.planSoon("profile: classic\n")
 	for _, name := range c.all() {
 		s := c.nodes[name].awaitState("it has moved", func(s state.Keepalived) bool { return s.Moves.Moved > 0 })
 		if before := time.Until(at); before > 0 {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
@@ -40,24 +42,54 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	}
 
 	g := newGARP(slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- node.Do(func() error { g.run(ctx); return nil }) }()
-	mislead(append(here, elsewhere)...)
+	once := func() (more bool) {
+		t.Helper()
+		if err := node.Do(func() error { more = g.once(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return more
+	}
+	mislead(elsewhere)
 	for range 2 {
 		g.announce(append(here, elsewhere))
-		for range garpTimes / 2 {
+		for n := range garpTimes {
+			mislead(here...)
+			if more := once(); more != (n < garpTimes-1) {
+				t.Fatalf("after %d announcements: more to come: %t", n+1, more)
+			}
 			for _, vip := range here {
 				testkit.Await(t, "the client to know where "+vip.String()+" is", func() bool { return knows(vip) })
 			}
-			mislead(here...)
 		}
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
 	}
 	if knows(elsewhere) {
 		t.Errorf("%s was announced, which is not here", elsewhere)
 	}
+}
+
+// A VIP is announced as often as it is to be, at that pace; again from the beginning when it
+// comes once more.
+func TestAnnouncementsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, vip := newGARP(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours
+		left := func() int {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return g.left[vip]
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go g.run(ctx)
+		synctest.Wait()
+		for range 2 {
+			g.announce([]netip.Addr{vip})
+			for n := range garpTimes {
+				synctest.Wait()
+				if got, want := left(), garpTimes-1-n; got != want {
+					t.Errorf("after %v: %d announcements to come, want %d", time.Duration(n)*garpEvery, got, want)
+				}
+				time.Sleep(garpEvery)
+			}
+		}
+	})
 }

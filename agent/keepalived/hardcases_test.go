@@ -88,9 +88,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	lone.start()
 	lone.awaitState("no peers", idle("no other control-plane node"))
 	testkit.Await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
-	if left := lone.processes(); len(left) != 1 {
-		t.Errorf("processes %v, want the agent alone", left)
-	}
+	lone.awaitProcesses(1)
 	if out, err := lone.probe(); err != nil {
 		t.Errorf("the probe of a keepalived that is not wanted: %v: %s", err, out)
 	}
@@ -116,9 +114,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	late := c.add("cp-3", "master", 13)
 	late.start()
 	late.awaitState("not registered", idle("not registered"))
-	if left := late.processes(); len(left) != 1 {
-		t.Errorf("processes %v, want the agent alone", left)
-	}
+	late.awaitProcesses(1)
 	c.register(late)
 	late.awaitState("it runs", running)
 	c.holder(holder)
@@ -177,9 +173,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	boot.api.Unready.Store(true) // and lists go on working
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1", "cp-2")
-	if left := boot.processes(); len(left) != 1 {
-		t.Errorf("processes %v, want the agent alone", left)
-	}
+	boot.awaitProcesses(1)
 	if out, err := boot.probe(); err != nil {
 		t.Errorf("the probe of a keepalived that has stopped: %v: %s", err, out)
 	}
@@ -210,9 +204,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	c.list.SetNode("worker-2", "worker", "192.168.111.32")
 	far.start()
 	far.awaitState("it is remote", idle("no network with a VIP"))
-	if left := far.processes(); len(left) != 1 {
-		t.Errorf("processes %v, want the agent alone", left)
-	}
+	far.awaitProcesses(1)
 }
 
 // Hundreds of nodes that register at once cost a bounded number of reloads: none
@@ -297,7 +289,7 @@ func TestHardCase24Kills(t *testing.T) {
 			}
 			n.awaitState("a new keepalived runs", func(s state.Keepalived) bool { return running(s) && s.PID != before.PID })
 			c.holder(c.all()...)
-			testkit.Await(t, "one keepalived with its worker", func() bool { return len(n.processes()) == 3 })
+			n.awaitProcesses(3)
 		})
 	}
 	t.Run("all at once, so that the VIP stays on the interface", func(t *testing.T) {

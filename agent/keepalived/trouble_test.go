@@ -3,13 +3,14 @@ package keepalived
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodes"
@@ -103,10 +104,17 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	lines = append(lines, "cluster.yaml is not right, the last good one stays")
 	expect("with a wrong cluster.yaml", lines...)
 
-	if err := os.RemoveAll(run); err != nil {
-		t.Fatal(err)
+	// What is there is no directory, and cannot be made one. It takes the place of the one
+	// that was there at once, as the other way round later: the checks look meanwhile, and
+	// what they would find between is something else.
+	write("aside", "")
+	exchange := func() {
+		t.Helper()
+		if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "aside"), unix.AT_FDCWD, run, unix.RENAME_EXCHANGE); err != nil {
+			t.Fatal(err)
+		}
 	}
-	write(v1alpha1.RunDir, "") // what is there is no directory, and cannot be made one
+	exchange()
 	s := j.watching.told.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
@@ -116,12 +124,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		t.Error("the job does not turn: this proves nothing")
 	}
 
-	if err := os.Remove(run); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(root, v1alpha1.TrackDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	exchange()
 	write(v1alpha1.ClusterConfigPath, good)
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)

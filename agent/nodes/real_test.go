@@ -77,10 +77,7 @@ func TestRealAPIServer(t *testing.T) {
 			t.Errorf("self: %+v", s)
 		}
 		for _, want := range []string{"user=system:node:master-0", "manifests/clusterrolebinding.yaml", "list and watch nodes again"} {
-			await(t, r.log, want, func() bool { return r.log.lines(want) > 0 })
-			if n := r.log.lines(want); n != 1 {
-				t.Errorf("%d lines with %q, want 1:\n%s", n, want, r.log)
-			}
+			r.said(want, 1)
 		}
 	})
 
@@ -219,9 +216,7 @@ func testBootstrap(t *testing.T, r real) {
 	r.apply(manifest.RoleBinding, role+"bindings")
 	await(t, r.log, "the permission", func() bool { return r.log.lines("list and watch configmaps again") == 1 })
 	for _, words := range []string{"manifests/rolebinding.yaml", "resourceNames [etcd-endpoints]"} {
-		if n := r.log.lines(words); n != 1 {
-			t.Errorf("%d lines with %q, want 1:\n%s", n, words, r.log)
-		}
+		r.said(words, 1)
 	}
 
 	want(Bootstrap{}) // no ConfigMap says nothing

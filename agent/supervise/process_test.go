@@ -68,7 +68,7 @@ func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 
 // The end of the daemon's main process is known before what it leaves behind is gone.
 func TestEnded(t *testing.T) {
-	p, _ := shell(t, `(trap "" TERM; exec sleep 1000) & echo on; sleep 1000; :`, time.Hour)
+	p, _ := shell(t, `trap "" TERM; sleep 1000 & echo on; wait`, time.Hour) // which the other inherits
 	select {
 	case <-p.Ended():
 		t.Fatal("it has not ended")

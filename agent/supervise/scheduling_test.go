@@ -50,10 +50,16 @@ func TestRaiseScheduling(t *testing.T) {
 			if policy, err := scheduling(pid); policy != Ordinary || err != nil {
 				t.Fatalf("before: %s, %v", policy, err)
 			}
-			for range 2 {
-				if policy, err := RaiseScheduling(pid); policy != tt.want || err != nil {
+			// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
+			testkit.Await(t, string(tt.want), func() bool {
+				policy, err := RaiseScheduling(pid)
+				if policy != tt.want && policy != RoundRobin || err != nil {
 					t.Fatalf("%s, %v; want %s", policy, err, tt.want)
 				}
+				return policy == tt.want
+			})
+			if policy, err := RaiseScheduling(pid); policy != tt.want || err != nil {
+				t.Errorf("again: %s, %v; want %s", policy, err, tt.want)
 			}
 			if policy, err := scheduling(pid); policy != tt.want || err != nil {
 				t.Errorf("after: %s, %v; want %s", policy, err, tt.want)
