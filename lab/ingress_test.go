@@ -140,8 +140,8 @@ func (c *cluster) place(t *testing.T, layout []string) {
 }
 
 // startRouterPod puts a router on a node. From its pod to its first answer a real router
-// takes seconds, and the agent hears of the pod as soon as kubelet does: the stand-in,
-// which answers at once, waits for that.
+// takes seconds, in which the agent hears of the pod, as soon as kubelet does, and the node
+// gives VIPs of other controllers away: the stand-in, which answers at once, waits for that.
 func (n *node) startRouterPod(t *testing.T, name string) {
 	t.Helper()
 	n.must(func(ctx context.Context) error { return n.scheduleRouter(ctx, name) })
@@ -151,6 +151,9 @@ func (n *node) startRouterPod(t *testing.T, name string) {
 			fact := slices.IndexFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.RouterOwn(k.group) })
 			return fact < 0 || s.Facts[fact].OK != (k.name == name)
 		})
+	})
+	testkit.Await(t, n.Name+" to have given VIPs of others away", func() bool {
+		return !slices.ContainsFunc(controllers, func(k controller) bool { return k.name != name && slices.ContainsFunc(k.vips, n.holds) })
 	})
 	n.must(func(ctx context.Context) error {
 		return n.runRouter(ctx, name, v1alpha1.DefaultPorts.RouterHealth)

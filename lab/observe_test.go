@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,26 +38,21 @@ func (n *node) curl(url string) string {
 // Every job says that it is well and who holds the VIPs, and logs more while it
 // is asked to.
 func testObserved(t *testing.T, c *cluster) {
-	held := map[string][]string{}
 	for _, n := range c.nodes {
 		for job, port := range n.monitors() {
+			metrics := ""
 			testkit.Await(t, job+" on "+n.Name+" to be well", func() bool {
-				return n.curl(fmt.Sprintf("http://127.0.0.1:%d/healthz", port)) == "ok\n"
-			})
-			metrics := n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
-			if !strings.Contains(metrics, "\nvipgen_healthy 1\n") {
-				t.Errorf("%s on %s: its metrics do not say that it is well:\n%s", job, n.Name, metrics)
-			}
-			for _, vip := range heldHere.FindAllStringSubmatch(metrics, -1) {
-				held[vip[1]] = append(held[vip[1]], n.Name)
-			}
+				metrics = n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+				return n.curl(fmt.Sprintf("http://127.0.0.1:%d/healthz", port)) == "ok\n" && strings.Contains(metrics, "\nvipgen_healthy 1\n")
+			}, func() string { return metrics })
 		}
 	}
 	for _, vip := range c.vips {
-		want := []string{c.holder(t, vip).Name}
-		if got := held[vip.String()]; !slices.Equal(got, want) {
-			t.Errorf("%v is held by %v according to the metrics, and by %v", vip, got, want)
-		}
+		var want, got []string
+		testkit.Await(t, fmt.Sprintf("the metrics to say who holds %v", vip), func() bool {
+			want, got = []string{c.holder(t, vip).Name}, c.heldByMetrics(vip)
+			return slices.Equal(got, want)
+		}, func() string { return fmt.Sprintf("%v according to the metrics, and %v", got, want) })
 		show(t, "on every node: curl -s http://127.0.0.1:9455/metrics | grep "+vip.String(), fmt.Sprintf("vipgen_vip_held is 1 on %v", want))
 	}
 	n := c.holder(t, api)
@@ -77,16 +73,31 @@ func testObserved(t *testing.T, c *cluster) {
 		if got := agent("log-level"); strings.TrimSpace(got) != level {
 			t.Errorf("log level %q, want %s", got, level)
 		}
-		testkit.Await(t, "keepalived to follow the log level", func() bool {
-			log := n.container(pod.Keepalived, "keepalived").Log()
-			return strings.Contains(log[strings.LastIndex(log, "log level changed"):], "level="+level)
-		})
+		// Each, before the next level comes: of two at once, a job sees the last.
+		for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
+			testkit.Await(t, job+" to follow the log level", func() bool {
+				log := n.container(in, job).Log()
+				_, last, _ := strings.Cut(log[max(0, strings.LastIndex(log, levelChanged)):], levelChanged)
+				return strings.HasPrefix(last, " level="+level+" ")
+			})
+		}
 	}
-	for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
-		testkit.Await(t, job+" to follow the log level", func() bool {
-			log := n.container(in, job).Log()
-			return strings.Contains(log, `msg="log level changed" level=DEBUG before=INFO`) &&
-				strings.Contains(log, `msg="log level changed" level=INFO before=DEBUG`)
-		})
+}
+
+// levelChanged is what a job logs of its level, before the new one.
+const levelChanged = `msg="log level changed"`
+
+// heldByMetrics are the nodes whose metrics say that they hold the VIP.
+func (c *cluster) heldByMetrics(vip netip.Addr) (out []string) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		for _, port := range n.monitors() {
+			for _, held := range heldHere.FindAllStringSubmatch(n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)), -1) {
+				if held[1] == vip.String() {
+					out = append(out, n.Name)
+				}
+			}
+		}
 	}
+	return out
 }

@@ -85,7 +85,7 @@ func outside(t *testing.T) (*render.Cluster, *Plan) {
 // answer for names by them, and fail over.
 func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
 	testkit.Long(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r, plan := outside(t)
 	c := newLab(t, ctx, r, plan)

@@ -84,12 +84,13 @@ func testStarts(t *testing.T, c *cluster) {
 // its subject names the node.
 func testEveryBackendServes(t *testing.T, c *cluster) {
 	for _, url := range []string{"https://192.0.2.5:6443/readyz", "https://[2001:db8::5]:6443/readyz"} {
-		served := map[string]int{}
+		served, failed := map[string]int{}, ""
 		testkit.Await(t, "every API server to answer at "+url, func() bool {
 			out, err := c.run("curl", "-sk", "-w", "\n%{certs}", url)
 			body, certs, _ := strings.Cut(out, "\n")
 			if err != nil || body != "ok" {
-				t.Fatalf("curl -k %s: %v\n%s", url, err, out)
+				failed = fmt.Sprintf("curl -k %s: %v\n%s", url, err, out)
+				return false
 			}
 			for line := range strings.Lines(certs) {
 				if _, name, ok := strings.Cut(line, "Subject:CN = "); ok {
@@ -97,7 +98,7 @@ func testEveryBackendServes(t *testing.T, c *cluster) {
 				}
 			}
 			return len(served) == 3
-		})
+		}, func() string { return fmt.Sprintf("answers of %v\n%s", served, failed) })
 		show(t, "curl -k -w %{certs} "+url+"   # several times", fmt.Sprintf("ok, from %v", served))
 		for _, n := range c.masters() {
 			if served[n.Name] == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/process"
 )
 
@@ -24,9 +25,12 @@ import (
 func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	t.Helper()
 	program := testkit.Tool(t, "coredns")
-	l := listen(t)
-	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), portOf(l))
-	l.Close()
+	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := kubeapi.FreePort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.AddrPortFrom(loopback, port)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Corefile")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(corefile, "PORT", fmt.Sprint(addr.Port()))), 0o600); err != nil {
@@ -97,8 +101,6 @@ broken:PORT {
 }
 `)
 	addr := netip.MustParseAddr
-	nobody := listen(t)
-	nobody.Close()
 	tests := []struct {
 		host   string
 		server netip.AddrPort
@@ -113,7 +115,7 @@ broken:PORT {
 		{"empty.example.com", server, nil, "", codeNoSuchName, "empty.example.com has no address"},
 		{"x.broken", server, nil, "", codeNoDNS, "answers SERVFAIL"},
 		{"x.example.net", server, nil, "", codeNoDNS, "answers REFUSED"},
-		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), portOf(nobody)), nil, "", codeNoDNS, "does not answer: connection refused"},
+		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), unused(t)), nil, "", codeNoDNS, "does not answer: connection refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.host, func(t *testing.T) {

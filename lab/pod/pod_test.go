@@ -96,7 +96,7 @@ func TestContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.put("probe", `
-  terminationGracePeriodSeconds: 5
+  terminationGracePeriodSeconds: 120
   initContainers:
   - name: first
     image: debian
@@ -195,9 +195,14 @@ func TestLifecycle(t *testing.T) {
 	if out != "1" || code != 3 || err != nil {
 		t.Errorf("exec: %q %d %v", out, code, err)
 	}
-	if n, err := mustRun(t, c).KillProcess("sh", syscall.SIGKILL); n == 0 || err != nil {
-		t.Errorf("%d processes killed, %v", n, err)
-	}
+	// The runtime's process takes a moment to become the container's.
+	testkit.Await(t, "a process to kill", func() bool {
+		n, err := mustRun(t, c).KillProcess("sh", syscall.SIGKILL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	})
 	testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == 4 })
 
 	r.put("sleeper", strings.Replace(sleeper, `"1"`, `"2"`, 1))
@@ -266,7 +271,7 @@ func TestLivenessProbe(t *testing.T) {
 	if err := r.Host.Write("/sick/now", nil); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts == 1 })
+	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts > 0 }) // the probe goes on failing
 	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
 	}
@@ -286,9 +291,8 @@ func TestPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.stop()
-	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
-		t.Errorf("the container's process is there: %v", err)
-	}
+	// What was killed takes the kernel a while to end when all cores are busy.
+	testkit.Await(t, "the end of the container's process", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	left, _ := filepath.Glob("/sys/fs/cgroup/*" + r.Host.Cgroup() + "/*/cgroup.procs")
 	if len(left) > 0 {
 		t.Errorf("control groups are left: %q", left)
