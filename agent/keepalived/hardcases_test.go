@@ -115,6 +115,9 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	late.start()
 	late.awaitState("not registered", idle("not registered"))
 	late.awaitProcesses(1)
+	if strings.Contains(late.agent.Output(), "daemon started") {
+		t.Error("keepalived has run")
+	}
 	c.register(late)
 	late.awaitState("it runs", running)
 	c.holder(holder)
@@ -205,6 +208,9 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	far.start()
 	far.awaitState("it is remote", idle("no network with a VIP"))
 	far.awaitProcesses(1)
+	if strings.Contains(far.agent.Output(), "daemon started") {
+		t.Error("keepalived has run")
+	}
 }
 
 // Hundreds of nodes that register at once cost a bounded number of reloads: none

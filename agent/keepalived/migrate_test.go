@@ -45,7 +45,7 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 func (c *cluster) plan(file string, at time.Time) {
 	c.t.Helper()
 	for _, n := range c.nodes {
-		n.Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "%stime: %s\n", file, at.Format(time.RFC3339)))
+		n.Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "%stime: %s\n", file, at.UTC().Format(time.RFC3339)))
 	}
 }
 

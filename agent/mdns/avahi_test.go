@@ -134,6 +134,7 @@ func TestHardCase25AvahiWithoutIPv6(t *testing.T) {
 	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
 	until(t, "our name", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.1" })
 	until(t, "avahi's name", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.2")...) })
+	until(t, "the publisher to say so", publisher.published)
 	if got := publisher.now(); got.Err != "" || !slices.Equal(got.Addresses, testkit.Addrs("192.0.2.1")) {
 		t.Errorf("state %+v", got)
 	}

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -24,7 +25,7 @@ func Output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for what left the group and holds the pipe
 	if err := own(cmd); err != nil {
-		return nil, fmt.Errorf("run %s: %w", path, err)
+		return nil, fmt.Errorf("run %s: %w", path, cmp.Or(context.Cause(ctx), err))
 	}
 	defer disown(cmd)
 	err := cmd.Wait()

@@ -298,4 +298,10 @@ func TestOutput(t *testing.T) {
 	if _, err = Output(ctx, "sh", "-c", "sleep 1000 & wait"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a program that hangs: %v", err)
 	}
+	told, end := context.WithCancelCause(t.Context())
+	why := errors.New("no time left")
+	end(why)
+	if _, err = Output(told, "true"); !errors.Is(err, why) {
+		t.Errorf("a program that was not started any more: %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -33,22 +34,31 @@ func TestDaemonIsIsolated(t *testing.T) {
 // isolated checks what the daemon of the service's container may do.
 func (s *service) isolated(daemon string) {
 	s.t.Helper()
-	pids := s.pids(daemon)
-	if len(pids) == 0 {
-		s.t.Fatalf("no %s runs", daemon)
+	user := strconv.Itoa(supervise.DaemonUser)
+	lines := []string{
+		`Uid:\s+` + user + `\s+` + user + `\s+` + user, `Gid:\s+` + user, `Groups:\s*`,
+		`CapPrm:\s+0000000000000400`, `CapEff:\s+0000000000000400`, `NoNewPrivs:\s+1`,
 	}
-	for _, pid := range pids {
-		status := testkit.ReadFile(s.t, "/proc/"+pid+"/status")
-		user := strconv.Itoa(supervise.DaemonUser)
-		for _, line := range []string{
-			`Uid:\s+` + user + `\s+` + user + `\s+` + user, `Gid:\s+` + user, `Groups:\s*`,
-			`CapPrm:\s+0000000000000400`, `CapEff:\s+0000000000000400`, `NoNewPrivs:\s+1`,
-		} {
-			if !regexp.MustCompile(`(?m)^` + line + `\s*$|^` + line + `\s`).Match(status) {
-				s.t.Errorf("%s runs without %q:\n%s", daemon, line, status)
+	// Not at once: one that ends after a reload, or that only checks a file, is soon gone.
+	var wrong string
+	testkit.AwaitWithin(s.t, waitTime, daemon+" to run with nothing of the agent's", func() bool {
+		pids := s.pids(daemon)
+		for _, pid := range pids {
+			status, err := os.ReadFile("/proc/" + pid + "/status")
+			if err != nil {
+				wrong = err.Error()
+				return false
+			}
+			for _, line := range lines {
+				if !regexp.MustCompile(`(?m)^` + line + `\s*$|^` + line + `\s`).Match(status) {
+					wrong = fmt.Sprintf("without %q:\n%s", line, status)
+					return false
+				}
 			}
 		}
-	}
+		wrong = "it does not run"
+		return len(pids) > 0
+	}, func() string { return wrong })
 	// As kubelet leaves it; it has one name in the container and on the host.
 	if err := os.Chmod(s.Path("/var/lib/kubelet/kubeconfig"), 0o600); err != nil {
 		s.t.Fatal(err)

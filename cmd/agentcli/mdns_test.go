@@ -193,14 +193,14 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	r.answers("192.0.2.10", "master-1", dns.TypeAAAA, "2001:db8:0:1::11")
 	near.awaitState("the stranger", finds("stranger", "198.51.100.9"))
 	s := r.awaitState("the name", func(s state.CoreDNS) bool { return strings.Join(s.MDNS, " ") == "master-1" })
-	if got := r.ask("192.0.2.10", "stranger", dns.TypeA); got == "198.51.100.9" {
+	if got := r.asked("192.0.2.10", "stranger", dns.TypeA); got == "198.51.100.9" {
 		t.Error("a host outside the machine networks is a node")
 	}
 
 	far.ip("address", "flush", "dev", "eth0", "scope", "global")
 	far.address("192.0.2.12/24")
 	answers("master-1", "192.0.2.12")
-	before := r.ask("192.0.2.10", "master-9", dns.TypeA)
+	before := r.asked("192.0.2.10", "master-9", dns.TypeA)
 	near.kill() // what it said counts while it lives
 	answers("master-1", before)
 	near.start()
@@ -236,7 +236,7 @@ func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 	r.start()
 	r.answers("192.0.2.10", "master-2", dns.TypeA, "192.0.2.12")
 	near.awaitState("the neighbour", finds("master-1", "192.0.2.11"))
-	if got := r.ask("192.0.2.10", "master-1", dns.TypeA); got == "192.0.2.11" {
+	if got := r.asked("192.0.2.10", "master-1", dns.TypeA); got == "192.0.2.11" {
 		t.Error("what is said over mDNS counts although a list of nodes is known")
 	}
 }
@@ -271,7 +271,5 @@ func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 		return code == command.Finding && strings.Contains(errOut, "the mdns job does not answer")
 	})
 	p.tell(syscall.SIGCONT)
-	if errOut, code := p.probe(); code != command.OK {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
+	p.await("a probe that gets its answer", func() bool { _, code := p.probe(); return code == command.OK })
 }
