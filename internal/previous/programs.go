@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -22,55 +21,46 @@ type Programs struct{ Vipgen, Agent string }
 func Build(t testing.TB) Programs {
 	t.Helper()
 	testkit.Long(t)
-	p, err := build(testkit.Root(t))
-	if err != nil {
+	root := testkit.Root(t)
+	dir := filepath.Join(root, ".cache", "test", "vipgen-"+Commit[:12])
+	if err := build(root, dir); err != nil {
 		t.Fatalf("programs of %.12s, the version before: %v", Commit, err)
 	}
-	return p
+	return Programs{filepath.Join(dir, "bin", "vipgen"), filepath.Join(dir, "bin", "vipgen-agent")}
 }
 
-// building keeps tests of one process from building at once; others wait for the lock.
-var building sync.Mutex
-
-func build(root string) (p Programs, err error) {
-	building.Lock()
-	defer building.Unlock()
-	dir := filepath.Join(root, ".cache", "test", "vipgen-"+Commit[:12])
-	p = Programs{filepath.Join(dir, "vipgen"), filepath.Join(dir, "vipgen-agent")}
+// build makes bin in a directory, once; other tests wait for the lock meanwhile.
+func build(root, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return p, err
+		return err
 	}
 	lock, err := os.Create(filepath.Join(dir, "lock"))
 	if err != nil {
-		return p, err
+		return err
 	}
 	defer lock.Close()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return p, err
+		return err
 	}
-	if there(p.Vipgen) && there(p.Agent) {
-		return p, nil
+	bin := filepath.Join(dir, "bin")
+	if _, err := os.Stat(bin); err == nil {
+		return nil
 	}
 	source, err := os.MkdirTemp(dir, "source-")
 	if err != nil {
-		return p, err
+		return err
 	}
 	defer os.RemoveAll(source)
 	if err := checkOut(root, source); err != nil {
-		return p, err
+		return err
 	}
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/vipgen", "./cmd/vipgen-agent")
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", "bin/", "./cmd/vipgen", "./cmd/vipgen-agent")
 	command.Dir = source
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
-		return p, fmt.Errorf("%w\n%s", err, out)
+		return fmt.Errorf("%w\n%s", err, out)
 	}
-	return p, nil
-}
-
-func there(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	return os.Rename(filepath.Join(source, "bin"), bin)
 }
 
 // checkOut writes the commit's files into a directory.
