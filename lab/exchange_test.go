@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	kubepod "github.com/vipgen/vipgen/lab/pod"
@@ -103,8 +101,8 @@ func manifestsLast(name string) string {
 	return name
 }
 
-// settles waits until the pods of the node are those of its manifests, and it is as good a
-// holder of the API VIPs as any.
+// settles waits until the pods of the node are those of its manifests, and each node is as
+// good a holder of the API VIPs as any.
 func (x *exchanged) settles() {
 	x.cluster.t.Helper()
 	for _, name := range x.files.pods() {
@@ -114,14 +112,7 @@ func (x *exchanged) settles() {
 			return err == nil && p.RunsFrom(want) && !slices.ContainsFunc(p.Containers, func(c *kubepod.Container) bool { return !c.Status().Running })
 		})
 	}
-	testkit.Await(x.cluster.t, x.Name+" to be as good a holder as any", func() bool {
-		s, alive := published[state.Keepalived](x.node)
-		less := func(i state.Instance) bool { return i.Priority != 68 }
-		return alive && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, less)
-	}, func() string {
-		s, _ := published[state.Keepalived](x.node)
-		return fmt.Sprintf("%+v", s)
-	})
+	awaitWell(x.cluster.t, x.cluster.Cluster)
 }
 
 // reboots reboots the node as its machine config daemon does: its API server and its pods

@@ -73,7 +73,7 @@ func TestGenerations(t *testing.T) {
 }
 
 // eachLosesPower has each node hold the VIPs and lose its power.
-func (l *lives) eachLosesPower() {
+func (l *rollout) eachLosesPower() {
 	l.t.Helper()
 	// Three advertisements, 40 ms apart, and the skew time.
 	const failover = 200 * time.Millisecond
@@ -93,7 +93,7 @@ func (l *lives) eachLosesPower() {
 }
 
 // takes has a node hold all VIPs: the others do without keepalived for a while.
-func (l *lives) takes(x *exchanged) {
+func (l *rollout) takes(x *exchanged) {
 	l.t.Helper()
 	var restore []func()
 	for _, other := range l.exchanged {

@@ -14,9 +14,9 @@ import (
 	"github.com/vipgen/vipgen/lab/probe"
 )
 
-// lives is a cluster of three control-plane nodes to which one thing after another is done,
+// rollout is a cluster of three control-plane nodes to which one thing after another is done,
 // while a client asks the API VIP every 10 ms.
-type lives struct {
+type rollout struct {
 	*cluster
 	exchanged []*exchanged
 	seen      observed
@@ -34,9 +34,9 @@ type step struct {
 }
 
 // threeOf makes the cluster. files are those of vipgen on each node.
-func threeOf(t *testing.T, images map[string]container.Image, files func(*Node) tree) *lives {
+func threeOf(t *testing.T, images map[string]container.Image, files func(*Node) tree) *rollout {
 	t.Helper()
-	l := &lives{cluster: &cluster{t: t, top: t}}
+	l := &rollout{cluster: &cluster{t: t, top: t}}
 	cfg := Config{Images: images, Log: l.record(), Cluster: load(t, demo), Plan: &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}}
 	for i := range 3 {
 		cfg.Plan.Nodes = append(cfg.Plan.Nodes, machine(fmt.Sprintf("master-%d", i), v1alpha1.RoleMaster, 10+i))
@@ -65,7 +65,7 @@ func threeOf(t *testing.T, images map[string]container.Image, files func(*Node) 
 
 // held returns the node that holds the API VIP, once each VIP has stayed on one node for a
 // while.
-func (l *lives) held() *node {
+func (l *rollout) held() *node {
 	l.t.Helper()
 	var last [][]*node
 	since := time.Now()
@@ -83,7 +83,7 @@ func (l *lives) held() *node {
 }
 
 // step does one thing, and returns when the client has answers again.
-func (l *lives) step(what string, outage, splitBrain time.Duration, do func()) {
+func (l *rollout) step(what string, outage, splitBrain time.Duration, do func()) {
 	l.t.Helper()
 	if n := len(l.steps); n > 0 {
 		l.steps[n-1].machine.End()
@@ -96,7 +96,7 @@ func (l *lives) step(what string, outage, splitBrain time.Duration, do func()) {
 }
 
 // answers waits until the client has had so many answers in a row.
-func (l *lives) answers(n int) {
+func (l *rollout) answers(n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), testkit.Patience)
 	defer cancel()
@@ -104,7 +104,7 @@ func (l *lives) answers(n int) {
 }
 
 // end shows what the client saw at each step, and holds it against what is promised.
-func (l *lives) end() {
+func (l *rollout) end() {
 	l.t.Helper()
 	l.answers(100)
 	seen := l.seen.probe.End()
@@ -135,7 +135,7 @@ func (l *lives) end() {
 }
 
 // holderFirst are the nodes, the one that holds the API VIPs first.
-func (l *lives) holderFirst() []*exchanged {
+func (l *rollout) holderFirst() []*exchanged {
 	l.t.Helper()
 	h := l.held()
 	order := slices.Clone(l.exchanged)
@@ -152,7 +152,7 @@ func (l *lives) holderFirst() []*exchanged {
 }
 
 // moves has all nodes move to other VRRP settings by the user's mode file, which stays.
-func (l *lives) moves(what string, to v1alpha1.VRRPSettings, outage time.Duration) {
+func (l *rollout) moves(what string, to v1alpha1.VRRPSettings, outage time.Duration) {
 	l.t.Helper()
 	l.step(what, outage, outage, func() {
 		l.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), l.nodes...)
