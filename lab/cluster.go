@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ type Config struct {
 	// Dir is an empty directory for the files of the lab.
 	Dir      string
 	Programs Programs
+	// Images are those that manifests and units may name besides the cluster's own.
+	Images map[string]container.Image
 	// RealAPI asks for real API servers and etcd; else they are stand-ins.
 	RealAPI bool
 	// Install puts a node's files on its host; nil puts there what vipgen renders.
@@ -78,6 +81,7 @@ func New(ctx context.Context, cfg Config) (c *Cluster, err error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	c = &Cluster{cfg: cfg, cluster: cfg.Cluster, images: cfg.Programs.images(cfg.Cluster.Images)}
+	maps.Copy(c.images, cfg.Images)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())

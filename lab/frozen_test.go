@@ -31,7 +31,7 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	}
 	testkit.Await(t, "all redirects to be in place", func() bool { _, missing := redirects(); return missing == 0 })
 	before, _ := redirects()
-	machine, w := testkit.StartStopwatch(), c.watchVIPs()
+	machine, w := testkit.StartStopwatch(), c.watchVIPs(time.Now())
 	for _, n := range c.masters() {
 		c.must(n.API.Freeze())
 		t.Cleanup(func() { n.API.Thaw() })

@@ -73,7 +73,8 @@ type observed struct {
 
 func (c *cluster) observe() observed {
 	c.t.Helper()
-	p, err := probe.Start(probe.Config{Every: probe.DefaultEvery, Target: probe.Target{
+	since := time.Now()
+	p, err := probe.Start(probe.Config{Since: since, Every: probe.DefaultEvery, Target: probe.Target{
 		URL: "https://" + netip.AddrPortFrom(api, 6443).String() + "/readyz", Timeout: 500 * time.Millisecond, Dial: c.Client.DialContext,
 	}})
 	c.must(err)
@@ -81,17 +82,17 @@ func (c *cluster) observe() observed {
 	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 	defer cancel()
 	c.must(p.Await(ctx, 200))
-	return observed{p, c.watchVIPs(), testkit.StartStopwatch()}
+	return observed{p, c.watchVIPs(since), testkit.StartStopwatch()}
 }
 
-// watchVIPs watches who holds the VIPs.
-func (c *cluster) watchVIPs() *watch.Watch {
+// watchVIPs watches who holds the VIPs. Times are since then.
+func (c *cluster) watchVIPs(since time.Time) *watch.Watch {
 	c.t.Helper()
 	var hosts []*netns.Node
 	for _, n := range c.nodes {
 		hosts = append(hosts, n.Node.Node)
 	}
-	w, err := watch.Start(watch.Config{Network: c.Network(), Nodes: hosts, VIPs: c.vips})
+	w, err := watch.Start(watch.Config{Since: since, Network: c.Network(), Nodes: hosts, VIPs: c.vips})
 	c.must(err)
 	c.t.Cleanup(func() { w.End() })
 	return w

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ type Image struct {
 	// Distribution says that the programs and libraries of this machine are in
 	// it: /usr, read-only, and the links to it.
 	Distribution bool
+	// Root is a directory with another distribution, which is in it instead of this
+	// machine's; empty for none.
+	Root string
 	// Programs are files of this machine, by their paths in the image.
 	Programs map[string]string
 	// BindService are programs of the distribution, by their paths, that have the file
@@ -27,9 +31,11 @@ type Image struct {
 	BindService []string
 }
 
-// systemFiles of this machine are copied into images with its distribution:
-// programs look users, libraries and ports up in them.
-var systemFiles = []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/etc/protocols", "/etc/services"}
+// systemFiles of this machine are copied into images with a distribution: programs look
+// users and ports up in them. libraries is the distribution's own.
+var systemFiles = []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/protocols", "/etc/services"}
+
+const libraries = "/etc/ld.so.cache"
 
 // unpack makes a root file system in an empty directory, and returns what is to
 // be mounted into it.
@@ -42,12 +48,12 @@ func (i Image) unpack(root string) ([]specs.Mount, error) {
 	var mounts []specs.Mount
 	if i.Distribution {
 		var err error
-		if mounts, err = distribution(root); err != nil {
+		if mounts, err = distribution(cmp.Or(i.Root, "/"), root); err != nil {
 			return nil, err
 		}
 	}
 	for _, program := range i.BindService {
-		capable, err := copyCapable(program, filepath.Join(root, ".capable"))
+		capable, err := copyCapable(filepath.Join(i.Root, program), filepath.Join(root, ".capable"))
 		if err != nil {
 			return nil, fmt.Errorf("image: %w", err)
 		}
@@ -90,32 +96,38 @@ func bindServiceEP() []byte {
 	return data
 }
 
-func distribution(root string) ([]specs.Mount, error) {
-	mounts := []specs.Mount{bind("/usr", "/usr", "ro")}
+// distribution puts the programs and libraries of the distribution below from into a root.
+func distribution(from, root string) ([]specs.Mount, error) {
+	mounts := []specs.Mount{bind(filepath.Join(from, "usr"), "/usr", "ro")}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
-		target, err := os.Readlink(dir)
+		target, err := os.Readlink(filepath.Join(from, dir))
 		switch {
 		case err == nil: // /bin -> usr/bin
 			if err := os.Symlink(target, filepath.Join(root, dir)); err != nil {
 				return nil, err
 			}
 		case !errors.Is(err, fs.ErrNotExist):
-			mounts = append(mounts, bind(dir, dir, "ro"))
+			mounts = append(mounts, bind(filepath.Join(from, dir), dir, "ro"))
 		}
 	}
 	for _, file := range systemFiles {
-		data, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(root, file), data, 0o644)
-		}
-		if err != nil {
+		if err := copyFile(file, filepath.Join(root, file)); err != nil {
 			return nil, err
 		}
 	}
-	return mounts, nil
+	return mounts, copyFile(filepath.Join(from, libraries), filepath.Join(root, libraries))
+}
+
+// copyFile copies a file that may be missing.
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
 }
 
 func bind(from, to string, options ...string) specs.Mount {

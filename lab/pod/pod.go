@@ -57,6 +57,9 @@ func (k *Kubelet) newPod(manifest []byte) (*Pod, error) {
 // Gone is closed when nothing is left of the pod.
 func (p *Pod) Gone() <-chan struct{} { return p.gone }
 
+// RunsFrom says whether the pod is that of a manifest, to the byte.
+func (p *Pod) RunsFrom(manifest []byte) bool { return p.UID == uid(manifest, p.kubelet.Host.Name) }
+
 // dir is where the pod's own volumes are, on this machine.
 func (p *Pod) dir() string { return p.kubelet.Host.Path("/var/lib/kubelet/pods/" + p.UID) }
 

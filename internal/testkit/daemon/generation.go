@@ -70,8 +70,8 @@ func numbers(version string) (out []int) {
 	return out
 }
 
-// root is where the generation's file system begins.
-func (g Generation) root(t testing.TB) string {
+// Root is where the generation's file system begins.
+func (g Generation) Root(t testing.TB) string {
 	t.Helper()
 	if g.installed {
 		return "/"

@@ -42,7 +42,7 @@ func newSandboxOf(t testing.TB, g Generation) *sandbox {
 	t.Helper()
 	s := &sandbox{dir: t.TempDir()}
 	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
-		s.share(t, g.root(t), dir)
+		s.share(t, g.Root(t), dir)
 	}
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
 		s.share(t, "/", dir)
@@ -53,7 +53,7 @@ func newSandboxOf(t testing.TB, g Generation) *sandbox {
 	}
 	// Of the program's own; keepalived 2.3 of Debian does not start without the latter.
 	for _, file := range []string{"/etc/ld.so.cache", "/etc/keepalived/keepalived.config-opts"} {
-		from[file] = filepath.Join(g.root(t), file)
+		from[file] = filepath.Join(g.Root(t), file)
 	}
 	for _, file := range slices.Sorted(maps.Keys(from)) {
 		data, err := os.ReadFile(from[file])

@@ -1,0 +1,17 @@
+package previous
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The programs of the version before are in the history, can be built and run.
+func TestBuild(t *testing.T) {
+	p := Build(t)
+	for _, program := range []string{p.Vipgen, p.Agent} {
+		if out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "vipgen") {
+			t.Errorf("%s version: %v\n%s", program, err, out)
+		}
+	}
+}

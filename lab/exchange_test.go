@@ -1,0 +1,140 @@
+package lab
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+	kubepod "github.com/vipgen/vipgen/lab/pod"
+)
+
+// tree is what nodes of a pool get of one version: contents of files, by path.
+type tree map[string]string
+
+// renders returns what a vipgen renders of the demo for the control plane. outputFlag names
+// the directory for it, as that vipgen calls it.
+func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) tree {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"install-config.yaml": demo, "vipgen.yaml": config} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), vipgen, append([]string{"render", "install-config.yaml", "--format", "files", outputFlag, "rendered"}, flags...)...)
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", command.Args, err, out)
+	}
+	out, below := tree{}, filepath.Join(dir, "rendered", "files", v1alpha1.RoleMaster)
+	err := filepath.WalkDir(below, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(at)
+		out[strings.TrimPrefix(at, below)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// pods are the names of those that the tree has manifests of.
+func (f tree) pods() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if path.Dir(name) == v1alpha1.ManifestDir {
+			names = append(names, strings.TrimSuffix(path.Base(name), ".yaml"))
+		}
+	}
+	return names
+}
+
+// exchanged is a node whose files of vipgen are exchanged while it runs.
+type exchanged struct {
+	*node
+	files tree
+}
+
+// give puts files on the node in place of those that it had, manifests last, so that pods
+// start with everything there: only the files named, if any are. Kubelet notices changes of
+// manifests, and replaces these pods.
+func (x *exchanged) give(next tree, only ...string) {
+	x.cluster.t.Helper()
+	if len(only) > 0 {
+		changed := maps.Clone(x.files)
+		for _, name := range only {
+			changed[name] = next[name]
+		}
+		next = changed
+	}
+	for name := range x.files {
+		if _, stays := next[name]; !stays {
+			x.cluster.must(os.Remove(x.Path(name)))
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(next), func(a, b string) int {
+		return strings.Compare(manifestsLast(a), manifestsLast(b))
+	})
+	for _, name := range names {
+		if x.files[name] != next[name] {
+			x.write(name, next[name])
+		}
+	}
+	x.files = next
+}
+
+func manifestsLast(name string) string {
+	if path.Dir(name) == v1alpha1.ManifestDir {
+		return "~" + name
+	}
+	return name
+}
+
+// settles waits until the pods of the node are those of its manifests, and each node is as
+// good a holder of the API VIPs as any.
+func (x *exchanged) settles() {
+	x.cluster.t.Helper()
+	for _, name := range x.files.pods() {
+		want := []byte(x.files[v1alpha1.ManifestDir+"/"+name+".yaml"])
+		testkit.Await(x.cluster.t, "pod "+name+" of the new manifest on "+x.Name, func() bool {
+			p, err := x.Kubelet.Pod(name)
+			return err == nil && p.RunsFrom(want) && !slices.ContainsFunc(p.Containers, func(c *kubepod.Container) bool { return !c.Status().Running })
+		})
+	}
+	awaitWell(x.cluster.t, x.cluster.Cluster)
+}
+
+// reboots reboots the node as its machine config daemon does: its API server and its pods
+// are told to end, and it is switched off when its VIPs have left.
+func (x *exchanged) reboots() {
+	x.cluster.t.Helper()
+	ctx, cancel := x.patient()
+	defer cancel()
+	var ending sync.WaitGroup
+	ending.Go(func() { errorOf(x.cluster.t, x.API.Stop(ctx)) })
+	terminate(x.cluster.t, x.Node, false)
+	testkit.Await(x.cluster.t, "the VIPs to leave "+x.Name, func() bool {
+		return !slices.ContainsFunc(x.cluster.vips, x.holds)
+	})
+	ending.Wait()
+	x.powerOff()
+	x.powerOn()
+	x.settles()
+}
+
+// versionYAML is a vipgen.yaml that names images by their tags, without fields that the
+// version before does not know.
+func versionYAML(agent, keepalived, haproxy string) string {
+	return strings.NewReplacer("  apiServer:\n    local: AllNodes\n", "", "agent:1", "agent:"+agent, "keepalived:1", "keepalived:"+keepalived, "haproxy:1", "haproxy:"+haproxy).Replace(vipgenYAML)
+}
