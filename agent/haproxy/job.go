@@ -212,7 +212,7 @@ func (j *Job) look(ctx context.Context) {
 		j.Log.Debug("HAProxy", "error", err)
 		return
 	}
-	j.part(ctx, silentServers(servers))
+	j.part(ctx, silentServers(servers, j.silent))
 	j.mu.Lock()
 	j.backends, j.ready = backends(servers), ready(servers)
 	j.mu.Unlock()

@@ -15,9 +15,13 @@ import (
 // node is gone or cannot be reached. Those that refuse are none: an API server that shuts
 // down takes no connections at the end, and finishes what it has.
 //
+// After a reload or a start of HAProxy all count as up until their first check, which takes
+// a server out if it fails. One that was silent before goes on being so until then: it does
+// not fall silent anew.
+//
 // Where all are silent there are none: it may be this node that nobody reaches, and no
 // other server is better.
-func silentServers(servers []server) (silent []string) {
+func silentServers(servers []server, before []string) (silent []string) {
 	// On compute nodes there is one backend, which is checked so.
 	checked := apiServers
 	if slices.ContainsFunc(servers, func(s server) bool { return s.backend == listening }) {
@@ -27,7 +31,7 @@ func silentServers(servers []server) (silent []string) {
 	for _, s := range servers {
 		switch {
 		case s.backend != checked:
-		case strings.HasPrefix(s.status, "DOWN") && s.check == "L4TOUT":
+		case strings.HasPrefix(s.status, "DOWN") && s.check == "L4TOUT", s.check == unchecked && slices.Contains(before, s.name):
 			silent = append(silent, s.name)
 		default:
 			others = true

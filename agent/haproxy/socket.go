@@ -213,6 +213,9 @@ func parseServers(text string) (out []server, err error) {
 	return out, nil
 }
 
+// unchecked is the result of a server's check before the first one.
+const unchecked = "INI"
+
 // backends are the API servers, for what the job publishes.
 func backends(servers []server) (out []state.Backend) {
 	for _, s := range servers {
@@ -227,6 +230,6 @@ func backends(servers []server) (out []state.Backend) {
 // counts as up.
 func ready(servers []server) bool {
 	return slices.ContainsFunc(servers, func(s server) bool {
-		return s.backend == apiServers && s.up() && s.check != "INI"
+		return s.backend == apiServers && s.up() && s.check != unchecked
 	})
 }

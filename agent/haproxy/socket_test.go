@@ -59,18 +59,25 @@ func TestParseServers(t *testing.T) {
 
 func TestSilentServers(t *testing.T) {
 	const head = "# pxname,svname,status,check_status,addr,\n"
+	m0 := []string{"m0"}
 	tests := []struct {
-		name, text string
-		want       []string
+		name, text   string
+		before, want []string
 	}{
-		{"one is silent", head + "api-servers,m0,DOWN,L4TOUT,a,\nlistening,m0,DOWN,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\nlistening,BACKEND,UP,,,\n", []string{"m0"}},
-		{"while it is asked", head + "listening,m0,DOWN,* L4TOUT,a,\nlistening,m1,UP,* L4OK,a,\n", []string{"m0"}},
-		{"one fails once", head + "listening,m0,UP 1/2,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\n", nil},
-		{"one refuses", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", nil},
-		{"one drains", head + "api-servers,m0,DOWN,L7STS,a,\nlistening,m0,UP,L4OK,a,\n", nil},
-		{"all are silent", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4TOUT,a,\nlistening,BACKEND,DOWN,,,\n", nil},
-		{"on a compute node", head + "api-servers,m0,DOWN,L4TOUT,a,\napi-servers,m1,UP,L4OK,a,\n", []string{"m0"}},
-		{"the others refuse", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4CON,a,\n", []string{"m0"}},
+		{"one is silent", head + "api-servers,m0,DOWN,L4TOUT,a,\nlistening,m0,DOWN,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\nlistening,BACKEND,UP,,,\n", nil, m0},
+		{"while it is asked", head + "listening,m0,DOWN,* L4TOUT,a,\nlistening,m1,UP,* L4OK,a,\n", nil, m0},
+		{"one fails once", head + "listening,m0,UP 1/2,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\n", nil, nil},
+		{"one refuses", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", nil, nil},
+		{"one drains", head + "api-servers,m0,DOWN,L7STS,a,\nlistening,m0,UP,L4OK,a,\n", nil, nil},
+		{"all are silent", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4TOUT,a,\nlistening,BACKEND,DOWN,,,\n", nil, nil},
+		{"on a compute node", head + "api-servers,m0,DOWN,L4TOUT,a,\napi-servers,m1,UP,L4OK,a,\n", nil, m0},
+		{"the others refuse", head + "listening,m0,DOWN,L4TOUT,a,\nlistening,m1,DOWN,L4CON,a,\n", nil, m0},
+		{"before its first check", head + "listening,m0,UP 1/2,INI,a,\nlistening,m1,UP,L4OK,a,\n", nil, nil},
+		{"before its first check after a reload", head + "listening,m0,UP 1/2,INI,a,\nlistening,m1,UP 1/2,INI,a,\n", m0, m0},
+		{"it is back and fails once", head + "listening,m0,UP 1/2,L4TOUT,a,\nlistening,m1,UP,L4OK,a,\n", m0, nil},
+		{"it is back", head + "listening,m0,DOWN 1/2,L4OK,a,\nlistening,m1,UP,L4OK,a,\n", m0, nil},
+		{"it refuses now", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", m0, nil},
+		{"it is no server any more", head + "listening,m1,UP,L4OK,a,\n", m0, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,7 +85,7 @@ func TestSilentServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := silentServers(servers); !slices.Equal(got, tt.want) {
+			if got := silentServers(servers, tt.before); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
