@@ -53,7 +53,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor pictures image release release-check
+.PHONY: help setup tools e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,9 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 
 lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
 	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v ./lab
+
+lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it; mix daemons of three releases: 4 minutes, from a clone with its history (needs root)
+	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^(TestBuild|TestUpgrade|TestGenerations)$$' -v ./internal/previous ./lab
 
 gofmt:
 	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \
