@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,30 +16,30 @@ import (
 const freezeTime = 10 * time.Second
 
 // No API server answers for a while, as while etcd elects: nobody is better, so no VIP
-// moves and no redirect goes. A machine that is late itself may move a VIP, which says
-// nothing of this.
+// moves and no redirect goes. A machine that is late itself may move a VIP, or keep HAProxy
+// from an answer, which says nothing of this.
 func testAllAPIServersFreeze(t *testing.T, c *cluster) {
-	redirects := func() (out []state.Firewall) {
+	redirects := func() (out []state.Firewall, missing int) {
 		for _, n := range c.masters() {
 			s, alive := published[state.Firewall](n)
 			if !alive || !s.InPlace {
-				t.Errorf("%s has no redirect: %+v", n.Name, s)
+				missing++
 			}
 			out = append(out, s)
 		}
-		return out
+		return out, missing
 	}
-	before := redirects()
+	testkit.Await(t, "all redirects to be in place", func() bool { _, missing := redirects(); return missing == 0 })
+	before, _ := redirects()
 	machine, w := testkit.StartStopwatch(), c.watchVIPs()
 	for _, n := range c.masters() {
 		c.must(n.API.Freeze())
 		t.Cleanup(func() { n.API.Thaw() })
 	}
+	gone := 0
 	for began := time.Now(); time.Since(began) < freezeTime; time.Sleep(probe.DefaultEvery) {
-		redirects()
-		if t.Failed() {
-			break
-		}
+		_, missing := redirects()
+		gone = max(gone, missing)
 	}
 	for _, n := range c.masters() {
 		c.must(n.API.Thaw())
@@ -55,11 +54,15 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	late := machine.End()
 	c.must(err)
 	moves := len(timeline.Of(watch.Addresses)) - len(c.vips)
-	after := redirects()
-	if !slices.EqualFunc(before, after, func(a, b state.Firewall) bool { return a.Since.Equal(b.Since) }) {
-		t.Errorf("redirects went meanwhile: before %+v, after %+v", before, after)
+	after, _ := redirects()
+	placed := 0
+	for i := range after {
+		if !after[i].Since.Equal(before[i].Since) {
+			placed++
+		}
 	}
-	show(t, "no API server answers for "+freezeTime.String(), fmt.Sprintf("%d VIPs moved, all redirects stayed: %t (this machine was late by %v at most)", moves, !t.Failed(), late))
+	show(t, "no API server answers for "+freezeTime.String(), fmt.Sprintf("%d VIPs moved, %d redirects went (this machine was late by %v at most)", moves, max(gone, placed), late))
+	testkit.Promise(t, fmt.Sprintf("redirects that went, before %+v, after %+v", before, after), max(gone, placed), 0, len(before), late)
 	switch {
 	case moves == 0:
 	case late > 4*time.Duration(c.Spec().VRRP.Target.AdvertIntervalMS)*time.Millisecond:
