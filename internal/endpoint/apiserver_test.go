@@ -62,7 +62,7 @@ func TestAPIServer(t *testing.T) {
 	}
 	frozen := at("api-int.demo.example.com", "")
 	frozen.Timeout = briefly
-	if r := Check(ctx, frozen); codes(r) != "hangs" {
+	if r := check(ctx, frozen, "hangs"); codes(r) != "hangs" {
 		t.Errorf("frozen: %+v", r)
 	}
 	if err := errors.Join(server.Thaw(), server.Kill()); err != nil {

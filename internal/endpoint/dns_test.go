@@ -97,8 +97,6 @@ broken:PORT {
 }
 `)
 	addr := netip.MustParseAddr
-	nobody := listen(t)
-	nobody.Close()
 	tests := []struct {
 		host   string
 		server netip.AddrPort
@@ -113,7 +111,7 @@ broken:PORT {
 		{"empty.example.com", server, nil, "", codeNoSuchName, "empty.example.com has no address"},
 		{"x.broken", server, nil, "", codeNoDNS, "answers SERVFAIL"},
 		{"x.example.net", server, nil, "", codeNoDNS, "answers REFUSED"},
-		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), portOf(nobody)), nil, "", codeNoDNS, "does not answer: connection refused"},
+		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), unused(t)), nil, "", codeNoDNS, "does not answer: connection refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.host, func(t *testing.T) {
