@@ -92,12 +92,12 @@ func Ask(ctx context.Context, dir, name string) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
 		return fmt.Errorf("the %s job does not run", name)
 	}
-	if err != nil {
-		return fmt.Errorf("asking the %s job: %w", name, err)
+	var words []byte
+	if err == nil {
+		defer context.AfterFunc(ctx, func() { c.Close() })()
+		defer c.Close()
+		words, err = io.ReadAll(c)
 	}
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	defer c.Close()
-	words, err := io.ReadAll(c)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the %s job does not answer: %w", name, context.Cause(ctx))

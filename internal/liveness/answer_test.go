@@ -91,9 +91,16 @@ func TestAskHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("waited for long"))
-	defer cancel()
-	if err := Ask(ctx, dir, "job"); err == nil || err.Error() != "the job job does not answer: waited for long" {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	answer := make(chan error)
+	go func() { answer <- Ask(ctx, dir, "job") }()
+	asked, err := l.Accept() // by the test, to know that it is asked; the job says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	cancel(errors.New("waited for long"))
+	if err := <-answer; err == nil || err.Error() != "the job job does not answer: waited for long" {
 		t.Error(err)
 	}
 }
