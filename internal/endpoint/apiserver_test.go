@@ -15,10 +15,11 @@ import (
 // clients ask for, and another for everybody else.
 func TestAPIServer(t *testing.T) {
 	testkit.Long(t)
-	l := listen(t)
-	port := portOf(l)
-	l.Close()
 	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := kubeapi.FreePort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
 	if err != nil {
 		t.Fatal(err)

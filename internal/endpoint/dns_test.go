@@ -17,6 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/process"
 )
 
@@ -24,9 +25,12 @@ import (
 func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	t.Helper()
 	program := testkit.Tool(t, "coredns")
-	l := listen(t)
-	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), portOf(l))
-	l.Close()
+	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := kubeapi.FreePort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.AddrPortFrom(loopback, port)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Corefile")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(corefile, "PORT", fmt.Sprint(addr.Port()))), 0o600); err != nil {

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 
 	"github.com/vipgen/vipgen/lab/authority"
@@ -100,18 +98,15 @@ func (p *real) startEtcd() error {
 // etcdURLs are where etcd listens: at the usual ports of a node, and at free ones
 // of this machine, where there may be others.
 func (p *real) etcdURLs() (client, peer string, err error) {
-	ports := [2]int{2379, 2380}
+	ports := [2]uint16{2379, 2380}
 	if p.Node == nil {
 		for i := range ports {
-			l, err := net.Listen("tcp", net.JoinHostPort(p.Addr.String(), "0"))
-			if err != nil {
-				return "", "", fmt.Errorf("looking for a port for etcd: %w", err)
+			if ports[i], err = FreePort(p.Addr); err != nil {
+				return "", "", err
 			}
-			defer l.Close()
-			ports[i] = l.Addr().(*net.TCPAddr).Port
 		}
 	}
-	at := func(port int) string { return "http://" + net.JoinHostPort(p.Addr.String(), strconv.Itoa(port)) }
+	at := func(port uint16) string { return "http://" + netip.AddrPortFrom(p.Addr, port).String() }
 	return at(ports[0]), at(ports[1]), nil
 }
 

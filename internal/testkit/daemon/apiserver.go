@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -31,7 +30,11 @@ type APIServer struct {
 func NewAPIServer(t testing.TB, domain string) *APIServer {
 	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
-	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: loopback, Port: freePort(t)}).apiServer(nil, loopback)
+	port, err := kubeapi.FreePort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: loopback, Port: port}).apiServer(nil, loopback)
 	s.Start()
 	return s
 }
@@ -43,17 +46,6 @@ func (s *APIServer) Replica(addr string) *APIServer {
 	r := s.control.apiServer(nil, netip.MustParseAddr(addr))
 	r.Start()
 	return r
-}
-
-// freePort returns a port of 127.0.0.1 that nothing listens on.
-func freePort(t testing.TB) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
 // Start starts the server, also after Stop or Kill, and returns when it is ready.
