@@ -180,6 +180,7 @@ func TestHealthChecks(t *testing.T) { daemon.EachGeneration(t, testHealthChecks)
 func testHealthChecks(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
+	lb.Await(t, "listening", up("UP", "UP", "UP"))
 	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
 		t.Errorf("ready with three servers: %d", got)
 	}
@@ -236,7 +237,10 @@ func testSilentServer(t *testing.T, g daemon.Generation) {
 	lb.Reload(t, []byte(silent))
 	watch := testkit.StartStopwatch()
 	var took []time.Duration
-	for range 6 { // a third error would take the server out
+	waited := 0
+	// A third error would take the server out. The worker from before the reload knows
+	// nothing of the server, and may take the first connections.
+	for waited < 2 && len(took) < 30 {
 		began := time.Now()
 		conn, err := stream(lb)
 		if err != nil {
@@ -244,17 +248,19 @@ func testSilentServer(t *testing.T, g daemon.Generation) {
 		}
 		conn.Close()
 		took = append(took, time.Since(began))
+		if took[len(took)-1] >= 100*time.Millisecond {
+			waited++
+		}
 	}
 	late := watch.End()
-	slices.Sort(took)
 	if got := lb.Servers(t, "api-servers")["master-2"]; !strings.HasPrefix(got, "UP") {
 		t.Errorf("the silent server is %s", got)
 	}
 	t.Logf("connections took %v", took)
-	if took[4] < 100*time.Millisecond {
+	if waited < 2 {
 		t.Errorf("fewer than two of %v waited for the silent server", took)
 	}
-	testkit.Promise(t, "the slowest connection", took[5], slowest, 2*time.Second, late)
+	testkit.Promise(t, "the slowest connection", slices.Max(took), slowest, 2*time.Second, late)
 }
 
 // Hard case 18: while HAProxy reloads again and again, no connection is refused
