@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
@@ -66,6 +68,17 @@ func (o *outside) serve(node *netns.Node, port int, secure bool, health string) 
 func (s *standIn) kill() {
 	s.listener.Kill()
 	s.server.Close()
+}
+
+// end answers what it was asked, and ends.
+func (s *standIn) end(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
 }
 
 // get asks once over a connection of its own and returns who answered.
