@@ -77,7 +77,9 @@ func (r repository) run(name string, args ...string) (code int, output string) {
 	c := exec.Command(name, args...)
 	c.Dir = r.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com",
+		"GIT_CONFIG_NOSYSTEM=1",
+		// Git would tidy up in the background, in a directory that goes away.
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com"}
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {
