@@ -2,12 +2,15 @@ package lab
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -30,10 +33,7 @@ func testOwnConnections(t *testing.T, c *cluster) {
 		broken++
 	}
 	for _, n := range []*node{c.backup(t), c.node("worker-0")} {
-		testkit.Await(t, "HAProxy on "+n.Name+" to be there for the node's own connections", func() bool {
-			s, alive := published[state.Firewall](n)
-			return alive && s.Own
-		})
+		n.awaitOwn(t)
 		connect := func(when string) (out []connection) {
 			t.Helper()
 			for _, vip := range []netip.Addr{api, api6} {
@@ -65,6 +65,92 @@ func testOwnConnections(t *testing.T, c *cluster) {
 	}
 	// A HAProxy that gets no time takes API servers for dead, and ends connections.
 	testkit.Promise(t, "connections of nodes themselves that fail", broken, 0, 10, machine.End())
+}
+
+// awaitOwn waits until the node's own connections go to its HAProxy.
+func (n *node) awaitOwn(t *testing.T) {
+	t.Helper()
+	testkit.Await(t, "HAProxy on "+n.Name+" to be there for the node's own connections", func() bool {
+		s, alive := published[state.Firewall](n)
+		return alive && s.Own
+	})
+}
+
+// watching are connections of programs on a node that only listen, as watches do for as long
+// as nothing happens.
+type watching struct {
+	from   *node
+	all    []*listener
+	before map[string]state.Silenced // as HAProxy there had counted
+}
+
+type listener struct {
+	connection
+	server string     // the API server's node
+	ended  chan error // by whoever the node talks to, or by a deadline
+}
+
+// startWatching has programs of a node listen by several connections through each
+// control-plane node.
+func (n *node) startWatching(t *testing.T) *watching {
+	t.Helper()
+	n.awaitOwn(t)
+	s, _ := published[state.HAProxy](n)
+	out := &watching{from: n, before: s.Silenced}
+	for range 9 {
+		conn, err := connectFrom(t, n.Host.Node, api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &listener{connection: conn, ended: make(chan error, 1)}
+		if err := w.ask(); err != nil {
+			t.Fatal(err)
+		}
+		w.SetDeadline(time.Time{})
+		w.server = w.Conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
+		go func() {
+			_, err := w.reader.Peek(1)
+			w.ended <- err
+		}()
+		out.all = append(out.all, w)
+	}
+	return out
+}
+
+// without checks that the connections through a node that is gone are ended for the
+// programs, which do nothing for it, and that the others work.
+func (w *watching) without(t *testing.T, gone *node) {
+	t.Helper()
+	ended := 0
+	testkit.Await(t, "HAProxy on "+w.from.Name+" to end its connections to "+gone.Name, func() bool {
+		s, _ := published[state.HAProxy](w.from)
+		ended = s.Silenced[gone.Name].Connections - w.before[gone.Name].Connections
+		return ended > 0
+	})
+	works := 0
+	for _, one := range w.all {
+		if one.server != gone.Name {
+			one.SetReadDeadline(time.Unix(1, 0)) // no longer only listens
+		}
+		select {
+		case err := <-one.ended:
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = one.ask()
+			}
+			if err == nil {
+				works++
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a connection to the API server of %s hangs", one.server)
+			}
+		case <-time.After(testkit.Patience):
+			t.Errorf("a connection to the API server of %s, which is gone, goes on", one.server)
+		}
+	}
+	if works == 0 {
+		t.Error("no connection is left")
+	}
+	show(t, w.from.Name+"$ connections to the API that only listen", fmt.Sprintf("%d, of which %d go on; HAProxy here ended %d to %s", len(w.all), works, ended, gone.Name))
 }
 
 // HAProxy of a compute node is for its own programs: nobody else reaches it.

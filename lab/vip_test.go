@@ -219,9 +219,11 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	// The client's kernel keeps what it learned by ARP for a second, whatever it
 	// hears (arp(7), locktime). A client that was there before has it for longer.
 	p.answers(t, int(2*time.Second/probeEvery))
+	watches := c.node("worker-0").startWatching(t)
 	n.powerOff()
 	next := c.otherHolder(t, api, n)
 	p.answers(t, 20)
+	watches.without(t, n)
 	show(t, n.Name+"   # loses power", "the VIP moved to "+next.Name)
 	n.powerOn()
 	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
