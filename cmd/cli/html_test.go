@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,6 +68,28 @@ func TestPages(t *testing.T) {
 				t.Errorf("not as in testdata/pages/%s.html: run the test with -update, and look at the page (%v)", tt.name, err)
 			}
 		})
+	}
+}
+
+// TestInspectShowsNoSecrets reads what the pages above have, and --dir writes all of it.
+func TestInspectShowsNoSecrets(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{"before.yaml": machineConfigs("1")})
+	out := must(t, "inspect", "--contents", "before.yaml")
+	if strings.Contains(out, "SECRET") || !strings.Contains(out, "(not shown: a secret)") {
+		t.Errorf("a secret is shown, or nothing is left out:\n%s", out)
+	}
+	must(t, "inspect", "--dir", "files", "before.yaml")
+	found := false
+	err := filepath.WalkDir("files", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, _ := os.ReadFile(path)
+			found = found || strings.Contains(string(data), "SECRET")
+		}
+		return err
+	})
+	if err != nil || !found {
+		t.Errorf("--dir does not write files as they are: %v", err)
 	}
 }
 

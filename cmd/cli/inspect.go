@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 )
@@ -27,7 +28,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Short: "Decode any MachineConfig or Ignition file into a readable tree",
 		Long: `Decode MachineConfigs and Ignition configs, vipgen's or anyone's: YAML streams,
 lists, JSON, Ignition 2 and 3, data URLs, gzip. Print what nodes get. Nothing is
-fetched, and keys and password hashes are not shown.`,
+fetched, and secrets are not shown; --dir writes the files as they are.`,
 		Example: `  vipgen inspect rendered/machineconfigs
   oc get machineconfig -o yaml | vipgen inspect -
   vipgen inspect --contents rendered/ignition/master.ign
@@ -46,7 +47,7 @@ fetched, and keys and password hashes are not shown.`,
 		},
 	}
 	command.Dir(c, &out, "`directory` to write the files of the nodes to, in a folder for each document")
-	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units, too")
+	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units, too, without secrets")
 	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
 	return c
 }
@@ -118,18 +119,18 @@ func (a *app) list(docs []ignition.Document, contents bool) error {
 		for _, f := range d.Files {
 			line("  file %s (%04o, %d bytes)%s", f.Path, f.Mode, len(f.Contents), origin(f))
 			if contents {
-				indent(&b, string(f.Contents))
+				indent(&b, diff.Shown(f.Path, f.Mode, string(f.Contents)))
 			}
 		}
 		for _, u := range d.Units {
 			line("  unit %s%s", u.Name, unitState(u))
 			if contents {
-				indent(&b, u.Contents)
+				indent(&b, diff.Shown(u.Name, 0, u.Contents))
 			}
 			for _, drop := range u.Dropins {
 				line("    drop-in %s", drop.Name)
 				if contents {
-					indent(&b, drop.Contents)
+					indent(&b, diff.Shown(drop.Name, 0, drop.Contents))
 				}
 			}
 		}

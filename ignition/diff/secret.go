@@ -15,7 +15,9 @@ const (
 
 // ownerOnly says of a file with a mode that neither group nor others may read it. The
 // operator and the installer write pull secrets, keys and kubeconfigs so.
-func (f nodeFile) ownerOnly() bool { return f.Mode != 0 && f.Mode&0o044 == 0 }
+func (f nodeFile) ownerOnly() bool { return readByOwner(f.Mode) }
+
+func readByOwner(mode int) bool { return mode != 0 && mode&0o044 == 0 }
 
 // pullSecrets are where nodes have the pull secret, whatever its mode.
 var pullSecrets = []string{"/var/lib/kubelet/config.json", "/etc/mco/internal-registry-pull-secret.json", "/root/.docker/config.json"}
@@ -46,6 +48,26 @@ func secret(name string, value any) bool {
 
 // shownLines is a difference of lines as it may be shown.
 func shownLines(lines string) string { return secretLine.ReplaceAllString(lines, "${1}"+aSecret) }
+
+// secretWithin finds a field in a line with others, as in JSON.
+var secretWithin = regexp.MustCompile(`(?i)([\w.-]*` + secretNames + `["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,}\]]+)`)
+
+// Shown is the text of a node's file (or unit, with mode 0) as it may be shown: without
+// secrets, and nothing of a file that only its owner may read.
+func Shown(name string, mode int, text string) string {
+	switch {
+	case readByOwner(mode):
+		return ownerOnly
+	case secretFile(name) || privateKey(text):
+		return aSecret
+	}
+	text = secretWithin.ReplaceAllString(text, "${1}"+aSecret)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(shownLines(" " + line)[1:]) // as a line of a difference
+	}
+	return b.String()
+}
 
 // shownValue is the value of a field as it may be shown.
 func shownValue(name string, v any) any {
