@@ -11,7 +11,7 @@ import (
 
 var (
 	serving   = monitor.Gauge("vipgen_coredns_serving", "Whether CoreDNS answers for the API's name (1) or not (0).")
-	upstreams = monitor.Gauge("vipgen_coredns_upstreams", "Name servers of the network that other names are asked of.")
+	upstreams = monitor.Gauge("vipgen_coredns_upstreams", "Name servers of the network that answer all other names.")
 )
 
 // Describe is part of prometheus.Collector.

@@ -7,9 +7,9 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 )
 
-var clusterCurrent = monitor.Gauge("vipgen_cluster_config_current", "Whether cluster.yaml on disk is the one that counts (1) or the last good one stays (0).")
+var clusterCurrent = monitor.Gauge("vipgen_cluster_config_current", "Whether cluster.yaml on disk is in use (1) or the last good one is (0).")
 
-var interfacesIgnored = monitor.Gauge("vipgen_interfaces_ignored", "Interfaces with addresses that are left out because no configuration can have their name.")
+var interfacesIgnored = monitor.Gauge("vipgen_interfaces_ignored", "Interfaces with addresses that are ignored because no configuration can contain their name.")
 
 // Describe is part of prometheus.Collector.
 func (s *Source) Describe(to chan<- *prometheus.Desc) {

@@ -14,9 +14,9 @@ var (
 	inPlace   = monitor.Gauge("vipgen_redirect_in_place", "Whether every API VIP is redirected to HAProxy, in both families and both hooks (1) or not (0).")
 	toHAProxy = monitor.Gauge("vipgen_redirect_vip", "1 for every VIP that is redirected to HAProxy.", "vip")
 	own       = monitor.Gauge("vipgen_redirect_own_connections", "Whether the node's own connections to the API VIPs go to its HAProxy, wherever the VIPs are (1) or not (0).")
-	wanted    = monitor.Gauge("vipgen_redirect_wanted", "Whether HAProxy serves, so that the redirect is to be in place (1) or not (0).")
+	wanted    = monitor.Gauge("vipgen_redirect_wanted", "Whether HAProxy serves, so that the redirect should be in place (1) or not (0).")
 	since     = monitor.Gauge("vipgen_redirect_changed_timestamp_seconds", "When the redirect was placed or withdrawn last, in seconds since 1970.")
-	restored  = monitor.Counter("vipgen_redirect_restored_total", "How often something else had removed or changed the redirect and it was put back.")
+	restored  = monitor.Counter("vipgen_redirect_restored_total", "How often something else had removed or changed the redirect and it was restored.")
 )
 
 // Describe is part of prometheus.Collector.

@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	serving    = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready, with at least one API server that takes connections (1), or not (0).")
-	servingOwn = monitor.Gauge("vipgen_haproxy_serving_own", "On compute nodes, whether HAProxy has a control-plane node that takes connections (1) or programs of this node use the holder of the VIP (0).")
+	serving    = monitor.Gauge("vipgen_haproxy_serving", "Whether HAProxy is ready, with at least one API server that accepts connections (1), or not (0).")
+	servingOwn = monitor.Gauge("vipgen_haproxy_serving_own", "On compute nodes, whether HAProxy has a control-plane node that accepts connections (1) or programs of this node use the holder of the VIP (0).")
 	silences   = monitor.Counter("vipgen_haproxy_server_silent_total", "How often the server fell silent, so that HAProxy's connections to it were ended.", "backend")
 	ended      = monitor.Counter("vipgen_haproxy_connections_ended_total", "Connections that were ended because the server behind them had fallen silent.", "backend")
-	backendUp  = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy takes the API server, on compute nodes that node's HAProxy, for up (1) or down (0).", "backend", "address")
+	backendUp  = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy considers the API server (on compute nodes: the HAProxy of that node) up (1) or down (0).", "backend", "address")
 )
 
 // Describe is part of prometheus.Collector.

@@ -17,29 +17,29 @@ import (
 
 var (
 	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
-	leftOut    = monitor.Gauge("vipgen_left_out", "1 for every reason why this node leaves VIPs out.", "reason")
+	leftOut    = monitor.Gauge("vipgen_left_out", "1 for each reason why this node takes no part for VIPs.", "reason")
 	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
 	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
 	base       = monitor.Gauge("vipgen_vip_priority_base", "VRRP priority of this node for the VIP before any term.", onVIP...)
 	termOn     = monitor.Gauge("vipgen_vip_term_on", "Whether the term of the VIP's priority is on (1) or off (0).", onTerm...)
-	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which keeps the node from holding the VIP.", onTerm...)
-	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto keeps this node from holding the VIP (1) or none does (0).", onVIP...)
+	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which prevents the node from holding the VIP.", onTerm...)
+	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto prevents this node from holding the VIP (1) or none does (0).", onVIP...)
 	taken      = monitor.Counter("vipgen_vip_taken_total", "How often this node became the holder of the VIP.", onVIP...)
 	lost       = monitor.Counter("vipgen_vip_lost_total", "How often this node ceased to hold the VIP.", onVIP...)
 	heldFor    = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
-	lateBy = monitor.Counter("vipgen_late_seconds_total", "By how much the job's looks at the node, one each second, came late, of those that were late by 200 ms or more, in seconds: the node stood still or had no time for the job.")
+	lateBy = monitor.Counter("vipgen_late_seconds_total", "Sum of the delays of the job's checks of its node, one each second, that were late by 200 ms or more, in seconds: the node stood still or had no CPU time for the job.")
 
-	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are kept from keepalived (1) or not (0).")
+	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are dropped before keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
 
 	settingsInForce = monitor.Gauge("vipgen_vrrp_settings", "1 for the VRRP settings in force.", "profile", "mode", "version")
-	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether this node is to move to other VRRP settings (1) or not (0).")
-	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to other VRRP settings now (1) or not (0); there is no value where it is not to move.")
-	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes are to move, in seconds since 1970; there is no value before all have agreed.")
-	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to other VRRP settings: begun (moved), and taken back because another node did not move (back).", "outcome")
-	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were not right.")
+	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether a move of this node to other VRRP settings is pending (1) or not (0).")
+	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to other VRRP settings now (1) or not (0); there is no value if no move is pending.")
+	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes move, in seconds since 1970; there is no value before all have agreed.")
+	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to other VRRP settings: begun (moved), and rolled back because another node did not move (back).", "outcome")
+	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were invalid.")
 )
 
 // Labels. Prometheus has an "instance" of its own, which is the target.

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	daemonWanted    = Gauge("vipgen_daemon_wanted", "Whether the daemon is to run on this node (1) or not (0).", "daemon")
+	daemonWanted    = Gauge("vipgen_daemon_wanted", "Whether the daemon should run on this node (1) or not (0).", "daemon")
 	daemonUp        = Gauge("vipgen_daemon_up", "Whether the daemon's process runs (1) or not (0).", "daemon")
 	daemonRestarts  = Counter("vipgen_daemon_restarts_total", "Starts of the daemon after the first one.", "daemon")
 	configApplied   = Counter("vipgen_config_applied_total", "Configurations that the daemon was told to read, by a start or a reload.", "daemon")
@@ -15,7 +15,7 @@ var (
 	configFailed    = Counter("vipgen_config_failed_total", "Configurations that could not be rendered, written or loaded.", "daemon")
 	configAppliedAt = Gauge("vipgen_config_applied_timestamp_seconds", "When a configuration was applied last, in seconds since 1970.", "daemon")
 	configRefusedAt = Gauge("vipgen_config_refused_timestamp_seconds", "When a configuration was refused or failed last, in seconds since 1970.", "daemon")
-	configCurrent   = Gauge("vipgen_config_current", "Whether the latest configuration is the one that runs (1) or an earlier one stays (0).", "daemon")
+	configCurrent   = Gauge("vipgen_config_current", "Whether the latest configuration is in use (1) or an earlier one is (0).", "daemon")
 )
 
 // DaemonFamilies are those of CollectDaemon.

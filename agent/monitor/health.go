@@ -21,7 +21,7 @@ var Own = Families{healthy, clock, buildInfo}
 var (
 	clock     = Gauge("vipgen_clock_timestamp_seconds", "The node's clock when the metrics were read, in seconds since 1970.")
 	buildInfo = Gauge("vipgen_build_info", "1 for the version of the agent.", "version")
-	healthy   = Gauge("vipgen_healthy", "Whether the job works as it should (1) or not (0): what /healthz answers.")
+	healthy   = Gauge("vipgen_healthy", "Whether the job is healthy (1) or not (0): what /healthz answers.")
 )
 
 // condition remembers for a moment how a job is.

@@ -7,11 +7,11 @@ import (
 )
 
 var (
-	apiReachable = monitor.Gauge("vipgen_api_reachable", "Whether an API server is read from now (1) or what was known last stands (0).")
+	apiReachable = monitor.Gauge("vipgen_api_reachable", "Whether an API server answers now (1) or the last known state is used (0).")
 	apiContact   = monitor.Gauge("vipgen_api_contact_timestamp_seconds", "When an API server last answered, or now while a watch is open, in seconds since 1970.")
 	nodesKnown   = monitor.Gauge("vipgen_nodes", "Nodes of the cluster that are known, this one included; for the haproxy job those of the control plane.")
-	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server vouches for the list of nodes (1) or one does (0).")
-	nodesInvalid = monitor.Gauge("vipgen_nodes_invalid", "Nodes of which something that is not valid is left out, or all.")
+	nodesStale   = monitor.Gauge("vipgen_nodes_stale", "Whether no API server confirms the list of nodes (1) or one does (0).")
+	nodesInvalid = monitor.Gauge("vipgen_nodes_invalid", "Nodes with invalid data, which is ignored.")
 	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
 )
 
