@@ -40,7 +40,7 @@ them are found at any depth. Some nodes may be missing; lines that are torn are 
 clocks that differ are corrected by what advertisements show.
 
 Exit code 0: every move was planned, or to a better node. 1: a VIP moved for another
-reason. 2: no event in the input.
+reason. 2: no event in the input. 3: a file cannot be read, or there is no record.
 
 Documentation: ` + pages + `doctor.md`,
 		Example: `  # Collect the records of all nodes

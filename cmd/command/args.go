@@ -28,7 +28,7 @@ func Args(least, most int) cobra.PositionalArgs {
 func example(c *cobra.Command) string {
 	for line := range strings.Lines(c.Example) {
 		line = strings.TrimSpace(line)
-		if strings.Contains(line, c.Root().Name()) && !strings.HasPrefix(line, "#") && !strings.HasSuffix(line, "\\") {
+		if strings.Contains(line, c.CommandPath()) && !strings.HasPrefix(line, "#") && !strings.HasSuffix(line, "\\") {
 			return "\nFor example: " + line
 		}
 	}
