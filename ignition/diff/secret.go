@@ -34,6 +34,9 @@ func privateKey(text string) bool { return strings.Contains(text, "PRIVATE KEY--
 // install-configs and Ignition configs.
 const secretNames = `(?:auth|client-key-data|passw(?:or)?d|passwordhash|privatekey|secret|token)`
 
+// secretWords are what secretNames begin with.
+var secretWords = []string{"auth", "client-key-data", "passw", "privatekey", "secret", "token"}
+
 var (
 	secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)
 	secretLine = regexp.MustCompile(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
@@ -61,13 +64,32 @@ func Shown(name string, mode int, text string) string {
 	case secretFile(name) || privateKey(text):
 		return aSecret
 	}
-	text = secretWithin.ReplaceAllString(text, "${1}"+aSecret)
 	var b strings.Builder
+	b.Grow(len(text))
 	for line := range strings.Lines(text) {
-		b.WriteString(shownLines(" " + line)[1:]) // as a line of a difference
+		b.WriteString(shownLine(line))
 	}
 	return b.String()
 }
+
+// shownLine leaves out what follows the first name in a line, or if that holds no secret,
+// what follows those that do, as in JSON. Most lines have none, and are not searched twice.
+func shownLine(line string) string {
+	lower := strings.ToLower(line)
+	if !slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
+		return line
+	}
+	if shown := shownLines(" " + line)[1:]; shown != line {
+		return shown
+	}
+	if len(line) > longest {
+		return aSecret + "\n"
+	}
+	return secretWithin.ReplaceAllString(line, "${1}"+aSecret)
+}
+
+// longest is how many bytes of a line are searched for secrets within it.
+const longest = 1 << 20
 
 // shownValue is the value of a field as it may be shown.
 func shownValue(name string, v any) any {
