@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/container"
@@ -45,7 +46,8 @@ func daemonImages(t *testing.T) map[string]container.Image {
 // different generations, elect together, as while an update of OpenShift is rolled out: each
 // of them holds the VIPs and loses its power, and they move to classic together.
 func TestGenerations(t *testing.T) {
-	asked(t)
+	previous.Asked(t)
+	testkit.Long(t)
 	t.Parallel()
 	trees := map[string]tree{}
 	for i, r := range releases {

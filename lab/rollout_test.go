@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,16 +13,6 @@ import (
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/probe"
 )
-
-// asked skips a test that takes minutes and, to build the version before, the repository's
-// history, unless `make lab-upgrade` runs it.
-func asked(t *testing.T) {
-	t.Helper()
-	if os.Getenv("VIPGEN_UPGRADE") == "" {
-		t.Skip("it takes minutes and the history: make lab-upgrade runs it")
-	}
-	testkit.Long(t)
-}
 
 // rollout is a cluster of three control-plane nodes to which one thing after another is done,
 // while a client asks the API VIP every 10 ms.

@@ -39,7 +39,8 @@ const (
 // so that jobs of both versions share a node. Nodes of both elect, and move to classic
 // together.
 func TestUpgrade(t *testing.T) {
-	asked(t)
+	previous.Asked(t)
+	testkit.Long(t)
 	t.Parallel()
 	old := previous.Build(t)
 	before := renders(t, old.Vipgen, "-o", versionYAML("before", "1", "1"))

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -142,5 +141,5 @@ func (a *app) printDiagnosis(r *doctor.Report, files []doctor.File, o command.Fo
 		return err
 	}
 	_, err := io.WriteString(a.out, doctorText(r, files))
-	return errors.Join(err)
+	return err
 }

@@ -30,12 +30,11 @@ func secretFile(name string) bool {
 // privateKey finds one by its label (RFC 7468, sections 10 and 11; OpenSSH's own, too).
 func privateKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }
 
-// secretNames are how names of fields end that hold secrets: of pull secrets, kubeconfigs,
+// secretWords are how names of fields end that hold secrets: of pull secrets, kubeconfigs,
 // install-configs and Ignition configs.
-const secretNames = `(?:auth|client-key-data|passw(?:or)?d|passwordhash|privatekey|secret|token)`
+var secretWords = []string{"auth", "client-key-data", "passwd", "password", "passwordhash", "privatekey", "secret", "token"}
 
-// secretWords are what secretNames begin with.
-var secretWords = []string{"auth", "client-key-data", "passw", "privatekey", "secret", "token"}
+var secretNames = `(?:` + strings.Join(secretWords, "|") + `)`
 
 var (
 	secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)

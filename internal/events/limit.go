@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -125,9 +126,6 @@ func (l *limiter) waiting() bool {
 
 func sortByTime(list []Event) {
 	slices.SortFunc(list, func(a, b Event) int {
-		if a.Up != b.Up {
-			return int(a.Up - b.Up)
-		}
-		return strings.Compare(a.subject(), b.subject())
+		return cmp.Or(cmp.Compare(a.Up, b.Up), strings.Compare(a.subject(), b.subject()))
 	})
 }

@@ -1,7 +1,6 @@
 package previous
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -9,9 +8,7 @@ import (
 
 // The programs of the version before are in the history, can be built and run.
 func TestBuild(t *testing.T) {
-	if os.Getenv("VIPGEN_UPGRADE") == "" {
-		t.Skip("it takes the history: make lab-upgrade runs it")
-	}
+	Asked(t)
 	p := Build(t)
 	for _, program := range []string{p.Vipgen, p.Agent} {
 		if out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "vipgen") {

@@ -15,6 +15,15 @@ import (
 // Programs are paths of that version's programs.
 type Programs struct{ Vipgen, Agent string }
 
+// Asked skips a test that takes minutes or, to build the version before, the repository's
+// history, unless `make lab-upgrade` runs it.
+func Asked(t testing.TB) {
+	t.Helper()
+	if os.Getenv("VIPGEN_UPGRADE") == "" {
+		t.Skip("it takes minutes and the history: make lab-upgrade runs it")
+	}
+}
+
 // Build returns the programs of that version, which it builds from the repository's
 // history where that was not done yet: such a test is Long. A clone without the commit
 // fails it, and is told how to get it.
