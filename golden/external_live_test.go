@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -190,15 +191,16 @@ func TestExternalInstallation(t *testing.T) {
 	o.startControl(bootstrap)
 	o.balanceAlone()
 	o.answers(firstHost, bootstrap.Name)
-	if r := o.during("the cluster is installed", firstHost, time.Minute, func() { o.install(bootstrap.Name) }); r.Lost() > 0 {
+	if r := o.during("the cluster is installed", firstHost, time.Minute, func() { o.install(bootstrap) }); r.Lost() > 0 {
 		t.Errorf("requests lost: %v", r.Errors())
 	}
 }
 
 // install starts the control plane, and ends the bootstrap host as an installation
 // does.
-func (o *outside) install(bootstrap string) {
+func (o *outside) install(host *netns.Node) {
 	o.t.Helper()
+	bootstrap := host.Name
 	config := func(want ...string) {
 		o.t.Helper()
 		o.await(fmt.Sprintf("machine configs of %v", want), func() bool {
@@ -219,10 +221,24 @@ func (o *outside) install(bootstrap string) {
 	before := down()
 	o.apis[bootstrap].draining.Store(true)
 	o.await("HAProxy to leave the bootstrap out", func() bool { return down() > before })
+	// What HAProxy sent before may still wait to be accepted. An API server serves on
+	// for its --shutdown-delay-duration; here it is until nobody is connected.
+	o.await("the last connection to the bootstrap to end", func() bool { return o.connections(host, 6443) == 0 })
 	o.apis[bootstrap].end(o.t)
 	o.configs[bootstrap].kill()
 	o.answers(firstHost, allAPIs...)
 	config(allAPIs...)
+}
+
+// connections counts those that are open at a port of a node, with those that nobody
+// accepted yet.
+func (o *outside) connections(node *netns.Node, port int) int {
+	o.t.Helper()
+	out, err := node.Command(o.t.Context(), "ss", "-Htn", "state", "connected", "exclude", "time-wait", "sport", "=", fmt.Sprint(":", port)).Output()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return bytes.Count(out, []byte("\n"))
 }
 
 // TestExternalReload: HAProxy reads another configuration without losing a
