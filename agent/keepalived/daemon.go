@@ -25,7 +25,7 @@ const (
 
 // logLimit is several times what keepalived logs when it starts or takes VIPs. It logs
 // each packet that it rejects, and a host that forges a peer's address gets by the guard.
-var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 64 << 10}
+var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 48 << 10}
 
 // newDaemon prepares keepalived, with all that it reads and writes below root.
 // before runs before each of its starts, after when it has ended though it was wanted.

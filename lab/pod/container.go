@@ -22,6 +22,9 @@ type Container struct {
 
 	pod  *Pod
 	spec *corev1.Container
+	// logs is how many logs there were of earlier lives of the pod, whose UID is that of
+	// its manifest: kubelet goes on counting from what it finds.
+	logs int
 
 	mu      sync.Mutex
 	current *container.Container // nil before the first start
@@ -54,7 +57,12 @@ const (
 )
 
 func newContainer(p *Pod, spec *corev1.Container) *Container {
-	return &Container{Name: spec.Name, pod: p, spec: spec, status: Status{LastExit: -1}}
+	c := &Container{Name: spec.Name, pod: p, spec: spec, status: Status{LastExit: -1}}
+	for ; ; c.logs++ {
+		if _, err := os.Stat(p.kubelet.Host.Path(c.logFile(0))); err != nil {
+			return c
+		}
+	}
 }
 
 // Status returns what the container does now.
@@ -162,10 +170,10 @@ func (c *Container) start() (*container.Container, error) {
 
 // logFile is where the output of a run is, on the host.
 func (c *Container) logFile(restart int) string {
-	return fmt.Sprintf("%s/%s/%d.log", c.pod.logDir(), c.Name, restart)
+	return fmt.Sprintf("%s/%s/%d.log", c.pod.logDir(), c.Name, c.logs+restart)
 }
 
-// Log returns what the container has printed, in all of its runs.
+// Log returns what the container has printed, in all of its runs since its pod began.
 func (c *Container) Log() string {
 	var b strings.Builder
 	for i := range c.Status().Restarts + 1 {

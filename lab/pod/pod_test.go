@@ -278,11 +278,13 @@ func TestLivenessProbe(t *testing.T) {
 }
 
 // When the power goes everything ends at once, and nothing is left; with the
-// power the pods come back.
+// power the pods come back, and what they log is told from what they logged before.
 func TestPower(t *testing.T) {
 	r := newRig(t)
-	r.put("sleeper", sleeper)
+	r.put("sleeper", strings.Replace(sleeper, "echo up", "cat /proc/sys/kernel/random/uuid", 1))
 	c := r.awaitContainer("sleeper", "main")
+	r.awaitLog(c, "\n")
+	before := c.Log()
 	pid, err := mustRun(t, c).PID()
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +303,11 @@ func TestPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start()
-	r.awaitContainer("sleeper", "main")
+	again := r.awaitContainer("sleeper", "main")
+	r.awaitLog(again, "\n")
+	if got := again.Log(); strings.Contains(got, before) || again.LogSize() != int64(len(got)) {
+		t.Errorf("since the power is back it has logged %q, %d bytes, and %q before", got, again.LogSize(), before)
+	}
 }
 
 func TestRead(t *testing.T) {
