@@ -75,18 +75,18 @@ func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
 }
 
 // Reload puts a configuration in place and has HAProxy read it: a new worker
-// takes the listening sockets over. It asks at the master's socket, for as long
-// as nobody listens there: after a reload the master executes itself once more,
-// and a SIGUSR2 that arrives meanwhile is lost. It returns once that is done.
+// takes the listening sockets over. It asks at the master's socket once somebody answers
+// there: after a reload the master executes itself once more, and what it was asked
+// meanwhile is lost, as a SIGUSR2 is. It returns when the new worker is there.
 func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	t.Helper()
 	loaded := func() int { return strings.Count(l.process.Output(), l.loaded) }
 	before := loaded()
 	l.sandbox.write(t, haproxyCfg, cfg)
-	l.await(t, "the master's socket", func() bool {
-		_, err := ask(l.sandbox.path(masterSocket), "reload")
-		return err == nil || errors.Is(err, errNoAnswer)
-	})
+	l.await(t, "an answer of the master", func() bool { return answers(l.MasterSocket()) })
+	if _, err := ask(l.MasterSocket(), "reload"); err != nil && !errors.Is(err, errNoAnswer) {
+		t.Fatal(err)
+	}
 	l.await(t, "a new worker", func() bool { return loaded() > before })
 }
 
@@ -143,6 +143,21 @@ func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket
 
 // errNoAnswer says that a socket was closed without a word.
 var errNoAnswer = errors.New("no answer")
+
+// answers says whether a master answers at its socket, which it leaves open then.
+func answers(socket string) bool {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
+	if _, err := fmt.Fprintln(conn, "show proc"); err != nil {
+		return false
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err == nil
+}
 
 func ask(socket, command string) (string, error) {
 	conn, err := net.Dial("unix", socket)
