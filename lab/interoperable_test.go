@@ -54,6 +54,8 @@ func TestHardCase23Migration(t *testing.T) {
 		}
 	}
 	master.waiting("the bootstrap, 192.0.2.9, is still there")
+	// Nobody moves as long as the bootstrap's end is looked at.
+	c.operator(master, "Working")
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	// The operator's keepalived on the bootstrap goes on for five looks after its API
@@ -74,6 +76,7 @@ func TestHardCase23Migration(t *testing.T) {
 			t.Fatalf("a node has the settings %s already", s)
 		}
 	}
+	c.operator(master, "Done")
 	c.awaitSettings(fast.String())
 	for _, vip := range c.vips {
 		c.holder(t, vip)

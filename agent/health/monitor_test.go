@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -154,12 +153,7 @@ frontend ready
 // after it is gone.
 func TestHAProxyReady(t *testing.T) {
 	haproxy := testkit.Program(t, "haproxy")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := freePort(t).Port()
 	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
 	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // service counts the connections that it accepts.
@@ -39,6 +41,11 @@ func newService(t testing.TB, secure bool) *service {
 		w.WriteHeader(int(s.status.Load()))
 		fmt.Fprintln(w, "[+]ping ok")
 	}))
+	s.Listener.Close()
+	var err error
+	if s.Listener, err = net.Listen("tcp", freePort(t).String()); err != nil {
+		t.Fatal(err)
+	}
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			s.accepted.Add(1)
@@ -51,6 +58,17 @@ func newService(t testing.TB, secure bool) *service {
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// freePort is one of loopback that is nobody else's while nobody listens there.
+func freePort(t testing.TB) netip.AddrPort {
+	t.Helper()
+	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := kubeapi.FreePort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return netip.AddrPortFrom(loopback, port)
 }
 
 // local is the service's URL with the name of the host that checks use.

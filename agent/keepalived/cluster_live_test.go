@@ -336,10 +336,11 @@ func (n *node) killAtOnce() {
 	}
 }
 
+// signal sends a signal to those of the processes that have not ended.
 func (n *node) signal(s syscall.Signal, pids ...int) {
 	n.t.Helper()
 	for _, pid := range pids {
-		if err := syscall.Kill(pid, s); err != nil {
+		if err := syscall.Kill(pid, s); err != nil && err != syscall.ESRCH {
 			n.t.Fatal(err)
 		}
 	}

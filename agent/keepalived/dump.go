@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 )
@@ -20,11 +21,18 @@ type dump struct {
 	holders map[string]state.Holder // by instance
 }
 
+// half is for how long after it was written the file may be half of it: the kernel gives
+// what is written within a few milliseconds the same time, so the rest would not show.
+const half = 100 * time.Millisecond
+
 // look reads the file if it was written anew, and gives who holds the VIPs of
 // instances whose holder is another node.
 func (d *dump) look() map[string]state.Holder {
 	at, err := writtenAt(d.path)
 	if err != nil || at == d.at {
+		return d.holders
+	}
+	if age := time.Since(time.Unix(at.Unix())); 0 <= age && age < half { // else the clock was set
 		return d.holders
 	}
 	d.at, d.holders = at, nil

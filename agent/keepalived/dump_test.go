@@ -3,9 +3,16 @@ package keepalived
 import (
 	"maps"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const dumped = `------< Global definitions >------
@@ -40,6 +47,36 @@ func TestParseDump(t *testing.T) {
 	if got := parseDump([]byte(dumped)); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// Of a dump that is still being written nothing is taken, and what is written in the same
+// moment is not missed; whatever the clock was set to (hard case 27).
+func TestDumpIsReadWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "keepalived.data")
+		write := func(text string, at time.Time) {
+			t.Helper()
+			testkit.WriteFile(t, path, []byte(text))
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := dump{path: path}
+		expect := func(when string, instances ...string) {
+			t.Helper()
+			if got := slices.Sorted(maps.Keys(d.look())); !slices.Equal(got, instances) {
+				t.Errorf("%s: %q, want %q", when, got, instances)
+			}
+		}
+		now := time.Now()
+		write(dumped[:strings.Index(dumped, " VRRP Instance = demo_INGRESS_0")], now)
+		expect("half of it")
+		write(dumped, now)
+		time.Sleep(half)
+		expect("all of it", "demo_API_0", "demo_API_1")
+		write("", now.Add(time.Hour))
+		expect("the clock was set back")
+	})
 }
 
 func FuzzParseDump(f *testing.F) {

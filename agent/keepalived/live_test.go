@@ -14,7 +14,6 @@ func TestElection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
-	first := c.holder(c.all()...)
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it runs", running)
 		// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
@@ -22,6 +21,9 @@ func TestElection(t *testing.T) {
 			policy := supervise.Scheduling(s.Scheduling)
 			return policy == supervise.Deadline || policy == supervise.RoundRobin
 		})
+	}
+	first := c.holder(c.all()...)
+	for _, name := range c.all() {
 		if out, err := c.nodes[name].probe(); err != nil {
 			t.Errorf("probe on %s: %v: %s", name, err, out)
 		}

@@ -54,11 +54,19 @@ func (c *cluster) plan(file string, at time.Time) {
 // for.
 func (c *cluster) planSoon(file string) (at time.Time) {
 	c.t.Helper()
+	return c.planSoonAmong(file, c.all(), func(time.Time) {})
+}
+
+// planSoonAmong is planSoon where some of the nodes alone say themselves that they agree;
+// before is called with each time, before they have it.
+func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time.Time)) (at time.Time) {
+	c.t.Helper()
 	for lead := 25 * time.Second; ; lead *= 2 {
 		at = time.Now().Add(lead).UTC().Truncate(time.Second)
+		before(at)
 		c.plan(file, at)
 		missed := false
-		for _, name := range c.all() {
+		for _, name := range nodes {
 			c.nodes[name].awaitState("all have agreed on "+at.Format(time.RFC3339), func(s state.Keepalived) bool {
 				m := s.Migration
 				missed = m != nil && strings.Contains(m.WaitsFor, at.Format(time.RFC3339)+" passed before all nodes had agreed")
@@ -172,28 +180,32 @@ func TestMigrationFollowed(t *testing.T) {
 		hidden.SetNode(n.name, n.role, n.address.Addr().String())
 	}
 	blind.api.Show(hidden)
-	// It had agreed before that.
-	at := time.Now().Add(30 * time.Second).UTC().Truncate(time.Second)
 	spec, err := v1alpha1.LoadClusterConfig("cluster.yaml", c.clusterConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	to := spec.Spec.VRRP.Target
 	to.Mode = v1alpha1.ModeMulticast
-	said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.Encode()}}})
-	if err == nil {
-		err = c.list.Nodes.Annotate("cp-3", patch)
-	}
-	if err != nil {
-		t.Fatal(err)
+	had := func(at time.Time) { // agreed before that
+		t.Helper()
+		said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.Encode()}}})
+		if err == nil {
+			err = c.list.Nodes.Annotate("cp-3", patch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	blind.Write(keptSettings, []byte(fastUnicast))
-	c.plan("mode: multicast\n", at)
+	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second) // however long its start takes
+	had(later)
+	c.plan("mode: multicast\n", later)
 	blind.start()
 	blind.awaitState("it knows of nobody who is ready", func(s state.Keepalived) bool {
 		return running(s) && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, "no agent there")
 	})
+	c.planSoonAmong("mode: multicast\n", c.others("cp-3"), had)
 	for _, name := range c.all() {
 		s := c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
 		if s.Moves.Moved != 1 || s.Moves.Back != 0 {

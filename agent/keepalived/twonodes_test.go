@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,21 @@ func (c *cluster) neverTwo() (stop func()) {
 // lateSplitBrain is what a machine explains that was late: a holder that got no time for
 // its adverts hears those of its successor, once a second with classic, when it has.
 const lateSplitBrain = 2 * time.Second
+
+// stayed says whether the VIP was seen nowhere but where it was, and fails the test if not:
+// but for a machine that was late itself for as long as makes backups take over.
+func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bool {
+	c.t.Helper()
+	if slices.Equal(seen, []string{was}) {
+		return true
+	}
+	s := c.nodes[was].awaitState("its VRRP settings", func(s state.Keepalived) bool { return s.VRRP != nil })
+	if late <= 3*time.Duration(s.VRRP.AdvertIntervalMS)*time.Millisecond {
+		c.t.Fatalf("%s: the VIP is on %v, want %s (this machine was late by %v at most)", when, seen, was, late)
+	}
+	c.t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s: the VIP is on %v, want %s", late, when, seen, was)
+	return false
+}
 
 // One of two control-plane nodes is registered: it leaves the VIP to the
 // bootstrap, holds it alone when that is gone, and still when the other comes.

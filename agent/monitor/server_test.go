@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // patient is how long anything may take that takes milliseconds.
@@ -99,15 +100,19 @@ func get(t *testing.T, host string, port int, path string) (code int, body strin
 	return resp.StatusCode, string(data), err
 }
 
-// freePort is one that nobody listens on.
+// freePort is one that nobody else listens on, also when the listener is closed.
 func freePort(t *testing.T) (port int, l net.Listener) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	loopback := netip.MustParseAddr("127.0.0.1")
+	free, err := kubeapi.FreePort(loopback)
+	if err == nil {
+		l, err = net.Listen("tcp", netip.AddrPortFrom(loopback, free).String())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return l.Addr().(*net.TCPAddr).Port, l
+	return int(free), l
 }
 
 func TestHealthAndMetrics(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -442,9 +443,16 @@ type fakeServer struct {
 }
 
 // serve starts a server that wants client certificates, at an address such as
-// 127.0.0.1:0.
+// 127.0.0.1:6443, or at a port that stays its own while it is stopped.
 func (c *fakeCluster) serve(addr string) *fakeServer {
 	c.t.Helper()
+	if at := netip.MustParseAddrPort(addr); at.Port() == 0 {
+		port, err := kubeapi.FreePort(at.Addr())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		addr = netip.AddrPortFrom(at.Addr(), port).String()
+	}
 	pair := c.ca.Serving("api-int.demo.example.com")
 	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	if err != nil {
@@ -453,13 +461,7 @@ func (c *fakeCluster) serve(addr string) *fakeServer {
 	s := &fakeServer{Addr: addr}
 	s.Server = fakeapi.Serve(c.t, c.Cluster, &tls.Config{
 		Certificates: []tls.Certificate{cert}, ClientCAs: c.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
-	}, func() (net.Listener, error) {
-		l, err := net.Listen("tcp", s.Addr)
-		if err == nil {
-			s.Addr = l.Addr().String()
-		}
-		return l, err
-	})
+	}, func() (net.Listener, error) { return net.Listen("tcp", addr) })
 	return s
 }
 

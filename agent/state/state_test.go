@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// writerVariable makes the test binary publish in the directory that it names,
-// and wait to be killed.
+// writerVariable makes the test binary publish in the directory that it names, and wait to
+// be killed, until its standard input ends: where nothing is waited for, Go ends a program
+// whose goroutines all sleep.
 const writerVariable = "STATE_TEST_DIR"
 
 // keep keeps the files of what was published open: the garbage collector closes
@@ -31,7 +33,8 @@ func TestMain(m *testing.M) {
 		}
 		keep = d
 		fmt.Println(err)
-		select {}
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -130,7 +133,9 @@ func TestKilledWriter(t *testing.T) {
 		began := time.Now()
 		awaitAlive(t, d, changed, false)
 		t.Logf("the end of the writer showed after %v", time.Since(began))
-		writer.Wait()
+		if writer.Wait(); writer.ProcessState.ExitCode() != -1 {
+			t.Fatalf("the writer was not killed: %v", writer.ProcessState)
+		}
 		expect(t, d, false, value{})
 	}
 }
@@ -140,10 +145,13 @@ func startWriter(t *testing.T, dir string) *exec.Cmd {
 	writer := exec.Command("/proc/self/exe")
 	writer.Env = append(os.Environ(), writerVariable+"="+dir)
 	out, err := writer.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		_, err = writer.StdinPipe()
 	}
-	if err := writer.Start(); err != nil {
+	if err == nil {
+		err = writer.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { writer.Process.Kill(); writer.Wait() })

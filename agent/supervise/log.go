@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,13 +37,40 @@ func logPipe(l LogLimit, seen func([]byte), to *os.File) (w *os.File, closed fun
 	go func() {
 		defer close(done)
 		defer r.Close()
-		l.copy(to, r, seen, time.Now)
+		l.copy(to, &endless{r, pipeSize}, seen, time.Now)
 	}()
 	return w, func() {
-		// What left the group may hold the other end for ever.
-		r.SetReadDeadline(time.Now().Add(time.Second))
+		r.SetReadDeadline(time.Now().Add(lastWords))
 		<-done
 	}, nil
+}
+
+// lastWords is how long what left a daemon's group may log on after the daemon's end: it
+// may hold the other end of the pipe for ever.
+var lastWords = time.Second
+
+// endless is the end of a pipe that others may hold open. When its deadline has passed, it
+// gives what is in the pipe without waiting, up to some bytes: what was written before is
+// not lost, however late this process is.
+type endless struct {
+	*os.File
+	room int
+}
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	n, err = e.File.Read(p)
+	if !errors.Is(err, os.ErrDeadlineExceeded) || e.room <= 0 {
+		return n, err
+	}
+	raw, late := e.SyscallConn()
+	if late == nil {
+		late = raw.Control(func(fd uintptr) { n, err = unix.Read(int(fd), p) })
+	}
+	if late != nil || err != nil || n <= 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	e.room -= n
+	return n, nil
 }
 
 // copy passes lines on until there are no more.

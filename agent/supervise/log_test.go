@@ -62,3 +62,30 @@ func TestDaemonLog(t *testing.T) {
 		t.Errorf("%d bytes:\n%s", len(got), got)
 	}
 }
+
+// TestLastWords: what a daemon logged before it ended is passed on to the last line, however
+// late the agent is.
+func TestLastWords(t *testing.T) {
+	was := lastWords
+	lastWords = 0
+	t.Cleanup(func() { lastWords = was })
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	const lines = 5_000 // a pipe of any size has room for them
+	p, err := Start(Command{Path: "seq", Args: []string{fmt.Sprint(lines)}, Stderr: log, Log: LogLimit{Burst: 1 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(testkit.Patience):
+		t.Fatal("it waits for its log")
+	}
+	got := string(testkit.ReadFile(t, log.Name()))
+	if n := strings.Count(got, "\n"); n != lines || !strings.HasSuffix(got, fmt.Sprintf("\n%d\n", lines)) {
+		t.Errorf("%d of %d lines, at last %q", n, lines, got[max(0, len(got)-20):])
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"syscall"
@@ -29,8 +30,11 @@ func Output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	}
 	defer disown(cmd)
 	err := cmd.Wait()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = fmt.Errorf("%s did not end: %w", path, context.Cause(ctx))
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended well, and left something behind
+		err = nil
 	}
 	return out.kept.Bytes(), err
 }

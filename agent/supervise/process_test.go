@@ -293,6 +293,11 @@ func TestOutput(t *testing.T) {
 	if !bytes.Equal(out, make([]byte, maxOutput)) || err != nil {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
+	// What left its group has the pipe: that is nothing of the program's.
+	out, err = Output(t.Context(), "sh", "-c", "setsid sleep 5 & echo on")
+	if string(out) != "on\n" || err != nil {
+		t.Errorf("a program that leaves another behind: %q, %v", out, err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err = Output(ctx, "sh", "-c", "sleep 1000 & wait"); !errors.Is(err, context.DeadlineExceeded) {

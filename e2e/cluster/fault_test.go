@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vipgen/vipgen/e2e/rig"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // fault is something that happens to a cluster under load.
@@ -27,12 +28,18 @@ type fault struct {
 	stays bool
 }
 
+// haproxyLate is by how much a machine has to be late to move the VIP by itself: two checks
+// of a HAProxy that answers then have no answer in time (docs/timing.md).
+const haproxyLate = 2 * 100 * time.Millisecond
+
 // during has a fault happen to a cluster that is well, and mends it.
 func (c *cluster) during(f fault) row {
 	c.t.Helper()
 	c.log("%s", f.name)
 	r := row{Name: f.name, What: f.what, Before: c.getNodes()}
 	before := c.containers()
+	machine := testkit.StartStopwatch()
+	c.t.Cleanup(func() { machine.End() })
 	vips := []netip.Addr{c.vip}
 	if f.vip.IsValid() {
 		vips = append(vips, f.vip)
@@ -60,8 +67,12 @@ func (c *cluster) during(f fault) row {
 	r.After = c.getNodes()
 	r.Seen = l.end()
 	r.Restarts = restarts(before, c.containers())
-	if f.stays && len(r.Seen.Holders) != 1 {
-		c.t.Errorf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders)
+	switch late := machine.End(); {
+	case !f.stays || len(r.Seen.Holders) == 1:
+	case late > haproxyLate:
+		c.t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s: the VIP was on %v one after the other", late, f.name, r.Seen.Holders)
+	default:
+		c.t.Errorf("%s: the VIP was on %v one after the other, and should have stayed (this machine was late by %v at most)", f.name, r.Seen.Holders, late)
 	}
 	c.log("%s: over after %s: %s without an answer, held by %v; restarted %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders, r.Restarts)
 	return r

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/e2e/rig"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // capabilities have the numbers of capabilities(7), linux/capability.h.
@@ -46,7 +48,6 @@ func (c *cluster) checkPods() {
 func (n *node) checkSecurity() {
 	t := n.cluster.t
 	t.Helper()
-	statuses := n.awaitPods()
 	for _, name := range slices.Sorted(maps.Keys(n.pods)) {
 		for _, c := range n.pods[name].Spec.Containers {
 			var want uint64
@@ -57,21 +58,33 @@ func (n *node) checkSecurity() {
 				}
 				want |= 1 << number
 			}
-			processes, err := n.Processes(rig.ContainerID(statuses[name+"/"+c.Name]))
-			if err != nil || len(processes) == 0 {
-				t.Errorf("%s: %d processes, %v", c.Name, len(processes), err)
-			}
-			for _, p := range processes {
-				has, user := want, 0
-				if unprivileged[p.Name] {
-					has, user = 1<<capabilities["NET_BIND_SERVICE"], supervise.DaemonUser
-				}
-				if p.Bounding != want || p.Permitted != has || p.Effective != has || !p.NoNewPrivileges || !p.ReadOnlyRoot || int(p.UID) != user {
-					t.Errorf("%s of %s on %s: %+v, want user %d, the capabilities %x of %x and a read-only root", p.Name, c.Name, n.Name, p, user, has, want)
-				}
-			}
+			// The runtime's process becomes that of a probe, and the agent's a daemon's.
+			var wrong []string
+			testkit.AwaitWithin(t, rig.Patience, "processes of "+c.Name+" on "+n.Name+" with what their manifest gives them", func() bool {
+				wrong = n.wrong(rig.ContainerID(n.Await(t, "up", name, c.Name, rig.Running)), want)
+				return len(wrong) == 0
+			}, func() string { return strings.Join(wrong, "\n") })
 		}
 	}
+}
+
+// wrong says which processes of a container have not what they are to have: its
+// capabilities, or those of a daemon without rights.
+func (n *node) wrong(containerID string, capable uint64) (out []string) {
+	processes, err := n.Processes(containerID)
+	if err != nil || len(processes) == 0 {
+		return []string{fmt.Sprintf("%d processes, %v", len(processes), err)}
+	}
+	for _, p := range processes {
+		has, user := capable, 0
+		if unprivileged[p.Name] {
+			has, user = 1<<capabilities["NET_BIND_SERVICE"], supervise.DaemonUser
+		}
+		if p.Bounding != capable || p.Permitted != has || p.Effective != has || !p.NoNewPrivileges || !p.ReadOnlyRoot || p.UID != user {
+			out = append(out, fmt.Sprintf("%s: %+v, want user %d, the capabilities %x of %x and a read-only root", p.Name, p, user, has, capable))
+		}
+	}
+	return out
 }
 
 // checkMirrors: the API server takes the pods of the node's kubelet, with the priority

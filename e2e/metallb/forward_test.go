@@ -2,6 +2,7 @@ package metallb
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -112,14 +113,21 @@ func (l lan) vipgen(args ...string) string {
 	return string(out)
 }
 
-// kubectl runs it at the client.
+// kubectl runs it at the client, until it does what it is told: what the server serves it
+// says that it serves a moment later.
 func (l lan) kubectl(input string, args ...string) {
 	l.Helper()
-	cmd := l.command(l.client, "kubectl", append([]string{"--cache-dir", filepath.Join(l.dir, "kubectl")}, args...)...)
-	cmd.Stdin = strings.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		l.Fatalf("kubectl %s: %v\n%s", args, err, out)
-	}
+	var last string
+	l.await(fmt.Sprintf("kubectl %s", args), func() bool {
+		cmd := l.command(l.client, "kubectl", append([]string{"--cache-dir", filepath.Join(l.dir, "kubectl")}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if text := string(out); err != nil && text != last {
+			l.Logf("kubectl %s: %v\n%s", args, err, out)
+			last = text
+		}
+		return err == nil
+	})
 }
 
 // sees waits until a client who checks the address is told one of some words.

@@ -121,7 +121,10 @@ func (s *server) install() {
 		if _, err := crds.Create(s.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
 			s.Fatal(err)
 		}
-		s.await(crd.Name+" to be established", func() bool {
+		// What the server knows to be established it serves a moment later.
+		served := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
+		objects := s.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: crd.Spec.Versions[served].Name, Resource: crd.Spec.Names.Plural})
+		s.await(crd.Name+" to be established and served", func() bool {
 			o, err := crds.Get(s.Context(), crd.Name, metav1.GetOptions{})
 			if err != nil {
 				s.Fatal(err)
@@ -130,7 +133,8 @@ func (s *server) install() {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got); err != nil {
 				s.Fatal(err)
 			}
-			return slices.ContainsFunc(got.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			_, err = objects.List(s.Context(), metav1.ListOptions{})
+			return err == nil && slices.ContainsFunc(got.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 			})
 		})
