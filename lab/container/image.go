@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -79,7 +80,12 @@ func copyCapable(program, dir string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, filepath.Base(program))
-	if err := os.WriteFile(path, data, 0o755); err != nil {
+	// What is started meanwhile would have the file open until it is executed itself, and
+	// the kernel executes no file that somebody may write to.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(path, data, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		return "", err
 	}
 	return path, unix.Setxattr(path, "security.capability", bindServiceEP(), 0)
