@@ -279,15 +279,19 @@ func (o *outside) serving(apis ...string) (holder string) {
 // cluster that are given, and from those alone.
 func (o *outside) answers(address string, apis ...string) {
 	o.t.Helper()
-	o.await(fmt.Sprintf("answers from %v alone", apis), func() bool {
-		seen := map[string]bool{}
-		for range 3 * len(apis) {
-			who, err := get(o.inside, "https", address, 6443, "/version")
-			if err != nil || !slices.Contains(apis, who) {
-				return false
-			}
-			seen[who] = true
+	o.await(fmt.Sprintf("answers from %v alone", apis), func() bool { return o.answered(address, apis...) })
+}
+
+// answered says whether clients do.
+func (o *outside) answered(address string, apis ...string) bool {
+	o.t.Helper()
+	seen := map[string]bool{}
+	for range 3 * len(apis) {
+		who, err := get(o.inside, "https", address, 6443, "/version")
+		if err != nil || !slices.Contains(apis, who) {
+			return false
 		}
-		return len(seen) == len(apis)
-	})
+		seen[who] = true
+	}
+	return len(seen) == len(apis)
 }

@@ -209,8 +209,9 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
-	s := r.awaitState("the refusal", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "nonsense") })
-	if !s.Serving || s.PID != first.PID || s.LastRefusal == nil {
+	// On a busy machine CoreDNS' answer may be late for a moment.
+	s := r.awaitState("the refusal, and CoreDNS to serve", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "nonsense") && s.Serving })
+	if s.Restarts != 0 || s.PID != first.PID || s.LastRefusal == nil {
 		t.Errorf("%+v", s)
 	}
 	// What CoreDNS finds out only when it is to serve: the port is another's.

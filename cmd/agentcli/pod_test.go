@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -269,9 +268,4 @@ func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn))
 			go handle(c)
 		}
 	}()
-}
-
-func copyAll(c net.Conn) {
-	defer c.Close()
-	io.Copy(c, c)
 }

@@ -73,7 +73,11 @@ func newLabRunner(t *testing.T) *labRunner {
 	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-agent": testkit.Agent(t)} {
 		data, err := os.ReadFile(program)
 		if err == nil {
+			// What another test starts meanwhile would have the file open until it is
+			// executed, and the kernel executes no file that somebody may write to.
+			syscall.ForkLock.RLock()
 			err = os.WriteFile(filepath.Join(bin, name), data, 0o755)
+			syscall.ForkLock.RUnlock()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +266,7 @@ func TestLab(t *testing.T) {
 		t.Errorf("a second lab of that name: exit code %d\n%s", code, out)
 	}
 	t.Run("Exec", func(t *testing.T) { testLabExec(t, r, s) })
-	t.Run("Kill", func(t *testing.T) { testLabKill(t, r) })
+	t.Run("Kill", func(t *testing.T) { testLabKill(t, r, printed) })
 	t.Run("Partition", func(t *testing.T) { testLabPartition(t, r) })
 	t.Run("Services", func(t *testing.T) { testLabServices(t, r) })
 	t.Run("Text", func(t *testing.T) {
@@ -377,13 +381,19 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	}, func() string { return last })
 }
 
-func testLabKill(t *testing.T, r *labRunner) {
+func testLabKill(t *testing.T, r *labRunner, printed func() string) {
 	first := r.holder()
 	r.must("kill", first)
 	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
-	if f := s.VIPs[0].Failover; f == nil || f.From != first || f.To != s.VIPs[0].Holders[0] || f.Gap <= 0 {
+	// On a machine that is late two nodes may take the VIP, one after the other or at once:
+	// then the last failover is between them, or nobody knows for how long none had it.
+	vip := s.VIPs[0].Address.String()
+	both := strings.Contains(printed(), vip+": SPLIT BRAIN")
+	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.Gap <= 0 && !both {
 		t.Errorf("failover %+v", f)
 	}
+	taken := regexp.MustCompile(regexp.QuoteMeta(vip) + `: \S+ has it, (\S+ after|taken over from) ` + first + `\n`)
+	testkit.Await(t, "the failover from "+first+" to be printed", func() bool { return taken.MatchString(printed()) })
 	if n := nodeOf(s, first); n.Power || n.PID != 0 || len(n.VIPs) > 0 {
 		t.Errorf("a node without power: %+v", n)
 	}

@@ -92,16 +92,16 @@ func (r *Ring) Note(e Event) {
 	if r == nil || r.news == nil {
 		return
 	}
-	up := sinceBoot()
-	on, late := r.on.at(up)
-	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
-	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
 	e.bound()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
+	up := sinceBoot() // in the order in which events are recorded
+	on, late := r.on.at(up)
+	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
+	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
 	r.noted.add(e)
 	select {
 	case r.news <- struct{}{}:

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,6 +105,28 @@ func TestRecord(t *testing.T) {
 		if e.Node != "master-0" || len(e.Boot) != 36 || e.Up <= 0 || i > 0 && (e.Up < list[i-1].Up || e.Time.Before(list[i-1].Time)) {
 			t.Errorf("event %d: %+v", i, e)
 		}
+	}
+}
+
+// What several goroutines note is recorded in the order of its times.
+func TestOrder(t *testing.T) {
+	dir := t.TempDir()
+	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range maxBacklog / 40 {
+				r.Note(Event{Kind: State, Instance: "a", State: Master})
+			}
+		})
+	}
+	all.Wait()
+	r.Close()
+	<-r.done
+	list, _ := recorded(t, dir)
+	contiguous(t, list)
+	if len(planned(list)) != maxBacklog/40*20 || !slices.IsSortedFunc(list, func(a, b Event) int { return cmp.Compare(a.Up, b.Up) }) {
+		t.Errorf("%d events, not sorted", len(list))
 	}
 }
 

@@ -4,40 +4,83 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
+	"strconv"
 	"syscall"
 	"testing"
 )
 
+var families = map[string]int{"127.0.0.1": syscall.AF_INET, "::1": syscall.AF_INET6}
+
+// bind gives a socket that has a port of a loopback address, any if it is 0, and does not
+// listen. Nobody else gets that port.
+func bind(t *testing.T, host string, port int) (socket int, err error) {
+	t.Helper()
+	socket, err = syscall.Socket(families[host], syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(socket) })
+	if addr := netip.MustParseAddr(host); addr.Is4() {
+		return socket, syscall.Bind(socket, &syscall.SockaddrInet4{Port: port, Addr: addr.As4()})
+	}
+	return socket, syscall.Bind(socket, &syscall.SockaddrInet6{Port: port, Addr: netip.MustParseAddr(host).As16()})
+}
+
+// reserve gives a socket of either family with the same port.
+func reserve(t *testing.T) (sockets map[string]int, port int) {
+	t.Helper()
+	for range 100 {
+		four, err := bind(t, "127.0.0.1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := syscall.Getsockname(four)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := name.(*syscall.SockaddrInet4).Port
+		six, err := bind(t, "::1", port)
+		if err == nil {
+			return map[string]int{"127.0.0.1": four, "::1": six}, port
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("no port is free in both families")
+	return nil, 0
+}
+
 // Hard case 25: a service that listens on one family alone is found, and found
 // first the next time.
 func TestDialer(t *testing.T) {
-	for _, host := range []string{"127.0.0.1", "::1"} {
+	for host := range families {
 		t.Run(host, func(t *testing.T) {
-			l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			_, port, err := net.SplitHostPort(l.Addr().String())
-			if err != nil {
+			sockets, port := reserve(t)
+			if err := syscall.Listen(sockets[host], 10); err != nil {
 				t.Fatal(err)
 			}
 			var d Dialer
+			local, want := net.JoinHostPort("localhost", strconv.Itoa(port)), net.JoinHostPort(host, strconv.Itoa(port))
 			for range 2 {
-				conn, err := d.DialContext(context.Background(), "tcp", net.JoinHostPort("localhost", port))
+				conn, err := d.DialContext(context.Background(), "tcp", local)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := conn.RemoteAddr().String(); got != l.Addr().String() {
-					t.Errorf("connected to %s, want %s", got, l.Addr())
+				if got := conn.RemoteAddr().String(); got != want {
+					t.Errorf("connected to %s, want %s", got, want)
 				}
 				conn.Close()
 			}
 			if got, want := d.six.Load(), host == "::1"; got != want {
 				t.Errorf("IPv6 first the next time: %t, want %t", got, want)
 			}
-			l.Close()
-			if _, err := d.DialContext(context.Background(), "tcp", net.JoinHostPort("localhost", port)); !errors.Is(err, syscall.ECONNREFUSED) {
+			// It does not listen any more, and keeps the port.
+			if err := syscall.Shutdown(sockets[host], syscall.SHUT_RDWR); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.DialContext(context.Background(), "tcp", local); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("nobody listens: %v, want a refusal", err)
 			}
 		})

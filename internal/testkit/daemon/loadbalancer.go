@@ -65,6 +65,16 @@ func (l *LoadBalancer) Listen(t testing.TB, address string) net.Listener {
 	return listener
 }
 
+// Silent makes an address of the node's network one of a node that is silent: what is sent
+// there goes nowhere.
+func (l *LoadBalancer) Silent(t testing.TB, address string) {
+	t.Helper()
+	add := l.node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", l.node.Link)
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // Dial connects to an address of the node.
 func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
 	err = l.node.Do(func() (err error) {
