@@ -142,8 +142,8 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
 	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v ./lab
 
-lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it; mix daemons of three releases: 4 minutes, from a clone with its history (needs root)
-	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^(TestBuild|TestUpgrade|TestGenerations)$$' -v ./internal/previous ./lab
+lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
+	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^(TestBuild|TestUpgrade)$$' -v ./internal/previous ./lab
 
 gofmt:
 	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \

@@ -75,7 +75,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	}
 	nothing := func(context.Context) error { return nil }
 	for i := range 12 {
-		d := newDaemon(program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
+		d := newDaemon(t.Context(), program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
 		d.Check = func(context.Context, string) error { return nil } // takes time, in which it would start
 		apply := func(router int) {
 			t.Helper()

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,15 +31,19 @@ var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 48 << 10}
 
 // newDaemon prepares keepalived, with all that it reads and writes below root.
 // before runs before each of its starts, after when it has ended though it was wanted.
-func newDaemon(program, root, conf string, before, after func(context.Context) error, log *slog.Logger) *daemon.Daemon {
+func newDaemon(ctx context.Context, program, root, conf string, before, after func(context.Context) error, log *slog.Logger) *daemon.Daemon {
 	below := func(path string) string { return filepath.Join(root, path) }
 	d := &daemon.Daemon{Conf: conf, Check: Check(program)}
 	// Without respawning: it would start its worker again behind the agent's
 	// back, with the VIPs of the one that died still on the interfaces.
-	d.Process.Command = supervise.Command{Path: program, Args: []string{
+	args := []string{
 		"--dont-fork", "--dont-respawn", "--vrrp", "--log-console", "--no-syslog", "--log-detail",
 		"--use-file", conf, "--pid", below(mainPID), "--vrrp_pid", below(vrrpPID),
-	}, Log: logLimit}
+	}
+	if knows(ctx, program, noBFD) {
+		args = append(args, noBFD)
+	}
+	d.Process.Command = supervise.Command{Path: program, Args: args, Log: logLimit}
 	d.Process.Log, d.Process.After = log, after
 	d.Process.Before = func(ctx context.Context) error {
 		// It would take the process IDs of an earlier run for others of its kind,
@@ -46,6 +52,19 @@ func newDaemon(program, root, conf string, before, after func(context.Context) e
 	}
 	d.Reload = func(ctx context.Context) error { return reload(ctx, &d.Process, below(vrrpPID)) }
 	return d
+}
+
+// noBFD keeps keepalived 2.3 from creating /run/bfd.pid, which it does even with --vrrp and
+// without any BFD instance: the pod's root is read-only, and it takes the failure for
+// another keepalived that runs.
+const noBFD = "--no_bfd"
+
+// knows says whether a program's help names an option. keepalived has those of BFD only where
+// it was built with it, and ends at an option that it does not know. Of one that cannot
+// run, its start says why.
+func knows(ctx context.Context, program, option string) bool {
+	help, _ := supervise.Output(ctx, program, "--help")
+	return slices.Contains(strings.Fields(string(help)), option)
 }
 
 func remove(path string) error {

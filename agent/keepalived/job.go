@@ -125,7 +125,7 @@ func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }
 // Run works until ctx ends. Then keepalived has given its VIPs away and ended,
 // and nothing that Run started is left.
 func (j *Job) Run(ctx context.Context) error {
-	if err := j.prepare(); err != nil {
+	if err := j.prepare(ctx); err != nil {
 		return err
 	}
 	defer j.ring.Close()
@@ -165,7 +165,7 @@ func (j *Job) Run(ctx context.Context) error {
 }
 
 // prepare makes the parts that belong together.
-func (j *Job) prepare() (err error) {
+func (j *Job) prepare(ctx context.Context) (err error) {
 	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
 		if err := os.MkdirAll(j.below(dir), 0o755); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (j *Job) prepare() (err error) {
 	}
 	j.watching.dump.path = j.below(dumpFile)
 	j.watching.scheduling.file = j.below(vrrpPID)
-	j.daemon = newDaemon(j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
+	j.daemon = newDaemon(ctx, j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
 	j.daemon.Drain = j.handOver
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()

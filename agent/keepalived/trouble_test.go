@@ -64,7 +64,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	source := &facts.Source{Name: "cp-1", Role: v1alpha1.RoleMaster, ClusterConfig: filepath.Join(root, v1alpha1.ClusterConfigPath), Log: logger}
 	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: filepath.Join(root, "/var/lib/kubelet/kubeconfig"), Log: logger})
 	j := &Job{Root: root, Source: source, State: dir, Program: "keepalived", Log: logger}
-	if err := j.prepare(); err != nil {
+	if err := j.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer j.checks.stop()

@@ -53,7 +53,12 @@ func TestAdopt(t *testing.T) {
 	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
 		t.Error(out)
 	}
-	changed := strings.Replace(live, "data:,%23%20%2Fusr%2Flocal%2Fbin%2Fconfigure-ip-forwarding.sh", "data:,%23%20new", 1)
+	const script = "data:,%23%20%2Fusr%2Flocal%2Fbin%2Fconfigure-ip-forwarding.sh"
+	lay(t, map[string]string{"later.yaml": strings.ReplaceAll(live, script, "data:,%23%20new") + applied.String()})
+	if _, out, _ := run("", "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.Contains(out, "configure-ip-forwarding.sh (pool worker): changed, as in pool master\n") {
+		t.Error(out)
+	}
+	changed := strings.Replace(live, script, "data:,%23%20new", 1)
 	lay(t, map[string]string{"later.yaml": changed + applied.String()})
 	code, out, stderr := run("", "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19")
 	for _, want := range []string{

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,7 +119,8 @@ func happens(pool diff.Pool) string {
 	return out
 }
 
-// changes prints changes; one that was printed before is only named.
+// changes prints changes; one that was printed before is only named, by where that was: in
+// their own place where none is given.
 func (p *diffPrinter) changes(list []diff.Change, where string, seen map[string]string) {
 	for _, c := range list {
 		from := ""
@@ -130,7 +132,7 @@ func (p *diffPrinter) changes(list []diff.Change, where string, seen map[string]
 			p.line("%s %s%s: %s, as in %s", c.Kind, c.Name, from, c.What, first)
 			continue
 		}
-		seen[key] = where
+		seen[key] = cmp.Or(where, c.From)
 		p.line("%s %s%s: %s", c.Kind, c.Name, from, c.What)
 		p.in(func() {
 			for _, f := range c.Fields {

@@ -1,0 +1,32 @@
+package keepalived
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// keepalived is told to run no BFD where it knows the option: one that was built without it,
+// such as OpenShift's, ends at what it does not know.
+func TestNoBFD(t *testing.T) {
+	t.Parallel()
+	for help, want := range map[string]bool{
+		"  -P, --vrrp                   Only run with VRRP subsystem\n  -B, --no_bfd                 Don't run BFD subsystem\n": true,
+		"  -P, --vrrp                   Only run with VRRP subsystem\n":                                                         false,
+		"": false, // it cannot even say that
+	} {
+		dir := t.TempDir()
+		program := filepath.Join(dir, "keepalived")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		nothing := func(context.Context) error { return nil }
+		d := newDaemon(t.Context(), program, dir, filepath.Join(dir, "keepalived.conf"), nothing, nothing, slog.New(slog.DiscardHandler))
+		if got := slices.Contains(d.Process.Command.Args, "--no_bfd"); got != want {
+			t.Errorf("help %q: arguments %q", help, d.Process.Command.Args)
+		}
+	}
+}
