@@ -105,7 +105,11 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 			return
 		}
 		if *path = look(name); *path == "" && needed {
-			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make build tools' in a checkout of vipgen, or name it with --%s", name, strings.TrimPrefix(name, "vipgen-")))
+			target := "tools"
+			if path == &named.Agent {
+				target = "build"
+			}
+			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make %s' in a checkout of vipgen, or name it with --%s", name, target, strings.TrimPrefix(name, "vipgen-")))
 		}
 	}
 	find(&named.Agent, "vipgen-agent", true)
