@@ -15,9 +15,9 @@ import (
 )
 
 // bare runs the script $2 in a Debian without Go: $1, of which nothing is written. What is in
-// the directory $3 is in /root.
+// the directory $3 is in /root. $4 is an empty directory.
 const bare = `
-top=$(mktemp -d)
+top=$4
 mount -t tmpfs tmpfs "$top"
 mkdir "$top/upper" "$top/work" "$top/root"
 mount -t overlay -o lowerdir="$1",upperdir="$top/upper",workdir="$top/work" overlay "$top/root"
@@ -57,7 +57,7 @@ ls -l /usr/local/share/man/man1/vipgen-lab-up.1
 `
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "bash", "-euc", bare, "bare", system, script, home)
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "bash", "-euc", bare, "bare", system, script, home, t.TempDir())
 	out, err := cmd.CombinedOutput()
 	t.Logf("in a bare Debian:\n%.3000s", out)
 	if err != nil {
