@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -68,9 +70,26 @@ func (p Programs) Check() error {
 			missing = append(missing, err)
 		} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			missing = append(missing, fmt.Errorf("%s is no program", f))
+		} else if f == p.Agent {
+			missing = append(missing, runsAlone(f))
 		}
 	}
 	return errors.Join(missing...)
+}
+
+// runsAlone says why vipgen-agent cannot run in its image, which has no file but it: a
+// program that is linked dynamically asks the kernel for a loader, and what the kernel
+// says of a missing loader ("no such file or directory") reads as if the program was missing.
+func runsAlone(agent string) error {
+	file, err := elf.Open(agent)
+	if err != nil {
+		return fmt.Errorf("%s is no program of Linux: %w", agent, err)
+	}
+	defer file.Close()
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return fmt.Errorf("%s is linked dynamically, and the pods' image has no libraries: build it with 'make build', or 'CGO_ENABLED=0 go build ./cmd/vipgen-agent'", agent)
+	}
+	return nil
 }
 
 // FindPrograms looks for the programs that are not named: beside the running
@@ -86,7 +105,11 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 			return
 		}
 		if *path = look(name); *path == "" && needed {
-			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make build tools' in a checkout of vipgen, or name it with --%s", name, strings.TrimPrefix(name, "vipgen-")))
+			target := "tools"
+			if path == &named.Agent {
+				target = "build"
+			}
+			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make %s' in a checkout of vipgen, or name it with --%s", name, target, strings.TrimPrefix(name, "vipgen-")))
 		}
 	}
 	find(&named.Agent, "vipgen-agent", true)

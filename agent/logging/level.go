@@ -1,4 +1,4 @@
-// Package logging is how the jobs of a node log: what goes wrong for a while once when
+// Package logging is how the jobs of a node log: a lasting error once when
 // it begins and once when it is over, and more or less of it all while they run. For
 // that, a file in a directory that only root can write to says the level for all of
 // them, one in a job's own directory that for this job alone. No network is needed,

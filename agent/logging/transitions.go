@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Transitions logs what goes wrong for a while: once when it begins, once when it
+// Transitions logs error transitions: once when an error begins, once when it
 // turns into something else, once when it is over. A job looks at the same things
 // again and again, and a log that repeats itself hides what is new. The zero value is
 // for one thing that has not gone wrong so far.

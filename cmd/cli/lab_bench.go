@@ -64,7 +64,7 @@ func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
 // nodes reach the API by them alone.
 func needCoreDNS(p lab.Programs) error {
 	if p.CoreDNS == "" {
-		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make tools' in a checkout of vipgen, or name it with --coredns")
+		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make coredns' in a checkout of vipgen, or name it with --coredns")
 	}
 	return nil
 }

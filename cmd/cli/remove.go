@@ -83,7 +83,7 @@ func removeText(b *bytes.Buffer, r *remove.Removal) {
 	}
 	for _, why := range r.SplitBrain {
 		out.line("SPLIT BRAIN: %s", why)
-		out.line("  apply vipgen's MachineConfigs to that pool again (oc apply -f rendered/machineconfigs), then go on with step 1")
+		out.line("  apply vipgen's MachineConfigs to that pool again (oc apply -f rendered/machineconfigs), then continue with step 1")
 	}
 	for i, s := range r.Steps {
 		b.WriteByte('\n')

@@ -25,7 +25,7 @@ const openShiftManaged = "OpenShiftManagedDefault"
 // profile together when it is gone.
 func TestHardCase23Interoperable(t *testing.T) {
 	c := newCluster(t, openShiftManaged)
-	r := newReport(t, "e2e-run-interoperable.md", "A run on real nodes, beside the operator's bootstrap host")
+	r := newReport(t, "e2e-run-interoperable.md", "A run on real nodes, with the operator's bootstrap host")
 	c.install(r, *workers)
 	c.checkPods()
 	c.ways(*c.config(v1alpha1.RoleMaster).Spec.VRRP.Start)

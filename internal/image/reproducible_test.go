@@ -17,6 +17,7 @@ var whole = flag.Bool("whole", false, "make archives for all platforms")
 // copies of the source in different places, as `make release` does: the second one by
 // a user with other habits and with nothing built before, since what Go keeps in its
 // cache would be compared with itself. Every file that comes out is the same.
+// What came out is then installed and run as docs/install.md says.
 func TestReproducible(t *testing.T) {
 	var archives []string
 	for _, p := range ArchivePlatforms() {
@@ -60,6 +61,7 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("%s: %s and %s", name, sum, two[name])
 		}
 	}
+	installs(t, filepath.Join(dir, "one/out"), "v1.2.3")
 }
 
 func sumsOf(t *testing.T, dir string) map[string]string {

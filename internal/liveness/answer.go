@@ -1,5 +1,5 @@
-// Package liveness lets a liveness probe find out whether a job goes on. A process
-// that stands still, or whose loops do, keeps its locks, and its daemon runs as
+// Package liveness serves a job's liveness over a unix socket. A process
+// that is stopped, or whose loops are, keeps its locks, and its daemon runs as
 // before: only an answer shows that it does not.
 package liveness
 
@@ -25,7 +25,7 @@ const socket = "alive"
 const answerTime = time.Second
 
 // Answer tells everybody who asks for a job, by the directory of that job, which
-// loops are stuck; an empty answer says that it goes on. That ends with ctx. Whatever keeps it
+// loops are stuck; an empty answer says that it runs. That ends with ctx. Whatever keeps it
 // from that is logged: a job does not depend on being asked, but its probe will fail.
 func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
 	l, err := listen(dir)
@@ -77,7 +77,7 @@ func listen(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// Ask returns nil if the job of that name and directory goes on, before ctx ends.
+// Ask returns nil if the job of that name and directory runs and none of its loops is stuck, before ctx ends.
 func Ask(ctx context.Context, dir, name string) error {
 	d, err := open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

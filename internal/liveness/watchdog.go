@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Watchdog tells a loop that goes on turning from one that is stuck. The zero value is
+// Watchdog tells a running loop from a stuck one. The zero value is
 // that of a loop that has not begun, which is not stuck. Its time is monotonic, so steps
 // of the clock change nothing (hard case 27).
 type Watchdog struct {

@@ -1,6 +1,5 @@
-// Package ticker makes what a job does again and again happen at the same moments,
-// so that the process wakes up once for all of it. Waking up takes longer than
-// most of what the agent does then.
+// Package ticker aligns the periodic work of a process, so that it wakes up once for all
+// of it: a wake-up takes longer than most of what the agent does then.
 package ticker
 
 import "time"

@@ -70,6 +70,27 @@ var said = phrases([][2]string{
 	{`\bfor ever\b`, "forever"},
 })
 
+// onPages are those that no page has either, outside of code.
+var onPages = phrases([][2]string{
+	{`\badverts?\b`, "advertisement"},
+	{`\b(some|no|every)body\b|\bwhoever\b`, "the node, no client, everything that"},
+	{`\bgo(es)? on\b`, "continue"},
+	{`\bof (its|their|your|one's) own([^ \w]|$| and | on )`, "own"},
+	{`\bbeside\b`, "next to, compared with"},
+	{`\b(arrival|strange|displaced|tenure|haste|calm|stray)\b`, "the field's word"},
+	{`\b(pulse|beat|troubles?|urgent)\b`, "the field's word"},
+	{`\bfor ever\b`, "forever"},
+	{`[.] (?-i:Who|What|One that)\b[^.?:|]*[.]`, "the node, the file, a node that"},
+})
+
+// code on a page: commands, output, names.
+var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+
+// prose is a page without code, with the same lines.
+func prose(page string) string {
+	return code.ReplaceAllStringFunc(page, func(c string) string { return "`" + strings.Repeat("\n", strings.Count(c, "\n")) + "`" })
+}
+
 // identifiers are words that no name in Go is made of, in lower case.
 var identifiers = map[string]string{
 	"arrival": "join delay", "displaced": "address mismatch", "displacement": "address mismatch", "tenure": "bootstrap lifetime",
@@ -111,13 +132,17 @@ func TestWords(t *testing.T) {
 				return err
 			}
 			check(t, name, 1, string(data), everywhere)
+			if strings.HasSuffix(name, ".md") {
+				seen["pages"]++
+				check(t, name, 1, prose(string(data)), onPages)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen["go"] < 500 || seen["texts"] < 20 {
+	if seen["go"] < 500 || seen["texts"] < 20 || seen["pages"] < 50 {
 		t.Errorf("looked at too few files: %v", seen)
 	}
 }
@@ -199,6 +224,13 @@ func TestCheck(t *testing.T) {
 	for text, want := range map[string]bool{"the way\nof electing": true, "ways of Electing": true, "the way to elect": false, "two_holders_ms": true, "two holders": true} {
 		if found := slices.ContainsFunc(everywhere, func(p phrase) bool { return p.old.MatchString(text) }); found != want {
 			t.Errorf("%q: %v", text, found)
+		}
+	}
+	for text, want := range map[string]bool{
+		"```\nnobody\n```\nand `--beside NAME`": false, "a volume of its own, and": true, "of its own Node": false, "Done. What it does not see is lost.": true, "What it does:": false,
+	} {
+		if found := slices.ContainsFunc(onPages, func(p phrase) bool { return p.old.MatchString(prose(text)) }); found != want {
+			t.Errorf("on a page, %q: %v", text, found)
 		}
 	}
 	if got := parts("arrivalTimeMS"); !slices.Equal(got, []string{"arrival", "time", "ms"}) {

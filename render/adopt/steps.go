@@ -156,7 +156,7 @@ func (s *steps) canary(p *Plan) {
 		nodes = "NODE"
 	}
 	s.title("The canary pool "+name, "step")
-	s.say("It has workers that are the first to run vipgen. The others go on with OpenShift's own")
+	s.say("It has workers that are the first to run vipgen. The others keep OpenShift's own")
 	s.say("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
 	s.say("that pool the first node is the canary, and pausing the pool keeps it the only one.")
 	s.sh("oc apply -f canary",
@@ -172,7 +172,7 @@ func (s *steps) roll(p *Plan) {
 	s.title("Every pool", "step")
 	s.say("Nothing may have changed since the export:")
 	s.sh(ExportKinds+" > later.yaml", "vipgen adopt later.yaml --dir . --check", "vipgen diff later.yaml rendered")
-	s.say("\nPause all pools but one, apply, and go on with the next when one is done:")
+	s.say("\nPause all pools but one, apply, and continue with the next when one is done:")
 	s.sh(`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`,
 		"oc apply -f rendered/machineconfigs",
 		"oc wait machineconfigpool worker --for=condition=Updated --timeout=2h",

@@ -192,7 +192,7 @@ func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vip
 		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
 	case blocks.HasHole(v.Password):
 	case v.Password != render.Password(cluster, v.role):
-		i.apart(at, vips+": a password of its own", "the one that OpenShift derives from the cluster's name")
+		i.apart(at, vips+": its own password", "the one that OpenShift derives from the cluster's name")
 	}
 }
 

@@ -259,7 +259,7 @@ func TestTiming(t *testing.T) {
 func TestApart(t *testing.T) {
 	const file = "master-0/etc/keepalived/keepalived.conf"
 	tests := []struct{ old, new, want string }{
-		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: a password of its own"},
+		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: its own password"},
 		{"auth_type PASS", "auth_type AH", "API VIP: authentication of another type than PASS"},
 		{"    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n", "", "API VIP: no authentication"},
 		{"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n", "the API VIPs: 192.0.2.17 besides, which the cluster does not know"},

@@ -1,0 +1,95 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bare runs the script $2 in a Debian without Go: $1, of which nothing is written. What is in
+// the directory $3 is in /root. $4 is an empty directory.
+const bare = `
+top=$4
+mount -t tmpfs tmpfs "$top"
+mkdir "$top/upper" "$top/work" "$top/root"
+mount -t overlay -o lowerdir="$1",upperdir="$top/upper",workdir="$top/work" overlay "$top/root"
+mount --bind "$3" "$top/root/root"
+mount -t proc proc "$top/root/proc"
+exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$top/root" /bin/bash -euc "cd; $2"
+`
+
+// installs installs a release in a bare Debian by the commands of docs/install.md, word by
+// word, runs it there, and has containerd import and run its image as that page says.
+func installs(t *testing.T, release, version string) {
+	t.Helper()
+	page := string(readFile(t, filepath.Join(top, "docs/install.md")))
+	install := regexp.MustCompile("(?s)To install a release:\n\n```sh\n(.*?)```").FindStringSubmatch(page)
+	if install == nil || !strings.Contains(install[1], "v1.2.3") {
+		t.Fatal("docs/install.md does not say how to install a release")
+	}
+	system, err := filepath.EvalSymlinks(filepath.Join(top, ".cache/system"))
+	if err != nil {
+		t.Fatalf("%v: run 'make .cache/system'", err)
+	}
+	home := t.TempDir()
+	for from, to := range map[string]string{release: home, filepath.Join(top, "examples/baremetal"): filepath.Join(home, "cluster")} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "! command -v go\nsudo() { \"$@\"; }\n" + strings.ReplaceAll(install[1], "amd64", runtime.GOARCH) + `
+cd /root
+vipgen version
+vipgen-agent version
+vipgen render cluster/install-config.yaml --dir rendered
+vipgen explain cluster/install-config.yaml
+. /usr/share/bash-completion/completions/vipgen
+complete -p vipgen
+ls -l /usr/local/share/man/man1/vipgen-lab-up.1
+`
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "bash", "-euc", bare, "bare", system, script, home, t.TempDir())
+	out, err := cmd.CombinedOutput()
+	t.Logf("in a bare Debian:\n%.3000s", out)
+	if err != nil {
+		t.Errorf("installing the release: %v", err)
+	}
+	for _, want := range []string{"linux-" + runtime.GOARCH + ".tar.gz: OK", "vipgen " + version, "vipgen-agent " + version, "lb-path", "complete -o default -F __start_vipgen vipgen"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("installing the release did not print %q", want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, "rendered/machineconfigs/99-master-vipgen.yaml")); err != nil {
+		t.Error(err)
+	}
+
+	c := startContainerd(t)
+	for _, command := range regexp.MustCompile(`(?m)^ctr --namespace k8s.io (images import .*)$`).FindAllStringSubmatch(page, -1) {
+		args := strings.Fields(command[1])
+		args[len(args)-1] = filepath.Join(release, args[len(args)-1])
+		t.Logf("ctr %s", c.ctr(args...))
+	}
+	list := strings.Fields(c.ctr("images", "list", "--quiet"))
+	pinned := strings.TrimSpace(string(readFile(t, filepath.Join(release, "vipgen-agent.digest"))))
+	if !slices.Contains(list, pinned) {
+		t.Errorf("containerd has %v, not %s", list, pinned)
+	}
+	for _, image := range list {
+		for _, program := range []string{"vipgen", "vipgen-agent"} {
+			out, err := c.run(image, nil, program, "version")
+			t.Logf("%s: %s", image, out)
+			if err != nil || !strings.HasPrefix(out, program+" "+version) {
+				t.Errorf("%s in %s: %v\n%s", program, image, err, out)
+			}
+		}
+	}
+}
