@@ -107,9 +107,9 @@ func TestImportedBesideItsSource(t *testing.T) {
 func TestApartFromItsSource(t *testing.T) {
 	const pass = "    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n"
 	tests := map[string]struct{ old, new string }{
-		"its own password": {"auth_pass demo_api_vip", "auth_pass other"},
-		"no authentication":     {pass, ""},
-		"besides":               {"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n"},
+		"its own password":  {"auth_pass demo_api_vip", "auth_pass other"},
+		"no authentication": {pass, ""},
+		"besides":           {"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n"},
 	}
 	for what, tt := range tests {
 		t.Run(what, func(t *testing.T) {
