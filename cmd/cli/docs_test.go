@@ -270,7 +270,7 @@ func TestPictures(t *testing.T) {
 // TestReadme: what README.md says that its first command prints is what it prints.
 func TestReadme(t *testing.T) {
 	data := testkit.ReadFile(t, "../../README.md")
-	shown := regexp.MustCompile("(?s)The first prints, among more:\n\n```\n(.*?)```").FindSubmatch(data)
+	shown := regexp.MustCompile("(?s)The first prints three screens, among them:\n\n```\n(.*?)```").FindSubmatch(data)
 	code, printed, stderr := run("", "explain", "../../examples/baremetal/install-config.yaml")
 	if shown == nil || code != command.OK {
 		t.Fatalf("%s, exit code %d\n%s", shown, code, stderr)
