@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // hinted are what vipgen openstack-hints is asked for, of clusters under cases. What
@@ -109,7 +110,7 @@ func (s stack) run(script []byte, args ...string) (calls []string, out string, c
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			s.t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		if err := process.WriteProgram(name, []byte(text)); err != nil {
 			s.t.Fatal(err)
 		}
 	}

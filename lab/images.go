@@ -97,7 +97,7 @@ func runsAlone(agent string) error {
 // be found, and with real API servers theirs; without CoreDNS there is none.
 func FindPrograms(named Programs, real bool) (Programs, error) {
 	var err error
-	find := func(path *string, name string, needed bool) {
+	find := func(path *string, name, target string, needed bool) {
 		if *path != "" {
 			absolute, e := filepath.Abs(*path) // runtimes start elsewhere
 			err = errors.Join(err, e)
@@ -105,18 +105,14 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 			return
 		}
 		if *path = look(name); *path == "" && needed {
-			target := "tools"
-			if path == &named.Agent {
-				target = "build"
-			}
 			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make %s' in a checkout of vipgen, or name it with --%s", name, target, strings.TrimPrefix(name, "vipgen-")))
 		}
 	}
-	find(&named.Agent, "vipgen-agent", true)
-	find(&named.CoreDNS, "coredns", false)
+	find(&named.Agent, "vipgen-agent", "build", true)
+	find(&named.CoreDNS, "coredns", "coredns", false)
 	if real {
-		find(&named.Etcd, "etcd", true)
-		find(&named.APIServer, "kube-apiserver", true)
+		find(&named.Etcd, "etcd", "tools", true)
+		find(&named.APIServer, "kube-apiserver", "tools", true)
 	}
 	return named, err
 }

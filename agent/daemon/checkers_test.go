@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 const keepalivedConf = `global_defs { dynamic_interfaces }
@@ -130,7 +130,7 @@ func TestCorefileTrialListensElsewhere(t *testing.T) {
 
 func TestCheckersAreBounded(t *testing.T) {
 	hangs := filepath.Join(t.TempDir(), "hangs")
-	if err := os.WriteFile(hangs, []byte("#!/bin/sh\nsleep 1000\n"), 0o755); err != nil {
+	if err := process.WriteProgram(hangs, []byte("#!/bin/sh\nsleep 1000\n")); err != nil {
 		t.Fatal(err)
 	}
 	candidate := filepath.Join(t.TempDir(), "candidate")

@@ -19,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -153,7 +154,7 @@ frontend ready
 // after it is gone.
 func TestHAProxyReady(t *testing.T) {
 	haproxy := testkit.Program(t, "haproxy")
-	port := freePort(t).Port()
+	port := daemon.FreePort(t).Port()
 	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
 	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // service counts the connections that it accepts.
@@ -43,7 +41,7 @@ func newService(t testing.TB, secure bool) *service {
 	}))
 	s.Listener.Close()
 	var err error
-	if s.Listener, err = net.Listen("tcp", freePort(t).String()); err != nil {
+	if s.Listener, err = net.Listen("tcp", daemon.FreePort(t).String()); err != nil {
 		t.Fatal(err)
 	}
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -58,17 +56,6 @@ func newService(t testing.TB, secure bool) *service {
 	}
 	t.Cleanup(s.Close)
 	return s
-}
-
-// freePort is one of loopback that is nobody else's while nobody listens there.
-func freePort(t testing.TB) netip.AddrPort {
-	t.Helper()
-	loopback := netip.MustParseAddr("127.0.0.1")
-	port, err := kubeapi.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return netip.AddrPortFrom(loopback, port)
 }
 
 // local is the service's URL with the name of the host that checks use.

@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // keepalived is killed again and again, such that it leaves its VIP: that goes each time.
@@ -65,12 +66,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	root := t.TempDir()
 	conf, program := filepath.Join(root, "keepalived.conf"), filepath.Join(root, "keepalived")
 	script := "#!/bin/sh\nexec ip netns exec " + node.Namespace() + " " + testkit.Program(t, "keepalived") + " \"$@\"\n"
-	// No other test starts a program meanwhile: that would have the file open for writing
-	// until it is executed, and the kernel executes none that somebody writes.
-	syscall.ForkLock.RLock()
-	err := os.WriteFile(program, []byte(script), 0o755)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err := process.WriteProgram(program, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	nothing := func(context.Context) error { return nil }

@@ -3,10 +3,11 @@ package keepalived
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // keepalived is told to run no BFD where it knows the option: one that was built without it,
@@ -20,7 +21,7 @@ func TestNoBFD(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		program := filepath.Join(dir, "keepalived")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n"), 0o755); err != nil {
+		if err := process.WriteProgram(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n")); err != nil {
 			t.Fatal(err)
 		}
 		nothing := func(context.Context) error { return nil }

@@ -66,10 +66,9 @@ func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bo
 		return true
 	}
 	s := c.nodes[was].awaitState("its VRRP settings", func(s state.Keepalived) bool { return s.VRRP != nil })
-	if late <= 3*time.Duration(s.VRRP.AdvertIntervalMS)*time.Millisecond {
-		c.t.Fatalf("%s: the VIP is on %v, want %s (this machine was late by %v at most)", when, seen, was, late)
+	if !testkit.Explained(c.t, fmt.Sprintf("%s: the VIP is on %v, want %s", when, seen, was), late, 3*time.Duration(s.VRRP.AdvertIntervalMS)*time.Millisecond) {
+		c.t.FailNow()
 	}
-	c.t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s: the VIP is on %v, want %s", late, when, seen, was)
 	return false
 }
 

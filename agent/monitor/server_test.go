@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // patient is how long anything may take that takes milliseconds.
@@ -103,16 +103,13 @@ func get(t *testing.T, host string, port int, path string) (code int, body strin
 // freePort is one that nobody else listens on, also when the listener is closed.
 func freePort(t *testing.T) (port int, l net.Listener) {
 	t.Helper()
-	loopback := netip.MustParseAddr("127.0.0.1")
-	free, err := kubeapi.FreePort(loopback)
-	if err == nil {
-		l, err = net.Listen("tcp", netip.AddrPortFrom(loopback, free).String())
-	}
+	at := daemon.FreePort(t)
+	l, err := net.Listen("tcp", at.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return int(free), l
+	return int(at.Port()), l
 }
 
 func TestHealthAndMetrics(t *testing.T) {

@@ -49,11 +49,7 @@ func TestDaemonLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-p.Done():
-	case <-time.After(testkit.Patience):
-		t.Fatal("it waits for its log")
-	}
+	awaitEnd(t, p)
 	data := testkit.ReadFile(t, log.Name())
 	got := string(data)
 	// What the rate allows, and for each line of it one that says what was left out.
@@ -79,13 +75,18 @@ func TestLastWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	awaitEnd(t, p)
+	got := string(testkit.ReadFile(t, log.Name()))
+	if n := strings.Count(got, "\n"); n != lines || !strings.HasSuffix(got, fmt.Sprintf("\n%d\n", lines)) {
+		t.Errorf("%d of %d lines, at last %q", n, lines, got[max(0, len(got)-20):])
+	}
+}
+
+func awaitEnd(t *testing.T, p *Process) {
+	t.Helper()
 	select {
 	case <-p.Done():
 	case <-time.After(testkit.Patience):
 		t.Fatal("it waits for its log")
-	}
-	got := string(testkit.ReadFile(t, log.Name()))
-	if n := strings.Count(got, "\n"); n != lines || !strings.HasSuffix(got, fmt.Sprintf("\n%d\n", lines)) {
-		t.Errorf("%d of %d lines, at last %q", n, lines, got[max(0, len(got)-20):])
 	}
 }

@@ -293,7 +293,7 @@ func TestOutput(t *testing.T) {
 	if !bytes.Equal(out, make([]byte, maxOutput)) || err != nil {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	// What left its group has the pipe: that is nothing of the program's.
+	// A process outside of its group still has the pipe open: the program has ended all the same.
 	out, err = Output(t.Context(), "sh", "-c", "setsid sleep 5 & echo on")
 	if string(out) != "on\n" || err != nil {
 		t.Errorf("a program that leaves another behind: %q, %v", out, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
+	"github.com/vipgen/vipgen/lab/process"
 	"github.com/vipgen/vipgen/render/status"
 )
 
@@ -73,11 +74,7 @@ func newLabRunner(t *testing.T) *labRunner {
 	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-agent": testkit.Agent(t)} {
 		data, err := os.ReadFile(program)
 		if err == nil {
-			// What another test starts meanwhile would have the file open until it is
-			// executed, and the kernel executes no file that somebody may write to.
-			syscall.ForkLock.RLock()
-			err = os.WriteFile(filepath.Join(bin, name), data, 0o755)
-			syscall.ForkLock.RUnlock()
+			err = process.WriteProgram(filepath.Join(bin, name), data)
 		}
 		if err != nil {
 			t.Fatal(err)

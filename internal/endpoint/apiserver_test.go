@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -15,11 +16,8 @@ import (
 // clients ask for, and another for everybody else.
 func TestAPIServer(t *testing.T) {
 	testkit.Long(t)
-	loopback := netip.MustParseAddr("127.0.0.1")
-	port, err := kubeapi.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := daemon.FreePort(t)
+	loopback, port := free.Addr(), free.Port()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
 	if err != nil {
 		t.Fatal(err)

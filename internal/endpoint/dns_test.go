@@ -17,7 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/process"
 )
 
@@ -25,12 +25,7 @@ import (
 func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	t.Helper()
 	program := testkit.Tool(t, "coredns")
-	loopback := netip.MustParseAddr("127.0.0.1")
-	port, err := kubeapi.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := netip.AddrPortFrom(loopback, port)
+	addr := daemon.FreePort(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Corefile")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(corefile, "PORT", fmt.Sprint(addr.Port()))), 0o600); err != nil {

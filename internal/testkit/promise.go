@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -67,6 +68,24 @@ func Promise[N int | time.Duration](t testing.TB, what string, got, promised, bu
 	case got > busy:
 		t.Errorf("%s: %v, and at most %v is explained by this machine, which was late by %v itself", what, got, busy, late)
 	default:
-		t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s: %v, promised %v", late, what, got, promised)
+		unheld(t, late, fmt.Sprintf("%s: %v, promised %v", what, got, promised))
 	}
+}
+
+// Explained is for what must not happen at all, such as a move of a VIP: it is an error,
+// unless this machine was late by more than enough, which makes it happen. Then the test says
+// so, and goes on.
+func Explained(t testing.TB, what string, late, enough time.Duration) bool {
+	t.Helper()
+	if late <= enough {
+		t.Errorf("%s (this machine was late by %v at most)", what, late)
+		return false
+	}
+	unheld(t, late, what)
+	return true
+}
+
+func unheld(t testing.TB, late time.Duration, what string) {
+	t.Helper()
+	t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s", late, what)
 }

@@ -72,3 +72,13 @@ func TestAwait(t *testing.T) {
 		}
 	})
 }
+
+func TestExplained(t *testing.T) {
+	const ms = time.Millisecond
+	for late, want := range map[time.Duration]bool{0: false, 120 * ms: false, 121 * ms: true} {
+		r := &recorder{TB: t}
+		if got := Explained(r, "the VIP moved", late, 120*ms); got != want || len(r.errors) != map[bool]int{false: 1}[want] || len(r.logs) != map[bool]int{true: 1}[want] {
+			t.Errorf("late by %v: %t, errors %q, logs %q", late, got, r.errors, r.logs)
+		}
+	}
+}

@@ -10,10 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/lab/process"
 )
 
 // Image is what a container finds in its root file system.
@@ -80,12 +81,7 @@ func copyCapable(program, dir string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, filepath.Base(program))
-	// A process that this one starts meanwhile would have the file open for writing until it
-	// executes its own, and the kernel executes none that somebody writes.
-	syscall.ForkLock.RLock()
-	err = os.WriteFile(path, data, 0o755)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err := process.WriteProgram(path, data); err != nil {
 		return "", err
 	}
 	return path, unix.Setxattr(path, "security.capability", bindServiceEP(), 0)

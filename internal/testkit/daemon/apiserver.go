@@ -29,14 +29,21 @@ type APIServer struct {
 // and returns when it is ready. domain is the cluster's.
 func NewAPIServer(t testing.TB, domain string) *APIServer {
 	t.Helper()
+	at := FreePort(t)
+	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: at.Addr(), Port: at.Port()}).apiServer(nil, at.Addr())
+	s.Start()
+	return s
+}
+
+// FreePort is a port of 127.0.0.1 that is nobody else's while nobody listens there.
+func FreePort(t testing.TB) netip.AddrPort {
+	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
 	port, err := kubeapi.FreePort(loopback)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newControlPlane(t, kubeapi.RealConfig{Domain: domain, Addr: loopback, Port: port}).apiServer(nil, loopback)
-	s.Start()
-	return s
+	return netip.AddrPortFrom(loopback, port)
 }
 
 // Replica starts another API server on the same etcd, at another address of

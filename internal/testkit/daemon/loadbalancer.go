@@ -156,29 +156,22 @@ var errNoAnswer = errors.New("no answer")
 
 // answers says whether a master answers at its socket, which it leaves open then.
 func answers(socket string) bool {
-	conn, err := net.Dial("unix", socket)
+	conn, err := put(socket, "show proc")
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := fmt.Fprintln(conn, "show proc"); err != nil {
-		return false
-	}
 	_, err = conn.Read(make([]byte, 1))
 	return err == nil
 }
 
-func ask(socket, command string) (string, error) {
-	conn, err := net.Dial("unix", socket)
+// ask gives all that is answered, until the socket is closed.
+func ask(socket, what string) (string, error) {
+	conn, err := put(socket, what)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := fmt.Fprintln(conn, command); err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	for scan := bufio.NewScanner(conn); scan.Scan(); {
 		fmt.Fprintln(&b, scan.Text())
@@ -187,4 +180,18 @@ func ask(socket, command string) (string, error) {
 		return "", errNoAnswer
 	}
 	return b.String(), nil
+}
+
+// put puts a command to a socket.
+func put(socket, what string) (net.Conn, error) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
+	if _, err := fmt.Fprintln(conn, what); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }

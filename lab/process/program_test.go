@@ -1,0 +1,35 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// What was written as a program can be executed at once, while others start programs.
+func TestWriteProgram(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for ctx.Err() == nil {
+				exec.Command("true").Run()
+			}
+		})
+	}
+	defer others.Wait()
+	defer cancel()
+	dir := t.TempDir()
+	for i := range 100 {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if err := WriteProgram(path, []byte("#!/bin/true\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := exec.Command(path).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
