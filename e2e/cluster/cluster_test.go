@@ -89,6 +89,10 @@ func (c *cluster) render(vip netip.Addr) string {
 	c.must(err)
 	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
 	c.must(os.WriteFile(input, []byte(rig.InstallConfig("192.0.2.0/24", vip.String(), ingressVIP.String(), c.balancer)), 0o600))
+	if *local != "" {
+		config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiServer: {local: " + *local + "}}\n"
+		c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
+	}
 	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)

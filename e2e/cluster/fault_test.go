@@ -26,6 +26,8 @@ type fault struct {
 	vip netip.Addr
 	// stays says that the VIP must not move.
 	stays bool
+	// at is the node that it happens to, where no other may become not ready by it.
+	at func() *node
 }
 
 // haproxyLate is by how much a machine has to be late to move the VIP by itself: two checks
@@ -66,6 +68,13 @@ func (c *cluster) during(f fault) row {
 	l.answers()
 	r.After = c.getNodes()
 	r.Seen = l.end()
+	but := ""
+	if f.at != nil {
+		but = f.at().Name
+	}
+	if r.Seen.Beat, r.Seen.Unready = l.beats.read(but); f.at != nil && len(r.Seen.Unready) > 0 {
+		c.t.Errorf("%s: besides %s these nodes were not ready: %v; the longest time between two heartbeats of one was %v", f.name, but, r.Seen.Unready, r.Seen.Beat)
+	}
 	r.Restarts = restarts(before, c.containers())
 	if late := machine.End(); f.stays && len(r.Seen.Holders) != 1 {
 		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders), late, haproxyLate)

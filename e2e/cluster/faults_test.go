@@ -96,6 +96,7 @@ func (c *cluster) powerLoss() fault {
 			n = c.holder(c.vip)
 			n.powerOff()
 		},
+		at:   func() *node { return n },
 		over: func() { c.awaitNotReady(n) },
 		mend: func() { n.powerOn() },
 	}
@@ -110,6 +111,7 @@ func (c *cluster) kubeletStopped() fault {
 			n = c.holder(c.vip)
 			c.patiently(n.Kubelet.Stop)
 		},
+		at:   func() *node { return n },
 		over: func() { c.awaitNotReady(n) },
 		mend: func() {
 			c.patiently(func(ctx context.Context) (err error) {
@@ -129,6 +131,7 @@ func (c *cluster) containerdStopped() fault {
 			n = c.holder(c.vip)
 			c.patiently(n.Containerd.Stop)
 		},
+		at:   func() *node { return n },
 		over: func() { c.awaitNotReady(n) },
 		mend: func() {
 			c.patiently(func(ctx context.Context) (err error) {

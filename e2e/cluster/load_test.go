@@ -55,6 +55,7 @@ type load struct {
 	lists  gap // of the nodes, each over a connection of its own
 	events gap // of a watch on what changes all the time
 	lines  gap // of a log that is followed
+	beats  *heartbeats
 
 	mu     sync.Mutex
 	breaks int                         // of the log
@@ -64,7 +65,7 @@ type load struct {
 // startLoad begins to use the cluster by these VIPs.
 func (c *cluster) startLoad(vips ...netip.Addr) *load {
 	c.t.Helper()
-	l := &load{c: c, since: time.Now(), vip: vips[len(vips)-1], bad: map[string][2]time.Duration{}}
+	l := &load{c: c, since: time.Now(), vip: vips[len(vips)-1], beats: newHeartbeats(), bad: map[string][2]time.Duration{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	start := func(url string, every time.Duration) *probe.Probe {
@@ -95,6 +96,7 @@ func (c *cluster) startLoad(vips ...netip.Addr) *load {
 	c.must(err)
 	l.done.Go(func() { l.list(ctx) })
 	l.done.Go(func() { l.change(ctx) })
+	l.done.Go(func() { l.watchNodes(ctx) })
 	l.done.Go(func() { l.follow(ctx) })
 	if len(c.workers) > 0 && c.workers[0].booted {
 		l.done.Go(func() { l.download(ctx) })

@@ -76,7 +76,7 @@ func (n *node) readPods() {
 		n.pods[pod.Name] = pod
 	}
 	want := []string{"coredns", "keepalived", "mdns-publisher"}
-	if n.role == v1alpha1.RoleMaster {
+	if n.role == v1alpha1.RoleMaster || n.role == v1alpha1.RoleWorker && *local == string(v1alpha1.LocalAPIAllNodes) {
 		want = slices.Insert(want, 1, "haproxy")
 	}
 	if got := slices.Sorted(maps.Keys(n.pods)); !slices.Equal(got, want) {

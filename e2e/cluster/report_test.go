@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -40,6 +41,10 @@ type seen struct {
 	Holders  []string
 	Two      time.Duration
 	NotReady []string
+
+	// Of all nodes but the one that it happened to, if it happened to one.
+	Beat    time.Duration // the longest time between two heartbeats of a kubelet
+	Unready []string      // nodes that were not ready
 }
 
 // row is what happened in one step.
@@ -85,20 +90,23 @@ func short(d time.Duration) string {
 // table is one for Markdown.
 func (r *report) table() string {
 	var b strings.Builder
-	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | split brain | containers restarted |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | split brain | heartbeats of other nodes, not ready | containers restarted |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, w := range r.rows {
 		s := w.Seen
-		two, restarts := "-", "none"
+		two, beat, restarts := "-", "-", "none"
 		if s.Two > 0 {
 			two = short(s.Two)
+		}
+		if s.Beat > 0 {
+			beat = short(s.Beat) + ", " + cmp.Or(strings.Join(s.Unready, " "), "none")
 		}
 		if len(w.Restarts) > 0 {
 			restarts = strings.Join(w.Restarts, ", ")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s, %d of %d lost | %s | %s, %d | %s | %s | %s |\n",
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s, %d of %d lost | %s | %s, %d | %s | %s | %s | %s |\n",
 			w.Name, s.API, s.Web, short(s.NoServer), short(s.Lists), s.ListsFailed, s.Listed+s.ListsFailed,
-			short(s.Events), short(s.Lines), s.Breaks, strings.Join(s.Holders, " → "), two, restarts)
+			short(s.Events), short(s.Lines), s.Breaks, strings.Join(s.Holders, " → "), two, beat, restarts)
 	}
 	return b.String()
 }

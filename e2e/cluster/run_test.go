@@ -11,6 +11,7 @@ var (
 	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
 	workers    = flag.Int("workers", 1, "number of workers")
 	idle       = flag.Duration("idle", 0, "for how long nothing happens while it is measured what containers use")
+	local      = flag.String("local", "", "spec.apiServer.local of the cluster, if not the default")
 	reports    = flag.String("reports", "", "directory for reports in Markdown")
 )
 

@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// oneMaster is the demo with one control-plane node, and two workers with routers.
+var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
+
+// Connections of clients to a router last as long as their node and router do: nobody passes
+// them on, so each kind of client finds out by its own means. Nobody waits for ever who
+// does anything.
+func TestIngressConnections(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	c := newClusterOf(t, loadWith(t, oneMaster, vipgenYAML), machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21))
+	ready := func(n *node, ready bool) {
+		n.must(func(ctx context.Context) error { return n.RouterReady(ctx, "default", ready) })
+	}
+	for _, f := range []struct {
+		name     string
+		do, undo func(*node)
+		ends     bool // the router's kernel ends its connections
+	}{
+		{"the holder loses its power", (*node).powerOff, (*node).powerOn, false},
+		{"the router on the holder is killed", func(n *node) { n.Router("default").Stop() }, func(n *node) { n.must(func(context.Context) error { return n.Router("default").Start() }) }, true},
+		{"the router's pod is not ready any more, and the router goes on", func(n *node) { ready(n, false) }, func(n *node) { ready(n, true) }, false},
+	} {
+		holder := c.holder(t, ingress)
+		machine := testkit.StartStopwatch()
+		t.Cleanup(func() { machine.End() })
+		asks := c.toRouter(t, 15*time.Second)
+		listeners := map[time.Duration]chan time.Time{}
+		for _, keepAlive := range []time.Duration{time.Second, 15 * time.Second} {
+			listeners[keepAlive] = c.toRouter(t, keepAlive).ended()
+		}
+		began := time.Now()
+		f.do(holder)
+		again := time.Duration(0)
+		testkit.Await(t, "a client that asks to be answered by the other worker", func() bool {
+			node, err := asks.ask()
+			if err == nil && node != holder.Name {
+				again = time.Since(began)
+				return true
+			}
+			if err != nil {
+				asks.Close()
+				asks = c.toRouter(t, 15*time.Second)
+			}
+			time.Sleep(20 * time.Millisecond)
+			return false
+		})
+		line := fmt.Sprintf("%s:\n  a client that asks is answered by %s after %v", f.name, c.otherHolder(t, ingress, holder).Name, again.Round(time.Millisecond))
+		took := map[time.Duration]time.Duration{}
+		for keepAlive, ended := range listeners {
+			select {
+			case at := <-ended:
+				took[keepAlive] = at.Sub(began)
+			case <-time.After(testkit.Patience):
+				t.Fatalf("%s: a client that only listens, with keep-alives every %v, waits for ever", f.name, keepAlive)
+			}
+		}
+		late := machine.End()
+		testkit.Promise(t, f.name+": until a client that asks is answered", again, 2*time.Second, testkit.Patience, late)
+		for _, keepAlive := range []time.Duration{time.Second, 15 * time.Second} {
+			line += fmt.Sprintf("\n  one that only listens, with keep-alives every %v, learns of it after %v", keepAlive, took[keepAlive].Round(time.Millisecond))
+			promised := 2*keepAlive + time.Second
+			if f.ends {
+				promised = time.Second
+			}
+			testkit.Promise(t, f.name+": until a client that only listens learns of it", took[keepAlive], promised, testkit.Patience, late)
+		}
+		show(t, "long connections to http://"+ingress.String()+"/", line)
+		f.undo(holder)
+		c.check(t)
+	}
+}
+
+// routed is a connection to a router by the ingress VIP, which stays open.
+type routed struct {
+	*net.TCPConn
+	reader *bufio.Reader
+}
+
+// toRouter connects as soon as somebody is there, and asks once. The kernel asks for a sign
+// of life when nothing has come for as long as keepAlive, and that often then.
+func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
+	t.Helper()
+	testkit.Await(t, "an answer of a router", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		conn, err := c.Client.DialContext(ctx, "tcp", netip.AddrPortFrom(ingress, 80).String())
+		if err != nil {
+			return false
+		}
+		r = routed{conn.(*net.TCPConn), bufio.NewReader(conn)}
+		if err = r.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 9}); err == nil {
+			_, err = r.ask()
+		}
+		if err != nil {
+			r.Close()
+		}
+		return err == nil
+	})
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// ask gives the node whose router answers.
+func (r routed) ask() (node string, err error) {
+	r.SetDeadline(time.Now().Add(testkit.Patience))
+	defer r.SetDeadline(time.Time{})
+	if _, err := io.WriteString(r, "GET / HTTP/1.1\r\nHost: console.apps."+domain+"\r\n\r\n"); err != nil {
+		return "", err
+	}
+	resp, err := http.ReadResponse(r.reader, nil)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	words := strings.Fields(string(body)) // HOST from router CONTROLLER at NODE
+	if err != nil || len(words) != 6 {
+		return "", fmt.Errorf("%q: %w", body, err)
+	}
+	return words[5], nil
+}
+
+// ended says when a client that only listens learns that its connection is no more.
+func (r routed) ended() chan time.Time {
+	out := make(chan time.Time, 1)
+	go func() {
+		r.reader.Peek(1)
+		out <- time.Now()
+	}()
+	return out
+}
