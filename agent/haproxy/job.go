@@ -5,6 +5,7 @@
 package haproxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,9 +43,14 @@ const (
 	// drain is how long connections that there are may go on. With job.ShutdownBound, parting
 	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
 	drain = 20 * time.Second
-	// lookEvery is how often HAProxy is asked about its backends.
+	// lookEvery is how often HAProxy is asked about its backends, besides when it has logged
+	// that one went down or came up.
 	lookEvery = time.Second
 )
+
+// logLimit is many times what HAProxy logs when it starts, and when all servers go down and
+// come up again.
+var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 32 << 10}
 
 // Job runs HAProxy.
 type Job struct {
@@ -58,6 +64,8 @@ type Job struct {
 	loop   *daemon.Debouncer
 	master master
 	silent []string // servers, of watch's goroutine
+	// changes has something when HAProxy has logged that a server changed.
+	changes chan struct{}
 
 	// Of the loop's goroutine alone.
 	version string // of the HAProxy in this container; empty until it was asked
@@ -87,6 +95,7 @@ func (j *Job) Run(ctx context.Context) error {
 	}
 	j.port, j.serving.why = v1alpha1.DefaultPorts.HAProxyReady, "HAProxy is not started yet"
 	j.master = master{masterSocket}
+	j.changes = make(chan struct{}, 1)
 	j.Source.Templates = []string{v1alpha1.HAProxyTemplate}
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.daemon = daemon.Daemon{
@@ -95,6 +104,7 @@ func (j *Job) Run(ctx context.Context) error {
 				Path:   binary,
 				Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
 				NoFile: supervise.HAProxyNoFile, Unprivileged: true,
+				Log: logLimit, Logged: j.logged,
 			},
 			Before: j.starting, Ended: func() { j.ended(ctx.Err() != nil) }, Log: j.Log,
 			Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},
@@ -198,6 +208,18 @@ func (j *Job) drain() {
 	j.Log.Info("HAProxy takes no more connections", "wait", drain)
 	for end := time.Now().Add(drain); j.daemon.Process.PID() == pid && time.Now().Before(end); {
 		time.Sleep(poll)
+	}
+}
+
+// logged takes in a line that HAProxy has logged. Of a server that it has taken out or in it
+// says "Server api-servers/master-1 is DOWN, reason: Layer4 timeout" or "is UP".
+func (j *Job) logged(line []byte) {
+	if !bytes.Contains(line, []byte(" is DOWN")) && !bytes.Contains(line, []byte(" is UP")) {
+		return
+	}
+	select {
+	case j.changes <- struct{}{}:
+	default: // it is looked anyway
 	}
 }
 

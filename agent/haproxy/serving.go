@@ -66,6 +66,7 @@ func (j *Job) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-j.changes:
 		}
 		j.look(ctx)
 		tick.Reset(ticker.UntilNext(lookEvery))
