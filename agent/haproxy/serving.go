@@ -59,16 +59,16 @@ func (j *Job) watch(ctx context.Context) {
 			j.checkLife(ctx)
 		}
 	})
-	tick := time.NewTimer(0)
+	tick := ticker.New(lookEvery)
 	defer tick.Stop()
 	for {
+		j.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Next()
 		}
-		j.look(ctx)
-		tick.Reset(ticker.UntilNext(lookEvery))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 // Ring writes a node's record. It is a help for people and never in the way: Note does not
@@ -111,13 +113,14 @@ func (r *Ring) Note(e Event) {
 
 // tick notes when the agent has been late.
 func (r *Ring) tick() {
-	tick := time.NewTicker(tickEvery)
+	tick := ticker.New(tickEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-tick.C:
+			tick.Next()
 		}
 		if late := r.on.tick(sinceBoot()); late > 0 {
 			r.Note(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
@@ -155,7 +158,7 @@ func sinceBoot() time.Duration {
 func (r *Ring) run() {
 	r.file.begin()
 	r.writes()
-	tick := time.NewTicker(lookEvery)
+	tick := ticker.New(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -168,6 +171,7 @@ func (r *Ring) run() {
 		case <-r.news:
 			r.take()
 		case now := <-tick.C:
+			tick.Next()
 			r.failed = false
 			r.behind.add(r.limit.due(now)...)
 			r.file.sync()
