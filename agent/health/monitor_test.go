@@ -123,6 +123,7 @@ func (f *fragile) Set(name string, on bool) (bool, error) {
 
 func TestMonitorTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(ticker.UntilNext(time.Second))
 		files := &fragile{failures: 7}
 		m := &Monitor{
 			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
@@ -160,6 +161,7 @@ func TestMonitorRepeats(t *testing.T) {
 			}
 			m.Board.Set(state.Fact{Name: factMachineConfig, OK: true})
 			files.repeated = 0
+			time.Sleep(ticker.UntilNext(time.Second))
 			ctx, cancel = context.WithTimeout(context.Background(), 3500*time.Millisecond)
 			defer cancel()
 			m.Run(ctx, nil)
