@@ -53,7 +53,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools coredns e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: help setup tools coredns e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -203,6 +203,9 @@ lab-bench: build setup $(BIN)/coredns ## Measure what clients see of failures, b
 
 lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all cores busy, by advert interval (needs root)
 	bin/vipgen lab saturate $(BENCHFLAGS)
+
+lab-idle: setup $(BIN)/coredns ## Print what each process of an idle cluster in namespaces takes of a core, beside those of the vipgen-agent that BASE names (needs root)
+	VIPGEN_TESTS=all VIPGEN_IDLE_BASE=$(BASE) go test -run '^$$' -bench Idle -benchtime 1x -timeout 15m ./lab
 
 pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, those of a lab from one that runs (needs root)
 	PATH="$(CURDIR)/$(BIN):$$PATH" docs/pictures/record docs/pictures

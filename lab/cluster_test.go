@@ -115,7 +115,7 @@ func (c *cluster) record() *slog.Logger {
 }
 
 // programs are the project's own and CoreDNS.
-func programs(t *testing.T) Programs {
+func programs(t testing.TB) Programs {
 	t.Helper()
 	return Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")}
 }
@@ -132,13 +132,13 @@ func realPrograms(t *testing.T) Programs {
 var backOff = pod.BackOff{Initial: time.Second, Max: 30 * time.Second, Reset: time.Minute}
 
 // load reads an install-config, with the test's vipgen.yaml beside it.
-func load(t *testing.T, install string) *render.Cluster {
+func load(t testing.TB, install string) *render.Cluster {
 	t.Helper()
 	return loadWith(t, install, vipgenYAML)
 }
 
 // loadWith is load with another vipgen.yaml.
-func loadWith(t *testing.T, install, vipgen string) *render.Cluster {
+func loadWith(t testing.TB, install, vipgen string) *render.Cluster {
 	t.Helper()
 	c, problems, err := render.Load(render.Sources{
 		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},

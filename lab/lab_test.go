@@ -14,10 +14,16 @@ import (
 // newLab builds a lab with stand-ins for API servers.
 func newLab(t *testing.T, ctx context.Context, r *render.Cluster, plan *Plan) *Cluster {
 	t.Helper()
+	return newLabOf(t, ctx, r, plan, programs(t))
+}
+
+// newLabOf is newLab with these programs.
+func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, with Programs) *Cluster {
+	t.Helper()
 	began := time.Now()
 	c, err := New(ctx, Config{
 		Cluster: r, Plan: plan, Dir: t.TempDir(), BackOff: backOff,
-		Programs: programs(t),
+		Programs: with,
 		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) },
 	})

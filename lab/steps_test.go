@@ -42,6 +42,7 @@ func TestCluster(t *testing.T) {
 		{"HardCase21RouterMoves", testRouterMoves},
 		{"HardCase22Refused", testRefused},
 		{"HardCase24AgentKilled", testAgentKilled},
+		{"ProberHangs", testProberHangs},
 		{"Handover", testHandover},
 		{"ManifestsGo", testManifestsGo},
 		{"PowerLoss", testPowerLoss},

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -165,6 +168,34 @@ func testAgentKilled(t *testing.T, c *cluster) {
 	p.answers(t, 10)
 	show(t, n.Name+"$ kill -9 "+fmt.Sprintf("%v", names), "the VIP moved from "+n.Name+" to "+next.Name)
 	p.expect(t, inFlight)
+}
+
+// The agent that asks HAProxy for all jobs of the node hangs: the keepalived job asks for
+// itself then. The VIP stays while HAProxy answers, and goes when it hangs as well.
+func testProberHangs(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	signal := func(process string, s syscall.Signal) {
+		n.must(func(ctx context.Context) error { return n.Signal(ctx, pod.HAProxy, "haproxy", process, s) })
+	}
+	answered := func() bool {
+		s, alive := published[state.Keepalived](n)
+		return alive && slices.ContainsFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.FactHAProxy && f.OK })
+	}
+	machine, p := testkit.StartStopwatch(), c.startProbe(t, api)
+	signal("vipgen-agent", syscall.SIGSTOP)
+	p.answers(t, 60)
+	stays := c.holder(t, api) == n && answered()
+	if late := machine.End(); !stays {
+		testkit.Explained(t, "HAProxy counts as dead because the agent that asks it hangs", late, vrrp.HAProxyProbe.Timeout)
+	}
+	signal("haproxy", syscall.SIGSTOP)
+	next := c.otherHolder(t, api, n)
+	signal("haproxy", syscall.SIGCONT)
+	signal("vipgen-agent", syscall.SIGCONT)
+	testkit.Await(t, "HAProxy to count again", answered)
+	p.answers(t, 10)
+	show(t, n.Name+"$ kill -STOP haproxy and the agent that asks it", fmt.Sprintf("the VIP moved from %s to %s", n.Name, next.Name))
+	p.expect(t, inFlight+40) // HAProxy hangs until the keepalived job has found it out
 }
 
 // A pod that is asked to end gives its VIPs away.

@@ -4,10 +4,18 @@ import (
 	"context"
 	"reflect"
 	"time"
+
+	"github.com/vipgen/vipgen/agent/ruleset"
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// DefaultInterval is how often a [Keeper] looks without being told to.
-const DefaultInterval = 500 * time.Millisecond
+const (
+	// DefaultInterval is how often a [Keeper] looks without being told to: whether there is a
+	// new generation of the kernel's rules.
+	DefaultInterval = 500 * time.Millisecond
+	// readEvery is how often it reads its rules also if there is none.
+	readEvery = 10 * time.Second
+)
 
 // State is what a [Keeper] knows about the redirect.
 type State struct {
@@ -62,12 +70,13 @@ type Keeper struct {
 // kept it from removing it. Errors before that are in the state.
 func (k *Keeper) Run(ctx context.Context) error {
 	run := keeping{Keeper: k, now: time.Now}
+	defer run.generations.Close()
 	run.state.Since = run.now()
 	interval := k.Interval
 	if interval == 0 {
 		interval = DefaultInterval
 	}
-	ticks := time.NewTicker(interval)
+	ticks := ticker.New(interval)
 	defer ticks.Stop()
 
 	redirects, serving := k.Redirects, k.Serving
@@ -95,6 +104,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 				changed = nil
 			}
 		case <-ticks.C:
+			ticks.Next()
 		}
 		run.step()
 		if k.Turn != nil {
@@ -112,6 +122,16 @@ type keeping struct {
 	told    bool // whether HAProxy serves
 	serving bool
 	placed  *Redirect // by this run, and not changed by it since; nil for nothing
+
+	generations ruleset.Generations
+	read        reading
+}
+
+// reading is what was found in place when the kernel's rules were read last.
+type reading struct {
+	redirect   Redirect
+	generation uint32 // from before they were read; 0 if what was read does not count
+	at         time.Time
 }
 
 // redirect takes what is asked for from now on.
@@ -132,7 +152,7 @@ func (k *keeping) step() {
 	next := k.state
 	next.Redirect, next.Serving = *k.asked, k.serving
 	var changed bool
-	changed, next.Err = Ensure(want)
+	changed, next.Err = k.ensure(want)
 	whole := next.Err == nil && k.serving && len(want.VIPs) > 0
 	next.InPlace = whole && (k.Leaving == nil || !k.Leaving())
 	next.Own = whole && want.Own
@@ -143,6 +163,25 @@ func (k *keeping) step() {
 		k.placed = &want
 	}
 	k.enter(next)
+}
+
+// ensure is Ensure, which is left out if it found the same in place before and the kernel's
+// rules have not changed since.
+func (k *keeping) ensure(want Redirect) (changed bool, err error) {
+	generation, err := k.generations.Current()
+	if err != nil {
+		generation = 0 // it is found out by reading
+	}
+	known := generation != 0 && generation == k.read.generation && k.now().Sub(k.read.at) < readEvery
+	if known && reflect.DeepEqual(want, k.read.redirect) {
+		return false, nil
+	}
+	changed, err = Ensure(want)
+	k.read = reading{}
+	if err == nil && !changed {
+		k.read = reading{redirect: want, generation: generation, at: k.now()}
+	}
+	return changed, err
 }
 
 // enter makes next the state and tells, if it differs.

@@ -7,10 +7,12 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/agent/ruleset"
 	"github.com/vipgen/vipgen/agent/state"
 )
 
@@ -25,7 +27,14 @@ type Guard struct {
 	counts   map[key]uint64
 	read     map[key]uint64 // as the counters in the table stood
 	restored int
+
+	generations ruleset.Generations
+	generation  uint32 // in which the table was whole; 0 if that is not known
+	counted     time.Time
 }
+
+// countEvery is how often dropped packets are counted while the table is as it was.
+const countEvery = 5 * time.Second
 
 // Place makes the table let through what the groups say, in one transaction: packets
 // meet either the old rules or the new ones. Where that fails there is no table, so
@@ -49,19 +58,30 @@ func (g *Guard) Place(groups []Group) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("placing the guard: %w", explain(err)), g.remove())
 	}
-	g.placed, g.read = groups, nil
+	g.placed, g.read, g.generation = groups, nil, 0
 	return nil
 }
 
-// Look counts what was dropped, and puts the table back where somebody else removed
-// or changed it.
+// Look counts what was dropped, every countEvery at most, and puts the table back where
+// somebody else removed or changed it.
 func (g *Guard) Look() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.placed == nil {
 		return nil
 	}
+	generation, err := g.generations.Current()
+	if err != nil {
+		generation = 0 // it is found out by reading
+	}
+	if generation != 0 && generation == g.generation && time.Since(g.counted) < countEvery {
+		return nil
+	}
 	whole, err := g.count()
+	g.generation = 0
+	if err == nil && whole {
+		g.generation, g.counted = generation, time.Now()
+	}
 	if err != nil || whole {
 		return err
 	}
@@ -102,7 +122,8 @@ func (g *Guard) remove() error {
 	if g.placed != nil {
 		g.count()
 	}
-	g.placed, g.read = nil, nil
+	g.placed, g.read, g.generation = nil, nil, 0
+	g.generations.Close()
 	conn, err := nftables.New()
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ var ownPace = vrrp.ProbeTiming{Interval: time.Second, Confirm: 100 * time.Millis
 // pace is how HAProxy is asked whether it serves.
 func (j *Job) pace() vrrp.ProbeTiming {
 	if v1alpha1.ControlPlaneRole(j.Source.Role) {
-		return vrrp.HAProxyProbe // as the keepalived job asks
+		return vrrp.HAProxyProbe // the keepalived job relies on it
 	}
 	return ownPace
 }
@@ -59,17 +59,17 @@ func (j *Job) watch(ctx context.Context) {
 			j.checkLife(ctx)
 		}
 	})
-	tick := time.NewTimer(0)
+	tick := ticker.New(lookEvery)
 	defer tick.Stop()
 	for {
+		j.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Next()
 		case <-j.changes:
 		}
-		j.look(ctx)
-		tick.Reset(ticker.UntilNext(lookEvery))
 	}
 }
 
@@ -83,7 +83,7 @@ func (j *Job) checkLife(ctx context.Context) {
 	j.mu.Unlock()
 	var probe *health.HTTP
 	port := 0
-	pace := j.pace()
+	pace, answers := j.pace(), j.State.Answers(state.HAProxy{})
 	check := health.Check{
 		Name: health.FactHAProxy, Rise: 1, Fall: pace.Times, Timeout: pace.Timeout,
 		Interval: pace.Interval, Confirm: pace.Confirm, Metrics: j.Checks,
@@ -91,7 +91,11 @@ func (j *Job) checkLife(ctx context.Context) {
 			if now := j.readyPort(); now != port {
 				port, probe = now, health.NewHTTP(fmt.Sprintf("http://localhost:%d/haproxy_ready", now))
 			}
-			return j.eagerly(ctx, probe.Probe)
+			err := j.eagerly(ctx, probe.Probe)
+			if err == nil {
+				_ = answers.Note() // without it the keepalived job asks HAProxy itself
+			}
+			return err
 		},
 		Close: func() {
 			if probe != nil {

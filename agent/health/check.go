@@ -30,6 +30,9 @@ type Check struct {
 	// Before is what an earlier run came to, which stands until as many probes say
 	// otherwise; nil if there was none.
 	Before *bool
+	// Failed gets why the thing works no more from somebody who has found that out already:
+	// it counts at once, and lasts until Rise probes in a row succeed. It may be nil.
+	Failed <-chan string
 	// Metrics measures the check; it may be nil.
 	Metrics *Metrics
 }
@@ -53,6 +56,12 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 		select {
 		case <-ctx.Done():
 			return
+		case why := <-c.Failed:
+			if s.fail() {
+				c.Metrics.result(c.Name, false, false)
+				report(state.Fact{Name: c.Name, Why: why})
+			}
+			continue
 		case <-timer.C:
 		}
 		first, began := !s.known, time.Now()
@@ -91,6 +100,16 @@ func (c Check) pause(s streak) time.Duration {
 type streak struct {
 	known, healthy bool
 	against        int
+}
+
+// fail takes in that the thing works no more, and says whether that is new. Where nothing
+// is known yet the first probe decides.
+func (s *streak) fail() bool {
+	fell := s.known && s.healthy
+	if fell {
+		s.healthy, s.against = false, 0
+	}
+	return fell
 }
 
 // add takes a probe in and says whether the state is new.

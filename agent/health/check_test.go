@@ -105,3 +105,33 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// What somebody else has found out counts at once, and only if it is new; probes have to say
+// otherwise as often as ever.
+func TestCheckFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(ticker.UntilNext(250 * time.Millisecond))
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		failed := make(chan string, 1)
+		go func() {
+			for _, at := range []time.Duration{320, 340, 1020} {
+				time.Sleep(time.Until(began.Add(at * time.Millisecond)))
+				failed <- fmt.Sprintf("found out at %d", at)
+			}
+		}()
+		check := Check{
+			Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Rise: 2, Fall: 2,
+			Probe: func(context.Context) error { return nil }, Failed: failed,
+		}
+		var reports []string
+		check.Run(ctx, func(f state.Fact) {
+			reports = append(reports, fmt.Sprintf("%d %v %s", time.Since(began).Milliseconds(), f.OK, f.Why))
+		})
+		want := []string{"0 true ", "320 false found out at 320", "550 true ", "1020 false found out at 1020", "1300 true "}
+		if !slices.Equal(reports, want) {
+			t.Errorf("reports %q, want %q", reports, want)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -33,10 +34,17 @@ type Monitor struct {
 	Log     *slog.Logger
 }
 
-// repeatEvery is how often the track files are written whether or not anything
-// changed. What is written between keepalived's reading of a file and its inotify
-// watch on it, at a start or a reload, it would never see otherwise.
-const repeatEvery = time.Second
+// Track files are written again as they are: what is written between keepalived's reading
+// of a file and its inotify watch on it, at a start or a reload, it would never see
+// otherwise.
+const (
+	// repeatEvery is how often, for as long as repeatFor after the last change: many times
+	// what keepalived takes from one to the other on a busy node.
+	repeatEvery = time.Second
+	repeatFor   = 10 * time.Second
+	// repeatSeldom is how often from then on, in times of repeatEvery.
+	repeatSeldom = 10
+)
 
 // Run runs the checks and writes the track files until ctx ends. It returns
 // when all that it started has ended. One Monitor at a time runs on a Board.
@@ -50,13 +58,18 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 		}
 		running.Go(func() { c.Run(ctx, m.report) })
 	}
-	repeat := time.NewTicker(repeatEvery)
+	repeat := ticker.New(repeatEvery)
 	defer repeat.Stop()
 	var writing logging.Transitions
+	changed, left := time.Now(), 0
 	for again := false; ; {
-		err := m.write()
-		if again {
+		any, err := m.write()
+		if any || err != nil {
+			changed = time.Now()
+		}
+		if again && (left == 0 || time.Since(changed) < repeatFor) {
 			err = errors.Join(err, m.Files.Repeat())
+			left = repeatSeldom
 		}
 		writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
 		select {
@@ -65,7 +78,8 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 		case <-m.Board.changed:
 			again = false
 		case <-repeat.C:
-			again = true
+			repeat.Next()
+			again, left = true, max(left-1, 0)
 		}
 	}
 }
@@ -80,8 +94,8 @@ func (m *Monitor) report(f state.Fact) {
 	m.Board.Set(f)
 }
 
-// write brings all files up to date, as far as it can.
-func (m *Monitor) write() (failed error) {
+// write brings all files up to date, as far as it can, and says whether any changed.
+func (m *Monitor) write() (any bool, failed error) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
 		health := m.Board.health(g)
@@ -93,9 +107,10 @@ func (m *Monitor) write() (failed error) {
 				failed = err
 			}
 			if changed {
+				any = true
 				m.Log.Info("priority term changed", "group", g.Name, "term", t.Name, "on", on, "points", t.Points, "meaning", t.Meaning)
 			}
 		}
 	}
-	return failed
+	return any, failed
 }

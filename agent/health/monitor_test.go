@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -122,6 +123,7 @@ func (f *fragile) Set(name string, on bool) (bool, error) {
 
 func TestMonitorTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(ticker.UntilNext(time.Second))
 		files := &fragile{failures: 7}
 		m := &Monitor{
 			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
@@ -138,6 +140,36 @@ func TestMonitorTriesAgain(t *testing.T) {
 			t.Errorf("repeated %d times in 9.5 s", files.repeated)
 		}
 	})
+}
+
+// What keepalived may have missed is repeated soon after it was written, and seldom from then
+// on.
+func TestMonitorRepeats(t *testing.T) {
+	for _, tt := range []struct{ seconds, want int }{{9, 9}, {12, 10}, {25, 11}, {60, 14}} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(ticker.UntilNext(time.Second))
+			files := &fragile{}
+			m := &Monitor{
+				Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
+				Log: slog.New(slog.DiscardHandler),
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(tt.seconds)*time.Second+500*time.Millisecond)
+			defer cancel()
+			m.Run(ctx, nil)
+			if files.repeated < tt.want-1 || files.repeated > tt.want+1 {
+				t.Errorf("repeated %d times in %d s, want about %d", files.repeated, tt.seconds, tt.want)
+			}
+			m.Board.Set(state.Fact{Name: factMachineConfig, OK: true})
+			files.repeated = 0
+			time.Sleep(ticker.UntilNext(time.Second))
+			ctx, cancel = context.WithTimeout(context.Background(), 3500*time.Millisecond)
+			defer cancel()
+			m.Run(ctx, nil)
+			if files.repeated != 3 {
+				t.Errorf("repeated %d times in 3.5 s after a change", files.repeated)
+			}
+		})
+	}
 }
 
 const haproxyConf = `defaults

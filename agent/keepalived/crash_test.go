@@ -117,7 +117,7 @@ func newChecks(t *testing.T, root string) *checks {
 	}
 	t.Cleanup(func() { dir.Close() })
 	board := health.NewBoard()
-	return &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}}
+	return &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}, answers: newAnswers(dir)}
 }
 
 // While the track files of a change cannot be made, the checks of before keep theirs

@@ -24,6 +24,8 @@ type checks struct {
 	log     *slog.Logger
 	// redirects has the facts of the groups that it follows.
 	redirects *redirects
+	// answers are those of HAProxy.
+	answers *answers
 
 	groups  []v1alpha1.Group
 	key     string // of what is running
@@ -64,6 +66,7 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 	ctx, cancel := context.WithCancel(context.Background())
 	c.key, c.cancel, c.done = string(key), cancel, make(chan struct{})
 	list := health.Checks(s, role, labels)
+	c.answers.use(list)
 	go func() {
 		defer close(c.done)
 		m.Run(ctx, list)

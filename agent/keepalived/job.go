@@ -131,7 +131,7 @@ func (j *Job) Run(ctx context.Context) error {
 	defer j.ring.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := j.checks.redirects.run(ctx); err != nil {
+	if err := errors.Join(j.checks.redirects.run(ctx), j.checks.answers.run(ctx)); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
@@ -179,7 +179,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	j.board = health.NewBoard()
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
-	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}}
+	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}, answers: newAnswers(j.State)}
 	j.queues.file = j.below(keptQueues)
 	j.guard.log = j.Log
 	j.guard.begin()

@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 // Server serves /metrics and /healthz.
@@ -73,7 +75,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	l := listening{all: all, metrics: metrics, log: s.Log}
 	defer l.close()
-	tick := time.NewTicker(look)
+	tick := ticker.New(look)
 	defer tick.Stop()
 	var outside []netip.Addr
 	for n := 0; ; n++ {
@@ -85,6 +87,7 @@ func (s *Server) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Next()
 		}
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/rawio"
+	"github.com/vipgen/vipgen/internal/ticker"
 )
 
 // Ring writes a node's record. It is a help for people and never in the way: Note does not
@@ -111,13 +114,14 @@ func (r *Ring) Note(e Event) {
 
 // tick notes when the agent has been late.
 func (r *Ring) tick() {
-	tick := time.NewTicker(tickEvery)
+	tick := ticker.New(tickEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-tick.C:
+			tick.Next()
 		}
 		if late := r.on.tick(sinceBoot()); late > 0 {
 			r.Note(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
@@ -143,19 +147,13 @@ func (r *Ring) Close() {
 }
 
 // sinceBoot is the time since the kernel booted, with the time that it was suspended.
-func sinceBoot() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}
+func sinceBoot() time.Duration { return rawio.Clock(unix.CLOCK_BOOTTIME) }
 
 // run writes until the ring is closed.
 func (r *Ring) run() {
 	r.file.begin()
 	r.writes()
-	tick := time.NewTicker(lookEvery)
+	tick := ticker.New(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -168,6 +166,7 @@ func (r *Ring) run() {
 		case <-r.news:
 			r.take()
 		case now := <-tick.C:
+			tick.Next()
 			r.failed = false
 			r.behind.add(r.limit.due(now)...)
 			r.file.sync()

@@ -17,3 +17,25 @@ func UntilNext(every time.Duration) time.Duration {
 	}
 	return every - since
 }
+
+// Ticker is a time.Ticker whose ticks are those of UntilNext. The next tick comes only
+// after Next was called, so that none comes late because one before was.
+type Ticker struct {
+	// C gets the ticks.
+	C     <-chan time.Time
+	timer *time.Timer
+	every time.Duration
+}
+
+// New makes a Ticker; its first tick is the next one. It need not be stopped, as a
+// time.Ticker need not.
+func New(every time.Duration) *Ticker {
+	timer := time.NewTimer(UntilNext(every))
+	return &Ticker{C: timer.C, timer: timer, every: every}
+}
+
+// Next has the next tick come.
+func (t *Ticker) Next() { t.timer.Reset(UntilNext(t.every)) }
+
+// Stop ends the ticks.
+func (t *Ticker) Stop() { t.timer.Stop() }

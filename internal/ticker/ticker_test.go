@@ -1,6 +1,7 @@
 package ticker
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,45 @@ func TestUntilNext(t *testing.T) {
 			if got := UntilNext(tt.every * time.Millisecond); got != tt.want*time.Millisecond {
 				t.Errorf("after %d ms, every %d ms: %v, want %d ms", tt.after, tt.every, got, tt.want)
 			}
+		}
+	})
+}
+
+// Tickers of one process tick together, whenever they were made and however long
+// somebody takes over a tick.
+func TestTicker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began = time.Now()
+		time.Sleep(130 * time.Millisecond)
+		ticks := func(every, work time.Duration) (at []int64) {
+			tick := New(every * time.Millisecond)
+			defer tick.Stop()
+			for range 3 {
+				<-tick.C
+				at = append(at, time.Since(began).Milliseconds())
+				time.Sleep(work * time.Millisecond)
+				tick.Next()
+			}
+			return at
+		}
+		for _, tt := range []struct {
+			every, work time.Duration
+			want        []int64 // after the last multiple of a second
+		}{
+			{100, 0, []int64{200, 300, 400}},
+			{500, 10, []int64{500, 1000, 1500}},
+			{100, 120, []int64{100, 300, 500}},
+			{1000, 0, []int64{1000, 2000, 3000}},
+		} {
+			start := time.Since(began).Truncate(time.Second).Milliseconds()
+			got := ticks(tt.every, tt.work)
+			for i := range got {
+				got[i] -= start
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("every %d, working for %d: ticks at %v, want %v", tt.every, tt.work, got, tt.want)
+			}
+			time.Sleep(UntilNext(time.Second) + time.Millisecond)
 		}
 	})
 }

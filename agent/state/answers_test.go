@@ -1,0 +1,95 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestAnswers(t *testing.T) {
+	d := open(t, t.TempDir())
+	if err := d.Publish(value{}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Hour
+	clock := func() time.Duration { return now }
+	writer, reader := d.Answers(value{}), d.Answers(value{})
+	writer.now, reader.now = clock, clock
+	if _, err := reader.Ago(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("before the first answer: %v", err)
+	}
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		write bool
+		text  string // somebody else's
+		want  time.Duration
+		fails bool
+	}{
+		{name: "just now", write: true},
+		{name: "a while ago", after: 150 * time.Millisecond, want: 150 * time.Millisecond},
+		{name: "again", after: time.Second, write: true},
+		{name: "still to come, as before a reboot", after: -time.Second, fails: true},
+		{name: "after that", write: true},
+		{name: "not a time", text: "yesterday, or some day before\n", fails: true},
+		{name: "half of one", text: "0000000000", fails: true},
+		{name: "too long", text: "000000000000000000001\n", fails: true},
+		{name: "not a number", text: "0000000000000000000x\n", fails: true},
+		{name: "nothing", text: "\n", fails: true},
+	} {
+		now += tt.after
+		if tt.text != "" {
+			if err := os.WriteFile(writer.path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.write {
+			if err := writer.Note(); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+		if got, err := reader.Ago(); got != tt.want || (err != nil) != tt.fails {
+			t.Errorf("%s: %v, error %v; want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// The kernel's clock is the same for a writer and a reader, and does not stand still.
+func TestAnswersClock(t *testing.T) {
+	d := open(t, t.TempDir())
+	if err := d.Publish(value{}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := d.Answers(value{}).Note(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		ago, err := d.Answers(value{}).Ago()
+		if err != nil || ago > time.Since(began) {
+			t.Fatalf("%v, error %v, %v after the test began", ago, err, time.Since(began))
+		}
+		if ago > 0 {
+			return
+		}
+	}
+}
+
+// Nobody follows a link, or waits for a FIFO, in the place of the file.
+func TestAnswersOddFile(t *testing.T) {
+	d := open(t, t.TempDir())
+	if err := d.Publish(value{}); err != nil {
+		t.Fatal(err)
+	}
+	a := d.Answers(value{})
+	if err := os.Symlink("state.json", a.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Note(); err == nil {
+		t.Error("a link was followed")
+	}
+	if _, err := a.Ago(); err == nil {
+		t.Error("a link was read")
+	}
+}
