@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -55,7 +55,10 @@ func BenchmarkIdle(b *testing.B) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%% of a core\t")
-	fmt.Fprintln(w, strings.Join([]string{"base", "this"}[2-len(agents):], "\t")+"\t")
+	for _, agent := range agents {
+		fmt.Fprintf(w, "%s\t", filepath.Base(filepath.Dir(agent)))
+	}
+	fmt.Fprintln(w)
 	shares := make([]map[string]float64, len(labs))
 	var names []string
 	for i, nodes := range labs {

@@ -3,13 +3,12 @@ package state
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/vipgen/vipgen/internal/rawio"
 )
 
 // answersName is the file, next to what a job publishes, that says when its daemon answered
@@ -30,18 +29,24 @@ func (d *Dir) Answers(j Job) *Answers {
 
 // monotonic is the kernel's monotonic clock, which all containers share and nobody sets
 // (hard case 27).
-func monotonic() time.Duration { return rawio.Clock(unix.CLOCK_MONOTONIC) }
+func monotonic() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
 
 // Note says that the daemon has answered just now. It takes the room of what is there, so
 // that a full disk keeps it from nothing. Where it fails, readers find out for themselves.
 func (a *Answers) Note() error {
-	file, err := rawio.Open(a.path, unix.O_WRONLY|unix.O_CREAT, 0o600)
+	fd, err := unix.Open(a.path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
-		return fmt.Errorf("shared state: %w", err)
+		return fmt.Errorf("shared state %s: %w", a.path, err)
 	}
-	defer file.Close()
-	if _, err := file.Write(fmt.Appendf(nil, "%020d\n", a.now())); err != nil {
-		return fmt.Errorf("shared state: %w", err)
+	defer unix.Close(fd)
+	if _, err := unix.Pwrite(fd, fmt.Appendf(nil, "%020d\n", a.now()), 0); err != nil {
+		return fmt.Errorf("shared state %s: %w", a.path, err)
 	}
 	return nil
 }
@@ -49,15 +54,15 @@ func (a *Answers) Note() error {
 // Ago is how long ago the daemon answered. It is an error if that is not known, as while the
 // job is of a version that does not say it, and the daemon is to be asked then.
 func (a *Answers) Ago() (time.Duration, error) {
-	file, err := rawio.Open(a.path, unix.O_RDONLY, 0)
+	fd, err := unix.Open(a.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return 0, fmt.Errorf("shared state: %w", err)
+		return 0, &os.PathError{Op: "open", Path: a.path, Err: err}
 	}
-	defer file.Close()
+	defer unix.Close(fd)
 	var data [32]byte
-	n, err := file.Read(data[:])
+	n, err := unix.Read(fd, data[:])
 	if err != nil {
-		return 0, fmt.Errorf("shared state: %w", err)
+		return 0, &os.PathError{Op: "read", Path: a.path, Err: err}
 	}
 	if n != 21 || data[20] != '\n' {
 		return 0, fmt.Errorf("shared state %s: not a time", a.path)
