@@ -3,6 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -12,9 +14,9 @@ import (
 	"github.com/vipgen/vipgen/internal/rawio"
 )
 
-// answersName is the file, next to what a job publishes, that says when its daemon answered
-// last.
-const answersName = "answered"
+// answersName is the file, below the directory of a job, that says when its daemon answered
+// last. It has a directory to itself: each write wakes up all who watch its directory.
+const answersName = "daemon/answered"
 
 // Answers is when the daemon of a job answered that job last. Others that want to know
 // whether it answers need not ask it as well.
@@ -36,6 +38,11 @@ func monotonic() time.Duration { return rawio.Clock(unix.CLOCK_MONOTONIC) }
 // that a full disk keeps it from nothing. Where it fails, readers find out for themselves.
 func (a *Answers) Note() error {
 	file, err := rawio.Open(a.path, unix.O_WRONLY|unix.O_CREAT, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(a.path), 0o755); err == nil {
+			file, err = rawio.Open(a.path, unix.O_WRONLY|unix.O_CREAT, 0o600)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("shared state: %w", err)
 	}
