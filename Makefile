@@ -205,7 +205,7 @@ lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all 
 	bin/vipgen lab saturate $(BENCHFLAGS)
 
 lab-idle: setup $(BIN)/coredns ## Print what each process of an idle cluster in namespaces takes of a core, beside those of the vipgen-agent that BASE names (needs root)
-	VIPGEN_TESTS=all VIPGEN_IDLE_BASE=$(BASE) go test -run '^$$' -bench Idle -benchtime 1x -timeout 15m ./lab
+	VIPGEN_TESTS=all VIPGEN_IDLE_BASE=$(abspath $(BASE)) go test -run '^$$' -bench Idle -benchtime 1x -timeout 15m ./lab
 
 pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, those of a lab from one that runs (needs root)
 	PATH="$(CURDIR)/$(BIN):$$PATH" docs/pictures/record docs/pictures

@@ -9,7 +9,7 @@ import (
 
 // watchesPerNode is how many inotify instances the agents and daemons of a
 // control-plane node take, which takes the most.
-const watchesPerNode = 12
+const watchesPerNode = 13
 
 // checkWatches refuses more nodes than the kernel lets one user have inotify
 // instances for (inotify(7)).

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answersName is the file, next to what a job publishes, that says when its daemon answered
-// last.
-const answersName = "answered"
+// answersName is the file, below the directory of a job, that says when its daemon answered
+// last. It has a directory to itself: each write wakes up all who watch its directory.
+const answersName = "daemon/answered"
 
 // Answers is when the daemon of a job answered that job last. Others that want to know
 // whether it answers need not ask it as well.
@@ -40,7 +40,13 @@ func monotonic() time.Duration {
 // Note says that the daemon has answered just now. It takes the room of what is there, so
 // that a full disk keeps it from nothing. Where it fails, readers find out for themselves.
 func (a *Answers) Note() error {
-	fd, err := unix.Open(a.path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	fd, err := unix.Open(a.path, flags, 0o600)
+	if err == unix.ENOENT {
+		if err = os.MkdirAll(filepath.Dir(a.path), 0o755); err == nil {
+			fd, err = unix.Open(a.path, flags, 0o600)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("shared state %s: %w", a.path, err)
 	}

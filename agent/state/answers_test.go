@@ -3,8 +3,11 @@ package state
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAnswers(t *testing.T) {
@@ -76,6 +79,28 @@ func TestAnswersClock(t *testing.T) {
 	}
 }
 
+// Who waits for what a job publishes is not woken up by each answer.
+func TestAnswersWakeNobody(t *testing.T) {
+	d := open(t, t.TempDir())
+	if err := errors.Join(d.Publish(value{}), d.Answers(value{}).Note()); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(d.file(value{}.JobName())), unix.IN_ALL_EVENTS); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Answers(value{}).Note(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := unix.Read(fd, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("%d bytes of events, error %v", n, err)
+	}
+}
+
 // Nobody follows a link, or waits for a FIFO, in the place of the file.
 func TestAnswersOddFile(t *testing.T) {
 	d := open(t, t.TempDir())
@@ -83,7 +108,7 @@ func TestAnswersOddFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := d.Answers(value{})
-	if err := os.Symlink("state.json", a.path); err != nil {
+	if err := errors.Join(a.Note(), os.Remove(a.path), os.Symlink("../state.json", a.path)); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Note(); err == nil {
