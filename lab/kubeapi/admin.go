@@ -91,7 +91,8 @@ func (a *administrator) Delete(ctx context.Context, path string) error {
 	return a.change(ctx, http.MethodDelete, path+"?gracePeriodSeconds=0", nil)
 }
 
-// change asks the first server that answers.
+// change asks the first server that answers. One that does not is asked last from then
+// on.
 func (a *administrator) change(ctx context.Context, method, path string, body []byte) error {
 	if !json.Valid(body) { // YAML has shorter keys than JSON may have
 		var err error
@@ -110,6 +111,7 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 		status, answer, err := t.request(ctx, method, path, body)
 		switch {
 		case err != nil:
+			a.last(t)
 			errs = append(errs, err)
 		case status >= 500: // it is not ready, or not any more
 			errs = append(errs, fmt.Errorf("%d %s", status, bytes.TrimSpace(answer)))
@@ -123,6 +125,15 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 		errs = []error{ErrNoServer}
 	}
 	return fmt.Errorf("%s %s: %w", method, path, errors.Join(errs...))
+}
+
+// last has a server asked after all others.
+func (a *administrator) last(t *target) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.Index(a.targets, t); i >= 0 {
+		a.targets = append(slices.Delete(a.targets, i, i+1), t)
+	}
 }
 
 // request is made to this server.

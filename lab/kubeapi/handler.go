@@ -95,12 +95,10 @@ func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) erro
 	status, done := http.StatusOK, object{}
 	switch {
 	case r.Method == http.MethodPost && p.name == "":
-		o := new(unstructured.Unstructured)
-		if err := o.UnmarshalJSON(body); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
 		status = http.StatusCreated
-		done, err = s.plane.store.create(p, o)
+		done, err = s.write(body, p, s.plane.store.create)
+	case r.Method == http.MethodPut && p.name != "" && !p.status:
+		done, err = s.write(body, p, s.plane.store.update)
 	case r.Method == http.MethodPatch && p.name != "":
 		var patch map[string]any
 		if r.Header.Get("Content-Type") != mergePatch {
@@ -124,6 +122,15 @@ func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) erro
 		send(w, status, done.json)
 	}
 	return err
+}
+
+// write has an object that came as JSON made, or put in place of another.
+func (s *life) write(body []byte, p objectPath, put func(objectPath, *unstructured.Unstructured) (object, error)) (object, error) {
+	o := new(unstructured.Unstructured)
+	if err := o.UnmarshalJSON(body); err != nil {
+		return object{}, apierrors.NewBadRequest(err.Error())
+	}
+	return put(p, o)
 }
 
 // removed says that an object is gone.

@@ -46,6 +46,7 @@ const (
 	nodesPath = "/api/v1/nodes"
 	podsPath  = "/api/v1/namespaces/openshift-ingress/pods"
 	mapsPath  = "/api/v1/namespaces/openshift-etcd/configmaps"
+	leasePath = "/apis/coordination.k8s.io/v1/namespaces/openshift-etcd/leases"
 	rbacPath  = "/apis/rbac.authorization.k8s.io/v1/"
 	etcdRBAC  = rbacPath + "namespaces/openshift-etcd/"
 )
@@ -96,6 +97,7 @@ func requestList() []request {
 		return "{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", labels: {a: b}}, spec: {nodeName: " + node + ", containers: [{name: a, image: a}]}}"
 	}
 	configMap := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
+	const lease = "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: x}, spec: {holderIdentity: a}}"
 	return []request{
 		{nobody, "GET", "/readyz", ""},
 		{nobody, "GET", "/livez", ""},
@@ -114,6 +116,11 @@ func requestList() []request {
 		{admin, "PATCH", nodesPath + "/worker-0", "{metadata: {labels: {a: null, e: f}}, status: {addresses: null}}"},
 		{admin, "PATCH", nodesPath + "/worker-9", "{metadata: {labels: {e: f}}}"},
 		{admin, "PATCH", nodesPath + "/worker-0", "{metadata: {resourceVersion: '1', labels: {e: g}}}"},
+		{admin, "PUT", nodesPath + "/worker-0", node("worker-0", "e: f, g: h")},
+		{admin, "PUT", nodesPath + "/worker-9", node("worker-9", "")},
+		{admin, "POST", leasePath, lease},
+		{admin, "PUT", leasePath + "/x", strings.Replace(lease, "name: x", "name: x, resourceVersion: '1'", 1)},
+		{admin, "GET", leasePath + "/x", ""},
 		{admin, "GET", nodesPath + "?labelSelector=e", ""},
 		{admin, "GET", nodesPath + "?labelSelector=e%3Df,!c", ""},
 		{admin, "GET", nodesPath + "?labelSelector=c+in+(d,x)", ""},

@@ -19,12 +19,13 @@ type resource struct {
 }
 
 var (
-	core = schema.GroupVersion{Version: "v1"}
-	rbac = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	core         = schema.GroupVersion{Version: "v1"}
+	rbac         = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	coordination = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
 )
 
-// resources are all that the stand-in has: what the nodes of a cluster read, and
-// what has to be there for that on a real one.
+// resources are all that the stand-in has: what the nodes of a cluster read,
+// what has to be there for that on a real one, and the leases of its clients.
 var resources = []resource{
 	{core.WithResource("nodes"), "Node", false, true, false},
 	{core.WithResource("namespaces"), "Namespace", false, true, true},
@@ -34,6 +35,7 @@ var resources = []resource{
 	{rbac.WithResource("clusterrolebindings"), "ClusterRoleBinding", false, false, false},
 	{rbac.WithResource("roles"), "Role", true, false, false},
 	{rbac.WithResource("rolebindings"), "RoleBinding", true, false, false},
+	{coordination.WithResource("leases"), "Lease", true, false, false},
 }
 
 // objectPath names objects: those of a collection, or one of them.
@@ -101,6 +103,8 @@ func (p objectPath) verb(method string, watch bool) string {
 	switch {
 	case method == http.MethodPost:
 		return "create"
+	case method == http.MethodPut:
+		return "update"
 	case method == http.MethodPatch:
 		return "patch"
 	case method == http.MethodDelete:

@@ -36,7 +36,7 @@ type standIn struct {
 // NewStandIn makes a Plane without etcd and kube-apiserver. domain is the
 // cluster's, such as demo.example.com.
 //
-// Its servers know nodes, pods, ConfigMaps, namespaces and the objects of RBAC.
+// Its servers know nodes, pods, ConfigMaps, namespaces, leases and the objects of RBAC.
 // They list, watch and select those as the real one does, tell who asks by the
 // client certificate, and answer in JSON whatever is asked for. They have no
 // defaults, validation, admission, garbage collection or discovery; RBAC is kept

@@ -128,7 +128,27 @@ func (s *store) patch(p objectPath, patch map[string]any) (object, error) {
 	if !ok {
 		return object{}, apierrors.NewNotFound(p.GroupResource(), p.name)
 	}
-	o := &unstructured.Unstructured{Object: merge(old.DeepCopy().Object, patch)}
+	return s.replace(p, old, &unstructured.Unstructured{Object: merge(old.DeepCopy().Object, patch)})
+}
+
+// update puts an object in the place of what is there, but for its status where that is
+// by itself.
+func (s *store) update(p objectPath, o *unstructured.Unstructured) (object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, ok := s.objects[p.resource][key(p.namespace, p.name)]
+	if !ok {
+		return object{}, apierrors.NewNotFound(p.GroupResource(), p.name)
+	}
+	if o.GetResourceVersion() == "" {
+		o.SetResourceVersion(old.GetResourceVersion())
+	}
+	return s.replace(p, old, o)
+}
+
+// replace has an object become another, which was made from this revision of it. It
+// keeps what no client may change.
+func (s *store) replace(p objectPath, old object, o *unstructured.Unstructured) (object, error) {
 	if o.GetResourceVersion() != old.GetResourceVersion() {
 		return object{}, apierrors.NewConflict(p.GroupResource(), p.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))

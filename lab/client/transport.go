@@ -1,0 +1,70 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/vipgen/vipgen/lab/authority"
+)
+
+// Client-go's dialer, which is replaced here to connect from a machine of the lab
+// (k8s.io/client-go/transport, cache.go). Its HTTP/2 is not: it pings a connection on
+// which nothing came for 30 seconds, and gives it up 15 seconds later
+// (k8s.io/apimachinery/pkg/util/net, http.go).
+const (
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// access is how a client gets to the API.
+type access struct {
+	vip        netip.AddrPort
+	serverName string // that certificates are verified for
+	ca         []byte
+	pair       authority.KeyPair
+}
+
+// newAccess makes the credentials of all clients.
+func newAccess(cfg *Config) (*access, error) {
+	pair, err := cfg.API.CA().Client("lab-client", "system:masters")
+	if err != nil {
+		return nil, fmt.Errorf("credentials of clients: %w", err)
+	}
+	return &access{cfg.VIP, "api-int." + cfg.Domain, cfg.API.CA().CertPEM, pair}, nil
+}
+
+// config is for one client on a machine, which shares no connection with others. The
+// dialer knows its connections.
+func (a *access) config(from Machine) (*rest.Config, *connrotation.Dialer) {
+	dialer := connrotation.NewDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		conn, err := from.DialContext(ctx, network, a.vip.String())
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			err = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive})
+		}
+		return conn, err
+	})
+	return &rest.Config{
+		Host: "https://" + a.vip.String(), Dial: dialer.DialContext, QPS: -1,
+		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // the stand-in takes nothing else
+		TLSClientConfig: rest.TLSClientConfig{ServerName: a.serverName, CAData: a.ca, CertData: a.pair.Cert, KeyData: a.pair.Key},
+	}, dialer
+}
+
+// clientset is that of one client, each of whose requests takes no longer than timeout,
+// if it is not 0.
+func (a *access) clientset(from Machine, timeout time.Duration) (*kubernetes.Clientset, *connrotation.Dialer, error) {
+	config, dialer := a.config(from)
+	config.Timeout = timeout
+	set, err := kubernetes.NewForConfig(config)
+	return set, dialer, err
+}
