@@ -31,6 +31,8 @@ type benchFlags struct {
 	scenarios, profiles  []string
 	intervals            []time.Duration
 	saturate             time.Duration
+	clients              int
+	realAPI              bool
 	jsonFile, htmlReport string
 	svgFile              string
 	output               command.Format
@@ -46,6 +48,16 @@ func addPrograms(c *cobra.Command, p *lab.Programs) {
 	c.Flags().StringVar(&p.Agent, "agent", "", "`file` of vipgen-agent (default: next to vipgen, or in PATH)")
 	c.Flags().StringVar(&p.CoreDNS, "coredns", "", "`file` of coredns (default: next to vipgen, or in PATH)")
 	_, _ = c.MarkFlagFilename("agent"), c.MarkFlagFilename("coredns")
+}
+
+// maxClients bounds the clients of each kind at each place.
+const maxClients = 100
+
+// addRealAPI adds the flags of labs with real API servers.
+func addRealAPI(c *cobra.Command, real *bool, p *lab.Programs) {
+	c.Flags().BoolVar(real, "real-apiserver", false, "run etcd and kube-apiserver instead of stand-ins")
+	c.Flags().StringVar(&p.Etcd, "etcd", "", "`file` of etcd (default: next to vipgen, or in PATH)")
+	c.Flags().StringVar(&p.APIServer, "kube-apiserver", "", "`file` of kube-apiserver (default: next to vipgen, or in PATH)")
 }
 
 // findPrograms finds all that labs run.
@@ -86,6 +98,7 @@ Documentation: ` + pages + `lab-bench.md`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
   sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
   sudo vipgen lab bench --scenario power-loss --profile fast,reference --svg failover.svg
+  sudo vipgen lab bench --scenario power-loss,backend-power-loss --clients 6
   sudo vipgen lab bench install-config.yaml --profile fast --interval 50ms`,
 		Args:              command.Args(0, 1),
 		ValidArgsFunction: completeYAML,
@@ -98,7 +111,9 @@ Documentation: ` + pages + `lab-bench.md`,
 	flags.IntVar(&f.runs, "runs", 5, "`number` of runs of each scenario with each profile")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the moments of failures between two advertisements follow from")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "`names` of the scenarios to measure (default: all)")
-	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, reference (default: all)")
+	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, all-nodes, reference (default: all but all-nodes)")
+	flags.IntVar(&f.clients, "clients", 0, "`number` of watches, of leader elections and of heartbeats on the control plane, on workers and outside, which are measured as well")
+	addRealAPI(c, &f.realAPI, &f.programs)
 	flags.DurationSliceVar(&f.intervals, "interval", nil, "advertisement intervals to measure as additional profiles: `durations` such as 50ms")
 	flags.DurationVar(&f.saturate, "saturate", time.Minute, "`duration` of full load in the scenario saturation")
 	flags.StringVar(&f.jsonFile, "json", "", "`file` to write all figures to, as JSON")
@@ -130,7 +145,7 @@ func profileNames() (names []string) {
 // chosenProfiles are those of the names, then those of the intervals.
 func (f *benchFlags) chosenProfiles() (out []bench.Profile, err error) {
 	for _, p := range bench.Profiles() {
-		if len(f.profiles) == 0 || slices.Contains(f.profiles, p.Name) {
+		if len(f.profiles) == 0 && !p.OnRequest || slices.Contains(f.profiles, p.Name) {
 			out = append(out, p)
 		}
 	}
@@ -158,7 +173,7 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 	if cfg.Cluster, err = a.demoOr(args, &f.input); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, f.realAPI); err != nil {
 		return cfg, nil, err
 	}
 	cfg.Progress = func(line string) { fmt.Fprintln(a.err, command.SafeLine(line)) }
@@ -186,12 +201,16 @@ func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
 	if f.runs < 1 {
 		return command.Usagef(c, "--runs %d: expected at least 1", f.runs)
 	}
+	if f.clients < 0 || f.clients > maxClients {
+		return command.Usagef(c, "--clients %d: expected 0 to %d", f.clients, maxClients)
+	}
 	cfg, remove, err := a.benchConfig(args, f)
 	if err != nil {
 		return err
 	}
 	defer remove()
 	cfg.Profiles, cfg.Scenarios, cfg.Runs, cfg.Seed = profiles, scenarios, f.runs, f.seed
+	cfg.Clients, cfg.RealAPI = f.clients, f.realAPI
 	ctx, stop := interruptible()
 	defer stop()
 	origin := report.Origin{Date: time.Now(), Version: command.Version(), Cluster: cfg.Cluster.Config.Spec.Domain, Command: command.Line(c, args)}

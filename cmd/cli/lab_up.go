@@ -55,11 +55,9 @@ vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in t
 	flags := c.Flags()
 	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: those of the install-config, at most %d workers for each ingress controller)", lab.MaxWorkers))
 	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "add a bootstrap host")
-	flags.BoolVar(&up.realAPI, "real-apiserver", false, "run etcd and kube-apiserver instead of stand-ins")
+	addRealAPI(c, &up.realAPI, &up.programs)
 	flags.BoolVar(&up.detach, "detach", false, "run in the background; return when the lab is up")
 	addPrograms(c, &up.programs)
-	flags.StringVar(&up.programs.Etcd, "etcd", "", "`file` of etcd (default: next to vipgen, or in PATH)")
-	flags.StringVar(&up.programs.APIServer, "kube-apiserver", "", "`file` of kube-apiserver (default: next to vipgen, or in PATH)")
 	return c
 }
 

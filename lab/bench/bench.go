@@ -23,7 +23,7 @@ import (
 // what the machine does meanwhile is the same for all. The report holds what there
 // is also when the error says that it was ended early.
 func Run(ctx context.Context, cfg Config) (*report.Report, error) {
-	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: machine()}}
+	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: append(machine(), apiFact(cfg.RealAPI))}}
 	if b.cfg.Progress == nil {
 		b.cfg.Progress = func(string) {}
 	}
@@ -192,6 +192,15 @@ func phase(seed uint64, scenario, run int) float64 {
 	n := float64(seed%1000) + float64(7*scenario+run)
 	_, fraction := math.Modf(n * (math.Sqrt(5) - 1) / 2)
 	return fraction
+}
+
+// apiFact says what API servers are.
+func apiFact(real bool) report.Fact {
+	value := "stand-ins in vipgen"
+	if real {
+		value = "kube-apiserver and etcd"
+	}
+	return report.Fact{Name: "API servers", Value: value}
 }
 
 // machine says what it is measured on.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/client"
 	"github.com/vipgen/vipgen/lab/report"
 )
 
@@ -18,7 +19,7 @@ import (
 // asks of what was seen only what holds on any machine.
 func TestRun(t *testing.T) {
 	testkit.Long(t)
-	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "planned-stop", "haproxy-crash"})
+	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "backend-power-loss", "planned-stop", "haproxy-crash"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,15 +27,15 @@ func TestRun(t *testing.T) {
 		scenarios[i].Limit = settling // the machine may be busy with other tests
 	}
 	cfg := config(t)
-	cfg.Runs, cfg.Scenarios = 1, scenarios
+	cfg.Runs, cfg.Scenarios, cfg.Clients = 1, scenarios, 3
 	for _, p := range Profiles() {
 		if p.Name == "fast" || p.Name == referenceName {
 			cfg.Profiles = append(cfg.Profiles, p)
 		}
 	}
 	// Long enough for a machine with other things to do; the settled cluster of the
-	// reference alone takes half a minute.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	// reference alone takes half a minute, and its idle watches most of one.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	r, err := Run(ctx, *cfg)
 	if err != nil {
@@ -83,6 +84,7 @@ func checkRun(t *testing.T, s report.Scenario, run report.Run) {
 	if run.Fault <= 0 || !slices.ContainsFunc(run.Events, func(e report.Event) bool { return e.Text == ended && e.At > run.Fault }) {
 		t.Errorf("it did not happen, or does not end: %+v", run.Events)
 	}
+	checkClients(t, run.Clients)
 	nodes := map[string]bool{}
 	for _, span := range run.Spans {
 		if span.VIP == s.VIP {
@@ -91,6 +93,28 @@ func checkRun(t *testing.T, s report.Scenario, run report.Run) {
 	}
 	if s.Name == "power-loss" && len(nodes) < 2 {
 		t.Errorf("the VIP has not moved: %+v", run.Spans)
+	}
+}
+
+// checkClients asks whether all kinds of clients were everywhere.
+func checkClients(t *testing.T, all []report.Client) {
+	t.Helper()
+	var got []string
+	for _, c := range all {
+		got = append(got, c.Place+": "+c.Kind)
+		if c.Count != 3 || c.Longest <= 0 || c.Stuck > 0 {
+			t.Errorf("%+v", c)
+		}
+		t.Logf("%+v", c)
+	}
+	var want []string
+	for _, place := range []string{"control plane", "workers", "outside"} {
+		for _, kind := range []string{client.Watch, client.Election, client.Heartbeat} {
+			want = append(want, place+": "+kind)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("clients %q, want %q", got, want)
 	}
 }
 

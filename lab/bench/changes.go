@@ -15,6 +15,9 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
+// controlPlane is all of it.
+func controlPlane(r *run) []*lab.Node { return r.ControlPlane() }
+
 // rollingRestart restarts the control-plane nodes one after the other, as an
 // upgrade does: pods and API server are asked to end, the node goes off and comes
 // back, and the next one follows when all is well.

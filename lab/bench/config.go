@@ -20,6 +20,11 @@ type Config struct {
 	Runs int
 	// Seed decides at which moments between two adverts things happen.
 	Seed uint64
+	// Clients is how many clients of each kind of lab/client there are at each place during
+	// scenarios in which the API VIP is asked; 0 for none.
+	Clients int
+	// RealAPI asks for real API servers and etcd; else they are stand-ins.
+	RealAPI bool
 	// Saturate is how long all cores are kept busy by the scenario of that name.
 	Saturate time.Duration
 	// Log gets what happens in the clusters; nil for nobody.

@@ -16,6 +16,17 @@ func powerLoss(_ context.Context, r *run) error {
 	return r.kill(r.holder)
 }
 
+// backend is a control-plane node that does not hold the VIP.
+func backend(r *run) []*lab.Node { return []*lab.Node{r.backup(r.holder)} }
+
+// backendPowerLoss takes its power away.
+func backendPowerLoss(_ context.Context, r *run) error {
+	n := backend(r)[0]
+	r.later(func(ctx context.Context) error { return r.heal(ctx, n) })
+	r.mark(n.Name + " loses its power")
+	return r.kill(n)
+}
+
 func linkDown(_ context.Context, r *run) error {
 	r.later(func(context.Context) error { return r.holder.PlugIn() })
 	return r.holder.Unplug()

@@ -15,6 +15,10 @@ type Profile struct {
 	Name string
 	// VRRP is the VRRP settings; of the reference it is part of what it is.
 	VRRP v1alpha1.VRRPSettings
+	// Local says which nodes have a way of their own to the API; the cluster's if empty.
+	Local v1alpha1.LocalAPI
+	// OnRequest has it measured only if it is asked for by its name.
+	OnRequest bool
 	// Reference asks for what clusters run today in place of vipgen's files.
 	Reference bool
 }
@@ -22,13 +26,17 @@ type Profile struct {
 // referenceName is the name of the profile that others are compared with.
 const referenceName = "reference"
 
-// Profiles are those that are measured unless others are asked for.
+// allNodesName is that of the fast profile with HAProxy on compute nodes.
+const allNodesName = "all-nodes"
+
+// Profiles are all that have a name.
 func Profiles() []Profile {
 	var out []Profile
 	for _, p := range []v1alpha1.Profile{v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic} {
 		out = append(out, Profile{Name: string(p), VRRP: v1alpha1.VRRP{Profile: p, Mode: v1alpha1.ModeUnicast}.Settings()})
 	}
-	return append(out, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
+	local := Profile{Name: allNodesName, VRRP: out[0].VRRP, Local: v1alpha1.LocalAPIAllNodes, OnRequest: true}
+	return append(out, local, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
 }
 
 // Custom is vipgen's own with another time between adverts, in VRRPv3.
@@ -39,6 +47,15 @@ func Custom(interval time.Duration) (Profile, error) {
 	return Profile{Name: interval.String(), VRRP: v1alpha1.VRRPSettings{
 		Profile: v1alpha1.ProfileCustom, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: int(interval.Milliseconds()),
 	}}, nil
+}
+
+// of is a cluster with this profile.
+func (p Profile) of(c *render.Cluster) *render.Cluster {
+	c = c.WithVRRP(p.VRRP)
+	if p.Local != "" {
+		c.Config.Spec.APIServer.Local = p.Local
+	}
+	return c
 }
 
 // install puts a node's files on its host while the lab is built; nil for what

@@ -17,6 +17,7 @@ const crossing = 10 * time.Millisecond
 
 // result ends what looks at the cluster and says what was seen of the VIP.
 func (r *run) result() report.Run {
+	r.endClients()
 	seen := r.probe.End()
 	timeline, _ := r.watch.End() // close reports the error
 	var mine watch.Timeline
@@ -26,7 +27,7 @@ func (r *run) result() report.Run {
 		}
 	}
 	out := report.Measured(seen, mine, r.fault, crossing)
-	out.Events = r.events
+	out.Events, out.Clients = r.events, r.clientsReport()
 	if r.scenario.NewVIP {
 		out.Outage = max(out.Outage, firstAnswer(seen)-out.Fault)
 	}

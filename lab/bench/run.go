@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/client"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/report"
@@ -42,6 +43,8 @@ type run struct {
 	probe    *probe.Probe
 	watch    *watch.Watch
 	held     *probe.Held
+	others   *client.Clients // nil if there are none
+	seen     []client.Result // of them, when they have ended
 	events   []report.Event
 	undo     []func(context.Context) error
 	removals []chan error
@@ -94,14 +97,20 @@ func (r *run) look(ctx context.Context) (err error) {
 			r.watch.Off(n.Name)
 		}
 	}
-	if !r.scenario.NewVIP {
-		if err := r.ask(asked); err != nil {
-			return err
-		}
-		return r.probe.Await(ctx, warm)
+	if r.scenario.NewVIP {
+		r.vip = asked
+		return nil
 	}
-	r.vip = asked
-	return nil
+	if err := r.startClients(ctx); err != nil {
+		return err
+	}
+	if err := r.ask(asked); err != nil {
+		return err
+	}
+	if err := r.probe.Await(ctx, warm); err != nil || r.others == nil {
+		return err
+	}
+	return r.others.Touch(ctx)
 }
 
 func (r *run) ask(vip netip.Addr) (err error) {
@@ -152,6 +161,10 @@ func (r *run) happen(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.others != nil {
+		longest += clientsLimit
+		r.others.Begin()
+	}
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	r.fault = r.mark(fmt.Sprintf("%s; %s has the VIP", r.scenario.Title, r.holder.Name))
@@ -162,6 +175,9 @@ func (r *run) happen(ctx context.Context) error {
 			over = func(ctx context.Context, r *run) error { return r.answers(ctx) }
 		}
 		err = over(limited, r)
+	}
+	if err == nil && r.others != nil {
+		err = r.others.Await(limited)
 	}
 	switch {
 	case err == nil:
@@ -209,6 +225,7 @@ func (r *run) close() (err error) {
 	if r.held != nil {
 		r.held.End()
 	}
+	r.endClients()
 	if r.watch != nil {
 		_, err = r.watch.End()
 	}

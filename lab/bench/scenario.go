@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/report"
 	"github.com/vipgen/vipgen/render"
@@ -34,6 +35,8 @@ type Scenario struct {
 	// Aim is that of the default profile, as the client sees it; nil for none.
 	Aim *report.Aim
 
+	// fails are the nodes that are hit, on which there are no clients; the holder if nil.
+	fails func(*run) []*lab.Node
 	// before makes the cluster ready for it, and may say what is to be undone.
 	before func(context.Context, *run) error
 	// happens is what happens.
@@ -68,6 +71,9 @@ func Scenarios(saturate time.Duration) []Scenario {
 			What: "The holder of the API VIP and everything on it is gone at once.",
 			VIP:  api, happens: powerLoss,
 			Aim: aim(200*time.Millisecond, 400*time.Millisecond)},
+		{Name: "backend-power-loss", Title: "power loss of another control-plane node",
+			What: "A control-plane node that does not hold the VIP, and everything on it, is gone at once: an API server of HAProxy's.",
+			VIP:  api, happens: backendPowerLoss, fails: backend},
 		{Name: "link-down", Title: "link of the holder down",
 			What: "The link of the holder goes down; the node itself runs on.",
 			VIP:  api, happens: linkDown},
@@ -114,7 +120,7 @@ func Scenarios(saturate time.Duration) []Scenario {
 			VIP:  api, Bootstrap: true, happens: bootstrapEnds, over: bootstrapGone, Limit: time.Minute},
 		{Name: "rolling-restart", Title: "all nodes restart, one after the other",
 			What: "Each control-plane node is restarted as its operating system does: pods and API server are asked to end, and it comes back. The next one follows when all is well. Outage is the longest of them.",
-			VIP:  api, Once: true, happens: rollingRestart, over: settles, Limit: 3 * slowly},
+			VIP:  api, Once: true, fails: controlPlane, happens: rollingRestart, over: settles, Limit: 3 * slowly},
 		{Name: "vip-change", Title: "the API VIP changes",
 			What: "The cluster gets another API VIP by what nodes read, and a client asks for the new one from then on.",
 			VIP:  api, NewVIP: true, happens: vipChange, Limit: slowly},

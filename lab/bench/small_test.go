@@ -25,7 +25,7 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(some) != 2 || some[0].Name != "power-loss" {
 		t.Errorf("chosen: %v, %v", some, err)
 	}
-	if _, err := Choose(all, []string{"power-los"}); err == nil || !strings.Contains(err.Error(), `"power-los": there are power-loss, link-down`) {
+	if _, err := Choose(all, []string{"power-los"}); err == nil || !strings.Contains(err.Error(), `"power-los": there are power-loss, backend-power-loss, link-down`) {
 		t.Errorf("an unknown name: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
@@ -29,7 +30,8 @@ var backOff = pod.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset
 type subject struct {
 	Profile
 	*lab.Cluster
-	dir string
+	dir     string
+	clients int // of each kind at each place, while a scenario happens
 	// spare are addresses of the network that nothing has.
 	spare []netip.Prefix
 	// joining are nodes that are announced to the cluster and do not exist.
@@ -38,12 +40,12 @@ type subject struct {
 
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
-	c := cfg.Cluster.WithVRRP(p.VRRP)
+	c := p.of(cfg.Cluster)
 	plan, err := lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{Profile: p}
+	s := &subject{Profile: p, clients: cfg.Clients}
 	if s.spare, err = spare(c, plan); err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subjec
 	}
 	s.Cluster, err = lab.New(ctx, lab.Config{
 		Cluster: c, Plan: plan, Dir: s.dir, Programs: cfg.Programs,
-		Install: p.install(c, plan), BackOff: backOff, Log: cfg.logger(),
+		RealAPI: cfg.RealAPI, Install: p.install(c, plan), BackOff: backOff, Log: cfg.logger(),
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", p.Name, err), os.RemoveAll(s.dir))
@@ -121,6 +123,9 @@ func (s *subject) settled(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.ownWays(ctx); err != nil {
+		return err
+	}
 	for _, vip := range s.vips() {
 		if _, err := s.Holder(ctx, vip); err != nil {
 			return err
@@ -146,6 +151,23 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 		err = fmt.Errorf("%w: it has %d of %d", err, now, full)
 	}
 	return err
+}
+
+// ownWays returns when all nodes that are to have a way of their own to the API have it.
+func (s *subject) ownWays(ctx context.Context) error {
+	for _, n := range s.Nodes() {
+		if s.Reference || !s.Spec().LocalAPI(n.Role) {
+			continue
+		}
+		err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its own way to the API", n.Name), func() (bool, error) {
+			f, err := lab.Published[state.Firewall](n)
+			return f != nil && f.Own, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // passesOn returns when the HAProxy of a node has every API server answer.

@@ -59,6 +59,7 @@ type (
 		Number  int
 		AimText string
 		Rows    []htmlRow
+		Clients *clientTable // nil if there were none
 	}
 	// htmlRow is a result.
 	htmlRow struct {
@@ -90,7 +91,7 @@ type (
 
 func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 	s.Title = capital(s.Title)
-	doc := htmlScenario{Scenario: s, Number: number + 1}
+	doc := htmlScenario{Scenario: s, Number: number + 1, Clients: s.clients()}
 	if s.Aim != nil {
 		doc.AimText = s.Aim.words()
 	}

@@ -66,6 +66,15 @@ type (
 		Spans      []jsonSpan   `json:"holders"`
 		Answers    []jsonAnswer `json:"answers"`
 		Events     []jsonEvent  `json:"events"`
+		Clients    []jsonClient `json:"clients,omitempty"` // left out where there were none
+	}
+	jsonClient struct {
+		Kind    string `json:"kind"`
+		Place   string `json:"place"`
+		Count   int    `json:"count"`
+		Longest ms     `json:"longest_wait_ms"` // of any of them
+		Lost    int    `json:"elections_lost"`
+		Stuck   int    `json:"stuck"` // did not work again until the run was ended
 	}
 	jsonSpan struct {
 		VIP  string `json:"vip"`
@@ -139,6 +148,9 @@ func (r Run) json() jsonRun {
 	}
 	for _, a := range r.Answers {
 		doc.Answers = append(doc.Answers, jsonAnswer{From: ms(a.From), To: ms(a.To), OK: a.OK})
+	}
+	for _, c := range r.Clients {
+		doc.Clients = append(doc.Clients, jsonClient{c.Kind, c.Place, c.Count, ms(c.Longest), c.Lost, c.Stuck})
 	}
 	for _, e := range r.Events {
 		doc.Events = append(doc.Events, jsonEvent{At: ms(e.At), Text: e.Text})

@@ -64,6 +64,9 @@ func (r jsonRun) run() Run {
 	for _, e := range r.Events {
 		out.Events = append(out.Events, Event{time.Duration(e.At), e.Text})
 	}
+	for _, c := range r.Clients {
+		out.Clients = append(out.Clients, Client{c.Kind, c.Place, c.Count, time.Duration(c.Longest), c.Lost, c.Stuck})
+	}
 	return out
 }
 

@@ -67,8 +67,9 @@ type Run struct {
 	Spans      []Span
 	Answers    []Answer
 	Events     []Event
-	Error      string // why the run says nothing, if that is so
-	NoClient   bool   // there was no client: what it saw says nothing
+	Clients    []Client // of kinds and places; none if there were none but the one that asks
+	Error      string   // why the run says nothing, if that is so
+	NoClient   bool     // there was no client: what it saw says nothing
 }
 
 // Span is a time for which a node held a VIP.
@@ -81,6 +82,15 @@ type Span struct {
 type Answer struct {
 	From, To time.Duration
 	OK       bool
+}
+
+// Client is what became of the clients of one kind at one place.
+type Client struct {
+	Kind, Place string
+	Count       int
+	Longest     time.Duration // that any of them waited for what was due
+	Lost        int           // leader elections that were lost
+	Stuck       int           // that did not work again until the run was ended
 }
 
 // Event is a moment worth a mark.

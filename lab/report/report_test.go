@@ -45,6 +45,9 @@ func sample() *Report {
 	two.Events = append(two.Events, Event{At: 1400 * ms1, Text: "master-0 hears master-1 again"}, Event{At: 1405 * ms1, Text: "and gives the VIP up"})
 	two.Pause = 71 * ms1
 	two.Spans[0].To, two.SplitBrain = time.Second+400*ms1, 288*ms1
+	slow[0].Clients = []Client{{"watch", "workers", 4, 30*time.Second + 49*ms1, 0, 0}, {"election", "workers", 4, 13 * time.Second, 3, 0}, {"watch", "outside", 4, 45 * time.Second, 0, 1}}
+	slow[1].Clients = []Client{{"watch", "workers", 4, 29 * time.Second, 0, 0}, {"election", "workers", 4, 9 * time.Second, 1, 0}, {"watch", "outside", 4, 31 * time.Second, 0, 0}}
+	quick[0].Clients = []Client{{"watch", "workers", 4, 2500 * ms1, 0, 0}, {"election", "workers", 4, 0, 0, 0}}
 	evil := "<script>alert('x')</script> \x1b[2J & \"quoted\"\nnext"
 	return &Report{
 		Origin:    Origin{Date: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Version: "v1.2.3", Cluster: "demo.example.com", Command: "vipgen lab bench --runs 3"},

@@ -54,6 +54,9 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 				strconv.Itoa(one.Lost()), milliseconds(one.slowest()), orDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
 		}
 	}
+	if t := s.clients(); t != nil {
+		t.write(w)
+	}
 	for _, one := range s.Results {
 		for _, remark := range one.remarks() {
 			wrap(w, "  ", remark)

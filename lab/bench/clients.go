@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/client"
+	"github.com/vipgen/vipgen/lab/report"
+)
+
+// clientsLimit is how much longer a run may take for its clients: client-go finds a
+// connection dead after 45 seconds at most, and its reflectors wait before they try again.
+const clientsLimit = 90 * time.Second
+
+// startClients starts those that were asked for, where nothing fails that is not their
+// way to the API.
+func (r *run) startClients(ctx context.Context) (err error) {
+	if r.clients == 0 || r.scenario.VIP != api || r.scenario.Bootstrap {
+		return nil
+	}
+	fails := []*lab.Node{r.holder}
+	if r.scenario.fails != nil {
+		fails = r.scenario.fails(r)
+	}
+	control, workers := client.Place{Name: "control plane"}, client.Place{Name: "workers"}
+	for _, n := range r.Nodes() {
+		switch {
+		case !n.On() || slices.Contains(fails, n):
+		case n.Role == v1alpha1.RoleMaster:
+			control.Machines = append(control.Machines, n)
+		default:
+			workers.Machines = append(workers.Machines, n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, clientsLimit)
+	defer cancel()
+	r.others, err = client.Start(ctx, client.Config{
+		API: r.API, Domain: r.Spec().Domain, VIP: netip.AddrPortFrom(r.vip, uint16(r.Spec().Ports.API)), Each: r.clients,
+		Places: []client.Place{control, workers, {Name: "outside", Machines: []client.Machine{r.Client}}},
+	})
+	return err
+}
+
+// endClients ends them once.
+func (r *run) endClients() {
+	if r.others != nil {
+		r.seen = r.others.End()
+		r.others = nil
+	}
+}
+
+// clientsReport is what became of them.
+func (r *run) clientsReport() (out []report.Client) {
+	for _, c := range r.seen {
+		out = append(out, report.Client{Kind: c.Kind, Place: c.Place, Count: c.Clients, Longest: c.Longest, Lost: c.Lost, Stuck: c.Stuck})
+	}
+	return out
+}
