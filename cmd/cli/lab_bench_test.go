@@ -14,7 +14,8 @@ func TestLabBenchUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"bench --scenario power-los", `no scenario "power-los": there are power-loss, `},
 		{"bench --runs 0", "--runs 0: expected at least 1"},
-		{"bench --profile quick", "--profile quick: expected fast, virtual, classic, reference"},
+		{"bench --clients 101", "--clients 101: expected 0 to 100"},
+		{"bench --profile quick", "--profile quick: expected fast, virtual, classic, all-nodes, reference"},
 		{"bench --interval 5ms", "--interval: an advert every 5ms: expected "},
 		{"bench -o yaml", "--output \"yaml\": expected text, json or html"},
 		{"bench one two", `unexpected argument "two"`},

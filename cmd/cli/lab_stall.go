@@ -40,7 +40,7 @@ Documentation: ` + pages + `timing.md`,
 	flags.DurationSliceVar(&how.Lengths, "lengths", milliseconds(50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000), "`durations` of the pause")
 	flags.BoolVar(&how.Backup, "backup", false, "pause another control-plane node instead of the holder")
 	flags.BoolVar(&how.Drop, "drop", false, "drop packets that arrive during the pause, instead of queuing them")
-	flags.StringSliceVar(&f.profiles, "profile", []string{string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual)}, "`names` of the profiles to measure: fast, virtual, classic, reference")
+	flags.StringSliceVar(&f.profiles, "profile", []string{string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual)}, "`names` of the profiles to measure: fast, virtual, classic, all-nodes, reference")
 	flags.DurationSliceVar(&f.intervals, "interval", nil, "advertisement intervals to measure as additional profiles: `durations` such as 100ms")
 	flags.IntVar(&f.runs, "runs", 5, "`number` of pauses of each length")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the moments of pauses between two advertisements follow from")

@@ -42,7 +42,7 @@ type machine struct{ net.Dialer }
 // TestClients: all kinds of clients work, wait while there is no API server, and work
 // again.
 func TestClients(t *testing.T) {
-	api, err := kubeapi.NewStandIn("demo.example.com")
+	api, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,71 +3,54 @@ package client
 import (
 	"context"
 	"time"
-
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 // Of leader elections, as kube-controller-manager and kube-scheduler have them.
 const (
-	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
+	// electionTimeout is that of a request (resourcelock.NewFromKubeconfig).
+	electionTimeout = renewDeadline / 2
 )
 
 // startElection starts a leader that has no rival. What is late is a renewal; the
 // election is lost when none succeeds within the deadline, and won again then.
+//
+// It does what client-go's tools/leaderelection does: that package would link the clients of
+// all of Kubernetes' APIs into vipgen, which doubles its size.
 func startElection(ctx context.Context, c *starting) error {
-	config, dialer := c.config(c.from)
-	inner, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, c.name,
-		resourcelock.ResourceLockConfig{Identity: c.name}, config, renewDeadline)
-	if err != nil {
-		return err
-	}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &lock{Interface: inner, waits: c.waits}, Name: c.name,
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: func() {
-				if ctx.Err() == nil {
-					c.waits.loses()
-				}
-			},
-		},
-	})
+	l, err := c.newLease(electionTimeout)
 	if err != nil {
 		return err
 	}
 	c.waits.expect(1, time.Now())
-	c.run(dialer, func() {
-		for ctx.Err() == nil { // a controller is started again
-			elector.Run(ctx)
+	c.run(l.dialer, func() {
+		for n := 1; ctx.Err() == nil; sleep(ctx, retryPeriod) {
+			renewing, cancel := context.WithTimeout(ctx, renewDeadline)
+			renewed := l.renewUntil(renewing)
+			cancel()
+			if !renewed {
+				if n > 1 && ctx.Err() == nil {
+					c.waits.loses()
+				}
+				renewed = l.renewUntil(ctx)
+			}
+			if renewed {
+				c.waits.came(n)
+				n++
+				c.waits.expect(n, time.Now().Add(retryPeriod))
+			}
 		}
 	})
 	return nil
 }
 
-// lock is the lease of an election.
-type lock struct {
-	resourcelock.Interface
-	*waits
-	renewals int // of one goroutine
-}
-
-func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.renewed(l.Interface.Create(ctx, r))
-}
-
-func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.renewed(l.Interface.Update(ctx, r))
-}
-
-func (l *lock) renewed(err error) error {
-	if err == nil {
-		l.renewals++
-		l.came(l.renewals)
-		l.expect(l.renewals+1, time.Now().Add(retryPeriod))
+// renewUntil tries until ctx ends, and says whether it did.
+func (l *lease) renewUntil(ctx context.Context) bool {
+	for l.renew(ctx) != nil {
+		if !sleep(ctx, retryPeriod) {
+			return false
+		}
 	}
-	return err
+	return true
 }

@@ -7,8 +7,12 @@ import (
 	"net/netip"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
@@ -60,11 +64,19 @@ func (a *access) config(from Machine) (*rest.Config, *connrotation.Dialer) {
 	}, dialer
 }
 
-// clientset is that of one client, each of whose requests takes no longer than timeout,
-// if it is not 0.
-func (a *access) clientset(from Machine, timeout time.Duration) (*kubernetes.Clientset, *connrotation.Dialer, error) {
+// client asks for the objects of one group, each of whose requests takes no longer than
+// timeout, if it is not 0.
+func (a *access) client(from Machine, path string, group schema.GroupVersion, timeout time.Duration) (*rest.RESTClient, *connrotation.Dialer, error) {
 	config, dialer := a.config(from)
-	config.Timeout = timeout
-	set, err := kubernetes.NewForConfig(config)
-	return set, dialer, err
+	config.Timeout, config.APIPath, config.GroupVersion, config.NegotiatedSerializer = timeout, path, &group, codecs
+	client, err := rest.RESTClientFor(config)
+	return client, dialer, err
 }
+
+// codecs know the objects that clients ask for.
+var codecs = func() runtime.NegotiatedSerializer {
+	known := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(known))
+	utilruntime.Must(coordinationv1.AddToScheme(known))
+	return serializer.NewCodecFactory(known).WithoutConversion()
+}()

@@ -13,12 +13,12 @@ import (
 // request while its watch lasts, so that it learns of a dead connection by pings and
 // keep-alives alone.
 func startWatch(ctx context.Context, c *starting) error {
-	set, dialer, err := c.clientset(c.from, 0)
+	client, dialer, err := c.client(c.from, "/api", corev1.SchemeGroupVersion, 0)
 	if err != nil {
 		return err
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", namespace, fields.OneTermEqualSelector("metadata.name", eventsName)),
+		ListerWatcher: cache.NewListWatchFromClient(client, "configmaps", namespace, fields.OneTermEqualSelector("metadata.name", eventsName)),
 		ObjectType:    &corev1.ConfigMap{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.waits.came(eventOf(o)) },
