@@ -168,7 +168,7 @@ func (c *Cluster) etcdAddr() netip.Addr {
 func (c *Cluster) plane() (kubeapi.Plane, error) {
 	domain := c.cluster.Config.Spec.Domain
 	if !c.cfg.RealAPI {
-		return kubeapi.NewStandIn(domain)
+		return kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: domain})
 	}
 	dir := filepath.Join(c.cfg.Dir, "api")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

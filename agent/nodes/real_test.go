@@ -19,27 +19,15 @@ import (
 // credentials that its kubelet has.
 type real struct {
 	*host
-	api *daemon.APIServer
+	cluster
 }
 
 func newReal(t *testing.T) real {
 	api := daemon.NewAPIServer(t, "demo.example.com")
-	r := real{newHost(t, api.CA, "master-0", "master", int(api.Addr.Port())), api}
+	r := real{newHost(t, api), cluster{api}}
 	r.set("master-0", "192.0.2.10", masterLabels)
 	r.set("worker-0", "192.0.2.20", `"node-role.kubernetes.io/worker":""`)
 	return r
-}
-
-func (r real) set(name, addr, labels string) {
-	r.t.Helper()
-	r.api.Create("/api/v1/nodes", fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{%s}}}`, name, labels))
-	r.move(name, addr)
-}
-
-// move changes a node's address as its kubelet does.
-func (r real) move(name, addr string) {
-	r.t.Helper()
-	r.api.Patch("/api/v1/nodes/"+name+"/status", []byte(`{"status":{"addresses":[`+internal(addr)+`]}}`))
 }
 
 // grant applies the manifests with the agent's rights to read nodes.

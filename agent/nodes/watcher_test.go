@@ -2,16 +2,15 @@ package nodes
 
 import (
 	"context"
-	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -31,7 +29,7 @@ func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 	testkit.Await(t, what, condition, func() string { return "the log:\n" + log.String() })
 }
 
-// host is a node on which watchers run, one after another.
+// host is the node master-0, on which watchers run, one after another.
 type host struct {
 	t     testing.TB
 	ca    *daemon.Authority
@@ -41,14 +39,14 @@ type host struct {
 	saved string // path of the state
 }
 
-func newHost(t testing.TB, ca *daemon.Authority, name, role string, port int) *host {
+func newHost(t testing.TB, api *daemon.APIServer) *host {
 	t.Helper()
-	h := &host{t: t, ca: ca, dir: t.TempDir()}
+	h := &host{t: t, ca: api.CA, dir: t.TempDir()}
 	h.saved = filepath.Join(h.dir, "nodes.json")
 	h.opts = Options{
-		Node: name, Role: role,
+		Node: "master-0", Role: "master",
 		Cluster: &v1alpha1.ClusterConfig{
-			Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(port),
+			Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(int(api.Addr.Port())),
 		},
 		StateFile: h.saved,
 		Quiet:     20 * time.Millisecond, MaxDelay: 200 * time.Millisecond,
@@ -63,6 +61,9 @@ func (h *host) rotate() {
 	h.opts.Kubeconfig = daemon.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
 		fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
 }
+
+// certificate is where the node's client certificate is.
+func (h *host) certificate() string { return filepath.Join(h.dir, "pki", "kubelet-client-current.pem") }
 
 // run starts a watcher and returns it with what stops it and waits for its end.
 func (h *host) run() (w *Watcher, stop func()) {
@@ -126,15 +127,15 @@ func describe(peers []v1alpha1.Peer) []string {
 
 func TestWatch(t *testing.T) {
 	c := newCluster(t)
-	c.set("worker-0", `"node-role.kubernetes.io/worker":""`, "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
+	c.set("worker-0", "192.0.2.20", `"node-role.kubernetes.io/worker":""`)
+	h := newHost(t, c.api.Replica("127.0.0.1"))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	if s, _ := w.Current(); s.Registered {
 		t.Error("registered before it is in the list") // hard case 3
 	}
 
-	c.set("master-0", masterLabels+`,"example.com/rack":"r1"`, "192.0.2.10")
+	c.set("master-0", "192.0.2.10", masterLabels+`,"example.com/rack":"r1"`)
 	await(t, h.log, "registration", func() bool { s, _ := w.Current(); return s.Registered })
 	s, _ := w.Current()
 	if s.Self.Role != "master" || s.Self.Labels["node-role.kubernetes.io/master"] != "" {
@@ -142,7 +143,7 @@ func TestWatch(t *testing.T) {
 	}
 
 	// Hard case 15: the name stays, the address changes.
-	c.set("worker-0", `"node-role.kubernetes.io/worker":""`, "192.0.2.21")
+	c.move("worker-0", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	h.said("moved=worker-0", 1) // once
 
@@ -152,18 +153,18 @@ func TestWatch(t *testing.T) {
 	w.SetCluster(&next)
 	h.awaitPeers(w, false, "worker-0=")
 
-	c.Nodes.Remove("worker-0")
+	c.api.Delete("/api/v1/nodes/worker-0")
 	h.awaitPeers(w, false)
 }
 
 func TestHardCase05LocalServerFirst(t *testing.T) {
 	c := newCluster(t)
-	c.set("master-0", masterLabels, "192.0.2.10")
-	local := c.serve("127.0.0.1:0")
-	peer := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(local)))
-	h := newHost(t, c.ca, "master-0", "master", portOf(local))
+	c.set("master-0", "192.0.2.10", masterLabels)
+	local := c.api.Replica("127.0.0.1")
+	peer := c.api.Replica("127.0.0.2")
+	h := newHost(t, local)
 	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
-	here, there := fmt.Sprintf("https://localhost:%d", portOf(local)), "https://"+peer.Addr
+	here, there := fmt.Sprintf("https://localhost:%d", local.Addr.Port()), "https://"+peer.Addr.String()
 	w, stop := h.run()
 	from := func(server string) {
 		t.Helper()
@@ -172,23 +173,23 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	h.awaitPeers(w, false)
 	from(here)
 
-	local.Stop()
+	local.Kill()
 	from(there)
-	c.set("worker-0", "", "192.0.2.20")
+	c.set("worker-0", "192.0.2.20", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 
 	local.Start() // it is preferred again, without waiting for the peer's to fail
 	from(here)
-	c.set("worker-1", "", "192.0.2.21")
+	c.set("worker-1", "192.0.2.21", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
 
 	const nobody = "no API server answers"
 	before := h.log.lines(nobody) // a machine that stands still may have come to that
-	local.Stop()
-	peer.Stop()
+	local.Kill()
+	peer.Kill()
 	h.awaitPeers(w, true, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
 	h.said(nobody, before+1)
-	c.Nodes.Remove("worker-1")
+	c.api.Delete("/api/v1/nodes/worker-1")
 	peer.Start()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	stop()
@@ -202,67 +203,94 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 // also when the kernel answers for it.
 func TestServerHangs(t *testing.T) {
 	c := newCluster(t)
-	first := c.serve("127.0.0.1:0")
-	second := c.serve(fmt.Sprintf("127.0.0.2:%d", portOf(first)))
-	h := newHost(t, c.ca, "master-0", "master", portOf(first))
+	first := c.api.Replica("127.0.0.1")
+	second := c.api.Replica("127.0.0.2")
+	h := newHost(t, first)
 	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
 
-	defer first.Freeze()()
-	c.set("worker-0", "", "192.0.2.20")
+	first.Freeze()
+	defer first.Thaw()
+	c.set("worker-0", "192.0.2.20", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	if w.server() != "https://"+second.Addr {
+	if w.server() != "https://"+second.Addr.String() {
 		t.Errorf("reading from %s", w.server())
 	}
 }
 
 func TestRotation(t *testing.T) {
 	c := newCluster(t)
-	c.set("worker-0", "", "192.0.2.20")
-	server := c.serve("127.0.0.1:0")
-	h := newHost(t, c.ca, "master-0", "master", portOf(server))
+	c.set("worker-0", "192.0.2.20", "")
+	server := c.api.Replica("127.0.0.1")
+	server.Kill()
+	server.Launch() // nobody is connected who has asked whether it is ready
+	h := newHost(t, server)
 	w, stop := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	for i := 1; i <= 5; i++ {
+		before := connections(t, server)
 		h.rotate()
-		await(t, h.log, "the use of the new certificate", func() bool { return c.Users() == i+1 })
+		await(t, h.log, "a connection in place of the one before", func() bool {
+			now := connections(t, server)
+			return len(now) == 1 && !slices.Contains(before, now[0])
+		})
 		addr := fmt.Sprintf("192.0.2.%d", 20+i)
-		c.set("worker-0", "", addr)
+		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
-	await(t, h.log, "a single connection", func() bool { return server.Open() == 1 })
+	// It is the new certificate that the server sees.
+	if err := kubeapi.ExpireKubeconfig("/", h.dir, h.ca.Authority, h.opts.Node); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitPeers(w, true, "worker-0=192.0.2.25")
+	h.rotate()
+	h.awaitPeers(w, false, "worker-0=192.0.2.25")
+	await(t, h.log, "a single connection", func() bool { return len(connections(t, server)) == 1 })
 
 	// Files that do not go together, or are empty, as while they are replaced, change
 	// nothing, also where a connection is needed anew.
-	current := filepath.Join(h.dir, "pki", "kubelet-client-current.pem")
+	current := h.certificate()
 	if err := os.Remove(current); err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range []string{"", string(c.ca.Client("system:node:master-0").Cert)} {
+	for i, text := range []string{"", string(h.ca.Client("system:node:master-0").Cert)} {
 		rotated := h.log.lines("credentials have rotated")
 		if err := os.WriteFile(current, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") > 0 })
-		server.Stop()
-		server.Start()
+		server.Kill()
+		server.Launch()
 		addr := fmt.Sprintf("192.0.2.%d", 98+i)
-		c.set("worker-0", "", addr)
+		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 		if n := h.log.lines("credentials have rotated"); n != rotated {
 			t.Error("credentials were taken from a file that has none")
 		}
 	}
 	stop()
-	await(t, h.log, "no connection", func() bool { return server.Open() == 0 })
+	await(t, h.log, "no connection", func() bool { return len(connections(t, server)) == 0 })
+}
+
+// connections are this machine's ends of those to a server, as proc(5) lists them.
+func connections(t testing.TB, s *daemon.APIServer) (out []string) {
+	t.Helper()
+	ip := s.Addr.Addr().As4()
+	to := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), s.Addr.Port())
+	for line := range strings.Lines(string(testkit.ReadFile(t, "/proc/net/tcp"))) {
+		if f := strings.Fields(line); f[2] == to && f[3] == "01" { // established
+			out = append(out, f[1])
+		}
+	}
+	return out
 }
 
 func TestKubeconfigComesLate(t *testing.T) {
 	c := newCluster(t)
-	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
+	c.set("worker-0", "192.0.2.20", "")
+	h := newHost(t, c.api.Replica("127.0.0.1"))
 	if err := os.Remove(h.opts.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -277,10 +305,10 @@ func TestKubeconfigComesLate(t *testing.T) {
 
 func TestHardCase19StateOnDisk(t *testing.T) {
 	c := newCluster(t)
-	c.set("master-0", masterLabels, "192.0.2.10")
-	c.set("master-1", masterLabels, "192.0.2.11")
-	server := c.serve("127.0.0.1:0")
-	h := newHost(t, c.ca, "master-0", "master", portOf(server))
+	c.set("master-0", "192.0.2.10", masterLabels)
+	c.set("master-1", "192.0.2.11", masterLabels)
+	server := c.api.Replica("127.0.0.1")
+	h := newHost(t, server)
 	w, stop := h.run()
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
 	await(t, h.log, "the state on disk", func() bool { _, err := os.Stat(h.saved); return err == nil })
@@ -293,7 +321,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	if !os.SameFile(written, stat(t, h.saved)) {
 		t.Error("the file was written again with what it had")
 	}
-	server.Stop()
+	server.Kill()
 
 	w, stop = h.run()
 	if _, ok := w.Current(); !ok { // before anything was decided without it
@@ -308,13 +336,13 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 		t.Errorf("without the API the state became\n%s", after)
 	}
 	// The API knows better as soon as it is back.
-	c.Nodes.Remove("master-1")
+	c.api.Delete("/api/v1/nodes/master-1")
 	server.Start()
 	h.awaitPeers(w, false)
 	stop()
 
 	// A file that is no state is ignored, and said so.
-	server.Stop()
+	server.Kill()
 	if err := os.WriteFile(h.saved, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -336,13 +364,13 @@ func stat(t *testing.T, path string) os.FileInfo {
 
 func TestStateCannotBeWritten(t *testing.T) {
 	c := newCluster(t)
-	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
+	c.set("worker-0", "192.0.2.20", "")
+	h := newHost(t, c.api.Replica("127.0.0.1"))
 	h.opts.StateFile = filepath.Join(h.dir, "missing", "nodes.json")
 	w, _ := h.run()
 	for i := range 3 {
 		addr := fmt.Sprintf("192.0.2.%d", 21+i)
-		c.set("worker-0", "", addr)
+		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
 	h.said("cannot keep the last known state", 1)
@@ -350,8 +378,8 @@ func TestStateCannotBeWritten(t *testing.T) {
 
 func TestHardCase20ManyNodes(t *testing.T) {
 	c := newCluster(t)
-	c.set("master-0", masterLabels, "192.0.2.10")
-	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
+	c.set("master-0", "192.0.2.10", masterLabels)
+	h := newHost(t, c.api.Replica("127.0.0.1"))
 	w, _ := h.run()
 	h.awaitPeers(w, false)
 
@@ -359,12 +387,14 @@ func TestHardCase20ManyNodes(t *testing.T) {
 	snapshots := w.Subscribe(ctx)
 	<-snapshots
 	start, count := time.Now(), 0
-	go func() {
+	var registering sync.WaitGroup
+	defer registering.Wait()
+	registering.Go(func() {
 		for i := range 250 {
-			c.set(fmt.Sprintf("worker-%03d", i), "", fmt.Sprintf("192.0.2.%d", i%200+20))
+			c.set(fmt.Sprintf("worker-%03d", i), fmt.Sprintf("192.0.2.%d", i%200+20), "")
 			time.Sleep(4 * time.Millisecond)
 		}
-	}()
+	})
 	for peers, late := 0, time.After(testkit.Patience); peers < 250; count++ {
 		select {
 		case s := <-snapshots:
@@ -380,19 +410,20 @@ func TestHardCase20ManyNodes(t *testing.T) {
 
 func TestHardCase22Refused(t *testing.T) {
 	c := newCluster(t)
-	c.set("worker-0", "", "192.0.2.20")
-	h := newHost(t, c.ca, "master-0", "master", portOf(c.serve("127.0.0.1:0")))
+	c.set("worker-0", "192.0.2.20", "")
+	h := newHost(t, c.api.Replica("127.0.0.1"))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	c.Refuse(true)
-	await(t, h.log, "the refusal", func() bool {
-		w.client.stopWatches(func(string) bool { return true }) // also one that began just before
-		s, ok := w.Current()
-		return ok && s.Stale
-	})
+	// It is in no group that has rights.
+	if err := os.WriteFile(h.certificate()+".new", h.ca.Client("system:node:master-0").Both(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(h.certificate()+".new", h.certificate()); err != nil {
+		t.Fatal(err)
+	}
 	h.awaitPeers(w, true, "worker-0=192.0.2.20")
-	c.Refuse(false)
-	c.set("worker-0", "", "192.0.2.21")
+	h.rotate()
+	c.move("worker-0", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	for _, want := range []string{"the API server refuses", "list and watch nodes again", `user=system:node:master-0`, "manifests/clusterrole.yaml", `verbs [get list watch]`} {
 		h.said(want, 1)
@@ -420,55 +451,24 @@ func TestOptionsChecked(t *testing.T) {
 	}
 }
 
-// fakeCluster has nodes as kubelet and others make them.
-type fakeCluster struct {
-	*fakeapi.Cluster
-	t  testing.TB
-	ca *daemon.Authority
+// cluster is what an administrator changes by an API server.
+type cluster struct{ api *daemon.APIServer }
+
+// newCluster makes a cluster without nodes. Its API server is one that no node knows:
+// those that a test ends are replicas.
+func newCluster(t testing.TB) cluster {
+	return cluster{daemon.NewStandIn(t, "demo.example.com", "127.0.0.9")}
 }
 
-func newCluster(t testing.TB) *fakeCluster {
-	return &fakeCluster{fakeapi.New(), t, daemon.NewAuthority(t, "test-signer")}
+// set registers a node as its kubelet does.
+func (c cluster) set(name, addr, labels string) {
+	c.api.Create("/api/v1/nodes", fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{%s}},
+		"status":{"addresses":[%s]}}`, name, labels, internal(addr)))
 }
 
-// set makes or changes a node.
-func (c *fakeCluster) set(name, labels, addr string) {
-	c.Nodes.Set(node(name, labels, "", internal(addr)))
-}
-
-// fakeServer is an API server, and where it is.
-type fakeServer struct {
-	*fakeapi.Server
-	Addr string
-}
-
-// serve starts a server that wants client certificates, at an address such as
-// 127.0.0.1:6443, or at a port that stays its own while it is stopped.
-func (c *fakeCluster) serve(addr string) *fakeServer {
-	c.t.Helper()
-	if at := netip.MustParseAddrPort(addr); at.Port() == 0 {
-		port, err := kubeapi.FreePort(at.Addr())
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		addr = netip.AddrPortFrom(at.Addr(), port).String()
-	}
-	pair := c.ca.Serving("api-int.demo.example.com")
-	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	s := &fakeServer{Addr: addr}
-	s.Server = fakeapi.Serve(c.t, c.Cluster, &tls.Config{
-		Certificates: []tls.Certificate{cert}, ClientCAs: c.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
-	}, func() (net.Listener, error) { return net.Listen("tcp", addr) })
-	return s
-}
-
-func portOf(s *fakeServer) int {
-	_, port, _ := net.SplitHostPort(s.Addr)
-	n, _ := strconv.Atoi(port)
-	return n
+// move changes a node's address as its kubelet does.
+func (c cluster) move(name, addr string) {
+	c.api.Patch("/api/v1/nodes/"+name+"/status", []byte(`{"status":{"addresses":[`+internal(addr)+`]}}`))
 }
 
 // logBuffer gathers a log.

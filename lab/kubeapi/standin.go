@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -26,6 +27,7 @@ type standIn struct {
 	*administrator
 	ca     *authority.Authority
 	domain string
+	port   uint16
 	store  *store
 	delay  func() <-chan time.Time // until a server that was asked to stop does
 
@@ -33,8 +35,17 @@ type standIn struct {
 	servers []*standInServer
 }
 
-// NewStandIn makes a Plane without etcd and kube-apiserver. domain is the
-// cluster's, such as demo.example.com.
+// StandInConfig is what NewStandIn takes. Domain is needed.
+type StandInConfig struct {
+	// Domain is the cluster's, such as demo.example.com.
+	Domain string
+	// Port is where API servers listen, 6443 if zero.
+	Port uint16
+	// ShutdownDelay is for how long one goes on that was asked to stop, 5 s if zero.
+	ShutdownDelay time.Duration
+}
+
+// NewStandIn makes a Plane without etcd and kube-apiserver.
 //
 // Its servers know nodes, pods, ConfigMaps, namespaces and the objects of RBAC.
 // They list, watch and select those as the real one does, tell who asks by the
@@ -42,14 +53,14 @@ type standIn struct {
 // defaults, validation, admission, garbage collection or discovery; RBAC is kept
 // and not evaluated: administrators may do everything, nodes may read what the
 // RBAC that vipgen renders lets them, and nobody else may do anything.
-func NewStandIn(domain string) (Plane, error) {
-	p := &standIn{domain: domain, store: newStore(history)}
-	p.delay = func() <-chan time.Time { return time.After(shutdownDelay) }
+func NewStandIn(c StandInConfig) (Plane, error) {
+	p := &standIn{domain: c.Domain, port: cmp.Or(c.Port, port), store: newStore(history)}
+	p.delay = func() <-chan time.Time { return time.After(cmp.Or(c.ShutdownDelay, shutdownDelay)) }
 	var err error
 	if p.ca, err = authority.New("lab-signer"); err != nil {
 		return nil, err
 	}
-	if p.administrator, err = newAdministrator(p.ca, domain); err != nil {
+	if p.administrator, err = newAdministrator(p.ca, c.Domain); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -64,7 +75,7 @@ func (p *standIn) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &standInServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, port)}
+	s := &standInServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, p.port)}
 	if s.tls, err = pairs.config(p.domain); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func newPair(t testing.TB) *pair {
 	t.Helper()
 	p := newNodes(t)
 	var err error
-	p.Plane, err = NewStandIn(domain)
+	p.Plane, err = NewStandIn(StandInConfig{Domain: domain})
 	p.must(err)
 	p.launch(0, 1)
 	return p
