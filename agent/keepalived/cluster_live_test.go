@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,7 +23,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
+	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -67,7 +66,7 @@ type cluster struct {
 	layout
 	t     *testing.T
 	vip   netip.Addr // whose holders are looked for
-	list  *fakeapi.Cluster
+	list  *api
 	nodes map[string]*node
 	net   *netns.Network
 }
@@ -79,15 +78,17 @@ type node struct {
 	name    string
 	role    string
 	address netip.Prefix
-	api     *fakeapi.Server
 	agent   *daemon.Process
+
+	api      kubeapi.Server
+	stopping func() // ends the API server; nil unless it is not ready
 }
 
 func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
 
 func newClusterOf(t *testing.T, l layout) *cluster {
 	t.Helper()
-	return &cluster{layout: l, t: t, vip: l.apiVIP, list: fakeapi.New(), nodes: map[string]*node{}, net: daemon.NewNetwork(t)}
+	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: newAPI(t)}
 }
 
 // add makes a node with an address that ends in n, with the files that vipgen
@@ -106,21 +107,11 @@ func (c *cluster) add(name, role string, n int) *node {
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
 	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
-	for _, path := range []string{"/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubeconfig"} {
-		host.Write(path, []byte(kubeconfig))
-	}
-	node := &node{Host: host, t: c.t, name: name, role: role, address: address, api: serveAPI(c.t, ns, c.list)}
+	node := &node{Host: host, t: c.t, name: name, role: role, address: address}
+	node.join(c.list)
 	c.nodes[name] = node
 	return node
 }
-
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "https://api-int.demo.example.com:6443", insecure-skip-tls-verify: true}}]
-users: [{name: u, user: {token: t}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-`
 
 // fastUnicast are the settings that a node ran last.
 const fastUnicast = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`
@@ -148,7 +139,7 @@ func (c *cluster) awaitRunning() {
 	}
 }
 
-func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
+func (c *cluster) register(n *node) { c.list.setNode(n.name, n.role, n.address.Addr().String()) }
 
 func clusterConfig(t *testing.T) []byte {
 	t.Helper()
@@ -373,18 +364,6 @@ func (c *cluster) others(name string) []string {
 
 // all are the nodes.
 func (c *cluster) all() []string { return c.others("") }
-
-// serveAPI starts the API server of a node, on all of its addresses.
-func serveAPI(t *testing.T, node *netns.Node, list *fakeapi.Cluster) *fakeapi.Server {
-	t.Helper()
-	return fakeapi.Serve(t, list, &tls.Config{NextProtos: []string{"http/1.1"}}, func() (l net.Listener, err error) {
-		err = node.Do(func() error {
-			l, err = net.Listen("tcp", ":6443")
-			return err
-		})
-		return l, err
-	})
-}
 
 func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 	t.Helper()

@@ -60,7 +60,7 @@ func (n *node) checked() bool {
 	if i < 0 {
 		return false
 	}
-	if n.api.Unready.Load() || n.api.Away.Load() {
+	if n.stopping != nil {
 		return !s.Facts[i].OK
 	}
 	if s.Facts[i].OK {

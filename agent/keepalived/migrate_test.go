@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 )
 
 const (
@@ -83,6 +81,17 @@ func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time
 	}
 }
 
+// cutOff gives a node an API server that has the nodes there are, and to which nothing
+// comes that the others announce.
+func (c *cluster) cutOff(n *node) {
+	c.t.Helper()
+	alone := newAPI(c.t)
+	n.join(alone)
+	for _, x := range c.nodes {
+		alone.setNode(x.name, x.role, x.address.Addr().String())
+	}
+}
+
 // A node that was away when the others moved runs what they run when it returns: by
 // their announcements, or where that cannot be had by their adverts. One that returns before they
 // move runs what it ran.
@@ -119,11 +128,7 @@ func TestMigrationMissed(t *testing.T) {
 			late.Write(keptSettings, []byte(unicastKept))
 			late.Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 			if tt.wordsHidden {
-				hidden := fakeapi.New()
-				for _, n := range c.nodes {
-					hidden.SetNode(n.name, n.role, n.address.Addr().String())
-				}
-				late.api.Show(hidden)
+				c.cutOff(late)
 			}
 			late.start()
 			late.awaitState("it runs as the others", electsIn(tt.want))
@@ -175,11 +180,7 @@ func TestMigrationFollowed(t *testing.T) {
 	c.awaitRunning()
 	blind := c.add("cp-3", "master", 13)
 	c.register(blind)
-	hidden := fakeapi.New()
-	for _, n := range c.nodes {
-		hidden.SetNode(n.name, n.role, n.address.Addr().String())
-	}
-	blind.api.Show(hidden)
+	c.cutOff(blind)
 	spec, err := v1alpha1.LoadClusterConfig("cluster.yaml", c.clusterConfig(t))
 	if err != nil {
 		t.Fatal(err)
@@ -189,13 +190,7 @@ func TestMigrationFollowed(t *testing.T) {
 	had := func(at time.Time) { // agreed before that
 		t.Helper()
 		said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"vipgen.io/vrrp": said.Encode()}}})
-		if err == nil {
-			err = c.list.Nodes.Annotate("cp-3", patch)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.list.patch(nodesPath+"/cp-3", object{"metadata": object{"annotations": object{"vipgen.io/vrrp": said.Encode()}}})
 	}
 	blind.Write(keptSettings, []byte(fastUnicast))
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second) // however long its start takes

@@ -134,7 +134,7 @@ func TestObserve(t *testing.T) {
 	if n := holder.metric(taken); n < 1 || holder.metric(heldFor) <= 0 || holder.metric("vipgen_late_seconds_total") < 0 {
 		t.Errorf("the holder took the VIP %v times, and has had it for %v", n, holder.metric(heldFor))
 	}
-	holder.api.Stop()
+	holder.api.Kill()
 	other.awaitMetric(series("vipgen_vip_held"), 1)
 	other.awaitMetric(taken, takenBefore+1)
 	holder.awaitMetric(lost, lostBefore+1)
@@ -143,7 +143,7 @@ func TestObserve(t *testing.T) {
 		t.Error("a node that does not hold the VIP counts its time")
 	}
 
-	other.api.Stop() // each reads from the others' once its own is gone
+	other.api.Kill() // each reads from the others' once its own is gone
 	holder.awaitMetric("vipgen_api_reachable", 0)
 	holder.awaitMetric("vipgen_nodes_stale", 1)
 	holder.awaitMetric("vipgen_nodes", 2)

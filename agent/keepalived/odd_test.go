@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,10 +14,9 @@ import (
 func (c *cluster) listAs(n *node, role string, addresses ...netip.Addr) {
 	var list []string
 	for _, a := range addresses {
-		list = append(list, fmt.Sprintf(`{"type":"InternalIP","address":%q}`, a))
+		list = append(list, a.String())
 	}
-	c.list.Nodes.Set(fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{"node-role.kubernetes.io/%s":""}},
-		"status":{"addresses":[%s]}}`, n.name, role, strings.Join(list, ",")))
+	c.list.setNode(n.name, role, list...)
 }
 
 // misread are Nodes of which the other nodes make another address than the node has, or

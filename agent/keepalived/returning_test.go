@@ -10,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 )
 
 const classicKept = `{"profile":"classic","mode":"unicast","version":2,"advertIntervalMS":1000}`
@@ -60,7 +59,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 					return strings.Contains(gone.file(keepDir+"/.vipgen-nodes.json"), "cp-1")
 				})
 				gone.agent.Stop()
-				c.list.Nodes.Remove(gone.name)
+				c.list.removeNode(gone.name)
 				for _, other := range c.others(gone.name) {
 					n := c.nodes[other]
 					testkit.Await(t, other+" to forget it", func() bool {
@@ -69,8 +68,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				}
 				holder, machine := c.holder(c.others(gone.name)...), testkit.StartStopwatch()
 				t.Cleanup(func() { machine.End() })
-				c.list.Expire(gone.address.Addr().String())
-				gone.api.Away.Store(true)
+				gone.expire(c.list)
 				defer c.neverTwo()()
 				for range triesEach { // each time it has its files from before
 					gone.start()
@@ -81,7 +79,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				c.stayed("a deleted node returns", holder, []string{c.holder(c.all()...)}, machine.End())
 				gone.start()
 				gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
-				gone.api.Away.Store(false)
+				gone.admit(c.list)
 				c.register(gone)
 				gone.awaitState("it runs", running)
 				c.holder(c.all()...)
@@ -111,7 +109,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 					cut(c, gone)
 					gone.awaitMetric("vipgen_nodes_stale", 1)
 					stop := c.countTwo(gone.name)
-					c.list.Nodes.Remove(gone.name)
+					c.list.removeNode(gone.name)
 					gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
 					c.holder(c.others(gone.name)...)
 					t.Logf("it held the VIP beside another for %v", stop())
@@ -134,12 +132,9 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 
 // cut has no API server tell a node anything any more, while its own goes on being ready.
 func cut(c *cluster, n *node) {
-	refuses := fakeapi.New()
-	refuses.Refuse(true)
-	n.api.Show(refuses)
-	c.list.Expire(n.address.Addr().String())
-	n.api.Stop() // and with it the watches of all
-	n.api.Start()
+	n.refuse(c.list)
+	n.api.Kill() // and with it the watches of all
+	n.launch()
 }
 
 // countTwo measures for how long a node holds the VIP beside another one.
@@ -177,7 +172,7 @@ func TestHardCase19PowerCycleWithoutAPI(t *testing.T) {
 			c.holder(c.all()...)
 			for _, n := range c.nodes {
 				n.awaitState("it runs", running)
-				n.api.Away.Store(true)
+				n.api.Kill()
 			}
 			for _, n := range c.nodes {
 				n.agent.Stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -57,12 +58,12 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	}
 	write(v1alpha1.ClusterConfigPath, good)
 	write(v1alpha1.KeepalivedTemplate, "frobnicate\n")
-	write("/var/lib/kubelet/kubeconfig", kubeconfig)
+	kubeconfig := daemon.NodeKubeconfig(t, filepath.Join(root, kubeletDir), daemon.NewAuthority(t, "kubelets"), "cp-1", "api-int.demo.example.com:6443")
 
 	var out log
 	logger := slog.New(slog.NewTextHandler(&out, nil))
 	source := &facts.Source{Name: "cp-1", Role: v1alpha1.RoleMaster, ClusterConfig: filepath.Join(root, v1alpha1.ClusterConfigPath), Log: logger}
-	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: filepath.Join(root, "/var/lib/kubelet/kubeconfig"), Log: logger})
+	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: kubeconfig, Log: logger})
 	j := &Job{Root: root, Source: source, State: dir, Program: "keepalived", Log: logger}
 	if err := j.prepare(t.Context()); err != nil {
 		t.Fatal(err)

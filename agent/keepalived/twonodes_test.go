@@ -92,16 +92,16 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	first.awaitState("nobody else is known", idle("no other control-plane node"))
 	boot.awaitState("it knows the first", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
 
-	c.list.SetBootstrap("192.168.111.10")
+	c.list.setBootstrap("192.168.111.10")
 	first.awaitState("the bootstrap is a peer", func(s state.Keepalived) bool {
 		return running(s) && len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1
 	})
 	c.holder("bootstrap")
 
-	boot.api.Unready.Store(true)
+	boot.unready()
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1")
-	c.list.SetBootstrap("")
+	c.list.setBootstrap("")
 	first.awaitGone()
 	alone := first.awaitState("it runs on", running)
 	c.holder("cp-1")
@@ -119,7 +119,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	}
 
 	// The second was never told of it: it does not come back beside that.
-	boot.api.Unready.Store(false)
+	boot.ready()
 	boot.awaitState("it stays out", idle("does without this bootstrap host"))
 	first.agent.Kill()
 	c.holder("cp-2")
@@ -141,7 +141,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
-	c.list.SetBootstrap("192.168.111.10")
+	c.list.setBootstrap("192.168.111.10")
 	boot.start()
 	c.holder("bootstrap")
 	c.controlPlane(2)
@@ -149,12 +149,12 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.nodes["cp-2"].awaitState("it runs", running)
 	c.holder("bootstrap")
 	stop := c.neverTwo()
-	c.list.SetBootstrap("")
+	c.list.setBootstrap("")
 	c.nodes["cp-1"].awaitGone()
 	c.nodes["cp-2"].awaitGone()
 	c.holder("bootstrap")
 	stop()
-	boot.api.Unready.Store(true)
+	boot.unready()
 	boot.awaitState("it is over", idle("has gone"))
 	c.holder("cp-1", "cp-2")
 }
@@ -169,12 +169,12 @@ func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
 	lone.Write(v1alpha1.ClusterConfigPath,
 		bytes.Replace(clusterConfig(t), []byte("replicas: 3"), []byte("replicas: 2"), 1)) // which names a bootstrap
 	c.register(lone)
-	c.list.SetBootstrap("")
+	c.list.setBootstrap("")
 	lone.start()
 	c.holder("cp-1")
 	lone.awaitGone()
 	lone.agent.Kill()
-	lone.api.Stop()
+	lone.api.Kill()
 	lone.start()
 	lone.awaitState("it runs", running)
 	c.holder("cp-1")

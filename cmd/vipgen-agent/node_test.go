@@ -18,7 +18,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
@@ -99,7 +98,7 @@ func (n *node) services(api *daemon.APIServer) {
 	config.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
 	config.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // jobs are killed while they connect
 	config.StartTLS()
-	n.b.Cleanup(func() { fakeapi.Close(config) })
+	n.b.Cleanup(func() { config.Config.Close() })
 }
 
 func (n *node) listen(address string) (l net.Listener) {

@@ -13,7 +13,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 )
@@ -213,7 +212,7 @@ func TestIngress(t *testing.T) {
 	network := daemon.NewNetwork(t)
 	// A host that has the API VIP as its own address stands in for the control plane.
 	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)
-	t.Cleanup(func() { fakeapi.Close(pods) })
+	t.Cleanup(func() { pods.Config.Close() })
 	ca := daemon.NewAuthority(t, "kubelets")
 	p := &plane{t: t}
 	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
@@ -227,7 +226,7 @@ func TestIngress(t *testing.T) {
 	var routers []func()
 	for _, m := range p.machines {
 		router := serve(t, m.Node, 1936, false, func(http.ResponseWriter, *http.Request) {})
-		stop := sync.OnceFunc(func() { fakeapi.Close(router) })
+		stop := sync.OnceFunc(func() { router.Config.Close() })
 		t.Cleanup(stop)
 		routers = append(routers, stop)
 		m.boot()

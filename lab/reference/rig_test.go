@@ -20,7 +20,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/internal/testkit/fakeapi"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -86,7 +85,7 @@ func serve(t *testing.T, node *netns.Node, port int, secure bool, handler http.H
 
 func (m *machine) stopAPI() {
 	if m.api != nil {
-		fakeapi.Close(m.api)
+		m.api.Config.Close()
 	}
 	m.api = nil
 }
