@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/internal/image"
@@ -158,7 +160,7 @@ func (n *node) install() {
 // addBy is add with another way to give a node its files.
 func (c *cluster) addBy(install func(*node), name, role, addr string) *node {
 	c.t.Helper()
-	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr)}
+	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr), control: map[string]*corev1.Pod{}}
 	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
 	c.t.Cleanup(func() { n.keepLogs() })
 	install(n)

@@ -208,13 +208,13 @@ func (o *machineConfigs) byAgents(changed []string) bool {
 
 const operatorsAnnotation = "machineconfiguration.openshift.io/"
 
-// rollOut brings every node to what its MachineConfigs say, and returns how many were
-// rebooted.
+// rollOut brings every node to what its MachineConfigs say, workers first as the steps that
+// vipgen prints have it, and returns how many were rebooted.
 func (o *machineConfigs) rollOut() (reboots int) {
 	c := o.c
 	c.t.Helper()
 	o.rendered++
-	for _, n := range c.nodes() {
+	for _, n := range slices.Concat(c.workers, c.masters) {
 		to := fmt.Sprintf("rendered-%s-%d", n.role, o.rendered)
 		c.kubectl("annotate", "--overwrite", "node", n.Name, operatorsAnnotation+"desiredConfig="+to, operatorsAnnotation+"state=Working")
 		if changed := n.lay(o.wanted(n.role)); !o.byAgents(changed) {

@@ -19,8 +19,8 @@ import (
 
 // release is one of OpenShift, as far as nodes show it.
 type release struct {
-	version string // as "4.18"
-	daemons daemon.Generation
+	version             string // as "4.18"
+	keepalived, haproxy daemon.Generation
 }
 
 // image is the name of one of the release's images.
@@ -30,10 +30,9 @@ func (r release) image(name string) string { return "registry.example.com/" + na
 // run, and CoreDNS.
 func (c *cluster) makeImages(r release) {
 	c.t.Helper()
-	name := r.image("keepalived")
-	root := r.daemons.Root(c.t)
-	c.images[name] = rig.OperatorsArchiveOf(c.t, name, root)
-	c.images[r.image("haproxy")] = rig.OperatorsArchiveOf(c.t, r.image("haproxy"), root)
+	for name, g := range map[string]daemon.Generation{r.image("keepalived"): r.keepalived, r.image("haproxy"): r.haproxy} {
+		c.images[name] = rig.OperatorsArchiveOf(c.t, name, g.Root(c.t))
+	}
 	dns, err := image.Program(r.image("coredns"), rig.Tool(c.t, "coredns"), rig.Made)
 	c.images[r.image("coredns")] = rig.Archive(c.t, dns, err)
 }
