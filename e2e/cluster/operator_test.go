@@ -153,6 +153,7 @@ func (n *node) renderOperators(r release) {
 		v1alpha1.Corefile:  fmt.Sprintf(operatorsCorefile, apiVIP),
 		"/etc/resolv.conf": "search " + domain + "\nnameserver " + addr + "\nnameserver " + siteAddr + "\n",
 		"/etc/systemd/system/kubelet.service.d/20-nodenet.conf": fmt.Sprintf("[Service]\nEnvironment=\"KUBELET_NODE_IP=%[1]s\" \"KUBELET_NODE_IPS=%[1]s\"\n", addr),
+		"/etc/systemd/system/crio.service.d/20-nodenet.conf":    fmt.Sprintf("[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=%s\"\n", addr),
 		// Debian's keepalived 2.3 wants this file, over which the pods mount the node's directory.
 		"/etc/keepalived/keepalived.config-opts": "",
 	} {
