@@ -33,6 +33,8 @@ RELEASEDIR ?= bin/release/$(VERSION)
 # For `make e2e`: what happens, by the beginnings of names, and the directory to write it down in.
 FAULTS     ?= all
 E2EREPORTS ?= bin
+# More flags for `make e2e-life`, such as -workers 0.
+LIFEFLAGS  ?=
 
 # Each tool is pinned by a module of its own, internal/tools/NAME.
 TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
@@ -53,7 +55,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools coredns e2e-tools e2e-setup e2e build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +140,9 @@ e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hou
 	go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
 	go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
 	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
+
+e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
+	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 

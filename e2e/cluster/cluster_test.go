@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/internal/image"
@@ -44,6 +46,7 @@ type cluster struct {
 	admin    authority.KeyPair
 	accounts authority.KeyPair // signs the tokens of service accounts, of which there are none
 	images   map[string]string // archives, by the image's name
+	agents   map[string]string // the agent's program, by the image's name, where it is not the one that was built
 
 	bootstrap        *node
 	masters, workers []*node
@@ -146,14 +149,25 @@ func (c *cluster) holder(vip netip.Addr) (holder *node) {
 // add installs a node, which is not booted then.
 func (c *cluster) add(name, role, addr string) *node {
 	c.t.Helper()
-	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr)}
-	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
-	c.t.Cleanup(func() { n.keepLogs() })
-	if role == v1alpha1.RoleBootstrap && c.balancer == openShiftManaged {
+	return c.addBy((*node).install, name, role, addr)
+}
+
+// install gives a node the files that an installer does.
+func (n *node) install() {
+	if n.role == v1alpha1.RoleBootstrap && n.cluster.balancer == openShiftManaged {
 		n.installOperators()
 	} else {
 		n.ignite()
 	}
+}
+
+// addBy is add with another way to give a node its files.
+func (c *cluster) addBy(install func(*node), name, role, addr string) *node {
+	c.t.Helper()
+	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr), control: map[string]*corev1.Pod{}}
+	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
+	c.t.Cleanup(func() { n.keepLogs() })
+	install(n)
 	if role == v1alpha1.RoleBootstrap {
 		c.must(n.WriteMode("/etc/kubernetes/kubeconfig", c.administrator("localhost"), 0o600))
 	} else {

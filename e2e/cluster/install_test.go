@@ -106,29 +106,37 @@ const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"
 func (c *cluster) prepare() {
 	c.t.Helper()
 	at := c.bootstrap.addr
-	kubectl := func(args ...string) {
-		c.t.Helper()
-		c.until("kubectl "+strings.Join(args, " "), func() bool {
-			_, err := c.kubectlAt(c.t.Context(), at, args...)
-			if err != nil {
-				c.t.Log(err)
-			}
-			return err == nil || strings.Contains(err.Error(), "already exists")
-		})
-	}
+	c.prepareAt(at)
+	c.kubectlUntil(at, "apply", "-f", c.rendered+"/manifests")
+	c.kubectlUntil(at, "annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"="+at.String())
+}
+
+// kubectlUntil asks an API server until it does what it is asked.
+func (c *cluster) kubectlUntil(at netip.Addr, args ...string) {
+	c.t.Helper()
+	c.until("kubectl "+strings.Join(args, " "), func() bool {
+		_, err := c.kubectlAt(c.t.Context(), at, args...)
+		if err != nil {
+			c.t.Log(err)
+		}
+		return err == nil || strings.Contains(err.Error(), "already exists")
+	})
+}
+
+// prepareAt makes what others make on a cluster, by an API server.
+func (c *cluster) prepareAt(at netip.Addr) {
+	c.t.Helper()
 	for _, name := range []string{podNamespace, "openshift-etcd", routerNamespace} {
-		kubectl("create", "namespace", name)
+		c.kubectlUntil(at, "create", "namespace", name)
 	}
 	for name, role := range map[string]string{
 		"bootstrappers-ask": "system:node-bootstrapper", "bootstrappers-get": "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
 	} {
-		kubectl("create", "clusterrolebinding", name, "--clusterrole="+role, "--group=system:bootstrappers")
+		c.kubectlUntil(at, "create", "clusterrolebinding", name, "--clusterrole="+role, "--group=system:bootstrappers")
 	}
-	kubectl("create", "clusterrolebinding", "nodes-rotate", "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "--group=system:nodes")
-	kubectl("apply", "-f", c.rendered+"/manifests")
-	kubectl("create", "configmap", "etcd-endpoints", "-n", "openshift-etcd")
-	kubectl("annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"="+at.String())
-	kubectl("create", "configmap", beat, "-n", controlNamespace)
+	c.kubectlUntil(at, "create", "clusterrolebinding", "nodes-rotate", "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "--group=system:nodes")
+	c.kubectlUntil(at, "create", "configmap", "etcd-endpoints", "-n", "openshift-etcd")
+	c.kubectlUntil(at, "create", "configmap", beat, "-n", controlNamespace)
 }
 
 // label gives a node's object the labels of its role. Kubelet may not.

@@ -36,8 +36,9 @@ type node struct {
 	control map[string]*corev1.Pod // those of the control plane that run here, by name
 	agent   string                 // the agent's image
 	config  machine.KubeletConfig
-	bare    bool // of vipgen: the operator's own keepalived runs here
-	booted  bool // before
+	bare    bool  // of vipgen: the operator's own keepalived runs here
+	booted  bool  // before
+	laid    *laid // what the machine-config operator's stand-in wrote here; nil where Ignition did
 }
 
 // keepLogs copies what the containers of the node said, if reports are wanted.
@@ -108,7 +109,7 @@ func (n *node) boot() {
 	c.t.Helper()
 	ips := []netip.Addr{n.addr}
 	if !n.bare {
-		n.runUnits()
+		n.runUnits(n.enabled())
 		ips = n.nodeIPs()
 	}
 	n.config = machine.KubeletConfig{CA: c.ca, NodeIPs: ips}
@@ -137,14 +138,27 @@ func (n *node) powerOn() {
 	n.boot()
 }
 
-// runUnits runs the services that Ignition enabled, as systemd does before kubelet.
-func (n *node) runUnits() {
+// enabled are the node's units that systemd starts.
+func (n *node) enabled() []string {
+	n.cluster.t.Helper()
+	if n.laid != nil {
+		return n.laid.enabled()
+	}
+	units, err := n.EnabledUnits()
+	n.cluster.must(err)
+	return units
+}
+
+// runUnits runs the services among units, as systemd does before kubelet.
+func (n *node) runUnits(units []string) {
 	c := n.cluster
 	c.t.Helper()
 	c.must(n.Write("/run/NetworkManager/resolv.conf", []byte("search example.com\nnameserver "+siteAddr+"\n")))
-	units, err := n.EnabledUnits()
-	c.must(err)
-	images := map[string]container.Image{n.agent: {Programs: map[string]string{"/usr/bin/vipgen-agent": rig.Built(c.t, "vipgen-agent")}}}
+	program := c.agents[n.agent]
+	if program == "" {
+		program = rig.Built(c.t, "vipgen-agent")
+	}
+	images := map[string]container.Image{n.agent: {Programs: map[string]string{"/usr/bin/vipgen-agent": program}}}
 	for _, name := range units {
 		if filepath.Ext(name) != ".service" {
 			continue

@@ -3,7 +3,10 @@ package rig
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,23 +53,79 @@ func AgentArchive(t testing.TB, name string) string {
 	return Archive(t, i, err)
 }
 
+// operatorsTools are what the scripts of the operator's keepalived and HAProxy run.
+var operatorsTools = []string{
+	"/usr/sbin/nft", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip",
+	"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/timeout", "/usr/bin/touch",
+}
+
 // OperatorsArchive is an image with what the operator's keepalived and HAProxy, as
 // package lab/reference has them, and their scripts run.
 func OperatorsArchive(t testing.TB, name string) string {
 	t.Helper()
-	programs := []string{
-		"/usr/sbin/keepalived", "/usr/sbin/haproxy", "/usr/sbin/nft", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip",
-		"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/timeout", "/usr/bin/touch",
+	return OperatorsArchiveOf(t, name, "/")
+}
+
+// OperatorsArchiveOf is OperatorsArchive with the daemons of another Debian, whose root is a
+// directory (see testkit/daemon.Generation); the scripts' tools are this machine's.
+func OperatorsArchiveOf(t testing.TB, name, root string) string {
+	t.Helper()
+	programs := operatorsTools
+	if root == "/" {
+		programs = slices.Concat([]string{"/usr/sbin/keepalived", "/usr/sbin/haproxy"}, programs)
 	}
 	i, err := image.Debian(name, Made, programs...)
+	if err == nil && root != "/" {
+		err = under(i, root)
+	}
 	if err == nil {
 		i.Config.User = ""
-		root := &i.Contents[0].Rootfs
+		files := &i.Contents[0].Rootfs
 		err = errors.Join(
-			root.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
-			root.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
-			root.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
+			files.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
+			files.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
+			files.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
 		)
 	}
 	return Archive(t, i, err)
+}
+
+// under puts an image on top of the programs and libraries below a root, of which those
+// with the same path win.
+func under(i *image.Image, root string) error {
+	var out image.Rootfs
+	there := map[string]bool{}
+	add := func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f := image.File{Path: strings.TrimPrefix(name, filepath.Clean(root)), Mode: info.Mode() & (fs.ModePerm | fs.ModeSymlink), Source: name}
+		if f.Mode&fs.ModeSymlink != 0 {
+			f.Mode, f.Source = fs.ModeSymlink|0o777, ""
+			if f.Link, err = os.Readlink(name); err != nil {
+				return err
+			}
+		}
+		there[f.Path] = true
+		return out.Add(f)
+	}
+	for _, dir := range []string{"usr", "bin", "sbin", "lib", "lib64"} {
+		if err := filepath.WalkDir(filepath.Join(root, dir), add); err != nil {
+			return err
+		}
+	}
+	for _, f := range i.Contents[0].Rootfs.Files() {
+		if there[f.Path] || f.Mode.IsDir() {
+			continue
+		}
+		if err := out.Add(f); err != nil {
+			return err
+		}
+	}
+	i.Contents[0].Rootfs = out
+	return nil
 }

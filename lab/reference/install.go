@@ -74,8 +74,8 @@ const (
 
 // Names that templates share.
 const (
-	// namespace is where the mirror pods would be.
-	namespace = "openshift-reference-infra"
+	// Namespace is where the mirror pods would be, as the manifests have it.
+	Namespace = "openshift-reference-infra"
 	// table is the nftables table of the redirect, of family inet.
 	table = "reference"
 	// redirectFile is there while the redirect is (baremetal-runtimecfg,
@@ -84,7 +84,7 @@ const (
 )
 
 // Names, as templates call them.
-func (facts) Namespace() string      { return namespace }
+func (facts) Namespace() string      { return Namespace }
 func (facts) Table() string          { return table }
 func (facts) RedirectFile() string   { return redirectFile }
 func (facts) KeepalivedDir() string  { return keepalivedDir }
