@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -219,7 +220,7 @@ func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP)
 		case len(list) > 0:
 			c.add(list, position(doc, at+many), byState)
 			if single.IsValid() && !slices.Contains(list, single) {
-				i.contradiction(field, single.String(), position(doc, at+field), addresses(list), position(doc, at+many), "")
+				i.contradiction(field, single.String(), position(doc, at+field), lists.Join(list, ", "), position(doc, at+many), "")
 			}
 		case single.IsValid():
 			c.add([]netip.Addr{single}, position(doc, at+field), byState)
