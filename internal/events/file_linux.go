@@ -2,11 +2,11 @@ package events
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,11 +121,8 @@ func (f *file) turn() (to *os.File, size int64, err error) {
 	if to, _, _, err = f.open(); err != nil {
 		return nil, 0, err
 	}
-	var stands []Event
-	for _, e := range f.standing {
-		stands = append(stands, e)
-	}
-	slices.SortFunc(stands, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Up, b.Up), cmp.Compare(a.subject(), b.subject())) })
+	stands := slices.Collect(maps.Values(f.standing))
+	sortByTime(stands)
 	for _, e := range stands {
 		e.Again, e.LeftOut, e.Missed = true, 0, 0
 		line := f.line(e)
