@@ -26,13 +26,13 @@ var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
 // It is an error if data is not what it should be or holds no such object. A
 // single file that cannot be decoded is not: its Problem says why.
 func Decode(name string, data []byte) ([]Document, error) {
-	objects, err := objectsIn(data)
+	objects, err := Objects(data)
 	if err != nil {
 		return nil, err
 	}
 	d := decoder{file: strings.TrimSuffix(path.Base(name), path.Ext(name)), budget: maxDecoded}
 	for _, o := range objects {
-		if err := d.object(o, 0); err != nil {
+		if err := d.object(o); err != nil {
 			return nil, err
 		}
 	}
@@ -104,6 +104,9 @@ func Objects(data []byte) ([]json.RawMessage, error) {
 	return out, nil
 }
 
+// maxNesting bounds lists of lists.
+const maxNesting = 8
+
 func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMessage {
 	var o struct {
 		Kind  string            `json:"kind"`
@@ -121,32 +124,22 @@ func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMe
 	return append(out, raw)
 }
 
-// decoder gathers documents, within bounds of nesting and of decoded bytes.
+// decoder gathers documents, within a bound of decoded bytes.
 type decoder struct {
 	file      string
 	budget    int64
 	documents []Document
 }
 
-// maxNesting bounds lists of lists.
-const maxNesting = 8
-
-func (d *decoder) object(raw json.RawMessage, depth int) error {
+func (d *decoder) object(raw json.RawMessage) error {
 	var o struct {
-		Kind     string            `json:"kind"`
-		Items    []json.RawMessage `json:"items"`
-		Ignition json.RawMessage   `json:"ignition"`
+		Kind     string          `json:"kind"`
+		Ignition json.RawMessage `json:"ignition"`
 	}
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return nil // not an object of any kind
 	}
 	switch {
-	case strings.HasSuffix(o.Kind, "List") && depth < maxNesting:
-		for _, item := range o.Items {
-			if err := d.object(item, depth+1); err != nil {
-				return err
-			}
-		}
 	case o.Kind == "MachineConfig":
 		return d.machineConfig(raw)
 	case o.Kind == "" && len(o.Ignition) > 0:

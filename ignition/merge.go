@@ -10,12 +10,6 @@ import (
 	ignition "github.com/coreos/ignition/v2/config"
 )
 
-// MergeOptions say what Merge may do.
-type MergeOptions struct {
-	// Overwrite replaces what conflicts instead of refusing.
-	Overwrite bool
-}
-
 // Conflict is something that the base has otherwise than the bundle.
 type Conflict struct {
 	// Kind is file, directory, link, unit or dropin; Name is the path, the
@@ -33,12 +27,12 @@ type Conflict struct {
 // needs. A file or unit that is there already and is the same is left alone,
 // so that merging twice gives the same bytes as merging once. A unit of the
 // base gets contents, enablement and drop-ins that it lacks. What differs is a
-// conflict: merged is nil then, unless the options say Overwrite, in which
+// conflict: merged is nil then, unless overwrite says to replace it, in which
 // case conflicts tells what was replaced.
 //
 // It is an error if the base or the result is no valid Ignition 3 config, in
 // the judgement of Ignition's own parser.
-func Merge(base []byte, b Bundle, enc *Encoder, o MergeOptions) (merged []byte, conflicts []Conflict, err error) {
+func Merge(base []byte, b Bundle, enc *Encoder, overwrite bool) (merged []byte, conflicts []Conflict, err error) {
 	if err := checkBase(base); err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +48,7 @@ func Merge(base []byte, b Bundle, enc *Encoder, o MergeOptions) (merged []byte, 
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("base config: %w", err)
-	case len(m.conflicts) > 0 && !o.Overwrite:
+	case len(m.conflicts) > 0 && !overwrite:
 		return nil, m.conflicts, nil
 	case !m.changed:
 		return bytes.Clone(base), nil, nil

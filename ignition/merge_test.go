@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, s := range supported {
 				enc := NewEncoder(s.Target)
-				got, conflicts, err := Merge([]byte(tt.base), mergeBundle(), enc, MergeOptions{})
+				got, conflicts, err := Merge([]byte(tt.base), mergeBundle(), enc, false)
 				if err != nil || len(conflicts) > 0 {
 					t.Fatal(err, conflicts)
 				}
@@ -72,7 +72,7 @@ func TestMerge(t *testing.T) {
 						t.Errorf("%s: want (-), got (+):\n%s", s, diff)
 					}
 				}
-				again, _, err := Merge(got, mergeBundle(), enc, MergeOptions{})
+				again, _, err := Merge(got, mergeBundle(), enc, false)
 				if err != nil || !bytes.Equal(got, again) {
 					t.Errorf("merging twice gives\n%s, not\n%s (%v)", again, got, err)
 				}
@@ -122,14 +122,14 @@ func TestMergeConflicts(t *testing.T) {
 	enc := NewEncoder(Target{OpenShift, "4.12"})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			merged, got, err := Merge([]byte(tt.base), mergeBundle(), enc, MergeOptions{})
+			merged, got, err := Merge([]byte(tt.base), mergeBundle(), enc, false)
 			if err != nil || merged != nil {
 				t.Fatalf("merged %s, error %v", merged, err)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
-			merged, got, err = Merge([]byte(tt.base), mergeBundle(), enc, MergeOptions{Overwrite: true})
+			merged, got, err = Merge([]byte(tt.base), mergeBundle(), enc, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestMergeConflicts(t *testing.T) {
 				t.Errorf("overwriting: want (-), got (+):\n%s", diff)
 			}
 			mustHold(t, merged, mergeBundle())
-			again, got, err := Merge(merged, mergeBundle(), enc, MergeOptions{})
+			again, got, err := Merge(merged, mergeBundle(), enc, false)
 			if err != nil || len(got) > 0 || !bytes.Equal(again, merged) {
 				t.Errorf("merging again: %v %v\n%s", got, err, again)
 			}
@@ -194,14 +194,14 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			merged, _, err := Merge([]byte(tt.base), mergeBundle(), NewEncoder(Target{OpenShift, "4.12"}), MergeOptions{Overwrite: true})
+			merged, _, err := Merge([]byte(tt.base), mergeBundle(), NewEncoder(Target{OpenShift, "4.12"}), true)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || merged != nil {
 				t.Errorf("got %s, error %v, want one with %q", merged, err, tt.want)
 			}
 		})
 	}
 	twice := Bundle{Files: []File{{Path: "/a"}, {Path: "/a"}}}
-	if _, _, err := Merge([]byte(`{"ignition":{"version":"3.2.0"}}`), twice, NewEncoder(Target{OpenShift, "4.12"}), MergeOptions{}); err == nil {
+	if _, _, err := Merge([]byte(`{"ignition":{"version":"3.2.0"}}`), twice, NewEncoder(Target{OpenShift, "4.12"}), false); err == nil {
 		t.Error("a bundle with a file twice was merged")
 	}
 }
@@ -218,7 +218,7 @@ func FuzzMerge(f *testing.F) {
 	}
 	enc := NewEncoder(Target{OpenShift, "4.12"})
 	f.Fuzz(func(t *testing.T, base []byte) {
-		merged, conflicts, err := Merge(base, mergeBundle(), enc, MergeOptions{})
+		merged, conflicts, err := Merge(base, mergeBundle(), enc, false)
 		if err != nil {
 			return
 		}
@@ -227,11 +227,11 @@ func FuzzMerge(f *testing.F) {
 		} else if merged != nil {
 			t.Error("merged in spite of conflicts")
 		}
-		if merged, _, err = Merge(base, mergeBundle(), enc, MergeOptions{Overwrite: true}); err != nil {
+		if merged, _, err = Merge(base, mergeBundle(), enc, true); err != nil {
 			return
 		}
 		mustHold(t, merged, mergeBundle())
-		again, conflicts, err := Merge(merged, mergeBundle(), enc, MergeOptions{})
+		again, conflicts, err := Merge(merged, mergeBundle(), enc, false)
 		if err != nil || len(conflicts) > 0 || !bytes.Equal(again, merged) {
 			t.Errorf("merging again: %v %v\n%s\n%s", conflicts, err, merged, again)
 		}

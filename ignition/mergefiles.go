@@ -75,13 +75,18 @@ func (m *merger) makeRoom(storage object, key, kind string, files []File) error 
 }
 
 func byPath(list []json.RawMessage) (map[string]int, error) {
+	return places(list, func(n *node) string { return n.Path })
+}
+
+// places are those of elements in a list, by what they are called.
+func places[T any](list []json.RawMessage, name func(*T) string) (map[string]int, error) {
 	at := map[string]int{}
 	for i, raw := range list {
-		var n node
-		if err := json.Unmarshal(raw, &n); err != nil {
+		var v T
+		if err := json.Unmarshal(raw, &v); err != nil {
 			return nil, err
 		}
-		at[n.Path] = i
+		at[name(&v)] = i
 	}
 	return at, nil
 }

@@ -40,15 +40,7 @@ func (m *merger) systemd(systemd object, units []Unit) error {
 }
 
 func byName(list []json.RawMessage) (map[string]int, error) {
-	at := map[string]int{}
-	for i, raw := range list {
-		var n named
-		if err := json.Unmarshal(raw, &n); err != nil {
-			return nil, err
-		}
-		at[n.Name] = i
-	}
-	return at, nil
+	return places(list, func(n *named) string { return n.Name })
 }
 
 // unit gives the unit of the base what ours has more, nil if nothing.

@@ -9,6 +9,8 @@ import (
 	"github.com/clarketm/json"
 	"github.com/coreos/butane/config/common"
 	"github.com/coreos/vcontext/report"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // translation turns files and units into an Ignition config as JSON, after
@@ -83,10 +85,9 @@ func complaint(r report.Report, err error, files []File, units []Unit) error {
 	if len(r.Entries) == 0 {
 		return err
 	}
-	var lines []string
-	for _, e := range r.Entries {
-		lines = append(lines, fmt.Sprintf("%s: %s", place(e.Context.Path, files, units), e.Message))
-	}
+	lines := lists.Map(r.Entries, func(e report.Entry) string {
+		return fmt.Sprintf("%s: %s", place(e.Context.Path, files, units), e.Message)
+	})
 	return errors.New(strings.Join(lines, "\n"))
 }
 

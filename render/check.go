@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -240,10 +241,7 @@ func (r *resolver) checkSameFamilies() {
 }
 
 func families(list []place) string {
-	var out []string
-	for _, p := range list {
-		out = append(out, family(p.Addr))
-	}
+	out := lists.Map(list, func(p place) string { return family(p.Addr) })
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), " and ")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
@@ -124,10 +125,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 }
 
 func prefixes(list []installconfig.Network) (out []netip.Prefix) {
-	for _, n := range list {
-		out = append(out, n.Prefix)
-	}
-	return out
+	return lists.Map(list, func(n installconfig.Network) netip.Prefix { return n.Prefix })
 }
 
 // resolver carries the input and the report through one Resolve.
@@ -325,10 +323,7 @@ func (r *resolver) roles(c *Cluster) []string {
 		roles = append(roles, v1alpha1.RoleArbiter)
 	}
 	roles = append(roles, v1alpha1.RoleWorker)
-	var custom []string
-	for _, p := range r.in.Install.Compute {
-		custom = append(custom, p.Name)
-	}
+	custom := lists.Map(r.in.Install.Compute, func(p installconfig.Pool) string { return p.Name })
 	for _, p := range r.in.VIP.Spec.Pools {
 		custom = append(custom, p.Name)
 	}

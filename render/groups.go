@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
@@ -39,11 +40,7 @@ func (p place) at() string {
 
 // placesOf are the install-config's VIPs.
 func placesOf(docs layers, list []installconfig.Address) []place {
-	var out []place
-	for _, a := range list {
-		out = append(out, place{a.Addr, docs, a.Field, a.Default})
-	}
-	return out
+	return lists.Map(list, func(a installconfig.Address) place { return place{a.Addr, docs, a.Field, a.Default} })
 }
 
 // collectVIPs takes the VIPs from where the platform has them.
@@ -255,9 +252,5 @@ func (r *resolver) routerIDs(groups []planned) map[string]int {
 }
 
 func addresses(list []place) []netip.Addr {
-	var out []netip.Addr
-	for _, p := range list {
-		out = append(out, p.Addr)
-	}
-	return out
+	return lists.Map(list, func(p place) netip.Addr { return p.Addr })
 }

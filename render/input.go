@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
@@ -115,10 +116,7 @@ func readCluster(s Sources) (*Input, problem.List) {
 		install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
 		return &Input{Install: install}, list
 	}
-	var companions []gitops.File
-	for _, f := range s.Companions {
-		companions = append(companions, gitops.File(f))
-	}
+	companions := lists.Map(s.Companions, func(f File) gitops.File { return gitops.File(f) })
 	c, list := gitops.Read(gitops.File(s.InstallConfig), s.Object, companions)
 	if c == nil {
 		return &Input{}, list

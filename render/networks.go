@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -36,12 +37,8 @@ func (r *resolver) checkOutside(vips []place) {
 	if len(found) == 0 {
 		return
 	}
-	var list []string
-	for _, v := range found {
-		list = append(list, v.String())
-	}
 	r.report(problem.Warning, found[0].docs, problem.Problem{Code: problem.VIPOutsideNetwork, Field: found[0].field,
-		Found: strings.Join(list, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.goesBy(found)})
+		Found: lists.Join(found, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.goesBy(found)})
 }
 
 // networksBind says whether the machine networks say where the nodes are. OpenShift's
@@ -71,7 +68,7 @@ func (r *resolver) goesBy(vips []place) string {
 		"or else on that of the default route, and takes the other nodes' addresses there; to have this checked, put the nodes' network there"
 	if len(spec.VIPsOutside()) == 0 {
 		by = "networking.machineNetwork says nothing then about where the nodes are: their static addresses do, which are in " +
-			join(spec.VIPNetworks(spec.MachineNetworks))
+			lists.Join(spec.VIPNetworks(spec.MachineNetworks), " or ")
 	}
 	if why := r.defaultNetwork(); why != "" {
 		by = why + "; " + by
@@ -90,14 +87,8 @@ func (r *resolver) defaultNetwork() string {
 	return ""
 }
 
-func (r *resolver) machineNetworkList() string { return join(prefixes(r.in.Install.MachineNetworks)) }
-
-func join(list []netip.Prefix) string {
-	var out []string
-	for _, n := range list {
-		out = append(out, n.String())
-	}
-	return strings.Join(out, " or ")
+func (r *resolver) machineNetworkList() string {
+	return lists.Join(prefixes(r.in.Install.MachineNetworks), " or ")
 }
 
 // machineNetworks are those of the install-config. Where a VIP is in none of them (hard

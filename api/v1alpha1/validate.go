@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -332,7 +333,7 @@ func (c *checker) ingress(list []Ingress) {
 }
 
 func (c *checker) selector(field string, labels map[string]string) {
-	for _, k := range sortedKeys(labels) {
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		at := field + "[" + problem.Quote(k) + "]"
 		if !ValidLabelKey(k) {
 			c.add(problem.BadName, at, problem.Quote(k), "the key of a label")
@@ -362,13 +363,4 @@ func (c *checker) pools(pools []Pool) {
 		}
 		seen[p.Name] = p.Name != ""
 	}
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

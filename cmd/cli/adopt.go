@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
@@ -156,10 +157,7 @@ func planFiles(plan *adopt.Plan) ([]tree.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []tree.File
-	for _, f := range files {
-		out = append(out, tree.File{Path: f.Path, Data: f.Data})
-	}
+	out := lists.Map(files, func(f render.OutputFile) tree.File { return tree.File{Path: f.Path, Data: f.Data} })
 	for _, dir := range []string{adopt.RenderedDir, adopt.OperatorDir} {
 		var own []tree.File
 		for _, f := range files {

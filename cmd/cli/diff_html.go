@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/page"
 )
 
@@ -31,10 +32,7 @@ type (
 
 // html writes a report as a page: what happens first, then what changes, folded.
 func (r *diffReport) html(w io.Writer) error {
-	var groups []htmlGroup
-	for _, g := range r.groups {
-		groups = append(groups, g.html())
-	}
+	groups := lists.Map(r.groups, func(g diffGroup) htmlGroup { return g.html() })
 	return diffPage.Write(w, page.Page{
 		Command: "vipgen diff",
 		Heading: "What changes on which nodes",

@@ -26,7 +26,7 @@ const aroundMove = 2 * time.Second
 
 func pageMove(m *doctor.Move) report.Move {
 	out := report.Move{
-		Time: m.At.Format(moment), VIPs: moved(m), From: holders(m.From), To: nextHolders(m),
+		Time: m.At.Format(moment), VIPs: moved(m), From: holderNames(m.From), To: nextHolders(m),
 		Cause: m.Cause.Text, Sure: string(m.Cause.Sure), Or: m.Cause.Or, Next: m.Cause.Next, Unheld: m.Unheld.Duration(), Timelines: m.Instances,
 	}
 	begin := m.At.Add(-aroundMove)

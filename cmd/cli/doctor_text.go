@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func doctorText(r *doctor.Report, files []doctor.File) string {
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		b.WriteByte('\n')
-		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holders(m.From), nextHolders(m))
+		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holderNames(m.From), nextHolders(m))
 		say("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
 		if m.Cause.Or != "" {
 			say("  or       %s", m.Cause.Or)
@@ -88,30 +87,15 @@ func moved(m *doctor.Move) string {
 	if len(m.VIPs) == 0 {
 		return strings.Join(m.Instances, ", ")
 	}
-	return joined(m.VIPs)
-}
-
-func joined(list []netip.Addr) string {
-	var out []string
-	for _, a := range list {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
-}
-
-func holders(names []string) string {
-	if len(names) == 0 {
-		return "no node"
-	}
-	return strings.Join(names, " and ")
+	return list(m.VIPs)
 }
 
 // nextHolders are those after a move, with others that held the VIP in between.
 func nextHolders(m *doctor.Move) string {
 	if len(m.Meanwhile) == 0 {
-		return holders(m.To)
+		return holderNames(m.To)
 	}
-	return holders(m.To) + " (meanwhile " + holders(m.Meanwhile) + ")"
+	return holderNames(m.To) + " (meanwhile " + holderNames(m.Meanwhile) + ")"
 }
 
 // longHandOver is for how long two nodes hold a VIP, at most, when one takes it from the

@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // schemaNode is what `vipgen explain FIELD` says of a field, out of the JSON Schema.
@@ -116,10 +117,7 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 
 // values are those that a field takes, where there is a list or a range of them.
 func (n *schemaNode) values() string {
-	var out []string
-	for _, v := range n.Enum {
-		out = append(out, fmt.Sprint(v))
-	}
+	out := lists.Map(n.Enum, func(v any) string { return fmt.Sprint(v) })
 	switch {
 	case n.Const != nil:
 		return fmt.Sprint(n.Const)
@@ -144,9 +142,6 @@ func completeField(c *cobra.Command, args []string, text string) ([]string, cobr
 	if err != nil || prefix == "" {
 		return []string{"spec."}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(n.item().Properties)) {
-		out = append(out, prefix+name)
-	}
+	out := lists.Map(slices.Sorted(maps.Keys(n.item().Properties)), func(name string) string { return prefix + name })
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }

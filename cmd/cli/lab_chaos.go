@@ -20,6 +20,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/chaos"
 	"github.com/vipgen/vipgen/render"
@@ -76,10 +77,7 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 			return a.labChaos(c, args, &f)
 		},
 	}
-	var kinds []string
-	for _, k := range chaos.Kinds() {
-		kinds = append(kinds, string(k))
-	}
+	kinds := lists.Map(chaos.Kinds(), func(k chaos.Kind) string { return string(k) })
 	f.input.add(c)
 	flags := c.Flags()
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the faults follow from (default: random, and printed)")

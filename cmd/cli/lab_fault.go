@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -69,9 +70,7 @@ A new partition replaces the one before; 'vipgen lab heal' undoes it.`,
 }
 
 func machineNames(s *control.Status, args []string) (names []string) {
-	for _, n := range s.Nodes {
-		names = append(names, n.Name)
-	}
+	names = lists.Map(s.Nodes, func(n control.Node) string { return n.Name })
 	for _, m := range s.Others {
 		names = append(names, m.Name)
 	}

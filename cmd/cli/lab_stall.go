@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/bench"
 )
 
@@ -50,10 +51,7 @@ Documentation: ` + pages + `timing.md`,
 }
 
 func milliseconds(list ...int) (out []time.Duration) {
-	for _, ms := range list {
-		out = append(out, time.Duration(ms)*time.Millisecond)
-	}
-	return out
+	return lists.Map(list, func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond })
 }
 
 func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench.Stalls) error {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -96,7 +98,7 @@ func (v labView) nodes(s *control.Status) [][]cell {
 	}
 	rows := [][]cell{header(append(head, "BACKENDS", "RESTARTS", "STOPPED")...)}
 	for _, n := range s.Nodes {
-		row := []cell{{n.Name, command.Plain}, {n.Role, command.Plain}, nodeState(s, n), {orDash(held(s, n)), command.Bold}}
+		row := []cell{{n.Name, command.Plain}, {n.Role, command.Plain}, nodeState(s, n), {cmp.Or(held(s, n), "-"), command.Bold}}
 		for _, g := range groups {
 			row = append(row, priorityOf(n, g))
 		}
@@ -111,17 +113,7 @@ func (v labView) nodes(s *control.Status) [][]cell {
 }
 
 func header(names ...string) (row []cell) {
-	for _, n := range names {
-		row = append(row, cell{n, command.Dim})
-	}
-	return row
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return lists.Map(names, func(n string) cell { return cell{n, command.Dim} })
 }
 
 // groupNames are those of the groups of VIPs, in the cluster's order.

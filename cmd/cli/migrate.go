@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -135,10 +136,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		if err != nil {
 			return err
 		}
-		var list []tree.File
-		for _, x := range files {
-			list = append(list, tree.File{Path: x.Path, Data: x.Data})
-		}
+		list := lists.Map(files, func(x render.OutputFile) tree.File { return tree.File{Path: x.Path, Data: x.Data} })
 		if _, err := (tree.Dir{Path: dir}).Write(list); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 		return err
 	}
 	i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == role })
-	merged, conflicts, err := ignition.Merge(base, bundles[i], enc, ignition.MergeOptions{Overwrite: f.overwrite})
+	merged, conflicts, err := ignition.Merge(base, bundles[i], enc, f.overwrite)
 	if err != nil {
 		return mergeProblem(f.merge, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -177,19 +178,12 @@ func plural(n int, thing string) string {
 
 // list writes values one after the other.
 func list[T fmt.Stringer](values []T) string {
-	var out []string
-	for _, v := range values {
-		out = append(out, v.String())
-	}
-	return strings.Join(out, ", ")
+	return lists.Join(values, ", ")
 }
 
 // numbers lists numbers, "-" for none.
 func numbers(list []int) string {
-	var out []string
-	for _, n := range list {
-		out = append(out, strconv.Itoa(n))
-	}
+	out := lists.Map(list, strconv.Itoa)
 	return cmp.Or(strings.Join(out, ", "), "-")
 }
 

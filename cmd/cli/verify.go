@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 )
@@ -195,10 +196,7 @@ func (a *app) printTable(p verify.Proof) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	var names []string
-	for _, c := range p.Checks {
-		names = append(names, c.Name)
-	}
+	names := lists.Map(p.Checks, func(c verify.Check) string { return c.Name })
 	_, err := fmt.Fprintf(a.out, "\n  %s combinations, %s orders of two changes after them\n  proved: %s\n",
 		grouped(p.Combinations), grouped(p.Orders), strings.Join(names, ", "))
 	return err

@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/routerids"
@@ -288,10 +289,7 @@ func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids
 		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].Config, ids})
 	}
 	for _, c := range r.Collisions {
-		var users []string
-		for _, m := range c.Members {
-			users = append(users, user(m))
-		}
+		users := lists.Map(c.Members, func(m routerids.Member) string { return user(m) })
 		out.Collisions = append(out.Collisions, idCollision{c.ID, users, c.Why})
 	}
 	for _, o := range r.Overrides {

@@ -173,16 +173,13 @@ const (
 	Users = "somebody else"
 )
 
-// foreign are the MachineConfigs that are not vipgen's.
-func (c *Cluster) foreign() []ignition.Document {
-	var out []ignition.Document
-	for _, d := range c.configs {
-		if owner(d) != ownVipgen {
-			out = append(out, d)
-		}
-	}
-	return out
+// of are the MachineConfigs of some owners.
+func (c *Cluster) of(owners ...string) []ignition.Document {
+	return slices.DeleteFunc(slices.Clone(c.configs), func(d ignition.Document) bool { return !slices.Contains(owners, owner(d)) })
 }
+
+// foreign are the MachineConfigs that are not vipgen's.
+func (c *Cluster) foreign() []ignition.Document { return c.of(ownOperator, Users) }
 
 // policy is the node disruption policy of the cluster.
 func (c *Cluster) policy() (p policy, given bool) {

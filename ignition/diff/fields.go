@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Field is a difference within a file.
@@ -173,11 +175,7 @@ func byName(list []any) (map[string]any, bool) {
 }
 
 func names(list []any) []string {
-	var out []string
-	for _, v := range list {
-		out = append(out, nameOf(v))
-	}
-	return out
+	return lists.Map(list, nameOf)
 }
 
 func join(path, key string) string {

@@ -30,12 +30,12 @@ func (c *Cluster) Pools() []string { return pools(c.configs) }
 // Operators are the files and units that the operator's own MachineConfigs give to nodes
 // of a pool, files first, by name.
 func (c *Cluster) Operators(pool string) []Item {
-	return items(inPool(slices.DeleteFunc(slices.Clone(c.configs), func(d ignition.Document) bool { return owner(d) != ownOperator }), pool))
+	return items(inPool(c.of(ownOperator), pool))
 }
 
 // Vipgens are the files and units that vipgen's MachineConfigs give to nodes of a pool.
 func (c *Cluster) Vipgens(pool string) []Item {
-	return items(inPool(slices.DeleteFunc(slices.Clone(c.configs), func(d ignition.Document) bool { return owner(d) != ownVipgen }), pool))
+	return items(inPool(c.of(ownVipgen), pool))
 }
 
 // With puts the MachineConfigs and objects of another side to those of c. Of two objects

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Types of actions of a node disruption policy, as OpenShift names them.
@@ -160,9 +162,5 @@ func (p *policy) add(j policyJSON) {
 }
 
 func actions(list []actionJSON) []action {
-	var out []action
-	for _, a := range list {
-		out = append(out, action{a.Type, a.Reload.ServiceName + a.Restart.ServiceName})
-	}
-	return out
+	return lists.Map(list, func(a actionJSON) action { return action{a.Type, a.Reload.ServiceName + a.Restart.ServiceName} })
 }

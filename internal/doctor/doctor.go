@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -139,7 +140,7 @@ func (r *records) sort(list []events.Event) {
 	r.names = r.names[:min(len(r.names), maxNodes)]
 	for _, name := range r.names {
 		list := by[name]
-		slices.SortStableFunc(list, func(a, b events.Event) int { return compare(a.Seq, b.Seq) })
+		slices.SortStableFunc(list, func(a, b events.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 		list = slices.CompactFunc(list, func(a, b events.Event) bool {
 			return a.Seq == b.Seq && a.Boot == b.Boot && a.Up == b.Up && a.Kind == b.Kind
 		})
@@ -185,22 +186,9 @@ func order(list []events.Event) (out []event) {
 		out = append(out, event{e, booted[e.Boot].Add(e.Up.Duration())})
 	}
 	slices.SortStableFunc(out, func(a, b event) int {
-		if a.Boot != b.Boot {
-			return boots[a.Boot] - boots[b.Boot]
-		}
-		return compare(uint64(a.Up), uint64(b.Up))
+		return cmp.Or(cmp.Compare(boots[a.Boot], boots[b.Boot]), cmp.Compare(a.Up, b.Up))
 	})
 	return out
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // addresses finds out which nodes have which addresses, and which VIPs instances have.

@@ -19,8 +19,8 @@ const (
 
 // Bounds of the record on disk, in bytes: of a file, and of a line.
 const (
-	MaxFile = 512 << 10
-	MaxLine = 8 << 10
+	maxFile = 512 << 10
+	maxLine = 8 << 10
 )
 
 // Kind is what happened.

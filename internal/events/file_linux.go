@@ -2,11 +2,11 @@ package events
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,7 +75,7 @@ func (f *file) write(list []Event) (n int, err error) {
 		if torn {
 			line = append([]byte{'\n'}, line...)
 		}
-		if size+int64(len(line)) > MaxFile {
+		if size+int64(len(line)) > maxFile {
 			to.Close()
 			if to, size, err = f.turn(); err != nil {
 				return n, err
@@ -97,7 +97,7 @@ func (f *file) write(list []Event) (n int, err error) {
 func (f *file) line(e Event) []byte {
 	e.Seq = f.seq + 1
 	line, err := json.Marshal(e)
-	if err != nil || len(line) >= MaxLine {
+	if err != nil || len(line) >= maxLine {
 		return nil // bound has seen to it that there is none
 	}
 	return append(line, '\n')
@@ -121,15 +121,12 @@ func (f *file) turn() (to *os.File, size int64, err error) {
 	if to, _, _, err = f.open(); err != nil {
 		return nil, 0, err
 	}
-	var stands []Event
-	for _, e := range f.standing {
-		stands = append(stands, e)
-	}
-	slices.SortFunc(stands, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Up, b.Up), cmp.Compare(a.subject(), b.subject())) })
+	stands := slices.Collect(maps.Values(f.standing))
+	sortByTime(stands)
 	for _, e := range stands {
 		e.Again, e.LeftOut, e.Missed = true, 0, 0
 		line := f.line(e)
-		if size+int64(len(line)) > MaxFile/2 {
+		if size+int64(len(line)) > maxFile/2 {
 			break
 		}
 		if _, err := to.Write(line); err != nil {
@@ -165,7 +162,7 @@ func lastSeq(path string) (seq uint64) {
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
-	const tail = 4 * MaxLine
+	const tail = 4 * maxLine
 	data, err := io.ReadAll(io.NewSectionReader(f, max(info.Size()-tail, 0), tail))
 	if err != nil {
 		return 0

@@ -13,10 +13,10 @@ import (
 )
 
 // Bounds of what is read, whatever a file holds: a record has at most two files of
-// MaxFile, and people may join those of some nodes.
+// maxFile, and people may join those of some nodes.
 const (
 	maxRead   = 64 << 20
-	MaxEvents = 200_000
+	maxEvents = 200_000
 )
 
 // Skipped counts lines that were not taken.
@@ -29,11 +29,11 @@ type Skipped struct {
 	Beyond bool `json:"beyond,omitempty"`
 }
 
-// Read reads events, up to MaxEvents of them, in the order of the file. Lines that are
+// Read reads events, up to maxEvents of them, in the order of the file. Lines that are
 // torn, too long or not events are left out and counted: the bytes may come from anybody.
 // The error is that of from.
 func Read(from io.Reader) (list []Event, skipped Skipped, err error) {
-	lines := bufio.NewReaderSize(&io.LimitedReader{R: from, N: maxRead}, MaxLine)
+	lines := bufio.NewReaderSize(&io.LimitedReader{R: from, N: maxRead}, maxLine)
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -49,7 +49,7 @@ func Read(from io.Reader) (list []Event, skipped Skipped, err error) {
 				skipped.Torn++
 			case !slices.Contains(kinds, e.Kind):
 				skipped.Unknown++
-			case len(list) == MaxEvents:
+			case len(list) == maxEvents:
 				skipped.Beyond = true
 				return list, skipped, nil
 			default:

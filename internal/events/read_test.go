@@ -24,8 +24,8 @@ func TestRead(t *testing.T) {
 		"torn in between":   {whole[:50] + "\n" + whole + "\n", 1, 1, 0},
 		"torn into another": {whole[:50] + whole + "\n" + whole, 1, 1, 0},
 		"zeros":             {whole + "\n" + strings.Repeat("\x00", 4096) + "\n" + whole, 2, 1, 0},
-		"long":              {strings.Repeat("x", 3*MaxLine) + "\n" + whole, 1, 1, 0},
-		"long at the end":   {whole + "\n" + strings.Repeat("x", 3*MaxLine), 1, 1, 0},
+		"long":              {strings.Repeat("x", 3*maxLine) + "\n" + whole, 1, 1, 0},
+		"long at the end":   {whole + "\n" + strings.Repeat("x", 3*maxLine), 1, 1, 0},
 		"empty lines":       {"\n\n  \r\n" + whole + "\r\n", 1, 0, 0},
 		"newer agent":       {changed(`"check"`, `"sunspot"`) + "\n" + changed(`"name"`, `"new":[{}],"name"`), 1, 0, 1},
 		"no node":           {changed(`"a"`, `""`), 0, 1, 0},
@@ -48,8 +48,8 @@ func TestRead(t *testing.T) {
 
 // What is kept of a file is bounded, whatever is in it.
 func TestReadIsBounded(t *testing.T) {
-	list, skipped, err := Read(strings.NewReader(strings.Repeat(whole+"\n", MaxEvents+10)))
-	if len(list) != MaxEvents || !skipped.Beyond || err != nil {
+	list, skipped, err := Read(strings.NewReader(strings.Repeat(whole+"\n", maxEvents+10)))
+	if len(list) != maxEvents || !skipped.Beyond || err != nil {
 		t.Errorf("%d events, skipped %+v, error %v", len(list), skipped, err)
 	}
 }

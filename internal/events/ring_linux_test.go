@@ -141,7 +141,7 @@ func TestRecordIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Size() > MaxFile {
+		if info.Size() > maxFile {
 			t.Errorf("%s has %d bytes", name, info.Size())
 		}
 		size += info.Size()
@@ -149,7 +149,7 @@ func TestRecordIsBounded(t *testing.T) {
 	list, skipped := recorded(t, dir)
 	contiguous(t, list)
 	list = planned(list)
-	if last := list[len(list)-1]; last.Seq < n || last.Name != fmt.Sprint("check-", n-1) || skipped != (Skipped{}) || size < MaxFile {
+	if last := list[len(list)-1]; last.Seq < n || last.Name != fmt.Sprint("check-", n-1) || skipped != (Skipped{}) || size < maxFile {
 		t.Errorf("%d events of %d bytes, the last %+v, skipped %+v", len(list), size, last, skipped)
 	}
 }

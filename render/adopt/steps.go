@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Steps is the page that goes with the written directory: what to do, in order, and what
@@ -57,10 +58,7 @@ func (s *steps) sh(lines ...string) { s.say("\n```sh\n%s\n```", strings.Join(lin
 // reboots is a table of what each roll-out does to each pool.
 func (s *steps) reboots(p *Plan) {
 	s.say("Nodes of a pool reboot one after the other (`maxUnavailable`).\n")
-	var pools []string
-	for _, name := range p.export.Pools() {
-		pools = append(pools, cell(name))
-	}
+	pools := lists.Map(p.export.Pools(), cell)
 	s.say("| roll-out | %s |", strings.Join(pools, " | "))
 	s.say("|---|%s", strings.Repeat("---|", len(pools)))
 	for _, r := range p.Rollouts {
@@ -97,11 +95,7 @@ func cell(text string) string {
 }
 
 func cells(pools []PoolCount, text func(PoolCount) string) string {
-	var out []string
-	for _, c := range pools {
-		out = append(out, text(c))
-	}
-	return strings.Join(out, " | ")
+	return strings.Join(lists.Map(pools, text), " | ")
 }
 
 // String is such as "reboot", or both effects where they differ.

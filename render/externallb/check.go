@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -97,10 +98,7 @@ func (r *resolver) balancers(names map[string]bool) {
 			r.add(problem.BadName, "--balancer", problem.Quote(b.Name), "a name of its own", "")
 		}
 		names[b.Name] = true
-		var list []netip.Addr
-		for _, p := range b.Addresses {
-			list = append(list, p.Addr())
-		}
+		list := lists.Map(b.Addresses, func(p netip.Prefix) netip.Addr { return p.Addr() })
 		r.perFamily("--balancer", list)
 	}
 }

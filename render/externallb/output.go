@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/externallb"
 )
@@ -37,11 +38,7 @@ func (p *Plan) Hosts() []string {
 	if len(p.Pair) == 0 {
 		return []string{lone}
 	}
-	var out []string
-	for _, h := range p.Pair {
-		out = append(out, h.Name)
-	}
-	return out
+	return lists.Map(p.Pair, func(h Host) string { return h.Name })
 }
 
 // Files makes the files of every host, by host.

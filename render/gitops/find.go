@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -74,10 +75,7 @@ type object struct {
 // Names gives the names of the clusters that a file describes, in its order.
 func Names(file string, data []byte) ([]string, problem.List) {
 	docs, list := source.ParseAll(file, data)
-	var out []string
-	for _, o := range clusters(docs) {
-		out = append(out, o.name)
-	}
+	out := lists.Map(clusters(docs), func(o object) string { return o.name })
 	return out, list
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // rank says how much a source is believed; the lowest wins.
@@ -126,17 +126,9 @@ func (i *importer) agreedVIPs(what string, c claims[[]netip.Addr]) (claim[[]neti
 				i.apart(other.at, fmt.Sprintf("%s: %s besides, which the cluster does not know", what, a),
 					"nothing: announce it in another way, such as MetalLB. Adverts name all addresses of an instance, and keepalived drops those with others than its own")
 			default:
-				i.contradiction(what, a.String(), other.at, addresses(first.value), first.at, "leave out what is no longer so")
+				i.contradiction(what, a.String(), other.at, lists.Join(first.value, ", "), first.at, "leave out what is no longer so")
 			}
 		}
 	}
 	return first, true
-}
-
-func addresses[T fmt.Stringer](list []T) string {
-	var out []string
-	for _, a := range list {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
 }

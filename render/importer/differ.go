@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 )
@@ -332,7 +333,7 @@ func (i *importer) loseURI(h *haproxyConf, s section) {
 // loseCorefile lists what a Corefile has and vipgen renders in another way.
 func (i *importer) loseCorefile(c *corefile) {
 	if !c.template && len(c.upstreams) > 0 {
-		i.lose(c.at(c.upstreamsLine), "Corefile: forward to "+addresses(c.upstreams), "the servers that each node's network brings; spec.dns.upstreams fixes them")
+		i.lose(c.at(c.upstreamsLine), "Corefile: forward to "+lists.Join(c.upstreams, ", "), "the servers that each node's network brings; spec.dns.upstreams fixes them")
 	}
 	for _, s := range c.foreign {
 		what := "Corefile: " + shown(s.Word(0))

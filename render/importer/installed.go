@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -49,10 +50,7 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 		claims *claims[[]netip.Addr]
 		list   []installconfig.Address
 	}{{&i.api, c.APIVIPs}, {&i.ingress, c.IngressVIPs}} {
-		var list []netip.Addr
-		for _, a := range v.list {
-			list = append(list, a.Addr)
-		}
+		list := lists.Map(v.list, func(a installconfig.Address) netip.Addr { return a.Addr })
 		if len(list) > 0 {
 			v.claims.add(list, at(v.list[0].Field), byInstaller)
 		}
@@ -71,11 +69,7 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 }
 
 func prefixes(list []installconfig.Network) []netip.Prefix {
-	var out []netip.Prefix
-	for _, n := range list {
-		out = append(out, n.Prefix)
-	}
-	return out
+	return lists.Map(list, func(n installconfig.Network) netip.Prefix { return n.Prefix })
 }
 
 func (i *importer) takeNode(doc *source.Document, h header) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -133,13 +134,23 @@ type configMap struct {
 // kinds are the objects that are read, with what reads each.
 var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).takeControllerConfig,
-	"Infrastructure":   (*importer).takeInfrastructure,
-	"DNS":              (*importer).takeDNS,
-	"Ingress":          (*importer).takeIngress,
-	"Network":          (*importer).takeNetwork,
-	"ClusterVersion":   (*importer).takeClusterVersion,
+	"Infrastructure":   config((*importer).takeInfrastructure),
+	"DNS":              config((*importer).takeDNS),
+	"Ingress":          config((*importer).takeIngress),
+	"Network":          config((*importer).takeNetwork),
+	"ClusterVersion":   config((*importer).takeClusterVersion),
 	"Node":             (*importer).takeNode,
 	"ConfigMap":        (*importer).takeConfigMap,
+}
+
+// config is for a kind of config.openshift.io: others may have the same name.
+func config[T any](take func(*importer, *source.Document, *T)) func(*importer, *source.Document, header) {
+	return func(i *importer, doc *source.Document, h header) {
+		var v T
+		if strings.HasPrefix(h.APIVersion, "config.openshift.io/") && i.decode(doc, &v) {
+			take(i, doc, &v)
+		}
+	}
 }
 
 // decode fills an object and says whether it could.
@@ -172,13 +183,9 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 	}
 }
 
-func (i *importer) takeInfrastructure(doc *source.Document, h header) {
-	var f infrastructure
-	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &f) {
-		return
-	}
+func (i *importer) takeInfrastructure(doc *source.Document, f *infrastructure) {
 	i.found = true
-	i.infrastructure(doc, "", &f)
+	i.infrastructure(doc, "", f)
 }
 
 // infrastructure reads an Infrastructure, which stands at a field of the document.
@@ -219,7 +226,7 @@ func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP)
 		case len(list) > 0:
 			c.add(list, position(doc, at+many), byState)
 			if single.IsValid() && !slices.Contains(list, single) {
-				i.contradiction(field, single.String(), position(doc, at+field), addresses(list), position(doc, at+many), "")
+				i.contradiction(field, single.String(), position(doc, at+field), lists.Join(list, ", "), position(doc, at+many), "")
 			}
 		case single.IsValid():
 			c.add([]netip.Addr{single}, position(doc, at+field), byState)
@@ -271,19 +278,14 @@ func (i *importer) word(doc *source.Document, field, text string) bool {
 	return false
 }
 
-func (i *importer) takeDNS(doc *source.Document, h header) {
-	var d dnsConfig
-	if strings.HasPrefix(h.APIVersion, "config.openshift.io/") && i.decode(doc, &d) && d.Spec.BaseDomain != "" {
+func (i *importer) takeDNS(doc *source.Document, d *dnsConfig) {
+	if d.Spec.BaseDomain != "" {
 		i.found = true
 		i.clusterDomain(doc, "spec.baseDomain", d.Spec.BaseDomain)
 	}
 }
 
-func (i *importer) takeIngress(doc *source.Document, h header) {
-	var in clusterIngress
-	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &in) {
-		return
-	}
+func (i *importer) takeIngress(doc *source.Document, in *clusterIngress) {
 	for _, d := range []struct {
 		field, domain string
 		into          *claims[string]
@@ -298,11 +300,7 @@ func (i *importer) takeIngress(doc *source.Document, h header) {
 	}
 }
 
-func (i *importer) takeNetwork(doc *source.Document, h header) {
-	var n networkConfig
-	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &n) {
-		return
-	}
+func (i *importer) takeNetwork(doc *source.Document, n *networkConfig) {
 	s := &n.Status
 	if i.word(doc, "status.networkType", s.NetworkType) {
 		i.networkType.add(s.NetworkType, position(doc, "status.networkType"), byState)
@@ -319,11 +317,7 @@ func (i *importer) takeNetwork(doc *source.Document, h header) {
 	}
 }
 
-func (i *importer) takeClusterVersion(doc *source.Document, h header) {
-	var v clusterVersion
-	if !strings.HasPrefix(h.APIVersion, "config.openshift.io/") || !i.decode(doc, &v) {
-		return
-	}
+func (i *importer) takeClusterVersion(doc *source.Document, v *clusterVersion) {
 	if m := regexp.MustCompile(`^([45]\.[0-9]+)\.`).FindStringSubmatch(v.Status.Desired.Version); m != nil {
 		i.version.add(m[1], position(doc, "status.desired.version"), byState)
 	}

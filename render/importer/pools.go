@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -72,10 +73,7 @@ func (i *importer) takePool(m *machineConfigs, doc *source.Document) {
 // sorts last.
 func (m *machineConfigs) files(i *importer) []render.File {
 	var out []render.File
-	var roles []string
-	for _, d := range m.docs {
-		roles = append(roles, d.pool())
-	}
+	roles := lists.Map(m.docs, func(d configDoc) string { return d.pool() })
 	slices.Sort(roles)
 	for _, role := range slices.Compact(roles) {
 		out = append(out, m.pool(i, role)...)

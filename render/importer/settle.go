@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -133,8 +134,8 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 			Hint: "a cluster that carries no VIPs itself needs nothing from vipgen"})
 		return
 	}
-	i.carry("API VIPs", addresses(api.value), api.at)
-	i.carry("ingress VIPs", addresses(ingress.value), ingress.at)
+	i.carry("API VIPs", lists.Join(api.value, ", "), api.at)
+	i.carry("ingress VIPs", lists.Join(ingress.value, ", "), ingress.at)
 	p := platformFile{APIVIPs: api.value, IngressVIPs: ingress.value}
 	p.DNSVIP = i.dnsVIP()
 	external := i.settleLoadBalancer()
@@ -167,7 +168,7 @@ func (i *importer) dnsVIP() *netip.Addr {
 	case held:
 		i.add(problem.Problem{Code: problem.NoVIPs, Field: "dnsVIP", Found: "a VRRP instance of a DNS VIP, and no address of it", Expected: "a rendered keepalived.conf, or the ControllerConfig or Infrastructure"})
 	case claimed:
-		i.lose(state.at, "a DNS address, "+addresses(state.value)+", for which there is no VRRP instance", "nothing: every node answers for itself. If a node does hold it, give its keepalived.conf")
+		i.lose(state.at, "a DNS address, "+lists.Join(state.value, ", ")+", for which there is no VRRP instance", "nothing: every node answers for itself. If a node does hold it, give its keepalived.conf")
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func (i *importer) settleNetworks(ic *installFile) {
 		i.machineNetworks.add(i.given.MachineNetworks, Place{}, byUser)
 	}
 	if best, ok := i.machineNetworks.best(); ok {
-		i.carry("machine networks", addresses(best.value), best.at)
+		i.carry("machine networks", lists.Join(best.value, ", "), best.at)
 		ic.Networking.Machine = cidrs(best.value)
 	} else {
 		i.guessNetworks(ic)
@@ -209,11 +210,11 @@ func (i *importer) settleNetworks(ic *installFile) {
 	}
 	if c, ok := i.clusterNetworks.best(); ok {
 		ic.Networking.Cluster = cidrs(c.value)
-		i.carry("cluster networks", addresses(c.value), c.at)
+		i.carry("cluster networks", lists.Join(c.value, ", "), c.at)
 	}
 	if s, ok := i.serviceNetworks.best(); ok {
 		ic.Networking.Service = s.value
-		i.carry("service networks", addresses(s.value), s.at)
+		i.carry("service networks", lists.Join(s.value, ", "), s.at)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
@@ -126,7 +127,7 @@ func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
 func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	if u, ok := i.upstreams.best(); ok {
 		vc.Spec.DNS.Upstreams = u.value
-		i.carry("upstream servers", addresses(u.value), u.at)
+		i.carry("upstream servers", lists.Join(u.value, ", "), u.at)
 	}
 	domain := ic.Metadata.Name + "." + ic.BaseDomain
 	at := map[string]int{}

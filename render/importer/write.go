@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Names of the files that are written.
@@ -41,11 +42,7 @@ type cidrFile struct {
 }
 
 func cidrs(list []netip.Prefix) []cidrFile {
-	var out []cidrFile
-	for _, p := range list {
-		out = append(out, cidrFile{p.Masked()})
-	}
-	return out
+	return lists.Map(list, func(p netip.Prefix) cidrFile { return cidrFile{p.Masked()} })
 }
 
 type poolFile struct {

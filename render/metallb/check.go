@@ -3,10 +3,10 @@ package metallb
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates/metallb"
 )
 
@@ -34,7 +34,7 @@ func (r *resolver) checkAddress(a netip.Addr) {
 	case i >= 0 && isEdge(networks[i], a):
 		r.bad(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+networks[i].String())
 	case i < 0 && r.plan.own && !r.plan.bgp && len(r.q.Interfaces) == 0:
-		r.report(problem.Warning, problem.VIPOutsideNetwork, flag, a.String(), "an address in "+join(networks),
+		r.report(problem.Warning, problem.VIPOutsideNetwork, flag, a.String(), "an address in "+lists.Join(networks, " or "),
 			"with l2, nodes answer for it in networks that they are in: if this is another one, say so with --interface; a routed address takes --mode bgp")
 	}
 }
@@ -70,21 +70,13 @@ func isEdge(p netip.Prefix, a netip.Addr) bool {
 	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
 }
 
-func join(list []netip.Prefix) string {
-	var out []string
-	for _, p := range list {
-		out = append(out, p.String())
-	}
-	return strings.Join(out, " or ")
-}
-
 // checkServiceFamily: a Service has families that the cluster's Services have.
 func (r *resolver) checkServiceFamily(family string) {
 	networks := r.c.ServiceNetworks
 	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return metallb.Family(n.Addr()) == family }) {
 		return
 	}
-	r.bad(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+join(networks)+": the cluster has no other Services")
+	r.bad(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+lists.Join(networks, " or ")+": the cluster has no other Services")
 }
 
 // checkPeerFamily: MetalLB announces to a router only what is of the family of

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/templates/openstack"
@@ -237,10 +238,7 @@ func (r *resolver) vips() []VIP {
 		if slices.ContainsFunc(groups, func(g v1alpha1.Group) bool { return g.Name == group }) {
 			return true
 		}
-		var names []string
-		for _, g := range groups {
-			names = append(names, g.Name)
-		}
+		names := lists.Map(groups, func(g v1alpha1.Group) string { return g.Name })
 		r.add(problem.BadValue, flag, problem.Quote(group), "a group of VIPs of this cluster: "+strings.Join(names, ", "), "")
 		return false
 	}

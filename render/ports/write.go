@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -21,11 +22,11 @@ func Text(to io.Writer, rules []Rule) error {
 			port = fmt.Sprint(r.Port)
 		}
 		if len(r.To) > 0 {
-			dest = join(r.To)
+			dest = lists.Join(r.To, ", ")
 		}
 		from := r.From
 		if len(r.Networks) > 0 {
-			from += " (" + join(r.Networks) + ")"
+			from += " (" + lists.Join(r.Networks, ", ") + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Role, r.Protocol, port, from, dest, r.For)
 	}
@@ -46,10 +47,10 @@ func NFT(to io.Writer, rules []Rule) error {
 		for _, f := range families(r) {
 			var match []string
 			if len(f.from) > 0 {
-				match = append(match, f.name+" saddr { "+join(f.from)+" }")
+				match = append(match, f.name+" saddr { "+lists.Join(f.from, ", ")+" }")
 			}
 			if len(f.to) > 0 {
-				match = append(match, f.name+" daddr { "+join(f.to)+" }")
+				match = append(match, f.name+" daddr { "+lists.Join(f.to, ", ")+" }")
 			}
 			line(r, match...)
 		}
@@ -115,12 +116,4 @@ func protocol(r Rule) string {
 		return fmt.Sprint("meta l4proto ", vrrp.Protocol) // not every machine has a file with the names of protocols
 	}
 	return fmt.Sprintf("%s dport %d", r.Protocol, r.Port)
-}
-
-func join[T fmt.Stringer](list []T) string {
-	words := make([]string, len(list))
-	for i, x := range list {
-		words[i] = x.String()
-	}
-	return strings.Join(words, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -93,10 +94,7 @@ func (c *Cluster) judgePeers(v *VIP) {
 		}
 		return
 	}
-	var parts []string
-	for _, n := range counts {
-		parts = append(parts, fmt.Sprintf("%s: %d", few(byCount[n]), n))
-	}
+	parts := lists.Map(counts, func(n int) string { return fmt.Sprintf("%s: %d", few(byCount[n]), n) })
 	c.find(peersDiffer, "", v.VIP.String(), "the nodes do not know the same peers for %s: %s", v.Instance, strings.Join(parts, "; "))
 }
 
@@ -204,10 +202,7 @@ func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
 	if len(byValue) < 2 {
 		return
 	}
-	var parts []string
-	for _, value := range slices.Sorted(maps.Keys(byValue)) {
-		parts = append(parts, value+" on "+few(byValue[value]))
-	}
+	parts := lists.Map(slices.Sorted(maps.Keys(byValue)), func(value string) string { return value + " on " + few(byValue[value]) })
 	c.find(code, "", "", "%s: %s", what, strings.Join(parts, "; "))
 }
 

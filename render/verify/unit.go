@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
@@ -88,11 +89,7 @@ func tied(s *Setup, configs []*keepalivedconf.Config) [][]netip.Addr {
 	if together && len(s.Group.VIPs) > 1 {
 		return [][]netip.Addr{s.Group.VIPs}
 	}
-	var out [][]netip.Addr
-	for _, vip := range s.Group.VIPs {
-		out = append(out, []netip.Addr{vip})
-	}
-	return out
+	return lists.Map(s.Group.VIPs, func(vip netip.Addr) []netip.Addr { return []netip.Addr{vip} })
 }
 
 // synced says whether one sync group ties several instances together.
