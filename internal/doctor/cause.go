@@ -9,7 +9,7 @@ type Sure string
 // they fit, and something else could be behind them. Unknown: there is not enough.
 const (
 	Certain Sure = "certain"
-	likely  Sure = "likely"
+	Likely  Sure = "likely"
 	Unknown Sure = "unknown"
 )
 
@@ -19,7 +19,7 @@ type Code string
 // Codes of causes.
 const (
 	AgentStopped    Code = "agent-stopped"    // told to end: a shutdown, or the pod was replaced
-	agentFailed     Code = "agent-failed"     // ended by itself
+	AgentFailed     Code = "agent-failed"     // ended by itself
 	AgentKilled     Code = "agent-killed"     // the agent ended by force, and keepalived with it
 	NodeDown        Code = "node-down"        // lost its power, was reset, or crashed
 	KeepalivedDied  Code = "keepalived-died"  // ended although it was wanted
@@ -27,20 +27,20 @@ const (
 	CutOff          Code = "cut-off"          // both ran, and advertisements did not arrive
 	NodeLate        Code = "node-late"        // stood still, or had no time on its cores
 	HAProxyDown     Code = "haproxy-down"     // or it had no API server
-	redirectMissing Code = "redirect-missing" // of the VIP to HAProxy
-	apiNotReady     Code = "api-not-ready"    // the local API server, or all that HAProxy knows
-	machineConfig   Code = "machine-config"   // the machine config server
-	routerDown      Code = "router-down"      // of the ingress controller
-	dnsDown         Code = "dns-down"         // CoreDNS
-	checkFailed     Code = "check-failed"     // another check, or several
-	betterNode      Code = "better-node"      // the priority of another node rose
+	RedirectMissing Code = "redirect-missing" // of the VIP to HAProxy
+	APINotReady     Code = "api-not-ready"    // the local API server, or all that HAProxy knows
+	MachineConfig   Code = "machine-config"   // the machine config server
+	RouterDown      Code = "router-down"      // of the ingress controller
+	DNSDown         Code = "dns-down"         // CoreDNS
+	CheckFailed     Code = "check-failed"     // another check, or several
+	BetterNode      Code = "better-node"      // the priority of another node rose
 	SettingsChanged Code = "settings-changed" // VRRP settings, as in a coordinated move
-	leftOut         Code = "left-out"         // the node leaves the VIP out
-	anotherHost     Code = "another-host"     // that is no node of the cluster
-	heardAgain      Code = "heard-again"      // two nodes that held it hear each other: one yields
-	firstHolder     Code = "first-holder"     // no node held it before
-	noRecord        Code = "no-record"        // of the node that held it
-	notKnown        Code = "unknown"          // nothing in the records fits
+	LeftOut         Code = "left-out"         // the node leaves the VIP out
+	AnotherHost     Code = "another-host"     // that is no node of the cluster
+	HeardAgain      Code = "heard-again"      // two nodes that held it hear each other: one yields
+	FirstHolder     Code = "first-holder"     // no node held it before
+	NoRecord        Code = "no-record"        // of the node that held it
+	NotKnown        Code = "unknown"          // nothing in the records fits
 )
 
 // Cause is why a VIP moved.
@@ -58,7 +58,7 @@ type Cause struct {
 // complete fills in what each cause of the kind has.
 func (c Cause) complete() Cause {
 	c.Next = next[c.Code]
-	if c.Sure == likely {
+	if c.Sure == Likely {
 		c.Or = cmp.Or(or[c.Code], "something else, of which events are missing or of another time")
 	}
 	return c
@@ -68,7 +68,7 @@ func (c Cause) complete() Cause {
 // to where it is better.
 func (c *Cause) Planned() bool {
 	switch c.Code {
-	case AgentStopped, SettingsChanged, betterNode, firstHolder:
+	case AgentStopped, SettingsChanged, BetterNode, FirstHolder:
 		return c.Sure != Unknown
 	}
 	return false
@@ -82,16 +82,16 @@ var or = map[Code]string{
 	CutOff:          "the holder stood still, or keepalived there hung",
 	NodeLate:        "advertisements were lost on the network",
 	HAProxyDown:     "the redirect was removed, and HAProxy ended later",
-	redirectMissing: "HAProxy ended, and its own check failed later than the record says",
-	checkFailed:     "the weights of checks were changed",
-	betterNode:      "the priority of the holder fell",
-	leftOut:         "the reason is of another VIP",
-	firstHolder:     "a node held it whose record was not read",
+	RedirectMissing: "HAProxy ended, and its own check failed later than the record says",
+	CheckFailed:     "the weights of checks were changed",
+	BetterNode:      "the priority of the holder fell",
+	LeftOut:         "the reason is of another VIP",
+	FirstHolder:     "a node held it whose record was not read",
 }
 
 // next is what to do about a cause; empty for nothing.
 var next = map[Code]string{
-	agentFailed:     "see the log of the keepalived container: crictl logs -p",
+	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
 	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",
 	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows what was last",
 	KeepalivedDied:  "see the log of the keepalived container around that time, and journalctl -k for a kill",
@@ -99,13 +99,13 @@ var next = map[Code]string{
 	CutOff:          "see what lies between the nodes: switch, VLAN, firewall rules for protocol 112 (vipgen ports lists what has to be open)",
 	NodeLate:        "see what the node did then: CPU steal of the hypervisor, a snapshot or live migration, a full disk; vipgen.yaml can lengthen the interval",
 	HAProxyDown:     "see the log of the haproxy container on the node",
-	redirectMissing: "see the log of the firewall container on the node: something may flush nftables",
-	apiNotReady:     "see the log of kube-apiserver on the node, and etcd",
-	machineConfig:   "see pod machine-config-server on the node",
-	routerDown:      "see the router pods: oc get pods -n openshift-ingress -o wide",
-	dnsDown:         "see the log of the coredns container on the node",
-	checkFailed:     "see the log of the keepalived container on the node: it names each check that fails",
-	anotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists who sends VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
-	noRecord:        "read the record of that node, too",
-	notKnown:        "see the logs of the keepalived containers around that time",
+	RedirectMissing: "see the log of the firewall container on the node: something may flush nftables",
+	APINotReady:     "see the log of kube-apiserver on the node, and etcd",
+	MachineConfig:   "see pod machine-config-server on the node",
+	RouterDown:      "see the router pods: oc get pods -n openshift-ingress -o wide",
+	DNSDown:         "see the log of the coredns container on the node",
+	CheckFailed:     "see the log of the keepalived container on the node: it names each check that fails",
+	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists who sends VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
+	NoRecord:        "read the record of that node, too",
+	NotKnown:        "see the logs of the keepalived containers around that time",
 }

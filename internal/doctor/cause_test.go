@@ -270,7 +270,7 @@ func TestCause(t *testing.T) {
 				t.Errorf("got\n%q\nwant\n%q", got, want)
 			}
 			for _, m := range r.Moves {
-				if m.Cause.Text == "" || m.Cause.Sure == Certain && len(m.Evidence) == 0 || (m.Cause.Sure == likely) != (m.Cause.Or != "") {
+				if m.Cause.Text == "" || m.Cause.Sure == Certain && len(m.Evidence) == 0 || (m.Cause.Sure == Likely) != (m.Cause.Or != "") {
 					t.Errorf("%+v", m)
 				}
 			}

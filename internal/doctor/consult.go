@@ -100,12 +100,12 @@ func (c *consult) cause() Cause {
 	for _, rule := range rules {
 		if found := rule(a, b, leaves); found != nil {
 			if found.Sure == Certain && (c.vague(a.node) || b != nil && c.vague(b.node)) {
-				found.Sure = likely
+				found.Sure = Likely
 			}
 			return found.complete()
 		}
 	}
-	return Cause{Code: notKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
+	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
 }
 
 // vague says whether events of a node are missing around the move, or may be of another time:
@@ -159,7 +159,7 @@ func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
 	ended := c.in(a.node, told[0].when, told[0].when.Add(longestStop), c.of(events.AgentStopped))
 	if len(ended) > 0 && ended[0].Why != "" {
 		c.show(ended[0])
-		return &Cause{Code: agentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
+		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
 	}
 	text := "the agent on " + a.node + " was told to end: the pod was stopped or replaced"
 	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
@@ -214,19 +214,19 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	}
 	again := c.nextStart(a.node, since)
 	if again == nil {
-		return &Cause{Code: NodeDown, Sure: likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
+		return &Cause{Code: NodeDown, Sure: Likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
 	}
 	c.show(again)
 	sure := Certain
 	if back(again, leaves).Sub(leaves) > soon {
-		sure = likely // it may have been cut off first, and ended later, as by fencing
+		sure = Likely // it may have been cut off first, and ended later, as by fencing
 	}
 	if b != nil && c.slack(b.node) > lag {
-		sure = likely // it may have taken the VIP before, for another reason
+		sure = Likely // it may have taken the VIP before, for another reason
 	}
 	if gone := c.goodbye(a.node, leaves); len(gone) > 0 {
 		c.show(gone...)
-		sure = likely // it may have been told to end, and could not write that
+		sure = Likely // it may have been told to end, and could not write that
 	}
 	if again.First {
 		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
@@ -262,7 +262,7 @@ func (c *consult) link(a, b *span, leaves time.Time) *Cause {
 	if len(down) == 0 || !c.faulty(a.node, leaves) {
 		return nil // of another interface
 	}
-	sure, on := likely, c.interfaceOf(a.node, leaves)
+	sure, on := Likely, c.interfaceOf(a.node, leaves)
 	for _, e := range down {
 		if e.Interface == on || on == "" {
 			sure = Certain
@@ -297,11 +297,11 @@ func (c *consult) leftOut(a, b *span, leaves time.Time) *Cause {
 	}
 	c.show(why...)
 	c.show(done...)
-	sure := likely // the reason may be of another VIP
+	sure := Likely // the reason may be of another VIP
 	if done[len(done)-1].Kind == events.KeepalivedStopped || strings.HasPrefix(why[0].Reasons[0], c.instance+": ") {
 		sure = Certain
 	}
-	return &Cause{Code: leftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
+	return &Cause{Code: LeftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
 }
 
 // fault: keepalived on the holder can not hold the VIP any more.
@@ -312,14 +312,14 @@ func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
 	if found := c.failed(a.node, leaves); found != nil {
 		return found
 	}
-	return &Cause{Code: checkFailed, Sure: likely, Node: a.node, Text: "keepalived on " + a.node + " is in state FAULT, and no check that failed is recorded"}
+	return &Cause{Code: CheckFailed, Sure: Likely, Node: a.node, Text: "keepalived on " + a.node + " is in state FAULT, and no check that failed is recorded"}
 }
 
 // unheldBefore: no node whose record was read held the VIP.
 func (c *consult) unheldBefore() Cause {
 	b := c.taking("")
 	if b == nil {
-		return Cause{Code: notKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why"}.complete()
+		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why"}.complete()
 	}
 	why := c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))
 	c.show(why...)
@@ -331,12 +331,12 @@ func (c *consult) unheldBefore() Cause {
 		if stops {
 			text = "keepalived on " + who + " stopped, and said so; there is no record of it"
 		}
-		return Cause{Code: noRecord, Sure: Unknown, Node: h.Name, Text: text}.complete()
+		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text}.complete()
 	}
 	if c.heldBefore(c.spans, c.first) {
-		return Cause{Code: firstHolder, Sure: likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}.complete()
+		return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: "no node held the VIP; " + b.node + " was the first that could again"}.complete()
 	}
-	return Cause{Code: firstHolder, Sure: likely, Node: b.node, Text: b.node + " is the first holder in these records"}.complete()
+	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}.complete()
 }
 
 // knownHolder is what a node knew of who held the VIP before, where there is no record of

@@ -19,7 +19,7 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 	sender := c.at[h.Peer]
 	if sender == "" && !c.peer(a.node, h) {
 		c.show(h)
-		return &Cause{Code: anotherHost, Sure: Certain, Text: h.Peer.String() + ", which is no peer of " + a.node + ", sends advertisements of a higher priority"}
+		return &Cause{Code: AnotherHost, Sure: Certain, Text: h.Peer.String() + ", which is no peer of " + a.node + ", sends advertisements of a higher priority"}
 	}
 	if h.Priority <= h.Own {
 		return nil // both held it: why is to be seen before
@@ -34,11 +34,11 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 		if found := c.failed(a.node, fell[len(fell)-1].when); found != nil {
 			return found
 		}
-		return &Cause{Code: checkFailed, Sure: likely, Node: a.node, Text: "the priority of " + a.node + " fell, and no check that failed is recorded"}
+		return &Cause{Code: CheckFailed, Sure: Likely, Node: a.node, Text: "the priority of " + a.node + " fell, and no check that failed is recorded"}
 	}
 	if sender == "" {
 		c.show(h)
-		return &Cause{Code: betterNode, Sure: likely, Text: h.Peer.String() + " has a higher priority than " + a.node + "; its record was not read"}
+		return &Cause{Code: BetterNode, Sure: Likely, Text: h.Peer.String() + " has a higher priority than " + a.node + "; its record was not read"}
 	}
 	rose := c.in(sender, since, leaves.Add(c.slack(sender)), func(e *event) bool {
 		return e.Kind == events.Effective && e.Instance == c.instance && e.Priority > e.Own
@@ -54,7 +54,7 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 	if names := checks(well); names != "" {
 		text += ": on " + sender + " " + names + " succeeds"
 	}
-	return &Cause{Code: betterNode, Sure: Certain, Node: sender, Text: text}
+	return &Cause{Code: BetterNode, Sure: Certain, Node: sender, Text: text}
 }
 
 // peer says whether a node knew an address as that of a peer.
@@ -84,7 +84,7 @@ func (c *consult) failed(node string, fell time.Time) *Cause {
 	}
 	failed = append(failed, after...)
 	c.show(failed...)
-	code := checkFailed
+	code := CheckFailed
 	for _, known := range checkCodes {
 		if slices.ContainsFunc(failed, func(e *event) bool { return known.is(e.Name) }) {
 			code = known.code
@@ -93,8 +93,8 @@ func (c *consult) failed(node string, fell time.Time) *Cause {
 	}
 	switch {
 	case code == HAProxyDown && len(after) > 0 && after[0].when.Sub(fell) > soonAfter,
-		code == redirectMissing && !c.recordsUntil(node, fell.Add(stopTime)):
-		sure = likely
+		code == RedirectMissing && !c.recordsUntil(node, fell.Add(stopTime)):
+		sure = Likely
 	}
 	return &Cause{Code: code, Sure: sure, Node: node, Text: "on " + node + " " + checks(failed) + " fails: " + failed[len(failed)-1].Why}
 }
@@ -148,12 +148,12 @@ var checkCodes = []struct {
 	code Code
 }{
 	{func(n string) bool { return n == "haproxy" }, HAProxyDown},
-	{func(n string) bool { return n == "api-ready" }, apiNotReady},
-	{func(n string) bool { return n == "redirect" || strings.HasSuffix(n, "-redirect") }, redirectMissing},
-	{func(n string) bool { return n == "api" }, apiNotReady},
-	{func(n string) bool { return n == "machine-config" }, machineConfig},
-	{func(n string) bool { return strings.Contains(n, "-router-") }, routerDown},
-	{func(n string) bool { return n == "dns" }, dnsDown},
+	{func(n string) bool { return n == "api-ready" }, APINotReady},
+	{func(n string) bool { return n == "redirect" || strings.HasSuffix(n, "-redirect") }, RedirectMissing},
+	{func(n string) bool { return n == "api" }, APINotReady},
+	{func(n string) bool { return n == "machine-config" }, MachineConfig},
+	{func(n string) bool { return strings.Contains(n, "-router-") }, RouterDown},
+	{func(n string) bool { return n == "dns" }, DNSDown},
 }
 
 // checks names the checks of events.
@@ -180,7 +180,7 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 	both := c.both(a, b)
 	if late := c.lateness(a.node, b, down, both, (down+both)*7/10); late != nil {
 		c.show(late)
-		sure := likely
+		sure := Likely
 		if late.Name == "keepalived" { // the agent is late sooner
 			sure = Certain
 		}
@@ -188,7 +188,7 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 	}
 	if late := c.lateness(b.node, b, down, both, max(down/2, both*7/10)); late != nil {
 		c.show(late)
-		return stoodStill(b.node, late, likely)
+		return stoodStill(b.node, late, Likely)
 	}
 	if both == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 		})...)
 	}
 	c.show(again...)
-	sure := likely
+	sure := Likely
 	if both >= max(2*down, time.Second) && len(again) > 0 && c.ran(a, b, down, both) {
 		sure = Certain
 	}
@@ -286,5 +286,5 @@ func (c *consult) split(a, b *span, leaves time.Time) *Cause {
 		return nil
 	}
 	c.show(heard...)
-	return &Cause{Code: heardAgain, Sure: Certain, Text: strings.Join(c.move.From, " and ") + " both held the VIP, and hear each other again"}
+	return &Cause{Code: HeardAgain, Sure: Certain, Text: strings.Join(c.move.From, " and ") + " both held the VIP, and hear each other again"}
 }

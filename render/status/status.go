@@ -58,7 +58,7 @@ type Node struct {
 	MovesTo  string       `json:"movesTo,omitempty"`
 	WaitsFor string       `json:"waitsFor,omitempty"`
 	Holds    []netip.Addr `json:"holds,omitempty"`
-	// OwnRequests is which way programs of the node reach the API: "own HAProxy" or "VIP";
+	// OwnRequests is which way programs of the node reach the API: OwnHAProxy or ByVIP;
 	// empty where no state of keepalived was read.
 	OwnRequests string `json:"ownRequests,omitempty"`
 	// LeftOut are the reasons why it takes no part for VIPs of its role.
@@ -78,10 +78,10 @@ type Node struct {
 
 // Which way programs of a node reach the API when they connect to a VIP.
 const (
-	// ownHAProxy is the HAProxy of the node, wherever the VIP is.
-	ownHAProxy = "own HAProxy"
-	// byVIP is the holder of the VIP.
-	byVIP = "VIP"
+	// OwnHAProxy is the HAProxy of the node, wherever the VIP is.
+	OwnHAProxy = "own HAProxy"
+	// ByVIP is the holder of the VIP.
+	ByVIP = "VIP"
 )
 
 // Code names a kind of finding. Scripts match on it: it is never renamed.
