@@ -139,6 +139,7 @@ test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects wi
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
 	go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
+	go -C e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
 	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)

@@ -552,7 +552,7 @@ func (l *life) end() {
 		testkit.Promise(l.t, s.name+", no answer", part.Outage(), s.outage+neighbour+measuring, s.outage+anyLoad, late)
 		testkit.Promise(l.t, s.name+", split brain", long, measuring, anyLoad, late)
 		table += fmt.Sprintf("| %s | %d | %d | %d | %s | %s | %s | %s |\n", s.name, s.reboots, len(part.Requests), part.Lost(), short(part.Outage()), two,
-			strings.Join(holding(during, l.vip), " → "), short(late))
+			strings.Join(during.Holders(l.vip, crossing), " → "), short(late))
 	}
 	l.log("what the client saw:\n%s", table)
 }

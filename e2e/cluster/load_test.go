@@ -287,7 +287,7 @@ func (l *load) end() seen {
 	if err != nil {
 		l.c.t.Errorf("watching who holds the VIPs: %v", err)
 	}
-	s.Holders, s.Two = holding(timeline, l.vip), timeline.SplitBrain(crossing)
+	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)
 	l.done.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,14 +321,3 @@ func requests(n int) string {
 
 // crossing is how long two nodes may both have a VIP while one gives it to the other.
 const crossing = 10 * time.Millisecond
-
-// holding says who held the VIP, one after the other. Who had it for no longer than a
-// crossing, as one of two that reach for it at the same moment, is left out.
-func holding(timeline watch.Timeline, vip netip.Addr) (out []string) {
-	for _, span := range timeline.Of(watch.Addresses) {
-		if span.VIP == vip && span.To-span.From > crossing && (len(out) == 0 || out[len(out)-1] != span.Node) {
-			out = append(out, span.Node)
-		}
-	}
-	return out
-}

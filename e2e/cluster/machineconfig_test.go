@@ -127,7 +127,7 @@ func (o *machineConfigs) wanted(role string) *laid {
 }
 
 // lay writes what a node gets in the place of what it had, manifests last, and returns which
-// files changed.
+// files changed. Directories stay (pkg/daemon/update.go, deleteStaleData).
 func (n *node) lay(next *laid) (changed []string) {
 	c := n.cluster
 	c.t.Helper()
@@ -138,7 +138,6 @@ func (n *node) lay(next *laid) (changed []string) {
 	for _, file := range slices.Sorted(maps.Keys(before)) {
 		if _, stays := after[file]; !stays {
 			c.must(os.Remove(n.Path(file)))
-			os.Remove(filepath.Dir(n.Path(file))) // if it is empty, as of drop-ins
 			changed = append(changed, file)
 		}
 	}

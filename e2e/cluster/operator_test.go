@@ -37,35 +37,6 @@ func (c *cluster) makeImages(r release) {
 	c.images[r.image("coredns")] = rig.Archive(c.t, dns, err)
 }
 
-// corednsPod is the operator's CoreDNS, in the place of the monitor that writes its file.
-const corednsPod = `apiVersion: v1
-kind: Pod
-metadata: {name: coredns, namespace: ` + podNamespace + `}
-spec:
-  hostNetwork: true
-  priorityClassName: system-node-critical
-  tolerations: [{operator: Exists}]
-  containers:
-  - name: coredns
-    image: %q
-    command: [/usr/bin/coredns, -conf, ` + v1alpha1.Corefile + `]
-    securityContext: {runAsUser: 0}
-    readinessProbe: {httpGet: {path: /health, port: 18080}, periodSeconds: 2}
-    volumeMounts: [{name: conf, mountPath: /etc/coredns, readOnly: true}]
-  volumes: [{name: conf, hostPath: {path: /etc/coredns, type: DirectoryOrCreate}}]
-`
-
-const operatorsCorefile = `. {
-    errors
-    health :18080
-    hosts {
-        %[1]s api.` + domain + ` api-int.` + domain + `
-        fallthrough
-    }
-    forward . ` + siteAddr + `
-}
-`
-
 // operatorsUnread are files of the operator's whose text an import reads, or that its pods
 // here do not.
 var operatorsUnread = map[string]string{
@@ -93,7 +64,7 @@ func operatorsBundle(r release, role string, manifests map[string]string) igniti
 			b.Units = append(b.Units, ignition.Unit{Name: e.Name, Contents: "[Unit]\nDescription=" + e.Name + " of the operator\n"})
 			continue
 		case path.Dir(e.Name) == v1alpha1.ManifestDir && pod == "coredns":
-			text = fmt.Sprintf(corednsPod, r.image(pod))
+			text = rig.OperatorsCoreDNS(podNamespace, r.image(pod))
 		case path.Dir(e.Name) == v1alpha1.ManifestDir && manifests[pod] != "":
 			text = manifests[pod]
 		case path.Dir(e.Name) == v1alpha1.ManifestDir:
@@ -150,7 +121,7 @@ func (n *node) renderOperators(r release) {
 	c.must(reference.Install(n.Host, c.config(n.role), facts, v1alpha1.Images{Keepalived: r.image("keepalived"), HAProxy: r.image("haproxy")}))
 	addr := n.addr.String()
 	for file, text := range map[string]string{
-		v1alpha1.Corefile:  fmt.Sprintf(operatorsCorefile, apiVIP),
+		v1alpha1.Corefile:  rig.OperatorsCorefile(apiVIP, domain, siteAddr),
 		"/etc/resolv.conf": "search " + domain + "\nnameserver " + addr + "\nnameserver " + siteAddr + "\n",
 		"/etc/systemd/system/kubelet.service.d/20-nodenet.conf": fmt.Sprintf("[Service]\nEnvironment=\"KUBELET_NODE_IP=%[1]s\" \"KUBELET_NODE_IPS=%[1]s\"\n", addr),
 		"/etc/systemd/system/crio.service.d/20-nodenet.conf":    fmt.Sprintf("[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=%s\"\n", addr),

@@ -68,18 +68,18 @@ func (s *site) addNode(name string, programs map[string]string, rendered []byte,
 // render is what vipgen renders for control-plane nodes.
 func (s *site) render(install string) []byte {
 	s.t.Helper()
-	ignition, err := os.ReadFile(filepath.Join(s.renderAll(install, "agent: "+s.agent), "ignition/master.ign"))
+	ignition, err := os.ReadFile(filepath.Join(s.renderAll(install, "images: {agent: "+s.agent+"}"), "ignition/master.ign"))
 	s.must(err)
 	return ignition
 }
 
-// renderAll is the directory with all that vipgen renders, for images as in spec.images.
-func (s *site) renderAll(install, images string) string {
+// renderAll is the directory with all that vipgen renders, with lines of the spec.
+func (s *site) renderAll(install string, spec ...string) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	input := filepath.Join(dir, "install-config.yaml")
 	s.must(os.WriteFile(input, []byte(install), 0o600))
-	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  images: {" + images + "}\n"
+	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  " + strings.Join(spec, "\n  ") + "\n"
 	s.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	out := filepath.Join(dir, "out")
 	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition,machineconfig", "--dir", out).CombinedOutput(); err != nil {

@@ -82,8 +82,8 @@ var notOfTheOperator = map[string]string{
 	"etc/NetworkManager/system-connections/eth0.nmconnection": "NetworkManager's own",
 }
 
-// TestStandIns: each stands for what the operator contract says is kept, and keeps the
-// place that others rely on.
+// TestStandIns: each stands for what the operator contract says is kept or replaced, and
+// names its row.
 func TestStandIns(t *testing.T) {
 	each(t, func(name string, data []byte) {
 		row := "/" + name
@@ -91,11 +91,11 @@ func TestStandIns(t *testing.T) {
 			row, _, _ = strings.Cut(unit, "/")
 			row = strings.TrimSuffix(row, ".d")
 		}
-		kept := slices.ContainsFunc(assets.Contract, func(e assets.Entry) bool { return e.Name == row && e.Treatment == assets.Kept })
-		if kept == (notOfTheOperator[name] != "") {
-			t.Errorf("%s: in the contract: %t, in the list of others': %q", name, kept, notOfTheOperator[name])
+		known := slices.ContainsFunc(assets.Contract, func(e assets.Entry) bool { return e.Name == row && e.Treatment != assets.Supplied })
+		if known == (notOfTheOperator[name] != "") {
+			t.Errorf("%s: in the contract: %t, in the list of others': %q", name, known, notOfTheOperator[name])
 		}
-		if kept && !strings.Contains(string(data), "# Contract: "+row) {
+		if known && !strings.Contains(string(data), "# Contract: "+row) {
 			t.Errorf("%s does not name its row", name)
 		}
 	})

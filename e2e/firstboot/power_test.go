@@ -39,10 +39,13 @@ type controlPlane struct {
 	nodes     []*node
 	booted    map[*node]time.Time // when last
 	operators bool                // run there
+	out       string              // the directory of what vipgen rendered
+	rendered  []byte              // of that, what the nodes have
 }
 
-// newControlPlane boots the nodes and returns when each could hold the VIP.
-func newControlPlane(t *testing.T) *controlPlane {
+// newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines
+// of vipgen.yaml.
+func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane {
 	t.Helper()
 	c := &controlPlane{site: newSite(t), booted: map[*node]time.Time{}}
 	c.agent = agentImage + ":v1" // containerd has it by this name
@@ -54,12 +57,12 @@ func newControlPlane(t *testing.T) *controlPlane {
 	}
 	list, err := json.Marshal(images)
 	c.must(err)
-	out := c.renderAll(installConfig, strings.Trim(string(list), "{}"))
-	rendered, err := os.ReadFile(filepath.Join(out, "ignition/master.ign"))
+	c.out = c.renderAll(install, append(spec, "images: "+string(list))...)
+	c.rendered, err = os.ReadFile(filepath.Join(c.out, "ignition/master.ign"))
 	c.must(err)
 	archives := c.archives()
 	for i, name := range []string{"master-0", "master-1"} {
-		n := c.addNode(name, c.programs(), rendered, c.files(name, controlAddr(i)))
+		n := c.addNode(name, c.programs(), c.rendered, c.files(name, controlAddr(i)))
 		c.give(n, archives...)
 		c.booted[n] = time.Now()
 		c.must(n.Boot())
@@ -71,7 +74,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 	for _, name := range []string{"openshift-etcd", "openshift-kni-infra"} {
 		c.kubectl("create", "namespace", name)
 	}
-	c.kubectl("apply", "-f", filepath.Join(out, "manifests"))
+	c.kubectl("apply", "-f", filepath.Join(c.out, "manifests"))
 	c.awaitBoth()
 	for _, n := range c.nodes {
 		n.checkScopes()
@@ -158,11 +161,10 @@ func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
 	return out
 }
 
-// kubectl asks an API server until it does what it is told.
-func (c *controlPlane) kubectl(args ...string) {
+// kubectl asks an API server until it does what it is told, and returns what it says.
+func (c *controlPlane) kubectl(args ...string) (last string) {
 	c.t.Helper()
 	config := c.write("admin.kubeconfig", string(rig.Kubeconfig(c.t, c.ca, controlAddr(0).String(), "admin", "system:masters")))
-	var last string
 	testkit.AwaitWithin(c.t, rig.Patience, "kubectl "+strings.Join(args, " "), func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 		defer cancel()
@@ -170,6 +172,7 @@ func (c *controlPlane) kubectl(args ...string) {
 		last = string(out)
 		return err == nil
 	}, func() string { return last })
+	return last
 }
 
 // register makes the Node of a kubelet, which could do so itself by a bootstrap host that
@@ -213,21 +216,28 @@ func (c *controlPlane) becomeOperators() {
 	}
 	for i, n := range c.nodes {
 		c.give(n, archive)
-		data, err := n.Read(v1alpha1.ClusterConfigPath)
-		c.must(err)
-		config, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, data)
-		c.must(err)
-		other := 1 - i
-		facts := &v1alpha1.Node{
-			Name: n.Name, Role: v1alpha1.RoleMaster,
-			Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: []netip.Prefix{netip.PrefixFrom(controlAddr(i), 24)}, DefaultRoute4: true}},
-			Peers:      []v1alpha1.Peer{{Name: c.nodes[other].Name, Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{controlAddr(other)}}},
-		}
 		c.must(errors.Join(os.RemoveAll(n.Path("/etc/keepalived")), os.RemoveAll(n.Path("/etc/haproxy"))))
-		c.must(reference.Install(n.Host, config, facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
+		c.installOperators(n, i)
 	}
 	for _, n := range c.nodes {
 		c.powerOn(n)
 	}
 	c.operators = true
+}
+
+// installOperators writes to a node what the operator's keepalived and HAProxy are there, and
+// their pods' manifests.
+func (c *controlPlane) installOperators(n *node, i int) {
+	c.t.Helper()
+	data, err := n.Read(v1alpha1.ClusterConfigPath)
+	c.must(err)
+	config, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, data)
+	c.must(err)
+	other := 1 - i
+	facts := &v1alpha1.Node{
+		Name: n.Name, Role: v1alpha1.RoleMaster,
+		Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: []netip.Prefix{netip.PrefixFrom(controlAddr(i), 24)}, DefaultRoute4: true}},
+		Peers:      []v1alpha1.Peer{{Name: c.nodes[other].Name, Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{controlAddr(other)}}},
+	}
+	c.must(reference.Install(n.Host, config, facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
 }

@@ -56,7 +56,7 @@ var ways = []way{
 // all that runs on it, its API server too, which drains. A client asks every 10 ms over
 // new connections.
 func TestHardCase43RebootAndPowerOff(t *testing.T) {
-	c := newControlPlane(t)
+	c := newControlPlane(t, installConfig)
 	for _, w := range ways[:min(len(ways), max(1, (*shutdowns-1)*len(ways)))] {
 		t.Run(strings.ReplaceAll(w.name, ", ", " "), func(t *testing.T) {
 			c.beTested(t)

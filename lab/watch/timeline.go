@@ -84,6 +84,17 @@ func (t Timeline) SplitBrain(shortest time.Duration) time.Duration {
 	return longest
 }
 
+// Holders returns the nodes that had a VIP on a link, one after the other, but for those that
+// had it for no longer than a time, as one of two that reach for it at the same moment.
+func (t Timeline) Holders(vip netip.Addr, shortest time.Duration) (nodes []string) {
+	for _, s := range t.Of(Addresses) {
+		if s.VIP == vip && s.To-s.From > shortest && (len(nodes) == 0 || nodes[len(nodes)-1] != s.Node) {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return nodes
+}
+
 func (t Timeline) sort() {
 	slices.SortFunc(t, func(a, b Span) int {
 		return cmp.Or(a.VIP.Compare(b.VIP), cmp.Compare(a.View, b.View), cmp.Compare(a.From, b.From),

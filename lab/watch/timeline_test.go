@@ -59,6 +59,15 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
+// Who had the VIP for a moment only, as one of two that reach for it at once, is left out.
+func TestHolders(t *testing.T) {
+	on := func(node string, from, to time.Duration) Span { return Span{Addresses, vip1, node, from, to} }
+	timeline := Timeline{on("a", 0, 10), on("a", 10, 15), on("b", 15, 17), on("c", 15, 30), {Capture, vip1, "b", 0, 30}, {Addresses, vip2, "b", 0, 30}, on("a", 30, 40)}
+	if got, want := timeline.Holders(vip1, 2), []string{"a", "c", "a"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // newTestWatch is a Watch without a network.
 func newTestWatch() *Watch {
 	return &Watch{vips: map[netip.Addr]bool{vip1: true}, capture: newHoldings(Capture), speakers: map[speaker]*Speaker{}}

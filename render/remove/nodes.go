@@ -83,6 +83,11 @@ func updating(nodes []node) []string {
 	return out
 }
 
+// onNode is what to run on every node at the end: the operator removes files, but not the
+// directory that they were in (machine-config-operator, pkg/daemon/update.go,
+// deleteStaleData), and nothing that vipgen-agent wrote.
+const onNode = "rm -rf /etc/kubernetes/static-pod-resources/vipgen /etc/systemd/resolved.conf.d/60-vipgen.conf /etc/keepalived/.vipgen-* /etc/haproxy/.vipgen-* /etc/coredns/.vipgen-* /etc/coredns/hosts"
+
 // rest is what is left when no MachineConfig is.
 func rest(nodes []node) Step {
 	s := Step{Name: "clean up", Findings: []string{}, Do: []string{
@@ -91,7 +96,7 @@ func rest(nodes []node) Step {
 		"where spec.monitoring was on: oc delete namespace openshift-vipgen-monitoring; oc delete configmap vipgen-dashboard -n openshift-config-managed; oc delete rolebinding,role vipgen-prometheus -n the namespace of the pods",
 		"take vipgen's files out of the node disruption policy: oc edit machineconfiguration.operator.openshift.io cluster",
 		"oc annotate node --all vipgen.io/vrrp-",
-		"on each node: rm -f /etc/keepalived/.vipgen-* /etc/haproxy/.vipgen-* /etc/coredns/.vipgen-* /etc/coredns/hosts",
+		"on each node: " + onNode,
 	}}
 	var names []string
 	for _, n := range nodes {
