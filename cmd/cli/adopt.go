@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -172,16 +171,12 @@ func planFiles(plan *adopt.Plan) ([]tree.File, error) {
 }
 
 func (a *app) printAdoption(plan *adopt.Plan, f *adoptFlags, written bool) error {
-	if f.output == "json" {
-		return a.printJSON(plan)
-	}
-	var b bytes.Buffer
-	planText(&b, plan)
-	if f.dir != "" && written {
-		fmt.Fprintf(&b, "\nWritten: %s. Next: %s\n", command.SafeLine(f.dir), command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
-	}
-	_, err := a.out.Write(b.Bytes())
-	return err
+	return show(a, f.output, plan, func(out *printer, plan *adopt.Plan) {
+		planText(out, plan)
+		if f.dir != "" && written {
+			fmt.Fprintf(out, "\nWritten: %s. Next: %s\n", command.SafeLine(f.dir), command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
+		}
+	})
 }
 
 func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error {
@@ -202,17 +197,7 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 		return err
 	}
 	a.report(problems)
-	if f.output == "json" {
-		err = a.printJSON(check)
-	} else {
-		var b bytes.Buffer
-		checkText(&b, check)
-		_, err = a.out.Write(b.Bytes())
-	}
-	if err == nil && check.Findings() > 0 {
-		return command.ErrFinding
-	}
-	return err
+	return found(show(a, f.output, check, checkText), check.Findings() > 0)
 }
 
 // adopted reads a directory that was written, and a later export.

@@ -83,19 +83,13 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 	if err := errors.Join(err, left.close(), right.close()); err != nil {
 		return err
 	}
-	var b bytes.Buffer
 	switch o {
-	case "json":
-		err = a.printJSON(report)
 	case "markdown":
-		report.markdown(&b)
+		err = show(a, o, report, func(p *printer, r *diffReport) { r.markdown(p) })
 	case "html":
-		err = report.html(&b)
+		err = report.html(a.out)
 	default:
-		report.text(&b, command.Colours(a.out))
-	}
-	if err == nil {
-		_, err = a.out.Write(b.Bytes())
+		err = show(a, o, report, func(p *printer, r *diffReport) { r.text(p) })
 	}
 	if err != nil {
 		return err
@@ -104,10 +98,7 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 		a.report(shadowed)
 		return command.Code(command.Shadowed)
 	}
-	if slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }) {
-		return command.ErrFinding
-	}
-	return nil
+	return found(nil, slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }))
 }
 
 // compareSides compares cluster by cluster, so that memory holds two at a time.

@@ -84,10 +84,7 @@ nothing for.`,
 		if err != nil {
 			return err
 		}
-		if o == "json" {
-			return a.printJSON(plan)
-		}
-		return a.printPlan(plan)
+		return show(a, o, plan, externalText)
 	})
 	f.add(c)
 	o.Add(c, "text", "json")
@@ -304,9 +301,9 @@ func parseBalancer(s string) (b externallb.Balancer, err error) {
 	return b, nil
 }
 
-// printPlan prints what a load balancer has to do.
-func (a *app) printPlan(p *externallb.Plan) error {
-	var b strings.Builder
+// externalText is what a load balancer has to do, without spaces at the ends of lines.
+func externalText(out *printer, p *externallb.Plan) {
+	var b bytes.Buffer
 	w := command.Table(&b)
 	fmt.Fprintln(w, "PORT\tSERVICE\tFOR\tSERVERS\tHEALTHY IF 200")
 	for _, s := range p.Services {
@@ -336,13 +333,10 @@ func (a *app) printPlan(p *externallb.Plan) error {
 	for _, h := range p.Pair {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", h.Name, h.Interface, list(h.Addresses), h.RouterID)
 	}
-	err := w.Flush()
+	w.Flush()
 	for line := range strings.Lines(b.String()) {
-		if err == nil {
-			_, err = fmt.Fprintln(a.out, strings.TrimRight(line, " \n"))
-		}
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
 	}
-	return err
 }
 
 // who may connect to a backend.

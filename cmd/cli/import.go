@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -208,18 +207,17 @@ func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags)
 			Files     map[string]string `json:"files"`
 		}{r, f.dir, contents})
 	}
-	var report bytes.Buffer
+	var report, stream printer
 	importText(&report, r)
 	if f.dir != "" {
 		fmt.Fprintf(&report, "\nWritten: %s\n", command.SafeLine(filepath.Join(f.dir, importer.InstallConfigName)+", "+filepath.Join(f.dir, importer.VIPConfigName)))
 		_, err := a.out.Write(report.Bytes())
 		return err
 	}
-	var b bytes.Buffer
 	for _, file := range files {
-		fmt.Fprintf(&b, "---\n# %s\n%s", file.Path, file.Data)
+		fmt.Fprintf(&stream, "---\n# %s\n%s", file.Path, file.Data)
 	}
-	if _, err := a.out.Write(b.Bytes()); err != nil {
+	if _, err := a.out.Write(stream.Bytes()); err != nil {
 		return err
 	}
 	_, err := a.err.Write(report.Bytes())
@@ -227,34 +225,32 @@ func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags)
 }
 
 // importText is the report for people.
-func importText(b *bytes.Buffer, r *importer.Result) {
-	line := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
-	line("Cluster %s", r.Domain)
-	b.WriteString("\nCarried over\n")
+func importText(p *printer, r *importer.Result) {
+	p.line("Cluster %s", r.Domain)
+	p.WriteString("\nCarried over\n")
 	for _, c := range r.Carried {
-		line("  %-24s %s", c.What, c.Value)
-		line("  %-24s   %s", "", c.Place)
+		p.line("  %-24s %s", c.What, c.Value)
+		p.line("  %-24s   %s", "", c.Place)
 	}
 	if len(r.Assumed) > 0 {
-		b.WriteString("\nAssumed, as the source does not say it\n")
+		p.WriteString("\nAssumed, as the source does not say it\n")
 	}
 	for _, c := range r.Assumed {
-		line("  %-24s %s", c.What, c.Value)
-		line("  %-24s   %s", "", c.Why)
+		p.line("  %-24s %s", c.What, c.Value)
+		p.line("  %-24s   %s", "", c.Why)
 	}
-	importLosses(b, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
-	importLosses(b, r.Lost, false, "Not carried over")
+	importLosses(p, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
+	importLosses(p, r.Lost, false, "Not carried over")
 }
 
 // importLosses lists those that keep nodes apart, or the others.
-func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string) {
-	line := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
+func importLosses(p *printer, all []importer.Loss, apart bool, head string) {
 	for _, l := range all {
 		if l.Apart != apart {
 			continue
 		}
 		if head != "" {
-			fmt.Fprintf(b, "\n%s\n", head)
+			fmt.Fprintf(p, "\n%s\n", head)
 			head = ""
 		}
 		more := ""
@@ -264,8 +260,8 @@ func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string)
 		case n > 1:
 			more = fmt.Sprintf(", and in %d more places", n)
 		}
-		line("  %s%s", l.Places[0], more)
-		line("    %s", l.What)
-		line("    vipgen: %s", l.Instead)
+		p.line("  %s%s", l.Places[0], more)
+		p.line("    %s", l.What)
+		p.line("    vipgen: %s", l.Instead)
 	}
 }

@@ -271,13 +271,14 @@ func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error 
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Saturate(ctx, cfg, f.intervals, f.saturate)
-	if f.output == "json" {
-		return errors.Join(a.printJSON(all), err)
-	}
-	w := command.Table(a.out)
+	return errors.Join(show(a, f.output, all, saturationText), err)
+}
+
+func saturationText(out *printer, all []bench.Steadiness) {
+	w := command.Table(out)
 	fmt.Fprintln(w, "INTERVAL\tSPURIOUS FAILOVERS\tSPLIT BRAIN")
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", millis(s.Interval), s.Moves, millis(s.Two))
 	}
-	return errors.Join(w.Flush(), err)
+	w.Flush()
 }

@@ -90,11 +90,7 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o == "json" {
-			return a.printJSON(m)
-		}
-		_, err = fmt.Fprint(a.out, steps(m, installConfig, "DIR", f.os))
-		return err
+		return show(a, o, m, func(p *printer, m *render.Migration) { p.WriteString(steps(m, installConfig, "DIR", f.os)) })
 	})
 	f.add(c)
 	a.completeFrom(c, "without", &f.inputFlags, nodesOf)

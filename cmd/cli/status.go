@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -60,18 +59,7 @@ func (a *app) status(names []string, o command.Format) error {
 		return problem.List{{File: names[0], Severity: problem.Error, Code: problem.WrongKind, Found: "no state of any node",
 			Expected: "what 'vipgen-agent status -o json' printed, copies of /run/vipgen, or exported Nodes"}}
 	}
-	var err error
-	if o == "json" {
-		err = a.printJSON(c)
-	} else {
-		var b bytes.Buffer
-		statusText(&b, c)
-		_, err = a.out.Write(b.Bytes())
-	}
-	if err == nil && len(c.Findings) > 0 {
-		return command.ErrFinding
-	}
-	return err
+	return found(show(a, o, c, statusText), len(c.Findings) > 0)
 }
 
 // readStatus reads one file after the other, so that what is not needed of them is not kept.
@@ -113,7 +101,7 @@ func (a *app) readStatus(r *status.Reader, names []string) error {
 }
 
 // statusText is the cluster for people.
-func statusText(b *bytes.Buffer, c *status.Cluster) {
+func statusText(b *printer, c *status.Cluster) {
 	w := command.Table(b)
 	row := func(cells ...string) { fmt.Fprintln(w, command.SafeLine(strings.Join(cells, "\t"))) }
 	if len(c.VIPs) > 0 {
@@ -158,7 +146,7 @@ func statusText(b *bytes.Buffer, c *status.Cluster) {
 }
 
 // statusReasons are why nodes take no part, what their checks say, and what a move waits for.
-func statusReasons(b *bytes.Buffer, c *status.Cluster) {
+func statusReasons(b *printer, c *status.Cluster) {
 	section := func(head string, of func(*status.Node) []string) {
 		for i := range c.Nodes {
 			for _, text := range of(&c.Nodes[i]) {
