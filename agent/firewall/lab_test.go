@@ -69,19 +69,19 @@ func (l *lab) do(f func() error) {
 func (l *lab) ensure(r Redirect) (changed bool) {
 	l.t.Helper()
 	l.do(func() (err error) {
-		changed, err = Ensure(r)
+		changed, err = ensure(r)
 		return err
 	})
 	return changed
 }
 
-func (l *lab) present(r Redirect) (present bool) {
+func (l *lab) present(r Redirect) (is bool) {
 	l.t.Helper()
 	l.do(func() (err error) {
-		present, err = Present(r)
+		is, err = present(r)
 		return err
 	})
-	return present
+	return is
 }
 
 // nft runs nftables' own program, as anybody else on the node might.
