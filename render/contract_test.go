@@ -76,8 +76,8 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 		platform += "}"
 	}
 	in, list := Read(Sources{
-		InstallConfig: File{"install-config.yaml", []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\n" + pools + "platform:\n  " + platform + "\n")},
-		VIPConfig:     &File{"vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")},
+		InstallConfig: File{Name: "install-config.yaml", Data: []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\n" + pools + "platform:\n  " + platform + "\n")},
+		VIPConfig:     &File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")},
 	})
 	if in == nil {
 		t.Fatal(list.Error())

@@ -120,7 +120,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 		return err
 	}
 	a.report(list)
-	out := []tree.File{
+	out := []render.OutputFile{
 		{Path: importer.InstallConfigName, Data: result.InstallConfig},
 		{Path: importer.VIPConfigName, Data: result.VIPConfig},
 	}
@@ -195,7 +195,7 @@ func (a *app) importFiles(names []string) ([]render.File, error) {
 }
 
 // printImport prints the files, unless they were written, and the report.
-func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags) error {
+func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *importFlags) error {
 	if f.output == "json" {
 		contents := map[string]string{}
 		for _, file := range files {

@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -157,7 +158,7 @@ func indent(p *printer, text string) {
 
 // extract writes what nodes get, a folder for each document.
 func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
-	var files []tree.File
+	var files []render.OutputFile
 	used := map[string]bool{}
 	for i, d := range docs {
 		name := d.Name
@@ -168,10 +169,10 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 		b := d.Bundle()
 		for _, f := range b.Files {
 			p := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+f.Path)), "/")
-			files = append(files, tree.File{Path: name + "/" + p, Data: f.Contents})
+			files = append(files, render.OutputFile{Path: name + "/" + p, Data: f.Contents})
 		}
 		for _, u := range b.Units {
-			files = append(files, tree.File{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
+			files = append(files, render.OutputFile{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
 		}
 	}
 	r, err := dir.Write(files)

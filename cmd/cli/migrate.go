@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -132,8 +131,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		if err != nil {
 			return err
 		}
-		list := lists.Map(files, func(x render.OutputFile) tree.File { return tree.File{Path: x.Path, Data: x.Data} })
-		if _, err := (tree.Dir{Path: dir}).Write(list); err != nil {
+		if _, err := (tree.Dir{Path: dir}).Write(files); err != nil {
 			return err
 		}
 		_, err = fmt.Fprint(a.out, steps(m, installConfig, dir, f.os))

@@ -90,11 +90,10 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 		return err
 	}
 	if f.dir != "" {
-		list := make([]tree.File, len(files))
-		for i, p := range files {
-			list[i] = tree.File{Path: strings.TrimPrefix(p.Path, "/"), Data: p.Data}
+		for i := range files {
+			files[i].Path = strings.TrimPrefix(files[i].Path, "/")
 		}
-		_, err := tree.Dir{Path: f.dir}.Write(list)
+		_, err := tree.Dir{Path: f.dir}.Write(files)
 		return err
 	}
 	return a.printPreview(c, files, f.file)

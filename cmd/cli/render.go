@@ -321,14 +321,10 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 
 // writeTree writes a tree, or prints how it differs: command.ErrFinding if it does.
 func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
-	list := make([]tree.File, len(files))
-	for i, f := range files {
-		list[i] = tree.File{Path: f.Path, Data: f.Data}
-	}
 	if !check {
-		return dir.Write(list)
+		return dir.Write(files)
 	}
-	changes, err := dir.Compare(list)
+	changes, err := dir.Compare(files)
 	if err != nil || len(changes) == 0 {
 		return tree.Result{}, err
 	}
