@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -274,10 +275,7 @@ func releaseTable() string {
 }
 
 func TestEveryReleaseIsDescribed(t *testing.T) {
-	var have []string
-	for _, r := range assets.Releases {
-		have = append(have, r.Version)
-	}
+	have := lists.Map(assets.Releases, func(r assets.Release) string { return r.Version })
 	if diff := gocmp.Diff(ignition.SupportedOpenShift(), have); diff != "" {
 		t.Errorf("supported (-), described (+):\n%s", diff)
 	}

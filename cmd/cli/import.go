@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -154,44 +153,15 @@ func newDirectory(name string) error {
 }
 
 // importFiles reads all that may hold anything, by the names that the user knows.
-func (a *app) importFiles(names []string) ([]render.File, error) {
-	var out []render.File
+func (a *app) importFiles(names []string) (out []render.File, err error) {
 	var sum input.Sum
-	add := func(name string, data []byte, err error) error {
+	err = a.eachFile(names, importer.Relevant, func(name string, _ bool, data []byte, err error) error {
 		if err == nil {
 			out, err = append(out, render.File{Name: name, Data: data}), sum.Add(name, data)
 		}
 		return err
-	}
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if name == "-" || err == nil && !info.IsDir() {
-			data, err := a.File(name)
-			if err := add(name, data, err); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err != nil {
-			return nil, input.Unreadable(name, err)
-		}
-		dir := dirSide{name}
-		list, err := dir.list()
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range list {
-			shown := path.Join(filepath.ToSlash(name), file)
-			if !importer.Relevant(file) {
-				continue
-			}
-			data, err := dir.read(file)
-			if err := add(shown, data, err); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // printImport prints the files, unless they were written, and the report.

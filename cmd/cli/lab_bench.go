@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/bench"
 	"github.com/vipgen/vipgen/lab/report"
@@ -128,18 +129,12 @@ Documentation: ` + pages + `lab-bench.md`,
 	return c
 }
 
-func scenarioNames() (names []string) {
-	for _, s := range bench.Scenarios(0) {
-		names = append(names, s.Name)
-	}
-	return names
+func scenarioNames() []string {
+	return lists.Map(bench.Scenarios(0), func(s bench.Scenario) string { return s.Name })
 }
 
-func profileNames() (names []string) {
-	for _, p := range bench.Profiles() {
-		names = append(names, p.Name)
-	}
-	return names
+func profileNames() []string {
+	return lists.Map(bench.Profiles(), func(p bench.Profile) string { return p.Name })
 }
 
 // chosenProfiles are those of the names, then those of the intervals.

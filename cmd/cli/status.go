@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render/status"
 )
 
@@ -64,40 +61,15 @@ func (a *app) status(names []string, o command.Format) error {
 
 // readStatus reads one file after the other, so that what is not needed of them is not kept.
 func (a *app) readStatus(r *status.Reader, names []string) error {
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if name == "-" || err == nil && !info.IsDir() {
-			data, err := a.File(name)
-			if err != nil {
-				return err
-			}
-			if !r.Add(filepath.ToSlash(name), data) {
-				return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
-					Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
-			}
-			continue
-		}
+	return a.eachFile(names, status.Relevant, func(name string, inFolder bool, data []byte, err error) error {
 		if err != nil {
-			return input.Unreadable(name, err)
+			r.Unreadable(name, err)
+		} else if !r.Add(filepath.ToSlash(name), data) && !inFolder {
+			return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
+				Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
 		}
-		dir := dirSide{name}
-		list, err := dir.list()
-		if err != nil {
-			return err
-		}
-		for _, file := range list {
-			if !status.Relevant(file) {
-				continue
-			}
-			shown := path.Join(filepath.ToSlash(name), file)
-			if data, err := dir.read(file); err != nil {
-				r.Unreadable(shown, err)
-			} else {
-				r.Add(shown, data)
-			}
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // statusText is the cluster for people.
