@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // endpointFlags are those of `vipgen check-endpoint`, as written.
@@ -201,25 +204,14 @@ func resolvedBy(d endpoint.DNS) string {
 }
 
 func names(c endpoint.Certificate) string {
-	list := slices.Clone(c.Names)
-	for _, a := range c.Addresses {
-		list = append(list, a.String())
-	}
-	if len(list) == 0 {
-		return "no name"
-	}
-	return strings.Join(list, ", ")
+	all := slices.Concat(c.Names, lists.Map(c.Addresses, netip.Addr.String))
+	return cmp.Or(strings.Join(all, ", "), "no name")
 }
 
 // issuers are those of the chain, the nearest first.
 func issuers(chain []endpoint.Certificate) string {
-	var list []string
-	for _, c := range chain {
-		if len(list) == 0 || list[len(list)-1] != c.Issuer {
-			list = append(list, c.Issuer)
-		}
-	}
-	return strings.Join(list, ", from ")
+	by := lists.Map(chain, func(c endpoint.Certificate) string { return c.Issuer })
+	return strings.Join(slices.Compact(by), ", from ")
 }
 
 func verdict(ok bool) string {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -179,12 +180,7 @@ func mayShadow(files map[string][]byte) bool {
 
 // clusterLabel names a cluster by where it is and what it is called.
 func clusterLabel(folder string, names ...string) string {
-	name := ""
-	for _, n := range names {
-		if name == "" {
-			name = n
-		}
-	}
+	name := cmp.Or(names...)
 	switch {
 	case name == "" && folder == ".":
 		return "cluster"

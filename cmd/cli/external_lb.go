@@ -293,11 +293,7 @@ func externalText(out *printer, p *externallb.Plan) {
 		fmt.Fprintln(w, "\nNAME\tRESOLVES TO")
 	}
 	for _, n := range p.DNS {
-		to := list(n.Addresses)
-		if to == "" {
-			to = "the load balancer"
-		}
-		fmt.Fprintf(w, "%s\t%s\n", n.Name, to)
+		fmt.Fprintf(w, "%s\t%s\n", n.Name, cmp.Or(list(n.Addresses), "the load balancer"))
 	}
 	if len(p.Pair) > 0 {
 		fmt.Fprintln(w, "\nBALANCER\tINTERFACE\tADDRESSES\tVIRTUAL ROUTER ID")

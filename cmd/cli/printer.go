@@ -15,6 +15,9 @@ type printer struct {
 	depth   int
 }
 
+// printer is one for standard output.
+func (a *app) printer() *printer { return &printer{colours: command.Colours(a.out)} }
+
 // line adds a line, of which a terminal obeys nothing.
 func (p *printer) line(format string, args ...any) {
 	p.paint(command.Plain, fmt.Sprintf(format, args...))
@@ -43,7 +46,7 @@ func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
 	if o == "json" {
 		return a.printJSON(v)
 	}
-	p := &printer{colours: command.Colours(a.out)}
+	p := a.printer()
 	text(p, v)
 	_, err := a.out.Write(p.Bytes())
 	return err

@@ -328,10 +328,10 @@ func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, 
 	if err != nil || len(changes) == 0 {
 		return tree.Result{}, err
 	}
-	if err := printChanges(out, command.Colours(a.out), dir.Path, changes); err != nil {
-		return tree.Result{}, err
-	}
-	return tree.Result{}, command.ErrFinding
+	p := a.printer()
+	changesText(p, dir.Path, changes)
+	_, err = out.Write(p.Bytes())
+	return tree.Result{}, found(err, true)
 }
 
 // roleOf guesses the pool of an Ignition file from its name.

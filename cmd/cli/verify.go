@@ -229,8 +229,5 @@ func priorityWords(n verify.NodeState) string {
 
 // holderNames lists nodes.
 func holderNames(list []string) string {
-	if len(list) == 0 {
-		return "no node"
-	}
-	return strings.Join(list, " and ")
+	return cmp.Or(strings.Join(list, " and "), "no node")
 }

@@ -283,7 +283,7 @@ func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids
 		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].Config, ids})
 	}
 	for _, c := range r.Collisions {
-		users := lists.Map(c.Members, func(m routerids.Member) string { return user(m) })
+		users := lists.Map(c.Members, user)
 		out.Collisions = append(out.Collisions, idCollision{c.ID, users, c.Why})
 	}
 	for _, o := range r.Overrides {
