@@ -75,6 +75,17 @@ func (l *lab) ensure(r Redirect) (changed bool) {
 	return changed
 }
 
+// present reads the table back from the kernel and reports whether it is
+// exactly what ensure makes of r: each rule, in both hooks, and no other.
+func present(r Redirect) (bool, error) {
+	conn, err := open()
+	if err != nil {
+		return false, err
+	}
+	defer conn.CloseLasting()
+	return readsAs(conn, r)
+}
+
 func (l *lab) present(r Redirect) (is bool) {
 	l.t.Helper()
 	l.do(func() (err error) {

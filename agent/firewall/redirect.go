@@ -100,17 +100,6 @@ func ensure(r Redirect) (changed bool, err error) {
 	return true, nil
 }
 
-// present reads the table back from the kernel and reports whether it is
-// exactly what ensure makes of r: each rule, in both hooks, and no other.
-func present(r Redirect) (bool, error) {
-	conn, err := open()
-	if err != nil {
-		return false, err
-	}
-	defer conn.CloseLasting()
-	return readsAs(conn, r)
-}
-
 // remove removes the table with all that is in it. Where there is none, it has
 // nothing to do.
 func remove() error {
