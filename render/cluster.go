@@ -180,9 +180,7 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		c.Spec.VRRP = r.vrrp()
 	}
-	for _, g := range r.groups(c.Spec.Domain) {
-		c.Spec.Groups = append(c.Spec.Groups, g.Group)
-	}
+	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g planned) v1alpha1.Group { return g.Group })
 	c.Spec.MachineNetworks = r.machineNetworks(c.Spec.Groups)
 	c.Spec.Peers = r.peers(&c.Spec)
 	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
@@ -207,12 +205,7 @@ func (r *resolver) topology() v1alpha1.Topology {
 // schedulable: without compute nodes the control plane runs the routers, as
 // OpenShift itself decides.
 func (r *resolver) schedulable() bool {
-	for _, p := range r.in.Install.Compute {
-		if p.Replicas > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.in.Install.Compute, func(p installconfig.Pool) bool { return p.Replicas > 0 })
 }
 
 // vrrp decides how the cluster elects, and how it starts (hard case 23).

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -76,8 +77,8 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 		platform += "}"
 	}
 	in, list := Read(Sources{
-		InstallConfig: File{"install-config.yaml", []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\n" + pools + "platform:\n  " + platform + "\n")},
-		VIPConfig:     &File{"vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")},
+		InstallConfig: File{Name: "install-config.yaml", Data: []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\n" + pools + "platform:\n  " + platform + "\n")},
+		VIPConfig:     &File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + spec + "}\n")},
 	})
 	if in == nil {
 		t.Fatal(list.Error())
@@ -274,10 +275,7 @@ func releaseTable() string {
 }
 
 func TestEveryReleaseIsDescribed(t *testing.T) {
-	var have []string
-	for _, r := range assets.Releases {
-		have = append(have, r.Version)
-	}
+	have := lists.Map(assets.Releases, func(r assets.Release) string { return r.Version })
 	if diff := gocmp.Diff(ignition.SupportedOpenShift(), have); diff != "" {
 		t.Errorf("supported (-), described (+):\n%s", diff)
 	}

@@ -32,8 +32,8 @@ func TestImagesOfAnotherRelease(t *testing.T) {
 	} {
 		vip := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7], images: {" + tt.images + "}}\n"
 		_, list, err := Load(Sources{
-			InstallConfig: File{"install-config.yaml", []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {none: {}}\n")},
-			VIPConfig:     &File{"vipgen.yaml", []byte(vip)},
+			InstallConfig: File{Name: "install-config.yaml", Data: []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {none: {}}\n")},
+			VIPConfig:     &File{Name: "vipgen.yaml", Data: []byte(vip)},
 		}, Options{OpenShiftVersion: tt.version, Release: tt.rel})
 		if err != nil {
 			t.Fatal(list.Error())

@@ -10,17 +10,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
 
 // File is an input with the name that reports call it by.
-type File struct {
-	Name string
-	Data []byte
-}
+type File = source.File
 
 // Sources are the files that describe one cluster.
 type Sources struct {
@@ -116,8 +112,7 @@ func readCluster(s Sources) (*Input, problem.List) {
 		install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
 		return &Input{Install: install}, list
 	}
-	companions := lists.Map(s.Companions, func(f File) gitops.File { return gitops.File(f) })
-	c, list := gitops.Read(gitops.File(s.InstallConfig), s.Object, companions)
+	c, list := gitops.Read(s.InstallConfig, s.Object, s.Companions)
 	if c == nil {
 		return &Input{}, list
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // input makes the files of a cluster: an install-config with a name and the
@@ -313,10 +314,7 @@ func TestInstallDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, f := range files {
-		got = append(got, f.Path)
-	}
+	got := lists.Map(files, func(f OutputFile) string { return f.Path })
 	want := []string{
 		"openshift/99_vipgen_master_machineconfig.yaml", "openshift/99_vipgen_worker_machineconfig.yaml",
 		"openshift/99_vipgen_worker-infra_machineconfig.yaml", "openshift/99_vipgen_worker-x-vipgen_machineconfig.yaml",

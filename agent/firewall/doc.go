@@ -6,6 +6,6 @@
 // The rules are nftables in the table "inet vipgen", which nothing else uses;
 // other tables are never touched. They need CAP_NET_ADMIN and no program.
 //
-// [Ensure], [Present] and [Remove] work on the network namespace of the calling
-// thread. [Keeper] keeps the redirect in place while HAProxy serves.
+// [Keeper] keeps the redirect in place while HAProxy serves, in the network namespace of
+// the calling thread.
 package firewall

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// DefaultInterval is how often a [Keeper] looks without being told to: whether there is a
+	// defaultInterval is how often a [Keeper] looks without being told to: whether there is a
 	// new generation of the kernel's rules.
-	DefaultInterval = 500 * time.Millisecond
+	defaultInterval = 500 * time.Millisecond
 	// readEvery is how often it reads its rules also if there is none.
 	readEvery = 10 * time.Second
 )
@@ -62,7 +62,7 @@ type Keeper struct {
 	Notify func(State)
 	// Turn is called at every turn of the loop, changes or not. May be nil.
 	Turn func()
-	// Interval is how often to look without an event; 0 is DefaultInterval.
+	// Interval is how often to look without an event; 0 is twice a second.
 	Interval time.Duration
 }
 
@@ -74,7 +74,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	run.state.Since = run.now()
 	interval := k.Interval
 	if interval == 0 {
-		interval = DefaultInterval
+		interval = defaultInterval
 	}
 	ticks := ticker.New(interval)
 	defer ticks.Stop()
@@ -176,7 +176,7 @@ func (k *keeping) ensure(want Redirect) (changed bool, err error) {
 	if known && reflect.DeepEqual(want, k.read.redirect) {
 		return false, nil
 	}
-	changed, err = Ensure(want)
+	changed, err = ensure(want)
 	k.read = reading{}
 	if err == nil && !changed {
 		k.read = reading{redirect: want, generation: generation, at: k.now()}
@@ -207,7 +207,7 @@ func (k *keeping) end() error {
 	if k.Linger != nil && k.placed != nil {
 		k.Linger(*k.asked)
 	}
-	return Remove()
+	return remove()
 }
 
 func text(err error) string {

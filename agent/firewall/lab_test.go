@@ -69,19 +69,30 @@ func (l *lab) do(f func() error) {
 func (l *lab) ensure(r Redirect) (changed bool) {
 	l.t.Helper()
 	l.do(func() (err error) {
-		changed, err = Ensure(r)
+		changed, err = ensure(r)
 		return err
 	})
 	return changed
 }
 
-func (l *lab) present(r Redirect) (present bool) {
+// present reads the table back from the kernel and reports whether it is
+// exactly what ensure makes of r: each rule, in both hooks, and no other.
+func present(r Redirect) (bool, error) {
+	conn, err := open()
+	if err != nil {
+		return false, err
+	}
+	defer conn.CloseLasting()
+	return readsAs(conn, r)
+}
+
+func (l *lab) present(r Redirect) (is bool) {
 	l.t.Helper()
 	l.do(func() (err error) {
-		present, err = Present(r)
+		is, err = present(r)
 		return err
 	})
-	return present
+	return is
 }
 
 // nft runs nftables' own program, as anybody else on the node might.

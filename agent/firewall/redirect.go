@@ -68,10 +68,10 @@ func (r Redirect) takes(local netip.Addr) bool {
 	return local.Zone() == "" && (local.IsGlobalUnicast() || r.OwnOnly && local.IsLoopback())
 }
 
-// Ensure makes the kernel's table be exactly what r says, in one transaction,
+// ensure makes the kernel's table be exactly what r says, in one transaction,
 // and reports whether anything had to change. Packets meet either the old rules
 // or the new ones. Without CAP_NET_ADMIN the error is [os.ErrPermission].
-func Ensure(r Redirect) (changed bool, err error) {
+func ensure(r Redirect) (changed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return false, fmt.Errorf("redirect: %w", err)
 	}
@@ -100,20 +100,9 @@ func Ensure(r Redirect) (changed bool, err error) {
 	return true, nil
 }
 
-// Present reads the table back from the kernel and reports whether it is
-// exactly what [Ensure] makes of r: each rule, in both hooks, and no other.
-func Present(r Redirect) (bool, error) {
-	conn, err := open()
-	if err != nil {
-		return false, err
-	}
-	defer conn.CloseLasting()
-	return readsAs(conn, r)
-}
-
-// Remove removes the table with all that is in it. Where there is none, it has
+// remove removes the table with all that is in it. Where there is none, it has
 // nothing to do.
-func Remove() error {
+func remove() error {
 	conn, err := open()
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 			l.reaches(from, netip.MustParseAddr(own), 6443, "6443")
 		}
 	}
-	l.do(Remove)
+	l.do(remove)
 	if l.tableIsThere() {
 		t.Error("the table outlived Remove")
 	}
@@ -73,13 +73,13 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 		l.reaches(l.client, vip, 6443, "6443")
 		l.reaches(l.node, vip, 6443, "6443")
 	}
-	l.do(Remove) // nothing to do
+	l.do(remove) // nothing to do
 }
 
 func TestWhereTheVIPIsElsewhereNothingChanges(t *testing.T) {
 	l := newLab(t)
 	// The other node has the rules and no VIP; both listeners are on the holder.
-	if err := l.client.Do(func() error { _, err := Ensure(api); return err }); err != nil {
+	if err := l.client.Do(func() error { _, err := ensure(api); return err }); err != nil {
 		t.Fatal(err)
 	}
 	for _, vip := range vips {
@@ -118,7 +118,7 @@ func TestOthersTablesStay(t *testing.T) {
 	if with := l.nft("list", "ruleset"); !strings.HasPrefix(with, before) {
 		t.Errorf("before:\n%s\nwith the redirect:\n%s", before, with)
 	}
-	l.do(Remove)
+	l.do(remove)
 	if after := l.nft("list", "ruleset"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
@@ -262,11 +262,11 @@ func BenchmarkPresent(b *testing.B) {
 		b.Fatal(err)
 	}
 	err = node.Do(func() error {
-		if _, err := Ensure(api); err != nil {
+		if _, err := ensure(api); err != nil {
 			return err
 		}
 		for b.Loop() {
-			if present, err := Present(api); err != nil || !present {
+			if present, err := present(api); err != nil || !present {
 				b.Errorf("present %t, %v", present, err)
 			}
 		}

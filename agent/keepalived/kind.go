@@ -34,7 +34,7 @@ keepalived releases its VIPs and ends.`,
 		return &Job{Root: e.Root, Source: e.Source, State: e.State, Program: "keepalived", Checks: e.Checks, Log: e.Log}
 	},
 	Probed:  "whether keepalived answers, or need not run",
-	Probe:   func(ctx context.Context, e job.Environment) error { return Probe(ctx, e.State, e.Root) },
+	Probe:   func(ctx context.Context, e job.Environment) error { return probeDaemon(ctx, e.State, e.Root) },
 	Summary: job.Summarize(rows),
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// Probe returns nil if the job is alive and keepalived is as it should be: it
+// probeDaemon returns nil if the job is alive and keepalived is as it should be: it
 // answers, or it is not wanted. An answer is a fresh file with its state, which
-// its VRRP process writes from its main loop at SIGUSR1. Probe runs in the
+// its VRRP process writes from its main loop at SIGUSR1. It runs in the
 // container of the job, whose process IDs it shares, and returns soon after ctx
 // has ended.
-func Probe(ctx context.Context, dir *state.Dir, root string) error {
+func probeDaemon(ctx context.Context, dir *state.Dir, root string) error {
 	s, err := state.Read[state.Keepalived](dir)
 	switch {
 	case err != nil:

@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	template "github.com/vipgen/vipgen/templates/coredns"
@@ -63,10 +64,7 @@ func (r resolver) ask(server, name string, kind uint16) string {
 	case len(reply.Answer) == 0:
 		return "-"
 	}
-	var out []string
-	for _, record := range reply.Answer {
-		out = append(out, strings.TrimPrefix(record.String(), record.Header().String()))
-	}
+	out := lists.Map(reply.Answer, func(r dns.RR) string { return strings.TrimPrefix(r.String(), r.Header().String()) })
 	return strings.Join(out, " ")
 }
 

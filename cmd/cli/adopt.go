@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
@@ -152,36 +150,32 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 
 // planFiles are those of the directory, with the records of what is written again: by
 // 'vipgen render' and by --update.
-func planFiles(plan *adopt.Plan) ([]tree.File, error) {
-	files, err := plan.Files()
+func planFiles(plan *adopt.Plan) ([]render.OutputFile, error) {
+	out, err := plan.Files()
 	if err != nil {
 		return nil, err
 	}
-	out := lists.Map(files, func(f render.OutputFile) tree.File { return tree.File{Path: f.Path, Data: f.Data} })
 	for _, dir := range []string{adopt.RenderedDir, adopt.OperatorDir} {
-		var own []tree.File
-		for _, f := range files {
+		var own []render.OutputFile
+		for _, f := range out {
 			if rest, ok := strings.CutPrefix(f.Path, dir); ok {
-				own = append(own, tree.File{Path: rest})
+				own = append(own, render.OutputFile{Path: rest})
 			}
 		}
 		record := tree.RecordOf(own)
-		out = append(out, tree.File{Path: path.Join(dir, record.Path), Data: record.Data})
+		record.Path = path.Join(dir, record.Path)
+		out = append(out, record)
 	}
 	return out, nil
 }
 
 func (a *app) printAdoption(plan *adopt.Plan, f *adoptFlags, written bool) error {
-	if f.output == "json" {
-		return a.printJSON(plan)
-	}
-	var b bytes.Buffer
-	planText(&b, plan)
-	if f.dir != "" && written {
-		fmt.Fprintf(&b, "\nWritten: %s. Next: %s\n", command.SafeLine(f.dir), command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
-	}
-	_, err := a.out.Write(b.Bytes())
-	return err
+	return show(a, f.output, plan, func(out *printer, plan *adopt.Plan) {
+		planText(out, plan)
+		if f.dir != "" && written {
+			fmt.Fprintf(out, "\nWritten: %s. Next: %s\n", command.SafeLine(f.dir), command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
+		}
+	})
 }
 
 func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error {
@@ -202,17 +196,7 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 		return err
 	}
 	a.report(problems)
-	if f.output == "json" {
-		err = a.printJSON(check)
-	} else {
-		var b bytes.Buffer
-		checkText(&b, check)
-		_, err = a.out.Write(b.Bytes())
-	}
-	if err == nil && check.Findings() > 0 {
-		return command.ErrFinding
-	}
-	return err
+	return found(show(a, f.output, check, checkText), check.Findings() > 0)
 }
 
 // adopted reads a directory that was written, and a later export.
@@ -256,11 +240,10 @@ func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error
 		return err
 	}
 	a.report(list)
-	var operator []tree.File
-	for _, x := range out {
-		operator = append(operator, tree.File{Path: strings.TrimPrefix(x.Path, adopt.OperatorDir), Data: x.Data})
+	for i := range out {
+		out[i].Path = strings.TrimPrefix(out[i].Path, adopt.OperatorDir)
 	}
-	result, err := (tree.Dir{Path: filepath.Join(f.dir, adopt.OperatorDir)}).Write(operator)
+	result, err := (tree.Dir{Path: filepath.Join(f.dir, adopt.OperatorDir)}).Write(out)
 	if err == nil {
 		_, err = fmt.Fprintf(a.out, "%s: %s\n", command.SafeLine(filepath.Join(f.dir, adopt.OperatorDir)), result)
 	}

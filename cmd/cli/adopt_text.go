@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -11,25 +10,24 @@ import (
 )
 
 // planText is the plan for people.
-func planText(b *bytes.Buffer, p *adopt.Plan) {
-	out := &diffPrinter{Buffer: b}
+func planText(out *printer, p *adopt.Plan) {
 	out.line("Cluster %s, OpenShift %s", p.Cluster, p.Release)
 	planItems(out, p)
 	planUnknown(out, "\nUnknown to the operator contract: look at them, then --accept", p.Unknown)
 	planUnknown(out, "\nUnknown to the operator contract, and accepted", p.Accepted)
 	if len(p.Replaced)+len(p.Shadowed) > 0 {
-		b.WriteByte('\n')
+		out.WriteByte('\n')
 	}
 	out.overlaps("files of your MachineConfigs that vipgen's replace", p.Replaced)
 	out.overlaps("shadowed: vipgen's files never reach the node", p.Shadowed)
-	planRollouts(b, p)
-	planImages(b, p)
-	importLosses(b, p.Import.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
+	planRollouts(out, p)
+	planImages(out, p)
+	importLosses(out, p.Import.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
 	if n := len(p.Import.Lost); n > 0 {
-		fmt.Fprintf(b, "\nNot carried over: %s; 'vipgen import' lists them.\n", plural(n, "setting"))
+		fmt.Fprintf(out, "\nNot carried over: %s; 'vipgen import' lists them.\n", plural(n, "setting"))
 	}
 	for _, note := range p.Notes {
-		b.WriteString("\n" + strings.Join(wrap("Note: "+command.SafeLine(note), lineWidth), "\n") + "\n")
+		out.WriteString("\n" + strings.Join(wrap("Note: "+command.SafeLine(note), lineWidth), "\n") + "\n")
 	}
 }
 
@@ -40,7 +38,7 @@ var treatments = map[assets.Treatment]string{
 	assets.Kept:     "Kept as the operator has it",
 }
 
-func planItems(out *diffPrinter, p *adopt.Plan) {
+func planItems(out *printer, p *adopt.Plan) {
 	var last assets.Treatment
 	for _, i := range p.Items {
 		if i.Treatment != last {
@@ -59,7 +57,7 @@ func planItems(out *diffPrinter, p *adopt.Plan) {
 	fmt.Fprintf(out, "\nThe operator's other files and units, up to %d in a pool, have nothing to do with VIPs.\n", p.Others)
 }
 
-func planUnknown(out *diffPrinter, head string, list []adopt.Unknown) {
+func planUnknown(out *printer, head string, list []adopt.Unknown) {
 	if len(list) == 0 {
 		return
 	}
@@ -69,7 +67,7 @@ func planUnknown(out *diffPrinter, head string, list []adopt.Unknown) {
 	}
 }
 
-func planRollouts(b *bytes.Buffer, p *adopt.Plan) {
+func planRollouts(b *printer, p *adopt.Plan) {
 	b.WriteString("\nRoll-outs: each goes through a pool node by node\n")
 	w := command.Table(b)
 	fmt.Fprintln(w, "  POOL\tROLL-OUT\tWITH THE POLICY\tWITHOUT\t")
@@ -99,7 +97,7 @@ func times(n int, thing string) string {
 	return plural(n, thing)
 }
 
-func planImages(b *bytes.Buffer, p *adopt.Plan) {
+func planImages(b *printer, p *adopt.Plan) {
 	b.WriteString("\nImages\n")
 	w := command.Table(b)
 	for _, i := range p.Images {
@@ -120,8 +118,7 @@ func planImages(b *bytes.Buffer, p *adopt.Plan) {
 }
 
 // checkText is what changed, for people.
-func checkText(b *bytes.Buffer, c *adopt.Check) {
-	out := &diffPrinter{Buffer: b}
+func checkText(out *printer, c *adopt.Check) {
 	out.line("Cluster %s, OpenShift %s", c.Cluster, c.Is)
 	if c.Was != c.Is {
 		out.line("the directory was made for OpenShift %s", c.Was)
@@ -143,7 +140,7 @@ func checkText(b *bytes.Buffer, c *adopt.Check) {
 	}
 }
 
-func nextText(out *diffPrinter, c *adopt.Check) {
+func nextText(out *printer, c *adopt.Check) {
 	n := c.Next
 	out.line("OpenShift %s: %s", n.Release, n.Daemons)
 	out.in(func() {

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // endpointFlags are those of `vipgen check-endpoint`, as written.
@@ -134,65 +137,52 @@ func (a *app) checkEndpoint(ctx context.Context, t endpoint.Target, o command.Fo
 		ctx = context.Background()
 	}
 	r := endpoint.Check(ctx, t)
-	var err error
-	if o == "json" {
-		err = a.printJSON(r)
-	} else {
-		_, err = fmt.Fprint(a.out, endpointText(r, time.Now()))
-	}
-	if err == nil && !r.OK {
-		return command.ErrFinding
-	}
-	return err
+	err := show(a, o, r, func(p *printer, r *endpoint.Report) { endpointText(p, r, time.Now()) })
+	return found(err, !r.OK)
 }
 
 // endpointText lays a report out for a person.
-func endpointText(r *endpoint.Report, now time.Time) string {
-	var b strings.Builder
-	// What a server or a name server sends is not obeyed by the terminal.
-	say := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
-	gap := func() { b.WriteByte('\n') }
-	say("%s, port %d", r.Host, r.Port)
+func endpointText(p *printer, r *endpoint.Report, now time.Time) {
+	p.line("%s, port %d", r.Host, r.Port)
 	if len(r.DNS.Addresses) > 0 {
-		say("  resolves to   %s (%s)", list(r.DNS.Addresses), resolvedBy(r.DNS))
+		p.line("  resolves to   %s (%s)", list(r.DNS.Addresses), resolvedBy(r.DNS))
 	}
 	for _, e := range r.Endpoints {
-		gap()
-		say("%s", e.Address)
+		p.line("")
+		p.line("%s", e.Address)
 		if !e.Connected {
 			continue
 		}
-		say("  connected     in %s", millis(max(e.ConnectMS, 1)))
+		p.line("  connected     in %s", millis(max(e.ConnectMS, 1)))
 		if e.TLS == "" {
 			continue
 		}
-		say("  TLS           %s", strings.TrimPrefix(e.TLS, "TLS "))
+		p.line("  TLS           %s", strings.TrimPrefix(e.TLS, "TLS "))
 		leaf := e.Chain[0]
-		say("  certificate   %s", leaf.Subject)
-		say("    for         %s", names(leaf))
-		say("    name        %s: %s", r.ServerName, verdict(e.NameOK))
-		say("    valid       %s to %s (%s): %s", day(leaf.NotBefore), day(leaf.NotAfter), left(leaf.NotAfter, now), verdict(e.TimeOK))
-		say("    from        %s: %s", issuers(e.Chain), verdict(e.TrustOK))
+		p.line("  certificate   %s", leaf.Subject)
+		p.line("    for         %s", names(leaf))
+		p.line("    name        %s: %s", r.ServerName, verdict(e.NameOK))
+		p.line("    valid       %s to %s (%s): %s", day(leaf.NotBefore), day(leaf.NotAfter), left(leaf.NotAfter, now), verdict(e.TimeOK))
+		p.line("    from        %s: %s", issuers(e.Chain), verdict(e.TrustOK))
 		if y := e.Ready; y != nil {
-			say("  %-13s HTTP %d", y.Path, y.Status)
+			p.line("  %-13s HTTP %d", y.Path, y.Status)
 		}
 	}
 	if len(r.Findings) == 0 {
-		gap()
-		say("No problem found.")
+		p.line("")
+		p.line("No problem found.")
 	}
 	for i, f := range r.Findings {
 		kind := "Wrong"
 		if f.Note {
 			kind = "Note"
 		}
-		gap()
-		say("%s %d: %s [%s]", kind, i+1, f.What, f.Code)
+		p.line("")
+		p.line("%s %d: %s [%s]", kind, i+1, f.What, f.Code)
 		for _, line := range wrap("Next: "+f.Next+".", lineWidth) {
-			say("  %s", line)
+			p.line("  %s", line)
 		}
 	}
-	return b.String()
 }
 
 func resolvedBy(d endpoint.DNS) string {
@@ -214,25 +204,14 @@ func resolvedBy(d endpoint.DNS) string {
 }
 
 func names(c endpoint.Certificate) string {
-	list := slices.Clone(c.Names)
-	for _, a := range c.Addresses {
-		list = append(list, a.String())
-	}
-	if len(list) == 0 {
-		return "no name"
-	}
-	return strings.Join(list, ", ")
+	all := slices.Concat(c.Names, lists.Map(c.Addresses, netip.Addr.String))
+	return cmp.Or(strings.Join(all, ", "), "no name")
 }
 
 // issuers are those of the chain, the nearest first.
 func issuers(chain []endpoint.Certificate) string {
-	var list []string
-	for _, c := range chain {
-		if len(list) == 0 || list[len(list)-1] != c.Issuer {
-			list = append(list, c.Issuer)
-		}
-	}
-	return strings.Join(list, ", from ")
+	by := lists.Map(chain, func(c endpoint.Certificate) string { return c.Issuer })
+	return strings.Join(slices.Compact(by), ", from ")
 }
 
 func verdict(ok bool) string {

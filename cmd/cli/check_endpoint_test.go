@@ -192,10 +192,11 @@ func TestCheckEndpoint(t *testing.T) {
 // A certificate cannot write to the terminal.
 func TestEndpointTextIsPlain(t *testing.T) {
 	hostile := pkix.Name{CommonName: "a\x1b[31m\nNo problem found."}.String()
-	text := endpointText(&endpoint.Report{Host: "a", Endpoints: []endpoint.Endpoint{{Address: netip.MustParseAddrPort("192.0.2.1:1"), Connected: true, TLS: "TLS 1.3",
+	var p printer
+	endpointText(&p, &endpoint.Report{Host: "a", Endpoints: []endpoint.Endpoint{{Address: netip.MustParseAddrPort("192.0.2.1:1"), Connected: true, TLS: "TLS 1.3",
 		Chain: []endpoint.Certificate{{Subject: hostile, Issuer: hostile, Names: []string{hostile}}}}},
 		Findings: []endpoint.Finding{{What: hostile, Next: hostile}}}, time.Unix(0, 0))
-	if unprintable.MatchString(text) || strings.Contains(text, "\nNo problem found") {
+	if text := p.String(); unprintable.MatchString(text) || strings.Contains(text, "\nNo problem found") {
 		t.Errorf("%q", text)
 	}
 }

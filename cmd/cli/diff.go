@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -83,19 +84,13 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 	if err := errors.Join(err, left.close(), right.close()); err != nil {
 		return err
 	}
-	var b bytes.Buffer
 	switch o {
-	case "json":
-		err = a.printJSON(report)
 	case "markdown":
-		report.markdown(&b)
+		err = show(a, o, report, func(p *printer, r *diffReport) { r.markdown(p) })
 	case "html":
-		err = report.html(&b)
+		err = report.html(a.out)
 	default:
-		report.text(&b, command.Colours(a.out))
-	}
-	if err == nil {
-		_, err = a.out.Write(b.Bytes())
+		err = show(a, o, report, func(p *printer, r *diffReport) { r.text(p) })
 	}
 	if err != nil {
 		return err
@@ -104,10 +99,7 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 		a.report(shadowed)
 		return command.Code(command.Shadowed)
 	}
-	if slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }) {
-		return command.ErrFinding
-	}
-	return nil
+	return found(nil, slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }))
 }
 
 // compareSides compares cluster by cluster, so that memory holds two at a time.
@@ -188,12 +180,7 @@ func mayShadow(files map[string][]byte) bool {
 
 // clusterLabel names a cluster by where it is and what it is called.
 func clusterLabel(folder string, names ...string) string {
-	name := ""
-	for _, n := range names {
-		if name == "" {
-			name = n
-		}
-	}
+	name := cmp.Or(names...)
 	switch {
 	case name == "" && folder == ".":
 		return "cluster"

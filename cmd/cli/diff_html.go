@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	_ "embed"
 	"io"
 	"strings"
@@ -51,8 +50,8 @@ func (g diffGroup) html() htmlGroup {
 		}
 		out.Rows = append(out.Rows, htmlDiffRow{row.pool, row.effect, class, row.changes, row.note})
 	}
-	var text bytes.Buffer
-	(&diffPrinter{Buffer: &text}).group(g)
+	var text printer
+	text.group(g)
 	for line := range strings.Lines(text.String()) {
 		out.Lines = append(out.Lines, htmlLine{lineClass(line), line})
 	}

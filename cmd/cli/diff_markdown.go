@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -15,7 +14,7 @@ const maxComment = 60000
 
 // markdown prints a report for a comment on a pull request: what happens first,
 // then what changes, folded.
-func (r *diffReport) markdown(b *bytes.Buffer) {
+func (r *diffReport) markdown(b *printer) {
 	fmt.Fprintf(b, "### vipgen diff: %s\n", strings.ToUpper(r.total()[:1])+r.total()[1:])
 	if len(r.groups) > 0 {
 		b.WriteString("\n| clusters | pool | what happens | because of |\n|---|---|---|---|\n")
@@ -37,8 +36,8 @@ func (r *diffReport) markdown(b *bytes.Buffer) {
 		}
 	}
 	for _, g := range r.groups {
-		var text bytes.Buffer
-		(&diffPrinter{Buffer: &text}).group(g)
+		var text printer
+		text.group(g)
 		fence := fenceFor(text.String())
 		details := fmt.Sprintf("\n<details><summary>%s</summary>\n\n%stext\n%s%s\n\n</details>\n", escapeHTML(g.title()), fence, text.String(), fence)
 		if b.Len()+len(details) > maxComment {

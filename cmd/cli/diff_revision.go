@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,11 +105,7 @@ func (r *revision) start() error {
 }
 
 func (r *revision) list() ([]string, error) {
-	var out []string
-	for name := range r.blobs {
-		out = append(out, name)
-	}
-	return out, nil
+	return slices.Collect(maps.Keys(r.blobs)), nil
 }
 
 // read asks for an object: the answer is "OBJECT TYPE SIZE\n", contents, "\n".

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -11,31 +10,8 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 )
 
-// diffPrinter prints a report, indented by what belongs to what.
-type diffPrinter struct {
-	*bytes.Buffer
-	colours command.Palette
-	depth   int
-}
-
-func (p *diffPrinter) line(format string, args ...any) {
-	p.paint(command.Plain, fmt.Sprintf(format, args...))
-}
-
-// paint prints a line in a colour.
-func (p *diffPrinter) paint(c command.Colour, line string) {
-	p.WriteString(p.colours.Paint(c, strings.Repeat("  ", p.depth)+command.SafeLine(line)) + "\n")
-}
-
-func (p *diffPrinter) in(f func()) {
-	p.depth++
-	f()
-	p.depth--
-}
-
 // text prints a report for a terminal.
-func (r *diffReport) text(b *bytes.Buffer, colours command.Palette) {
-	p := &diffPrinter{Buffer: b, colours: colours}
+func (r *diffReport) text(p *printer) {
 	for _, g := range r.groups {
 		p.line("%s", g.title())
 		p.in(func() { p.group(g) })
@@ -79,7 +55,7 @@ func (r *diffReport) total() string {
 	return out
 }
 
-func (p *diffPrinter) group(g diffGroup) {
+func (p *printer) group(g diffGroup) {
 	seen := map[string]string{}
 	for _, pool := range g.Pools {
 		colour := command.Plain
@@ -121,7 +97,7 @@ func happens(pool diff.Pool) string {
 
 // changes prints changes; one that was printed before is only named, by where that was: in
 // their own place where none is given.
-func (p *diffPrinter) changes(list []diff.Change, where string, seen map[string]string) {
+func (p *printer) changes(list []diff.Change, where string, seen map[string]string) {
 	for _, c := range list {
 		from := ""
 		if c.From != "" {
@@ -143,7 +119,7 @@ func (p *diffPrinter) changes(list []diff.Change, where string, seen map[string]
 	}
 }
 
-func (p *diffPrinter) field(f diff.Field) {
+func (p *printer) field(f diff.Field) {
 	switch {
 	case f.What != "":
 		p.line("%s: %s %s", f.Path, f.What, f.Old+f.New)
@@ -155,7 +131,7 @@ func (p *diffPrinter) field(f diff.Field) {
 	}
 }
 
-func (p *diffPrinter) text(lines string) {
+func (p *printer) text(lines string) {
 	for line := range strings.Lines(lines) {
 		line = command.SafeLine(strings.TrimRight(line, "\n"))
 		p.WriteString(p.colours.Diff(strings.Repeat("  ", p.depth)+line) + "\n")
@@ -163,7 +139,7 @@ func (p *diffPrinter) text(lines string) {
 }
 
 // overlaps prints what MachineConfigs have in common, by the other one.
-func (p *diffPrinter) overlaps(title string, list []diff.Overlap) {
+func (p *printer) overlaps(title string, list []diff.Overlap) {
 	if len(list) == 0 {
 		return
 	}

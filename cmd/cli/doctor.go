@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -116,30 +114,17 @@ func (a *app) doctor(args []string, choose func(*doctor.Report, *doctor.Move) bo
 	r := doctor.Diagnose(list)
 	unplanned := slices.ContainsFunc(r.Moves, func(m doctor.Move) bool { return choose(r, &m) && !m.Cause.Planned() })
 	r.Moves = slices.DeleteFunc(r.Moves, func(m doctor.Move) bool { return !choose(r, &m) })
-	if err := a.printDiagnosis(r, read, o); err != nil {
-		return err
+	d := diagnosis{read, r}
+	if o == "html" {
+		err = doctorPage(a.out, r, read)
+	} else {
+		err = show(a, o, d, doctorText)
 	}
-	if unplanned {
-		return command.ErrFinding
-	}
-	return nil
+	return found(err, unplanned)
 }
 
-func (a *app) printDiagnosis(r *doctor.Report, files []doctor.File, o command.Format) error {
-	switch o {
-	case "json":
-		return a.printJSON(struct {
-			Files []doctor.File `json:"files"`
-			*doctor.Report
-		}{files, r})
-	case "html":
-		var b bytes.Buffer
-		if err := doctorPage(&b, r, files); err != nil {
-			return err
-		}
-		_, err := io.Copy(a.out, &b)
-		return err
-	}
-	_, err := io.WriteString(a.out, doctorText(r, files))
-	return err
+// diagnosis is what is printed: what was read, and why VIPs moved.
+type diagnosis struct {
+	Files []doctor.File `json:"files"`
+	*doctor.Report
 }

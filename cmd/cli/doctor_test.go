@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // records are those of a lab in which keepalived was killed on one node, and HAProxy
@@ -47,10 +48,7 @@ func TestDoctor(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != command.Finding {
 		t.Fatalf("exit code %d, %v", code, err)
 	}
-	var causes []string
-	for _, m := range all.Moves {
-		causes = append(causes, string(m.Cause.Code))
-	}
+	causes := lists.Map(all.Moves, func(m doctor.Move) string { return string(m.Cause.Code) })
 	if got := strings.Join(causes, " "); got != "first-holder keepalived-died haproxy-down haproxy-down" || len(all.Files) != 3 || len(all.Nodes) != 3 {
 		t.Errorf("%s of %+v", got, all.Files)
 	}

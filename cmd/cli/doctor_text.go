@@ -13,35 +13,31 @@ import (
 const moment = "2006-01-02 15:04:05.000"
 
 // doctorText lays a diagnosis out for a person.
-func doctorText(r *doctor.Report, files []doctor.File) string {
-	var b strings.Builder
-	// What is in a record is not obeyed by the terminal.
-	say := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
-	say("%s", doctorSummary(r))
-	for _, note := range doctorNotes(r, files) {
-		say("%s", note)
+func doctorText(p *printer, d diagnosis) {
+	p.line("%s", doctorSummary(d.Report))
+	for _, note := range doctorNotes(d.Report, d.Files) {
+		p.line("%s", note)
 	}
-	for i := range r.Moves {
-		m := &r.Moves[i]
-		b.WriteByte('\n')
-		say("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holderNames(m.From), nextHolders(m))
-		say("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		p.line("")
+		p.line("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holderNames(m.From), nextHolders(m))
+		p.line("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
 		if m.Cause.Or != "" {
-			say("  or       %s", m.Cause.Or)
+			p.line("  or       %s", m.Cause.Or)
 		}
 		if text := unheld(m); text != "" {
-			say("  clients  %s", text)
+			p.line("  clients  %s", text)
 		}
 		head := "because"
 		for _, e := range m.Evidence {
-			say("  %-8s %s %s: %s", head, e.At.Format("15:04:05.000"), e.Node, e.Text)
+			p.line("  %-8s %s %s: %s", head, e.At.Format("15:04:05.000"), e.Node, e.Text)
 			head = ""
 		}
 		if m.Cause.Next != "" {
-			say("  next     %s", m.Cause.Next)
+			p.line("  next     %s", m.Cause.Next)
 		}
 	}
-	return b.String()
 }
 
 func doctorSummary(r *doctor.Report) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
 )
 
@@ -66,100 +67,86 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 	if err := writeReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
 	}
-	switch o {
-	case "json":
-		return a.printJSON(report)
-	case "html":
+	if o == "html" {
 		return writeExplained(a.out, cluster, report)
 	}
-	if len(report.Groups) == 0 {
-		fmt.Fprintln(a.out, outsideText)
-		return a.printCertificates(report.NamedCertificates)
+	return show(a, o, report, func(out *printer, r *explain.Report) { explainText(out, cluster, r) })
+}
+
+func explainText(out *printer, c *render.Cluster, r *explain.Report) {
+	if len(r.Groups) == 0 {
+		fmt.Fprintln(out, outsideText)
+		certificateText(out, r.NamedCertificates)
+		return
 	}
-	if why := profileWhy(cluster); why != "" {
-		for _, line := range wrap(capital(why)+".", lineWidth) {
-			fmt.Fprintln(a.out, line)
-		}
-		fmt.Fprintln(a.out)
+	if why := profileWhy(c); why != "" {
+		out.wrapped("", capital(why)+".")
+		fmt.Fprintln(out)
 	}
-	for i, g := range report.Groups {
+	for i, g := range r.Groups {
 		if i > 0 {
-			fmt.Fprintln(a.out)
+			fmt.Fprintln(out)
 		}
-		if err := a.printGroup(&g); err != nil {
-			return err
-		}
+		groupText(out, &g)
 	}
-	if len(report.OwnRequests) > 0 {
-		fmt.Fprintln(a.out)
+	if len(r.OwnRequests) > 0 {
+		fmt.Fprintln(out)
 	}
-	if err := a.printOwnRequests(report.OwnRequests); err != nil {
-		return err
-	}
-	return a.printCertificates(report.NamedCertificates)
+	ownRequestsText(out, r.OwnRequests)
+	certificateText(out, r.NamedCertificates)
 }
 
 // certificatesText goes before the object of named certificates.
 const certificatesText = "each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:"
 
-// printCertificates prints an object that is not empty.
-func (a *app) printCertificates(object string) (err error) {
+// certificateText has an object that is not empty.
+func certificateText(out *printer, object string) {
 	if object == "" {
-		return nil
+		return
 	}
-	fmt.Fprintln(a.out, "\nNamed certificates, "+certificatesText)
+	fmt.Fprintln(out, "\nNamed certificates, "+certificatesText)
 	for line := range strings.Lines(object) {
-		_, err = fmt.Fprint(a.out, "  ", line)
+		fmt.Fprint(out, "  ", line)
 	}
-	return err
 }
 
-func (a *app) printGroup(g *explain.Group) error {
+func groupText(out *printer, g *explain.Group) {
 	together := ""
 	if g.Together {
 		together = ", which move together"
 	}
-	fmt.Fprintf(a.out, "%s %s%s%s, virtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
+	fmt.Fprintf(out, "%s %s%s%s, virtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
 	if g.Clients != nil {
-		fmt.Fprintln(a.out, "\n  Clients:")
+		fmt.Fprintln(out, "\n  Clients:")
 		for _, text := range g.Clients.Words {
-			for _, line := range wrap(text, lineWidth) {
-				fmt.Fprintf(a.out, "    %s\n", line)
-			}
+			out.wrapped("    ", text)
 		}
 	}
 	for _, s := range g.Stages {
-		fmt.Fprintf(a.out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
+		fmt.Fprintf(out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
 		for _, n := range s.Notes {
-			fmt.Fprintf(a.out, "  note: %s\n", n)
+			fmt.Fprintf(out, "  note: %s\n", n)
 		}
-		if err := a.printHolders(s.Holders); err != nil {
-			return err
-		}
+		holdersText(out, s.Holders)
 		for _, text := range timingWords(s.Timing) {
-			for _, line := range wrap(text, lineWidth) {
-				fmt.Fprintf(a.out, "  %s\n", line)
-			}
+			out.wrapped("  ", text)
 		}
 		for _, f := range s.Failures {
 			moved := ""
 			if f.MovedMS > 0 {
 				moved = fmt.Sprintf(" The VIP moves within %s.", millis(f.MovedMS))
 			}
-			fmt.Fprintf(a.out, "\n  %s\n", f.What)
-			for _, line := range wrap(f.Seen+moved, lineWidth) {
-				fmt.Fprintf(a.out, "    %s\n", line)
-			}
+			fmt.Fprintf(out, "\n  %s\n", f.What)
+			out.wrapped("    ", f.Seen+moved)
 		}
 	}
-	return nil
 }
 
 // mostNames is how many names of nodes are printed.
 const mostNames = 5
 
-func (a *app) printHolders(list []explain.Holder) error {
-	w := command.Table(a.out)
+func holdersText(out *printer, list []explain.Holder) {
+	w := command.Table(out)
 	for _, h := range list {
 		fmt.Fprintf(w, "  can hold it:\t%s\n", holderWords(h))
 		fmt.Fprintf(w, "    priority\t%d\n", h.Priority)
@@ -170,7 +157,7 @@ func (a *app) printHolders(list []explain.Holder) error {
 			fmt.Fprintf(w, "    at most\t%d\n", h.Most)
 		}
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // holderWords names nodes that can hold a VIP.

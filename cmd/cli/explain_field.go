@@ -83,27 +83,24 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 	if err != nil {
 		return command.Usage(c, err)
 	}
-	if o == "json" {
-		return a.printJSON(n)
-	}
-	fmt.Fprintf(a.out, "%s: %s\n", strings.Trim(field, "."), n.kind())
-	for _, line := range wrap(n.Description, lineWidth) {
-		fmt.Fprintf(a.out, "  %s\n", line)
-	}
+	return show(a, o, n, func(out *printer, n *schemaNode) { fieldText(out, field, n) })
+}
+
+func fieldText(out *printer, field string, n *schemaNode) {
+	fmt.Fprintf(out, "%s: %s\n", strings.Trim(field, "."), n.kind())
+	out.wrapped("  ", n.Description)
 	of := n.item()
 	if of != n && of.Description != "" && of.Description != n.Description {
-		for _, line := range wrap("Each: "+of.Description, lineWidth) {
-			fmt.Fprintf(a.out, "  %s\n", line)
-		}
+		out.wrapped("  ", "Each: "+of.Description)
 	}
 	if values := of.values(); values != "" {
-		fmt.Fprintf(a.out, "\nValues: %s\n", values)
+		fmt.Fprintf(out, "\nValues: %s\n", values)
 	}
 	if len(of.Properties) == 0 {
-		return nil
+		return
 	}
-	fmt.Fprintln(a.out, "\nFields:")
-	w := command.Table(a.out)
+	fmt.Fprintln(out, "\nFields:")
+	w := command.Table(out)
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		p, needed := of.Properties[name], ""
 		if slices.Contains(of.Required, name) {
@@ -112,7 +109,7 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 		first, _, _ := strings.Cut(p.Description, ". ")
 		fmt.Fprintf(w, "  %s\t%s%s\t%s\n", name, p.kind(), needed, strings.TrimSuffix(first, "."))
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // values are those that a field takes, where there is a list or a range of them.

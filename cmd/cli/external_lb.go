@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -84,10 +85,7 @@ nothing for.`,
 		if err != nil {
 			return err
 		}
-		if o == "json" {
-			return a.printJSON(plan)
-		}
-		return a.printPlan(plan)
+		return show(a, o, plan, externalText)
 	})
 	f.add(c)
 	o.Add(c, "text", "json")
@@ -245,46 +243,21 @@ func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFl
 // options parses the flags with addresses.
 func (f *externalFlags) options() (externallb.Options, error) {
 	x := externallb.Options{Interface: f.iface, Serve: f.serve, BootstrapGone: f.bootstrapGone, RouterID: f.routerID}
-	for _, s := range f.nodes {
-		p, err := parsePeer("--node", s)
-		if err != nil {
-			return x, err
-		}
-		x.Nodes = append(x.Nodes, p)
-	}
-	for _, s := range f.balancers {
-		b, err := parseBalancer(s)
-		if err != nil {
-			return x, err
-		}
-		x.Balancers = append(x.Balancers, b)
-	}
-	var err error
-	if x.APIVIPs, err = parseAddresses("--api-vip", f.apiVIPs); err != nil {
-		return x, err
-	}
-	if x.IngressVIPs, err = parseAddresses("--ingress-vip", f.ingressVIPs); err != nil {
-		return x, err
-	}
-	for _, s := range f.allow {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			return x, fmt.Errorf("--allow %s: expected a network in CIDR notation, such as 192.0.2.0/24", problem.Quote(s))
-		}
-		x.Allow = append(x.Allow, p)
-	}
-	return x, nil
+	var errs [5]error
+	x.Nodes, errs[0] = parseAll(f.nodes, func(s string) (v1alpha1.Peer, error) { return parsePeer("--node", s) })
+	x.Balancers, errs[1] = parseAll(f.balancers, parseBalancer)
+	x.APIVIPs, errs[2] = parseAddresses("--api-vip", f.apiVIPs)
+	x.IngressVIPs, errs[3] = parseAddresses("--ingress-vip", f.ingressVIPs)
+	x.Allow, errs[4] = parseAll(f.allow, func(s string) (netip.Prefix, error) {
+		return parsed(netip.ParsePrefix, s, "--allow %s: expected a network in CIDR notation, such as 192.0.2.0/24", problem.Quote(s))
+	})
+	return x, cmp.Or(errs[:]...)
 }
 
-func parseAddresses(flag string, list []string) (out []netip.Addr, err error) {
-	for _, s := range list {
-		a, err := netip.ParseAddr(s)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: expected an address", flag, problem.Quote(s))
-		}
-		out = append(out, a)
-	}
-	return out, nil
+func parseAddresses(flag string, list []string) ([]netip.Addr, error) {
+	return parseAll(list, func(s string) (netip.Addr, error) {
+		return parsed(netip.ParseAddr, s, "%s %s: expected an address", flag, problem.Quote(s))
+	})
 }
 
 func parseBalancer(s string) (b externallb.Balancer, err error) {
@@ -294,19 +267,15 @@ func parseBalancer(s string) (b externallb.Balancer, err error) {
 		return b, bad
 	}
 	b.Name = name
-	for text := range strings.SplitSeq(list, ",") {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return b, bad
-		}
-		b.Addresses = append(b.Addresses, p)
+	if b.Addresses, err = parseAll(strings.Split(list, ","), netip.ParsePrefix); err != nil {
+		return b, bad
 	}
 	return b, nil
 }
 
-// printPlan prints what a load balancer has to do.
-func (a *app) printPlan(p *externallb.Plan) error {
-	var b strings.Builder
+// externalText is what a load balancer has to do, without spaces at the ends of lines.
+func externalText(out *printer, p *externallb.Plan) {
+	var b bytes.Buffer
 	w := command.Table(&b)
 	fmt.Fprintln(w, "PORT\tSERVICE\tFOR\tSERVERS\tHEALTHY IF 200")
 	for _, s := range p.Services {
@@ -324,11 +293,7 @@ func (a *app) printPlan(p *externallb.Plan) error {
 		fmt.Fprintln(w, "\nNAME\tRESOLVES TO")
 	}
 	for _, n := range p.DNS {
-		to := list(n.Addresses)
-		if to == "" {
-			to = "the load balancer"
-		}
-		fmt.Fprintf(w, "%s\t%s\n", n.Name, to)
+		fmt.Fprintf(w, "%s\t%s\n", n.Name, cmp.Or(list(n.Addresses), "the load balancer"))
 	}
 	if len(p.Pair) > 0 {
 		fmt.Fprintln(w, "\nBALANCER\tINTERFACE\tADDRESSES\tVIRTUAL ROUTER ID")
@@ -336,13 +301,10 @@ func (a *app) printPlan(p *externallb.Plan) error {
 	for _, h := range p.Pair {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", h.Name, h.Interface, list(h.Addresses), h.RouterID)
 	}
-	err := w.Flush()
+	w.Flush()
 	for line := range strings.Lines(b.String()) {
-		if err == nil {
-			_, err = fmt.Fprintln(a.out, strings.TrimRight(line, " \n"))
-		}
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
 	}
-	return err
 }
 
 // who may connect to a backend.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/render"
 )
@@ -40,18 +41,19 @@ another release than openshiftVersion: take those of the new release with each u
 		if err != nil {
 			return err
 		}
-		if o == "json" {
-			return a.printJSON(cluster.Images)
-		}
-		w := command.Table(a.out)
-		for _, i := range render.ImageList(cluster.Images) {
-			fmt.Fprintf(w, "%s\t%s\n", i[0], i[1])
-		}
-		return w.Flush()
+		return show(a, o, cluster.Images, imagesText)
 	})
 	f.add(c)
 	o.Add(c, "text", "json", "vipconfig")
 	return c
+}
+
+func imagesText(out *printer, images v1alpha1.Images) {
+	w := command.Table(out)
+	for _, i := range render.ImageList(images) {
+		fmt.Fprintf(w, "%s\t%s\n", i[0], i[1])
+	}
+	w.Flush()
 }
 
 // pinnedImages prints spec.images with the images of a release.

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/netip"
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -121,7 +119,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 		return err
 	}
 	a.report(list)
-	out := []tree.File{
+	out := []render.OutputFile{
 		{Path: importer.InstallConfigName, Data: result.InstallConfig},
 		{Path: importer.VIPConfigName, Data: result.VIPConfig},
 	}
@@ -155,48 +153,19 @@ func newDirectory(name string) error {
 }
 
 // importFiles reads all that may hold anything, by the names that the user knows.
-func (a *app) importFiles(names []string) ([]render.File, error) {
-	var out []render.File
+func (a *app) importFiles(names []string) (out []render.File, err error) {
 	var sum input.Sum
-	add := func(name string, data []byte, err error) error {
+	err = a.eachFile(names, importer.Relevant, func(name string, _ bool, data []byte, err error) error {
 		if err == nil {
 			out, err = append(out, render.File{Name: name, Data: data}), sum.Add(name, data)
 		}
 		return err
-	}
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if name == "-" || err == nil && !info.IsDir() {
-			data, err := a.File(name)
-			if err := add(name, data, err); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err != nil {
-			return nil, input.Unreadable(name, err)
-		}
-		dir := dirSide{name}
-		list, err := dir.list()
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range list {
-			shown := path.Join(filepath.ToSlash(name), file)
-			if !importer.Relevant(file) {
-				continue
-			}
-			data, err := dir.read(file)
-			if err := add(shown, data, err); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // printImport prints the files, unless they were written, and the report.
-func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags) error {
+func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *importFlags) error {
 	if f.output == "json" {
 		contents := map[string]string{}
 		for _, file := range files {
@@ -208,18 +177,17 @@ func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags)
 			Files     map[string]string `json:"files"`
 		}{r, f.dir, contents})
 	}
-	var report bytes.Buffer
+	var report, stream printer
 	importText(&report, r)
 	if f.dir != "" {
 		fmt.Fprintf(&report, "\nWritten: %s\n", command.SafeLine(filepath.Join(f.dir, importer.InstallConfigName)+", "+filepath.Join(f.dir, importer.VIPConfigName)))
 		_, err := a.out.Write(report.Bytes())
 		return err
 	}
-	var b bytes.Buffer
 	for _, file := range files {
-		fmt.Fprintf(&b, "---\n# %s\n%s", file.Path, file.Data)
+		fmt.Fprintf(&stream, "---\n# %s\n%s", file.Path, file.Data)
 	}
-	if _, err := a.out.Write(b.Bytes()); err != nil {
+	if _, err := a.out.Write(stream.Bytes()); err != nil {
 		return err
 	}
 	_, err := a.err.Write(report.Bytes())
@@ -227,34 +195,32 @@ func (a *app) printImport(r *importer.Result, files []tree.File, f *importFlags)
 }
 
 // importText is the report for people.
-func importText(b *bytes.Buffer, r *importer.Result) {
-	line := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
-	line("Cluster %s", r.Domain)
-	b.WriteString("\nCarried over\n")
+func importText(p *printer, r *importer.Result) {
+	p.line("Cluster %s", r.Domain)
+	p.WriteString("\nCarried over\n")
 	for _, c := range r.Carried {
-		line("  %-24s %s", c.What, c.Value)
-		line("  %-24s   %s", "", c.Place)
+		p.line("  %-24s %s", c.What, c.Value)
+		p.line("  %-24s   %s", "", c.Place)
 	}
 	if len(r.Assumed) > 0 {
-		b.WriteString("\nAssumed, as the source does not say it\n")
+		p.WriteString("\nAssumed, as the source does not say it\n")
 	}
 	for _, c := range r.Assumed {
-		line("  %-24s %s", c.What, c.Value)
-		line("  %-24s   %s", "", c.Why)
+		p.line("  %-24s %s", c.What, c.Value)
+		p.line("  %-24s   %s", "", c.Why)
 	}
-	importLosses(b, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
-	importLosses(b, r.Lost, false, "Not carried over")
+	importLosses(p, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
+	importLosses(p, r.Lost, false, "Not carried over")
 }
 
 // importLosses lists those that keep nodes apart, or the others.
-func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string) {
-	line := func(format string, args ...any) { b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n") }
+func importLosses(p *printer, all []importer.Loss, apart bool, head string) {
 	for _, l := range all {
 		if l.Apart != apart {
 			continue
 		}
 		if head != "" {
-			fmt.Fprintf(b, "\n%s\n", head)
+			fmt.Fprintf(p, "\n%s\n", head)
 			head = ""
 		}
 		more := ""
@@ -264,8 +230,8 @@ func importLosses(b *bytes.Buffer, all []importer.Loss, apart bool, head string)
 		case n > 1:
 			more = fmt.Sprintf(", and in %d more places", n)
 		}
-		line("  %s%s", l.Places[0], more)
-		line("    %s", l.What)
-		line("    vipgen: %s", l.Instead)
+		p.line("  %s%s", l.Places[0], more)
+		p.line("    %s", l.What)
+		p.line("    vipgen: %s", l.Instead)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,11 +43,7 @@ func TestImport(t *testing.T) {
 		}
 	}
 	files := snapshot(t, "new")
-	var names []string
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(files))
 	if diff := cmp.Diff([]string{"new/demo/install-config.yaml", "new/demo/vipgen.yaml"}, names); diff != "" {
 		t.Error(diff)
 	}

@@ -2,15 +2,21 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -78,11 +84,30 @@ func (a *app) completeFrom(c *cobra.Command, flag string, f *inputFlags, names f
 func rolesOf(c *render.Cluster) []string { return c.Roles }
 
 // nodesOf are the nodes that the input of a cluster names.
-func nodesOf(c *render.Cluster) (names []string) {
-	for _, p := range c.Config.Spec.Peers {
-		names = append(names, p.Name)
+func nodesOf(c *render.Cluster) []string {
+	return lists.Map(c.Config.Spec.Peers, func(p v1alpha1.Peer) string { return p.Name })
+}
+
+// parseAll parses the values of a flag that may be repeated.
+func parseAll[T any](values []string, parse func(string) (T, error)) (out []T, err error) {
+	for _, s := range values {
+		v, err := parse(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
 	}
-	return names
+	return out, nil
+}
+
+// parsed is the value that a text stands for; of one that does not, the error says what was
+// expected.
+func parsed[T any](parse func(string) (T, error), text, expected string, args ...any) (T, error) {
+	v, err := parse(text)
+	if err != nil {
+		return v, fmt.Errorf(expected, args...)
+	}
+	return v, nil
 }
 
 // installConfigArg is the file that a command works on.
@@ -113,6 +138,43 @@ func clusters(c *cobra.Command, args []string) (input.Fleet, error) {
 		return r, err
 	}
 	return r, command.Usage(c, err)
+}
+
+// eachFile hands over files one after the other, so that not all have to be kept: those
+// that are named, - being standard input, and below folders those that are relevant. Their
+// names are as the user knows them. An error of one below a folder is handed over with it.
+func (a *app) eachFile(names []string, relevant func(name string) bool, do func(name string, inFolder bool, data []byte, err error) error) error {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if name == "-" || err == nil && !info.IsDir() {
+			data, err := a.File(name)
+			if err == nil {
+				err = do(name, false, data, nil)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return input.Unreadable(name, err)
+		}
+		dir := dirSide{name}
+		list, err := dir.list()
+		if err != nil {
+			return err
+		}
+		for _, file := range list {
+			if !relevant(file) {
+				continue
+			}
+			data, err := dir.read(file)
+			if err := do(path.Join(filepath.ToSlash(name), file), true, data, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // options reads what the flags say about a cluster.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/render"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -103,10 +103,7 @@ func expand(name string) ([]string, error) {
 
 // list prints documents as an indented tree.
 func (a *app) list(docs []ignition.Document, contents bool) error {
-	var b bytes.Buffer
-	line := func(format string, args ...any) {
-		b.WriteString(command.SafeLine(fmt.Sprintf(format, args...)) + "\n")
-	}
+	var p printer
 	for _, d := range docs {
 		about := d.Source
 		if d.Role != "" {
@@ -115,30 +112,30 @@ func (a *app) list(docs []ignition.Document, contents bool) error {
 		if d.IgnitionVersion != "" && !strings.HasPrefix(d.Source, "Ignition") {
 			about += ", Ignition " + d.IgnitionVersion
 		}
-		line("%s", about)
+		p.line("%s", about)
 		for _, f := range d.Files {
-			line("  file %s (%04o, %d bytes)%s", f.Path, f.Mode, len(f.Contents), origin(f))
+			p.line("  file %s (%04o, %d bytes)%s", f.Path, f.Mode, len(f.Contents), origin(f))
 			if contents {
-				indent(&b, diff.Shown(f.Path, f.Mode, string(f.Contents)))
+				indent(&p, diff.Shown(f.Path, f.Mode, string(f.Contents)))
 			}
 		}
 		for _, u := range d.Units {
-			line("  unit %s%s", u.Name, unitState(u))
+			p.line("  unit %s%s", u.Name, unitState(u))
 			if contents {
-				indent(&b, diff.Shown(u.Name, 0, u.Contents))
+				indent(&p, diff.Shown(u.Name, 0, u.Contents))
 			}
 			for _, drop := range u.Dropins {
-				line("    drop-in %s", drop.Name)
+				p.line("    drop-in %s", drop.Name)
 				if contents {
-					indent(&b, diff.Shown(drop.Name, 0, drop.Contents))
+					indent(&p, diff.Shown(drop.Name, 0, drop.Contents))
 				}
 			}
 		}
 		for _, n := range d.Notes {
-			line("  %s", n)
+			p.line("  %s", n)
 		}
 	}
-	_, err := a.out.Write(b.Bytes())
+	_, err := a.out.Write(p.Bytes())
 	return err
 }
 
@@ -153,15 +150,15 @@ func unitState(u ignition.Unit) string {
 	}
 }
 
-func indent(b *bytes.Buffer, text string) {
+func indent(p *printer, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "      | %s\n", command.Safe(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(p, "      | %s\n", command.Safe(strings.TrimRight(line, "\n")))
 	}
 }
 
 // extract writes what nodes get, a folder for each document.
 func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
-	var files []tree.File
+	var files []render.OutputFile
 	used := map[string]bool{}
 	for i, d := range docs {
 		name := d.Name
@@ -172,10 +169,10 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 		b := d.Bundle()
 		for _, f := range b.Files {
 			p := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+f.Path)), "/")
-			files = append(files, tree.File{Path: name + "/" + p, Data: f.Contents})
+			files = append(files, render.OutputFile{Path: name + "/" + p, Data: f.Contents})
 		}
 		for _, u := range b.Units {
-			files = append(files, tree.File{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
+			files = append(files, render.OutputFile{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
 		}
 	}
 	r, err := dir.Write(files)

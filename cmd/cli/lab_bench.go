@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/bench"
 	"github.com/vipgen/vipgen/lab/report"
@@ -128,18 +129,12 @@ Documentation: ` + pages + `lab-bench.md`,
 	return c
 }
 
-func scenarioNames() (names []string) {
-	for _, s := range bench.Scenarios(0) {
-		names = append(names, s.Name)
-	}
-	return names
+func scenarioNames() []string {
+	return lists.Map(bench.Scenarios(0), func(s bench.Scenario) string { return s.Name })
 }
 
-func profileNames() (names []string) {
-	for _, p := range bench.Profiles() {
-		names = append(names, p.Name)
-	}
-	return names
+func profileNames() []string {
+	return lists.Map(bench.Profiles(), func(p bench.Profile) string { return p.Name })
 }
 
 // chosenProfiles are those of the names, then those of the intervals.
@@ -271,13 +266,14 @@ func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error 
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Saturate(ctx, cfg, f.intervals, f.saturate)
-	if f.output == "json" {
-		return errors.Join(a.printJSON(all), err)
-	}
-	w := command.Table(a.out)
+	return errors.Join(show(a, f.output, all, saturationText), err)
+}
+
+func saturationText(out *printer, all []bench.Steadiness) {
+	w := command.Table(out)
 	fmt.Fprintln(w, "INTERVAL\tSPURIOUS FAILOVERS\tSPLIT BRAIN")
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", millis(s.Interval), s.Moves, millis(s.Two))
 	}
-	return errors.Join(w.Flush(), err)
+	w.Flush()
 }

@@ -196,12 +196,8 @@ func (a *app) chaosProgress() func(time.Duration, string) {
 // tellChaos prints what a run has shown.
 func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
 	fmt.Fprintln(a.err)
-	if f.output == "json" {
-		if err := a.printJSON(r); err != nil {
-			return err
-		}
-	} else {
-		r.Summary(a.out)
+	if err := show(a, f.output, r, func(p *printer, r *chaos.Result) { r.Summary(p) }); err != nil {
+		return err
 	}
 	if len(r.Violations) == 0 {
 		return nil

@@ -76,13 +76,14 @@ func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Stall(ctx, cfg, how)
-	if f.output == "json" {
-		return errors.Join(a.printJSON(all), err)
-	}
-	w := command.Table(a.out)
+	return errors.Join(show(a, f.output, all, stallText), err)
+}
+
+func stallText(out *printer, all []bench.Stalled) {
+	w := command.Table(out)
 	fmt.Fprintln(w, "PROFILE\tPAUSE\tMEASURED\tMOVED\tOUTAGE\tREQUESTS LOST\tSPLIT BRAIN")
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\n", s.Profile, millis(s.Length), millis(s.Stood), s.Moved, s.Runs, millis(s.Waited), s.Lost, millis(s.Two))
 	}
-	return errors.Join(w.Flush(), err)
+	w.Flush()
 }

@@ -31,12 +31,10 @@ its power and link, its priorities, the backends of its HAProxy, and stopped ser
 			if err != nil {
 				return err
 			}
-			if o == "json" {
-				return a.printJSON(reply.Status)
-			}
-			v := labView{now: time.Now(), Palette: command.Colours(a.out)}
-			_, err = fmt.Fprintln(a.out, strings.Join(append(v.lines(reply.Status), v.legend(reply.Status)...), "\n"))
-			return err
+			return show(a, o, reply.Status, func(p *printer, s *control.Status) {
+				v := labView{now: time.Now(), Palette: p.colours}
+				fmt.Fprintln(p, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
+			})
 		},
 	}
 	o.Add(c, "text", "json")

@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -90,11 +89,7 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o == "json" {
-			return a.printJSON(m)
-		}
-		_, err = fmt.Fprint(a.out, steps(m, installConfig, "DIR", f.os))
-		return err
+		return show(a, o, m, func(p *printer, m *render.Migration) { p.WriteString(steps(m, installConfig, "DIR", f.os)) })
 	})
 	f.add(c)
 	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
@@ -136,8 +131,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		if err != nil {
 			return err
 		}
-		list := lists.Map(files, func(x render.OutputFile) tree.File { return tree.File{Path: x.Path, Data: x.Data} })
-		if _, err := (tree.Dir{Path: dir}).Write(list); err != nil {
+		if _, err := (tree.Dir{Path: dir}).Write(files); err != nil {
 			return err
 		}
 		_, err = fmt.Fprint(a.out, steps(m, installConfig, dir, f.os))

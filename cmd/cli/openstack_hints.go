@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -91,31 +92,23 @@ func (f *openstackFlags) options() (openstack.Options, error) {
 		}
 		return before, after, nil
 	}
-	for _, s := range f.ports {
+	var errs [3]error
+	x.Ports, errs[0] = parseAll(f.ports, func(s string) (openstack.Port, error) {
 		role, name, err := split("--port", s, "pool=name, such as master=demo-master-0")
-		if err != nil {
-			return x, err
-		}
-		x.Ports = append(x.Ports, openstack.Port{Role: role, Name: name})
-	}
-	for _, s := range f.vipPorts {
+		return openstack.Port{Role: role, Name: name}, err
+	})
+	x.VIPPorts, errs[1] = parseAll(f.vipPorts, func(s string) (openstack.VIPPort, error) {
 		group, name, err := split("--vip-port", s, "group=name, such as api=demo-api-port")
-		if err != nil {
-			return x, err
-		}
-		x.VIPPorts = append(x.VIPPorts, openstack.VIPPort{Group: group, Name: name})
-	}
+		return openstack.VIPPort{Group: group, Name: name}, err
+	})
 	const form = "group=address, such as ingress=203.0.113.11"
-	for _, s := range f.floatingIPs {
+	x.FloatingIPs, errs[2] = parseAll(f.floatingIPs, func(s string) (openstack.FloatingIP, error) {
 		group, text, err := split("--floating-ip", s, form)
 		if err != nil {
-			return x, err
+			return openstack.FloatingIP{}, err
 		}
-		address, err := netip.ParseAddr(text)
-		if err != nil {
-			return x, fmt.Errorf("--floating-ip %s: expected %s", problem.Quote(s), form)
-		}
-		x.FloatingIPs = append(x.FloatingIPs, openstack.FloatingIP{Group: group, Address: address})
-	}
-	return x, nil
+		address, err := parsed(netip.ParseAddr, text, "--floating-ip %s: expected %s", problem.Quote(s), form)
+		return openstack.FloatingIP{Group: group, Address: address}, err
+	})
+	return x, cmp.Or(errs[:]...)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -90,11 +91,10 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 		return err
 	}
 	if f.dir != "" {
-		list := make([]tree.File, len(files))
-		for i, p := range files {
-			list[i] = tree.File{Path: strings.TrimPrefix(p.Path, "/"), Data: p.Data}
+		for i := range files {
+			files[i].Path = strings.TrimPrefix(files[i].Path, "/")
 		}
-		_, err := tree.Dir{Path: f.dir}.Write(list)
+		_, err := tree.Dir{Path: f.dir}.Write(files)
 		return err
 	}
 	return a.printPreview(c, files, f.file)
@@ -185,21 +185,12 @@ func (f *previewFlags) fill(n *v1alpha1.Node) error {
 		}
 		n.Interfaces[0].Addresses = append(n.Interfaces[0].Addresses, p)
 	}
-	for _, s := range f.upstreams {
-		a, err := netip.ParseAddr(s)
-		if err != nil {
-			return fmt.Errorf("--upstream %s: expected an address", s)
-		}
-		n.Upstreams = append(n.Upstreams, a)
-	}
-	for _, s := range f.peers {
-		p, err := parsePeer("--peer", s)
-		if err != nil {
-			return err
-		}
-		n.Peers = append(n.Peers, p)
-	}
-	return nil
+	var errs [2]error
+	n.Upstreams, errs[0] = parseAll(f.upstreams, func(s string) (netip.Addr, error) {
+		return parsed(netip.ParseAddr, s, "--upstream %s: expected an address", s)
+	})
+	n.Peers, errs[1] = parseAll(f.peers, func(s string) (v1alpha1.Peer, error) { return parsePeer("--peer", s) })
+	return cmp.Or(errs[:]...)
 }
 
 // parsePeer reads the value of a flag, name[:role]=address[,address]; an empty role is filled in
@@ -212,12 +203,9 @@ func parsePeer(flag, s string) (v1alpha1.Peer, error) {
 	}
 	name, role, _ := strings.Cut(who, ":")
 	p := v1alpha1.Peer{Name: name, Role: role}
-	for text := range strings.SplitSeq(list, ",") {
-		a, err := netip.ParseAddr(text)
-		if err != nil {
-			return p, bad
-		}
-		p.Addresses = append(p.Addresses, a)
+	var err error
+	if p.Addresses, err = parseAll(strings.Split(list, ","), netip.ParseAddr); err != nil {
+		return p, bad
 	}
 	return p, nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -58,22 +57,11 @@ func (a *app) remove(names []string, f remove.Options, o command.Format) error {
 		return err
 	}
 	a.report(list)
-	if o == "json" {
-		err = a.printJSON(r)
-	} else {
-		var b bytes.Buffer
-		removeText(&b, r)
-		_, err = a.out.Write(b.Bytes())
-	}
-	if err == nil && (!r.MayDelete || len(r.SplitBrain) > 0) {
-		return command.ErrFinding
-	}
-	return err
+	return found(show(a, o, r, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
 }
 
 // removeText is the steps for people.
-func removeText(b *bytes.Buffer, r *remove.Removal) {
-	out := &diffPrinter{Buffer: b}
+func removeText(out *printer, r *remove.Removal) {
 	for _, p := range r.Pools {
 		if len(p.MachineConfigs) == 0 {
 			out.line("pool %s: nothing of vipgen's", p.Name)
@@ -86,7 +74,7 @@ func removeText(b *bytes.Buffer, r *remove.Removal) {
 		out.line("  apply vipgen's MachineConfigs to that pool again (oc apply -f rendered/machineconfigs), then continue with step 1")
 	}
 	for i, s := range r.Steps {
-		b.WriteByte('\n')
+		out.WriteByte('\n')
 		out.line("%d. %s: %s", i+1, s.Name, s.State)
 		out.in(func() {
 			for _, text := range s.Findings {
@@ -100,7 +88,7 @@ func removeText(b *bytes.Buffer, r *remove.Removal) {
 			}
 		})
 	}
-	fmt.Fprintf(b, "\n%s\n", removeVerdict(r))
+	fmt.Fprintf(out, "\n%s\n", removeVerdict(r))
 }
 
 // removeVerdict says whether vipgen's MachineConfigs may be deleted.

@@ -321,21 +321,17 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 
 // writeTree writes a tree, or prints how it differs: command.ErrFinding if it does.
 func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
-	list := make([]tree.File, len(files))
-	for i, f := range files {
-		list[i] = tree.File{Path: f.Path, Data: f.Data}
-	}
 	if !check {
-		return dir.Write(list)
+		return dir.Write(files)
 	}
-	changes, err := dir.Compare(list)
+	changes, err := dir.Compare(files)
 	if err != nil || len(changes) == 0 {
 		return tree.Result{}, err
 	}
-	if err := printChanges(out, command.Colours(a.out), dir.Path, changes); err != nil {
-		return tree.Result{}, err
-	}
-	return tree.Result{}, command.ErrFinding
+	p := a.printer()
+	changesText(p, dir.Path, changes)
+	_, err = out.Write(p.Bytes())
+	return tree.Result{}, found(err, true)
 }
 
 // roleOf guesses the pool of an Ignition file from its name.

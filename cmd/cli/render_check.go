@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,54 +9,45 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 
-	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
-// printChanges shows how a directory differs from what was rendered: files by
+// changesText shows how a directory differs from what was rendered: files by
 // name, and inside MachineConfigs and Ignition configs the files of the node,
 // not their encoding.
-func printChanges(w io.Writer, colours command.Palette, dir string, changes []tree.Change) error {
+func changesText(p *printer, dir string, changes []tree.Change) {
 	for _, c := range changes {
-		name := filepath.Join(dir, filepath.FromSlash(c.Path))
-		if _, err := fmt.Fprintf(w, "%s: %s\n", command.SafeLine(name), c.Kind); err != nil {
-			return err
-		}
-		if c.Kind != tree.Differs {
-			continue
-		}
-		if err := printDiff(w, colours, c); err != nil {
-			return err
+		p.line("%s: %s", filepath.Join(dir, filepath.FromSlash(c.Path)), c.Kind)
+		if c.Kind == tree.Differs {
+			p.in(func() { differenceText(p, c) })
 		}
 	}
-	return nil
 }
 
-func printDiff(w io.Writer, colours command.Palette, c tree.Change) error {
+func differenceText(p *printer, c tree.Change) {
 	have, got := nodeFiles(c.Path, c.Have), nodeFiles(c.Path, c.Got)
-	if have == nil || got == nil || slices.EqualFunc(have, got, func(a, b nodeFile) bool { return a == b }) {
-		return unified(w, colours, "", string(c.Have), string(c.Got))
+	if have == nil || got == nil || slices.Equal(have, got) {
+		unifiedText(p, string(c.Have), string(c.Got))
+		return
 	}
 	for i, j := 0, 0; i < len(have) || j < len(got); {
 		switch {
 		case j == len(got) || i < len(have) && have[i].path < got[j].path:
-			fmt.Fprintf(w, "  %s: only in the directory\n", command.SafeLine(have[i].path))
+			p.line("%s: only in the directory", have[i].path)
 			i++
 		case i == len(have) || got[j].path < have[i].path:
-			fmt.Fprintf(w, "  %s: only rendered\n", command.SafeLine(got[j].path))
+			p.line("%s: only rendered", got[j].path)
 			j++
 		default:
 			if have[i] != got[j] {
-				if err := unified(w, colours, have[i].path, have[i].text, got[j].text); err != nil {
-					return err
-				}
+				p.line("%s", have[i].path)
+				unifiedText(p, have[i].text, got[j].text)
 			}
 			i++
 			j++
 		}
 	}
-	return nil
 }
 
 type nodeFile struct{ path, text string }
@@ -86,25 +76,13 @@ func nodeFiles(name string, data []byte) []nodeFile {
 	return out
 }
 
-// unified prints a diff in the usual form, indented under the name of a node's
-// file.
-func unified(w io.Writer, colours command.Palette, name, have, got string) error {
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+// unifiedText is a diff in the usual form, below the name of its file.
+func unifiedText(p *printer, have, got string) {
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // into memory
 		A: difflib.SplitLines(have), B: difflib.SplitLines(got),
 		FromFile: "in the directory", ToFile: "rendered", Context: 2,
 	})
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		fmt.Fprintf(w, "  %s\n", command.SafeLine(name))
-	}
-	for line := range strings.Lines(text) {
-		if _, err := fmt.Fprintln(w, colours.Diff("    "+command.Safe(strings.TrimRight(line, "\n")))); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.in(func() { p.text(text) })
 }
 
 func unitText(u ignition.Unit) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -55,10 +56,10 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 		a.summary(cluster, f.merge+" is up to date")
 		return nil
 	case f.check:
-		if err := printChanges(a.out, command.Colours(a.out), "", []tree.Change{{Path: f.merge, Kind: tree.Differs, Have: base, Got: merged}}); err != nil {
-			return err
-		}
-		return command.ErrFinding
+		p := a.printer()
+		changesText(p, "", []tree.Change{{Path: f.merge, Kind: tree.Differs, Have: base, Got: merged}})
+		_, err := a.out.Write(p.Bytes())
+		return found(err, true)
 	case f.merge == "-":
 		_, err := a.out.Write(merged)
 		return err
@@ -78,10 +79,8 @@ func mergeProblem(file string, err error) error {
 
 // conflictProblems is the report of what stands in the way of a merge.
 func conflictProblems(file string, conflicts []ignition.Conflict) error {
-	var list problem.List
-	for _, c := range conflicts {
-		list = append(list, problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,
-			Found: "another one, " + c.Detail, Expected: "nothing, or the same as rendered", Hint: "give --overwrite to replace it"})
-	}
-	return list
+	return problem.List(lists.Map(conflicts, func(c ignition.Conflict) problem.Problem {
+		return problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,
+			Found: "another one, " + c.Detail, Expected: "nothing, or the same as rendered", Hint: "give --overwrite to replace it"}
+	}))
 }

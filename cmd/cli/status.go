@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -13,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render/status"
 )
 
@@ -60,60 +56,24 @@ func (a *app) status(names []string, o command.Format) error {
 		return problem.List{{File: names[0], Severity: problem.Error, Code: problem.WrongKind, Found: "no state of any node",
 			Expected: "what 'vipgen-agent status -o json' printed, copies of /run/vipgen, or exported Nodes"}}
 	}
-	var err error
-	if o == "json" {
-		err = a.printJSON(c)
-	} else {
-		var b bytes.Buffer
-		statusText(&b, c)
-		_, err = a.out.Write(b.Bytes())
-	}
-	if err == nil && len(c.Findings) > 0 {
-		return command.ErrFinding
-	}
-	return err
+	return found(show(a, o, c, statusText), len(c.Findings) > 0)
 }
 
 // readStatus reads one file after the other, so that what is not needed of them is not kept.
 func (a *app) readStatus(r *status.Reader, names []string) error {
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if name == "-" || err == nil && !info.IsDir() {
-			data, err := a.File(name)
-			if err != nil {
-				return err
-			}
-			if !r.Add(filepath.ToSlash(name), data) {
-				return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
-					Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
-			}
-			continue
-		}
+	return a.eachFile(names, status.Relevant, func(name string, inFolder bool, data []byte, err error) error {
 		if err != nil {
-			return input.Unreadable(name, err)
+			r.Unreadable(name, err)
+		} else if !r.Add(filepath.ToSlash(name), data) && !inFolder {
+			return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
+				Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
 		}
-		dir := dirSide{name}
-		list, err := dir.list()
-		if err != nil {
-			return err
-		}
-		for _, file := range list {
-			if !status.Relevant(file) {
-				continue
-			}
-			shown := path.Join(filepath.ToSlash(name), file)
-			if data, err := dir.read(file); err != nil {
-				r.Unreadable(shown, err)
-			} else {
-				r.Add(shown, data)
-			}
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // statusText is the cluster for people.
-func statusText(b *bytes.Buffer, c *status.Cluster) {
+func statusText(b *printer, c *status.Cluster) {
 	w := command.Table(b)
 	row := func(cells ...string) { fmt.Fprintln(w, command.SafeLine(strings.Join(cells, "\t"))) }
 	if len(c.VIPs) > 0 {
@@ -158,7 +118,7 @@ func statusText(b *bytes.Buffer, c *status.Cluster) {
 }
 
 // statusReasons are why nodes take no part, what their checks say, and what a move waits for.
-func statusReasons(b *bytes.Buffer, c *status.Cluster) {
+func statusReasons(b *printer, c *status.Cluster) {
 	section := func(head string, of func(*status.Node) []string) {
 		for i := range c.Nodes {
 			for _, text := range of(&c.Nodes[i]) {

@@ -47,11 +47,7 @@ const outsideText = "No node of this cluster holds a VIP: an external load balan
 func describe(c *render.Cluster) string {
 	var b strings.Builder
 	s := c.Config.Spec
-	version := c.Version
-	if version == "" {
-		version = "any, " + versions()
-	}
-	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, version, strings.Join(c.Roles, ", "))
+	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, cmp.Or(c.Version, "any, "+versions()), strings.Join(c.Roles, ", "))
 	width := 10
 	for _, g := range s.Groups {
 		width = max(width, len(g.Name))

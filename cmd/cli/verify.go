@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -76,21 +75,18 @@ func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o comm
 	if err != nil {
 		return err
 	}
-	switch o {
-	case "json":
-		err = a.printJSON(struct {
-			Holds bool `json:"holds"`
-			*verify.Report
-		}{report.Holds(), report})
-	case "html":
+	if o == "html" {
 		err = writeProofs(a.out, cluster, report)
-	default:
-		err = a.printReport(report)
+	} else {
+		err = show(a, o, proven{report.Holds(), report}, proofText)
 	}
-	if err == nil && !report.Holds() {
-		return command.ErrFinding
-	}
-	return err
+	return found(err, !report.Holds())
+}
+
+// proven is what is printed.
+type proven struct {
+	Holds bool `json:"holds"`
+	*verify.Report
 }
 
 // prove makes the proof. A template that cannot be read back is bad input.
@@ -129,45 +125,43 @@ func (a *app) progress() func(group string, done, total int) {
 	}
 }
 
-// printReport prints the tables of who holds what when, or counterexamples.
-func (a *app) printReport(r *verify.Report) error {
+// proofText has the tables of who holds what when, or counterexamples.
+func proofText(out *printer, r proven) {
 	if len(r.Proofs) == 0 {
-		_, err := fmt.Fprintln(a.out, outsideText)
-		return err
+		fmt.Fprintln(out, outsideText)
+		return
 	}
-	var all []error
 	for _, p := range r.Proofs {
-		fmt.Fprintf(a.out, "%s %s, %s: %s\n", p.Group, list(p.VIPs), stageWords[p.Stage], strings.Join(p.Nodes, ", "))
-		fmt.Fprintf(a.out, "  %s\n", settings(p.VRRP))
+		fmt.Fprintf(out, "%s %s, %s: %s\n", p.Group, list(p.VIPs), stageWords[p.Stage], strings.Join(p.Nodes, ", "))
+		fmt.Fprintf(out, "  %s\n", settings(p.VRRP))
 		for _, n := range p.Notes {
-			fmt.Fprintf(a.out, "  note: %s\n", n)
+			fmt.Fprintf(out, "  note: %s\n", n)
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(out)
 		if p.Counterexample != nil {
-			all = append(all, a.printCounterexample(p.Counterexample))
+			counterexampleText(out, p.Counterexample)
 		} else {
-			all = append(all, a.printTable(p))
+			tableText(out, p)
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(out)
 	}
-	all = append(all, a.printOwnRequests(r.OwnRequests))
+	ownRequestsText(out, r.OwnRequests)
 	if len(r.OwnRequests) > 0 {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(out)
 	}
-	if r.Holds() {
-		fmt.Fprintln(a.out, "No counterexample. There is no failback between equal priorities. A VIP without a holder goes")
-		fmt.Fprintln(a.out, "to the first node that claims it, of two at once to the one with the higher address.")
+	if r.Holds {
+		fmt.Fprintln(out, "No counterexample. There is no failback between equal priorities. A VIP without a holder goes")
+		fmt.Fprintln(out, "to the first node that claims it, of two at once to the one with the higher address.")
 	}
-	return errors.Join(all...)
 }
 
-// printOwnRequests prints both ways to the API, and which programs take which.
-func (a *app) printOwnRequests(list []verify.OwnRequests) error {
+// ownRequestsText has both ways to the API, and which programs take which.
+func ownRequestsText(out *printer, list []verify.OwnRequests) {
 	if len(list) == 0 {
-		return nil
+		return
 	}
-	fmt.Fprintln(a.out, "Requests to the API VIPs from")
-	w := command.Table(a.out)
+	fmt.Fprintln(out, "Requests to the API VIPs from")
+	w := command.Table(out)
 	for _, o := range list {
 		way := "by the holder of the VIP"
 		switch {
@@ -179,7 +173,7 @@ func (a *app) printOwnRequests(list []verify.OwnRequests) error {
 		fmt.Fprintf(w, "  programs on nodes of %s\t%s\n", o.Role, way)
 	}
 	fmt.Fprintln(w, "  everybody else\tby the holder of the VIP")
-	return w.Flush()
+	w.Flush()
 }
 
 var stageWords = map[string]string{
@@ -187,41 +181,37 @@ var stageWords = map[string]string{
 	verify.StageRunning:      "in the running cluster",
 }
 
-func (a *app) printTable(p verify.Proof) error {
-	w := command.Table(a.out)
+func tableText(out *printer, p verify.Proof) {
+	w := command.Table(out)
 	fmt.Fprintln(w, "  SERVICE LEVEL\tPRIORITY\tHOLDER\tCOMBINATIONS")
 	for _, r := range p.Table {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Best, numbers(r.Priorities), r.Holder, grouped(r.Combinations))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	names := lists.Map(p.Checks, func(c verify.Check) string { return c.Name })
-	_, err := fmt.Fprintf(a.out, "\n  %s combinations, %s orders of two changes after them\n  proved: %s\n",
+	fmt.Fprintf(out, "\n  %s combinations, %s orders of two changes after them\n  proved: %s\n",
 		grouped(p.Combinations), grouped(p.Orders), strings.Join(names, ", "))
-	return err
 }
 
-func (a *app) printCounterexample(c *verify.Counterexample) error {
-	fmt.Fprintf(a.out, "  COUNTEREXAMPLE to %s: %s\n\n  At first:\n", c.Check.Name, c.Check.Rule)
-	err := a.printStates(c.Start)
+func counterexampleText(out *printer, c *verify.Counterexample) {
+	fmt.Fprintf(out, "  COUNTEREXAMPLE to %s: %s\n\n  At first:\n", c.Check.Name, c.Check.Rule)
+	statesText(out, c.Start)
 	for i, ch := range c.Changes {
-		fmt.Fprintf(a.out, "  %d. The VIP is held by %s. %s.\n", i+1, holderNames(ch.Held), ch.What)
+		fmt.Fprintf(out, "  %d. The VIP is held by %s. %s.\n", i+1, holderNames(ch.Held), ch.What)
 	}
 	if len(c.Changes) > 0 {
-		fmt.Fprintln(a.out, "  In the end:")
-		err = errors.Join(err, a.printStates(c.End))
+		fmt.Fprintln(out, "  In the end:")
+		statesText(out, c.End)
 	}
-	_, last := fmt.Fprintf(a.out, "  It is held by %s.\n  It should be held by %s: %s.\n", holderNames(c.Holders), c.Should, c.Why)
-	return errors.Join(err, last)
+	fmt.Fprintf(out, "  It is held by %s.\n  It should be held by %s: %s.\n", holderNames(c.Holders), c.Should, c.Why)
 }
 
-func (a *app) printStates(list []verify.NodeState) error {
-	w := command.Table(a.out)
+func statesText(out *printer, list []verify.NodeState) {
+	w := command.Table(out)
 	for _, n := range list {
 		fmt.Fprintf(w, "    %s\t%s\t%s\n", n.Name, priorityWords(n), stateWords(n))
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // stateWords says what of a node does not work.
@@ -239,8 +229,5 @@ func priorityWords(n verify.NodeState) string {
 
 // holderNames lists nodes.
 func holderNames(list []string) string {
-	if len(list) == 0 {
-		return "no node"
-	}
-	return strings.Join(list, " and ")
+	return cmp.Or(strings.Join(list, " and "), "no node")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -66,9 +67,5 @@ func writeProofs(w io.Writer, c *render.Cluster, r *verify.Report) error {
 // whoever renders it, and when.
 func clusterFacts(c *render.Cluster) []page.Fact {
 	s := c.Config.Spec
-	version := c.Version
-	if version == "" {
-		version = versions()
-	}
-	return []page.Fact{{Name: "cluster", Value: s.Domain}, {Name: "platform", Value: string(s.Platform)}, {Name: "topology", Value: string(s.Topology)}, {Name: "OpenShift", Value: version}}
+	return []page.Fact{{Name: "cluster", Value: s.Domain}, {Name: "platform", Value: string(s.Platform)}, {Name: "topology", Value: string(s.Topology)}, {Name: "OpenShift", Value: cmp.Or(c.Version, versions())}}
 }

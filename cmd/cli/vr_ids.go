@@ -127,13 +127,7 @@ func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 			return fmt.Errorf("%s still has to change: run vipgen vr-ids --fix again", clusters[left.Overrides[0].Cluster].Name)
 		}
 	}
-	if err := a.printIDs(result, f.output); err != nil {
-		return err
-	}
-	if len(result.Unsolved) > 0 || len(result.Collisions) > 0 && !f.fix {
-		return command.ErrFinding
-	}
-	return nil
+	return found(show(a, f.output, result, idsText), len(result.Unsolved) > 0 || len(result.Collisions) > 0 && !f.fix)
 }
 
 // routerUses reads the IDs of all clusters. The list has the errors of files
@@ -289,7 +283,7 @@ func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids
 		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].Config, ids})
 	}
 	for _, c := range r.Collisions {
-		users := lists.Map(c.Members, func(m routerids.Member) string { return user(m) })
+		users := lists.Map(c.Members, user)
 		out.Collisions = append(out.Collisions, idCollision{c.ID, users, c.Why})
 	}
 	for _, o := range r.Overrides {
@@ -301,29 +295,23 @@ func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids
 	return out
 }
 
-func (a *app) printIDs(r *idsResult, o command.Format) error {
-	if o == "json" {
-		return a.printJSON(r)
-	}
-	w := command.Table(a.out)
+func idsText(out *printer, r *idsResult) {
+	w := command.Table(out)
 	if len(r.Collisions) > 0 {
 		fmt.Fprintln(w, "ID\tOF\tWHERE")
 	}
 	for _, c := range r.Collisions {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", c.ID, strings.Join(c.Users, ", "), c.Why)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	if len(r.Overrides) > 0 {
-		fmt.Fprintln(a.out, map[bool]string{false: "\nOverrides that remove them (written by --fix):", true: "\nWritten:"}[r.Fixed])
+		fmt.Fprintln(out, map[bool]string{false: "\nOverrides that remove them (written by --fix):", true: "\nWritten:"}[r.Fixed])
 		for _, v := range r.Overrides {
-			fmt.Fprintf(a.out, "  %s: %s: %d (was %d)\n", command.SafeLine(v.File), v.Field, v.To, v.From)
+			fmt.Fprintf(out, "  %s: %s: %d (was %d)\n", command.SafeLine(v.File), v.Field, v.To, v.From)
 		}
 	}
 	for _, u := range r.Unsolved {
-		fmt.Fprintf(a.out, "cannot be removed: %d of %s (%s): %s\n", u.ID, u.User, command.SafeLine(u.File), u.Why)
+		fmt.Fprintf(out, "cannot be removed: %d of %s (%s): %s\n", u.ID, u.User, command.SafeLine(u.File), u.Why)
 	}
-	_, err := fmt.Fprintf(a.out, "%s in %d clusters\n", cmp.Or(plural(len(r.Collisions), "collision"), "no collision"), len(r.Clusters))
-	return err
+	fmt.Fprintf(out, "%s in %d clusters\n", cmp.Or(plural(len(r.Collisions), "collision"), "no collision"), len(r.Clusters))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,39 +25,32 @@ func (a *app) namedIDs(names []string, o command.Format) error {
 			ids = append(ids, routerIDs{n, r.API, r.Ingress})
 		}
 	}
-	collisions := collide(ids)
-	if o == "json" {
-		err := a.printJSON(struct {
-			Clusters   []routerIDs `json:"clusters"`
-			Collisions []collision `json:"collisions"`
-		}{ids, collisions})
-		return errors.Join(err, foundAny(collisions))
-	}
-	w := command.Table(a.out)
+	r := derivedIDs{ids, collide(ids)}
+	return found(show(a, o, r, derivedText), len(r.Collisions) > 0)
+}
+
+// derivedIDs are those of all names, for printing.
+type derivedIDs struct {
+	Clusters   []routerIDs `json:"clusters"`
+	Collisions []collision `json:"collisions"`
+}
+
+func derivedText(out *printer, r derivedIDs) {
+	w := command.Table(out)
 	fmt.Fprintln(w, "CLUSTER\tAPI\tINGRESS")
-	for _, r := range ids {
-		fmt.Fprintf(w, "%s\t%d\t%d\n", r.Cluster, r.API, r.Ingress)
+	for _, c := range r.Clusters {
+		fmt.Fprintf(w, "%s\t%d\t%d\n", c.Cluster, c.API, c.Ingress)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	w.Flush()
+	for _, c := range r.Collisions {
+		fmt.Fprintf(out, "%s collide at %d; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them\n", strings.Join(c.Users, " and "), c.ID)
 	}
-	for _, c := range collisions {
-		fmt.Fprintf(a.out, "%s collide at %d; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them\n", strings.Join(c.Users, " and "), c.ID)
-	}
-	return foundAny(collisions)
 }
 
 // collision is an ID with more than one user.
 type collision struct {
 	ID    int      `json:"id"`
 	Users []string `json:"users"`
-}
-
-func foundAny(list []collision) error {
-	if len(list) > 0 {
-		return command.ErrFinding
-	}
-	return nil
 }
 
 func collide(ids []routerIDs) []collision {

@@ -5,6 +5,7 @@ package blocks
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -185,12 +186,7 @@ func reopen(top, current *Statement) bool {
 
 // OnlyHoles says whether words are nothing but holes.
 func OnlyHoles(words []string) bool {
-	for _, w := range words {
-		if strings.Trim(w, Hole) != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(w string) bool { return strings.Trim(w, Hole) != "" })
 }
 
 // Words that wordsOf marks: braces, and the beginning of what was in quotes.

@@ -115,15 +115,6 @@ func (l *limiter) pending(take func(*allowance) bool) (out []Event) {
 	return out
 }
 
-func (l *limiter) waiting() bool {
-	for _, a := range l.subjects {
-		if a.last != nil {
-			return true
-		}
-	}
-	return false
-}
-
 func sortByTime(list []Event) {
 	slices.SortFunc(list, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Up, b.Up), strings.Compare(a.subject(), b.subject()))

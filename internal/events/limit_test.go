@@ -82,3 +82,12 @@ func TestLimitOfSubjects(t *testing.T) {
 		t.Errorf("%d subjects", len(l.subjects))
 	}
 }
+
+func (l *limiter) waiting() bool {
+	for _, a := range l.subjects {
+		if a.last != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -52,10 +53,7 @@ func TestFind(t *testing.T) {
 				}
 				return
 			}
-			var names []string
-			for _, m := range r.Clusters {
-				names = append(names, m.Name)
-			}
+			names := lists.Map(r.Clusters, func(m Cluster) string { return m.Name })
 			if got := strings.Join(names, " "); err != nil || got != tt.want || r.Several != tt.fleet {
 				t.Errorf("%q, fleet %t, %v; want %q, %t", got, r.Several, err, tt.want, tt.fleet)
 			}

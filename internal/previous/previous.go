@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Commit is that version. With another one, testdata has to be recorded anew: README.md
+// commit is that version. With another one, testdata has to be recorded anew: README.md
 // there says how.
-const Commit = "e244bb35090e4be21af6439165a24884764061db"
+const commit = "e244bb35090e4be21af6439165a24884764061db"
 
 //go:embed all:testdata
 var recorded embed.FS

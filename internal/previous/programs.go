@@ -31,9 +31,9 @@ func Build(t testing.TB) Programs {
 	t.Helper()
 	testkit.Long(t)
 	root := testkit.Root(t)
-	dir := filepath.Join(root, ".cache", "test", "vipgen-"+Commit[:12])
+	dir := filepath.Join(root, ".cache", "test", "vipgen-"+commit[:12])
 	if err := build(root, dir); err != nil {
-		t.Fatalf("programs of %.12s, the version before: %v", Commit, err)
+		t.Fatalf("programs of %.12s, the version before: %v", commit, err)
 	}
 	return Programs{filepath.Join(dir, "bin", "vipgen"), filepath.Join(dir, "bin", "vipgen-agent")}
 }
@@ -75,11 +75,11 @@ func build(root, dir string) error {
 // checkOut writes the commit's files into a directory.
 func checkOut(root, dir string) error {
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
-	if git("cat-file", "-e", Commit+"^{commit}").Run() != nil {
+	if git("cat-file", "-e", commit+"^{commit}").Run() != nil {
 		return errors.New("the commit is not in this clone, which is a shallow one or no clone at all: run `git fetch --unshallow`")
 	}
 	archive := filepath.Join(dir, "source.tar")
-	for _, command := range []*exec.Cmd{git("archive", "-o", archive, Commit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
+	for _, command := range []*exec.Cmd{git("archive", "-o", archive, commit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
 		if out, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w\n%s", command.Args, err, out)
 		}

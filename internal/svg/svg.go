@@ -31,7 +31,7 @@ const (
 	Strong = "strong" // an important thing
 	Faint  = "faint"  // lines and words of lesser weight
 	Head   = "head"   // a heading
-	Mono   = "mono"   // of a terminal: letters of one width, with all spaces
+	mono   = "mono"   // of a terminal: letters of one width, with all spaces
 )
 
 // style is light; who prefers dark gets dark.
@@ -116,7 +116,7 @@ func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
 	if anchor != "" {
 		fmt.Fprintf(&d.body, ` text-anchor="%s"`, anchor)
 	}
-	if strings.HasPrefix(class, Mono) {
+	if strings.HasPrefix(class, mono) {
 		d.body.WriteString(` xml:space="preserve"`)
 	}
 	fmt.Fprintf(&d.body, ">%s</text>\n", escape(text))

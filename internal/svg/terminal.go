@@ -14,23 +14,23 @@ const (
 	edge     = 8.0          // around its text
 )
 
-// Columns is how many letters fit on a line of a terminal; longer lines are cut.
-const Columns = 75
+// columns is how many letters fit on a line of a terminal; longer lines are cut.
+const columns = 75
 
-// Terminal draws what was typed and printed at a terminal: lines that begin with "$ " are
+// terminal draws what was typed and printed at a terminal: lines that begin with "$ " are
 // commands. Empty lines at the end are left out.
-func Terminal(w io.Writer, title, text string) error {
+func terminal(w io.Writer, title, text string) error {
 	d := &Drawing{Title: title}
 	y := edge
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		line = strings.TrimRight(line, "\n")
 		y += cellTall
-		if n := utf8.RuneCountInString(line); n > Columns {
-			line = string([]rune(line)[:Columns-1]) + "…"
+		if n := utf8.RuneCountInString(line); n > columns {
+			line = string([]rune(line)[:columns-1]) + "…"
 		}
-		class := Mono
+		class := mono
 		if strings.HasPrefix(line, "$ ") {
-			class = Mono + " " + Head
+			class = mono + " " + Head
 			d.About += line[2:] + ". "
 		}
 		if line != "" {

@@ -14,19 +14,19 @@ var update = flag.Bool("update", false, "draw the recordings in docs/pictures an
 // A terminal keeps spaces, cuts what does not fit, and has text that is no syntax.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
-	if err := Terminal(&out, "A lab", "$ vipgen <lab>\n\nVIP   HOLDER\n"+strings.Repeat("x", Columns)+"\n"+strings.Repeat("y", Columns+1)+"\n\n\n"); err != nil {
+	if err := terminal(&out, "A lab", "$ vipgen <lab>\n\nVIP   HOLDER\n"+strings.Repeat("x", columns)+"\n"+strings.Repeat("y", columns+1)+"\n\n\n"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`class="mono head" xml:space="preserve">$ vipgen &lt;lab&gt;</text>`, `class="mono" xml:space="preserve">VIP   HOLDER</text>`, ">" + strings.Repeat("x", Columns) + "<",
-		">" + strings.Repeat("y", Columns-1) + "…<", "<desc>vipgen &lt;lab&gt;. </desc>",
+		`class="mono head" xml:space="preserve">$ vipgen &lt;lab&gt;</text>`, `class="mono" xml:space="preserve">VIP   HOLDER</text>`, ">" + strings.Repeat("x", columns) + "<",
+		">" + strings.Repeat("y", columns-1) + "…<", "<desc>vipgen &lt;lab&gt;. </desc>",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}
 	}
-	if wide := 2*edge + Columns*cellWide; wide > Width {
-		t.Errorf("%d letters are %v wide", Columns, wide)
+	if wide := 2*edge + columns*cellWide; wide > Width {
+		t.Errorf("%d letters are %v wide", columns, wide)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestRecordings(t *testing.T) {
 		}
 		picture := strings.TrimSuffix(file, ".txt") + ".svg"
 		var got bytes.Buffer
-		if err := Terminal(&got, "vipgen "+strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "-", " "), string(text)); err != nil {
+		if err := terminal(&got, "vipgen "+strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "-", " "), string(text)); err != nil {
 			t.Fatal(err)
 		}
 		if *update {

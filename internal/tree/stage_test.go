@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/vipgen/vipgen/render"
 )
 
 // What a run that was killed has left goes with the next one; what one that goes on
@@ -19,7 +21,7 @@ func TestStagesOfOthers(t *testing.T) {
 	write := func() {
 		t.Helper()
 		os.Remove(filepath.Join(dir, "a"))
-		if _, err := (Dir{Path: dir}).Write([]File{{Path: "a", Data: []byte("a\n")}}); err != nil {
+		if _, err := (Dir{Path: dir}).Write([]render.OutputFile{{Path: "a", Data: []byte("a\n")}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,13 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// File is a file with its path relative to the directory, with slashes.
-type File struct {
-	Path string
-	Data []byte
-}
+	"github.com/vipgen/vipgen/render"
+)
 
 // Dir is where files go.
 type Dir struct {
@@ -57,7 +53,7 @@ type Change struct {
 }
 
 // Compare lists what Write would change, by path.
-func (d Dir) Compare(files []File) ([]Change, error) {
+func (d Dir) Compare(files []render.OutputFile) ([]Change, error) {
 	if err := checkPaths(files); err != nil {
 		return nil, err
 	}
@@ -113,7 +109,7 @@ func named(name string, err error) error {
 	return nil
 }
 
-func (d Dir) compare(root *os.Root, files []File, own []string) ([]Change, error) {
+func (d Dir) compare(root *os.Root, files []render.OutputFile, own []string) ([]Change, error) {
 	var out []Change
 	for _, f := range d.withRecord(files, own) {
 		have, err := d.read(root, f.Path)
@@ -139,7 +135,7 @@ func (d Dir) compare(root *os.Root, files []File, own []string) ([]Change, error
 
 // checkPaths refuses files that cannot be told apart later: the record has a
 // path a line.
-func checkPaths(files []File) error {
+func checkPaths(files []render.OutputFile) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		switch {
@@ -167,7 +163,7 @@ func (r Result) String() string {
 
 // Write brings the directory to the given files. Files with the right bytes are
 // not touched. On an error the directory is as it was.
-func (d Dir) Write(files []File) (Result, error) {
+func (d Dir) Write(files []render.OutputFile) (Result, error) {
 	if err := checkPaths(files); err != nil {
 		return Result{}, err
 	}
@@ -226,7 +222,7 @@ func (d Dir) refuseForeign(changes []Change, own []string) error {
 func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSlash(p)) }
 
 // withRecord adds the record to the files.
-func (d Dir) withRecord(files []File, own []string) []File {
+func (d Dir) withRecord(files []render.OutputFile, own []string) []render.OutputFile {
 	if d.Owned != "" || d.Gone {
 		return files
 	}
@@ -238,17 +234,17 @@ func (d Dir) withRecord(files []File, own []string) []File {
 }
 
 // RecordOf is the record of a directory with the files, and with others of those paths.
-func RecordOf(files []File, paths ...string) File {
+func RecordOf(files []render.OutputFile, paths ...string) render.OutputFile {
 	for _, f := range files {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
-	return File{Path: Record, Data: []byte(strings.Join(slices.Compact(paths), "\n") + "\n")}
+	return render.OutputFile{Path: Record, Data: []byte(strings.Join(slices.Compact(paths), "\n") + "\n")}
 }
 
 // stale lists files that vipgen wrote before, that are there, and that are not
 // among the given ones.
-func (d Dir) stale(root *os.Root, files []File, own []string) []string {
+func (d Dir) stale(root *os.Root, files []render.OutputFile, own []string) []string {
 	if d.Part {
 		return nil
 	}
@@ -289,7 +285,7 @@ func (d Dir) recorded(root *os.Root) ([]string, error) {
 	}
 	var out []string
 	for line := range strings.Lines(string(data)) {
-		if p := strings.TrimRight(line, "\r\n"); checkPaths([]File{{Path: p}}) == nil {
+		if p := strings.TrimRight(line, "\r\n"); checkPaths([]render.OutputFile{{Path: p}}) == nil {
 			out = append(out, p)
 		}
 	}

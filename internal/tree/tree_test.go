@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/render"
 )
 
 // lay writes files into a directory; a path that ends with a slash is a
@@ -56,48 +57,48 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-func file(p, text string) File { return File{Path: p, Data: []byte(text)} }
+func file(p, text string) render.OutputFile { return render.OutputFile{Path: p, Data: []byte(text)} }
 
 func TestWrite(t *testing.T) {
 	tests := []struct {
 		name   string
 		dir    Dir // Path is filled in
 		before map[string]string
-		files  []File
+		files  []render.OutputFile
 		want   string // Result
 		after  map[string]string
 		err    string // part of the error; the directory stays as it was
 	}{
 		{
 			name:  "into nothing",
-			files: []File{file("a/b", "1"), file("c", "2")},
+			files: []render.OutputFile{file("a/b", "1"), file("c", "2")},
 			want:  "2 files written, 0 unchanged",
 			after: map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
 		},
 		{
 			name:   "again",
 			before: map[string]string{"a/b": "1", "c": "2", Record: "a/b\nc\n"},
-			files:  []File{file("c", "2"), file("a/b", "1")},
+			files:  []render.OutputFile{file("c", "2"), file("a/b", "1")},
 			want:   "0 files written, 2 unchanged",
 			after:  map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
 		},
 		{
 			name:   "stale files and the folders that they leave empty go, those of others stay",
 			before: map[string]string{"a/b/c": "1", "a/mine": "x", "d/e/f": "2", Record: "a/b/c\nd/e/f\n"},
-			files:  []File{file("g", "3")},
+			files:  []render.OutputFile{file("g", "3")},
 			want:   "1 files written, 0 unchanged, 2 removed",
 			after:  map[string]string{"a/": "", "a/mine": "x", "g": "3", Record: "g\n"},
 		},
 		{
 			name:   "a file of another is refused",
 			before: map[string]string{"a": "mine"},
-			files:  []File{file("a", "1"), file("b", "2")},
+			files:  []render.OutputFile{file("a", "1"), file("b", "2")},
 			err:    "not written by vipgen, and different: ",
 		},
 		{
 			name:   "a file of another with the same contents becomes vipgen's",
 			before: map[string]string{"a": "1"},
-			files:  []File{file("a", "1")},
+			files:  []render.OutputFile{file("a", "1")},
 			want:   "0 files written, 1 unchanged",
 			after:  map[string]string{"a": "1", Record: "a\n"},
 		},
@@ -105,14 +106,14 @@ func TestWrite(t *testing.T) {
 			name:   "a file of another is replaced when told so",
 			dir:    Dir{Overwrite: true},
 			before: map[string]string{"a": "mine"},
-			files:  []File{file("a", "1")},
+			files:  []render.OutputFile{file("a", "1")},
 			want:   "1 files written, 0 unchanged",
 			after:  map[string]string{"a": "1", Record: "a\n"},
 		},
 		{
 			name:   "a file that vipgen wrote is replaced",
 			before: map[string]string{"a": "0", Record: "a\n"},
-			files:  []File{file("a", "1")},
+			files:  []render.OutputFile{file("a", "1")},
 			want:   "1 files written, 0 unchanged",
 			after:  map[string]string{"a": "1", Record: "a\n"},
 		},
@@ -120,7 +121,7 @@ func TestWrite(t *testing.T) {
 			name:   "owned by pattern",
 			dir:    Dir{Owned: "openshift/99_vipgen_*.yaml"},
 			before: map[string]string{"openshift/99_vipgen_old.yaml": "0", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "0"},
-			files:  []File{file("openshift/99_vipgen_a.yaml", "1")},
+			files:  []render.OutputFile{file("openshift/99_vipgen_a.yaml", "1")},
 			want:   "1 files written, 0 unchanged, 1 removed",
 			after:  map[string]string{"openshift/": "", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "1"},
 		},
@@ -128,34 +129,34 @@ func TestWrite(t *testing.T) {
 			name:   "some of the files: the others stay, and stay vipgen's",
 			dir:    Dir{Part: true},
 			before: map[string]string{"a": "0", "b": "1", "mine": "x", Record: "a\nb\n"},
-			files:  []File{file("a", "1"), file("c", "2")},
+			files:  []render.OutputFile{file("a", "1"), file("c", "2")},
 			want:   "2 files written, 0 unchanged",
 			after:  map[string]string{"a": "1", "b": "1", "c": "2", "mine": "x", Record: "a\nb\nc\n"},
 		},
 		{
 			name:   "a record with paths that lead out, or are no paths, is not believed",
 			before: map[string]string{"a": "x", Record: "../secret\n/etc/passwd\na/../a\n\n.\n" + Record + "\n"},
-			files:  []File{file("b", "1")},
+			files:  []render.OutputFile{file("b", "1")},
 			want:   "1 files written, 0 unchanged",
 			after:  map[string]string{"a": "x", "b": "1", Record: "b\n"},
 		},
 		{
 			name:   "a directory where a file must go, after others were swapped in",
 			before: map[string]string{"a": "0", "m/": "", "z": "0", Record: "a\nm\nz\n"},
-			files:  []File{file("a", "1"), file("b/c/d", "2"), file("m", "3")},
+			files:  []render.OutputFile{file("a", "1"), file("b/c/d", "2"), file("m", "3")},
 			err:    "is a directory",
 		},
 		{
 			name:   "a file where a directory must go",
 			before: map[string]string{"a": "0", "n": "x", Record: "a\n"},
-			files:  []File{file("a", "1"), file("n/o", "2")},
+			files:  []render.OutputFile{file("a", "1"), file("n/o", "2")},
 			err:    "not a directory",
 		},
-		{name: "a path that leads out", files: []File{file("../a", "1")}, err: "no path for a file"},
-		{name: "an absolute path", files: []File{file("/a", "1")}, err: "no path for a file"},
-		{name: "a path that would be two in the record", files: []File{file("a\nb", "1")}, err: "no path for a file"},
-		{name: "the record", files: []File{file(Record, "1")}, err: "no path for a file"},
-		{name: "one path twice", files: []File{file("a", "1"), file("a", "2")}, err: "two files with one path"},
+		{name: "a path that leads out", files: []render.OutputFile{file("../a", "1")}, err: "no path for a file"},
+		{name: "an absolute path", files: []render.OutputFile{file("/a", "1")}, err: "no path for a file"},
+		{name: "a path that would be two in the record", files: []render.OutputFile{file("a\nb", "1")}, err: "no path for a file"},
+		{name: "the record", files: []render.OutputFile{file(Record, "1")}, err: "no path for a file"},
+		{name: "one path twice", files: []render.OutputFile{file("a", "1"), file("a", "2")}, err: "two files with one path"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,12 +219,12 @@ func TestWriteStaysInside(t *testing.T) {
 	tests := []struct {
 		name   string
 		record string
-		files  []File
+		files  []render.OutputFile
 		fails  bool
 	}{
-		{"stale", "link/secret\n", []File{file("a", "1")}, false},
-		{"written", "", []File{file("link/secret", "1")}, true},
-		{"missing", "", []File{file("link/new", "1")}, true},
+		{"stale", "link/secret\n", []render.OutputFile{file("a", "1")}, false},
+		{"written", "", []render.OutputFile{file("link/secret", "1")}, true},
+		{"missing", "", []render.OutputFile{file("link/new", "1")}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -245,7 +246,7 @@ func TestWriteStaysInside(t *testing.T) {
 
 func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
-	if _, err := dir.Write([]File{file("a", "1"), file("b", "1")}); err != nil {
+	if _, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "1")}); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Unix(1e9, 0)
@@ -254,7 +255,7 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := dir.Write([]File{file("a", "1"), file("b", "2")}); err != nil {
+	if _, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "2")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, same := range map[string]bool{"a": true, "b": false} {
@@ -272,7 +273,7 @@ func TestCompare(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
 	lay(t, dir.Path, map[string]string{"differs": "0", "same": "1", "stale": "2", "mine": "3", Record: "differs\nsame\nstale\n"})
 	before := snapshot(t, dir.Path)
-	got, err := dir.Compare([]File{file("same", "1"), file("missing", "4"), file("differs", "5")})
+	got, err := dir.Compare([]render.OutputFile{file("same", "1"), file("missing", "4"), file("differs", "5")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,27 +9,28 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/gitops"
+	"github.com/vipgen/vipgen/render/source"
 )
 
 const cases = "../../golden/cases/"
 
-func file(t testing.TB, name string) gitops.File {
+func file(t testing.TB, name string) source.File {
 	t.Helper()
 	data := testkit.ReadFile(t, cases+name)
-	return gitops.File{Name: name, Data: data}
+	return source.File{Name: name, Data: data}
 }
 
-func instance(t testing.TB) gitops.File {
+func instance(t testing.TB) source.File {
 	return file(t, "cluster-instance/clusterinstance.yaml")
 }
 
-func install(t testing.TB) (gitops.File, []gitops.File) {
+func install(t testing.TB) (source.File, []source.File) {
 	const dir = "agent-cluster-install/"
-	return file(t, dir+"agentclusterinstall.yaml"), []gitops.File{file(t, dir+"clusterdeployment.yaml"), file(t, dir+"hosts.yaml")}
+	return file(t, dir+"agentclusterinstall.yaml"), []source.File{file(t, dir+"clusterdeployment.yaml"), file(t, dir+"hosts.yaml")}
 }
 
 // change replaces text that must be there.
-func change(t testing.TB, f gitops.File, pairs ...string) gitops.File {
+func change(t testing.TB, f source.File, pairs ...string) source.File {
 	t.Helper()
 	text := string(f.Data)
 	for i := 0; i < len(pairs); i += 2 {
@@ -38,7 +39,7 @@ func change(t testing.TB, f gitops.File, pairs ...string) gitops.File {
 		}
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	return gitops.File{Name: "c.yaml", Data: []byte(text)}
+	return source.File{Name: "c.yaml", Data: []byte(text)}
 }
 
 // facts is what rendering goes by, in a line each.
@@ -101,8 +102,8 @@ func TestRead(t *testing.T) {
 	aci, others := install(t)
 	tests := []struct {
 		name   string
-		file   gitops.File
-		others []gitops.File
+		file   source.File
+		others []source.File
 		from   string
 		want   []string // pairs that differ from the facts
 	}{
@@ -148,7 +149,7 @@ func TestReadSingleNode(t *testing.T) {
 	}
 	data = strings.Replace(data, "clusterType: HighlyAvailable", "clusterType: SNO", 1)
 	data = data[:strings.Index(data, "  installConfigOverrides")] + data[strings.Index(data, "  extraManifestsRefs"):]
-	c, problems := gitops.Read(gitops.File{Name: "sno.yaml", Data: []byte(data)}, "", nil)
+	c, problems := gitops.Read(source.File{Name: "sno.yaml", Data: []byte(data)}, "", nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -193,7 +194,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(append(append([]byte{}, aci.Data...), append([]byte("---\n"), o.Data...)...))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, problems := gitops.Read(gitops.File{Name: "f.yaml", Data: data}, "", nil)
+		c, problems := gitops.Read(source.File{Name: "f.yaml", Data: data}, "", nil)
 		for _, p := range problems {
 			if p.File != "f.yaml" || p.Code == "" || strings.ContainsAny(p.String(), "\n\r\x1b") {
 				t.Errorf("problem %q", p)

@@ -9,12 +9,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// File is an input with the name that reports call it by.
-type File struct {
-	Name string
-	Data []byte
-}
-
 // Cluster is what the objects of one cluster stand for.
 type Cluster struct {
 	Install *installconfig.InstallConfig
@@ -38,7 +32,7 @@ type ManifestRefs struct {
 // empty. Of other files it takes the objects that belong to an
 // AgentClusterInstall. It reports every problem; the cluster is nil where there
 // is none to be found.
-func Read(file File, name string, others []File) (*Cluster, problem.List) {
+func Read(file source.File, name string, others []source.File) (*Cluster, problem.List) {
 	docs, list := source.ParseEach(file.Name, file.Data)
 	all := clusters(docs)
 	if len(list) > 0 {
@@ -54,7 +48,7 @@ func Read(file File, name string, others []File) (*Cluster, problem.List) {
 // readable are the errors of the clusters of a file, or of the one of a name, in which
 // other objects are no YAML: those of fields that are there, as what is missing may be
 // in these.
-func readable(all []object, name string, docs []*source.Document, others []File) (list problem.List) {
+func readable(all []object, name string, docs []*source.Document, others []source.File) (list problem.List) {
 	for i, o := range all {
 		if name == "" || o.name == name {
 			_, found := read(&all[i], docs, others)
@@ -65,7 +59,7 @@ func readable(all []object, name string, docs []*source.Document, others []File)
 }
 
 // read reads the cluster of an object.
-func read(o *object, docs []*source.Document, others []File) (*Cluster, problem.List) {
+func read(o *object, docs []*source.Document, others []source.File) (*Cluster, problem.List) {
 	r := &reader{main: o.doc, install: source.NewView(o.doc, "spec"), agent: source.NewView(o.doc, "spec")}
 	r.version(o.doc)
 	networks := "spec.machineNetwork"

@@ -14,6 +14,12 @@ import (
 // MaxSize is the largest file that Parse takes, in bytes.
 const MaxSize = 4 << 20
 
+// File is an input with the name that reports call it by.
+type File struct {
+	Name string
+	Data []byte
+}
+
 // Document is one parsed YAML file.
 type Document struct {
 	// File is the name under which problems are reported.

@@ -51,7 +51,7 @@ func (n *Node) describe() {
 	n.Jobs = map[string]string{}
 	if k := n.report.Keepalived; k != nil {
 		n.keepalived(k)
-		n.OwnRequests = ByVIP
+		n.OwnRequests = byVIP
 	}
 	if h := n.report.HAProxy; h != nil {
 		n.Jobs[h.JobName()] = serves(h.Serving, h.Why)
@@ -61,7 +61,7 @@ func (n *Node) describe() {
 	}
 	if f := n.report.Firewall; f != nil {
 		n.Jobs[f.JobName()] = either(f.InPlace, "redirect in place", "no redirect"+because(f.Why))
-		n.OwnRequests = either(f.Own, OwnHAProxy, ByVIP)
+		n.OwnRequests = either(f.Own, ownHAProxy, byVIP)
 	}
 	if d := n.report.CoreDNS; d != nil {
 		n.Jobs[d.JobName()] = serves(d.Serving, d.Why)

@@ -78,10 +78,10 @@ type Node struct {
 
 // Which way programs of a node reach the API when they connect to a VIP.
 const (
-	// OwnHAProxy is the HAProxy of the node, wherever the VIP is.
-	OwnHAProxy = "own HAProxy"
-	// ByVIP is the holder of the VIP.
-	ByVIP = "VIP"
+	// ownHAProxy is the HAProxy of the node, wherever the VIP is.
+	ownHAProxy = "own HAProxy"
+	// byVIP is the holder of the VIP.
+	byVIP = "VIP"
 )
 
 // Code names a kind of finding. Scripts match on it: it is never renamed.

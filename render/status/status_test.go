@@ -82,9 +82,9 @@ func TestNothingIsWrong(t *testing.T) {
 	}
 	want := map[string]string{"keepalived": "takes part", "haproxy": "serves", "firewall": "redirect in place", "coredns": "serves", "mdns": "announced"}
 	for _, n := range c.Nodes {
-		want := OwnHAProxy
+		want := ownHAProxy
 		if n.report.Firewall == nil {
-			want = ByVIP
+			want = byVIP
 		}
 		if n.OwnRequests != want {
 			t.Errorf("%s: own requests %q, want %q", n.Name, n.OwnRequests, want)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -24,10 +25,7 @@ type Host struct {
 // of its network.
 func AddNode(t testing.TB, network *netns.Network, name string, addresses ...string) *netns.Node {
 	t.Helper()
-	var prefixes []netip.Prefix
-	for _, a := range addresses {
-		prefixes = append(prefixes, netip.MustParsePrefix(a))
-	}
+	prefixes := lists.Map(addresses, netip.MustParsePrefix)
 	node, err := network.AddNode(name, prefixes...)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// printer gathers what people read of a command, indented by what belongs to what.
+type printer struct {
+	bytes.Buffer
+	colours command.Palette
+	depth   int
+}
+
+// printer is one for standard output.
+func (a *app) printer() *printer { return &printer{colours: command.Colours(a.out)} }
+
+// line adds a line, of which a terminal obeys nothing.
+func (p *printer) line(format string, args ...any) {
+	p.paint(command.Plain, fmt.Sprintf(format, args...))
+}
+
+// paint adds a line in a colour.
+func (p *printer) paint(c command.Colour, line string) {
+	p.WriteString(p.colours.Paint(c, strings.Repeat("  ", p.depth)+command.SafeLine(line)) + "\n")
+}
+
+// wrapped adds a text in lines of lineWidth at most, after an indent.
+func (p *printer) wrapped(indent, text string) {
+	for _, line := range wrap(text, lineWidth) {
+		p.WriteString(indent + line + "\n")
+	}
+}
+
+func (p *printer) in(f func()) {
+	p.depth++
+	f()
+	p.depth--
+}
+
+// show prints a value as JSON, where that is the format, or else as text.
+func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
+	if o == "json" {
+		return a.printJSON(v)
+	}
+	p := a.printer()
+	text(p, v)
+	_, err := a.out.Write(p.Bytes())
+	return err
+}
+
+// found ends a command that has printed what it found, unless that failed.
+func found(err error, finding bool) error {
+	if err == nil && finding {
+		return command.ErrFinding
+	}
+	return err
+}
