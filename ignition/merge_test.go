@@ -130,9 +130,7 @@ func TestMergeConflicts(t *testing.T) {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 			merged, got, err = Merge([]byte(tt.base), mergeBundle(), enc, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("overwriting: want (-), got (+):\n%s", diff)
 			}

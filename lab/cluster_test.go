@@ -73,9 +73,7 @@ func newClusterOf(t *testing.T, rendered *render.Cluster, nodes ...Machine) *clu
 	c.Cluster, err = New(ctx, Config{
 		Cluster: rendered, Plan: plan, Dir: t.TempDir(), Programs: realPrograms(t), RealAPI: true, BackOff: backOff, Log: log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(c.close)
 	for _, n := range c.Nodes() {
 		c.nodes = append(c.nodes, &node{Node: n, cluster: c})
@@ -101,9 +99,7 @@ func (c *cluster) close() {
 func (c *cluster) record() *slog.Logger {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.top.TempDir(), "events"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	c.events = file.Name()
 	c.top.Cleanup(func() {
 		file.Close()
@@ -185,9 +181,7 @@ func (c *cluster) remove(path string) {
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 }
 
 func (c *cluster) masters() (out []*node) {

@@ -82,9 +82,7 @@ func TestIngressControllers(t *testing.T) {
 func TestPlanOfIngressControllers(t *testing.T) {
 	for vipgen, want := range map[string]int{vipgenYAML: 2, blueController: 3} {
 		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		workers := slices.DeleteFunc(plan.Nodes, func(m Machine) bool { return m.Role != v1alpha1.RoleWorker })
 		if len(workers) != want {
 			t.Errorf("%d workers, want %d, with\n%s", len(workers), want, vipgen)

@@ -104,9 +104,7 @@ func (o observed) settles(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	if err := o.probe.Await(ctx, int(3*time.Second/probe.DefaultEvery)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, o.probe.Await(ctx, int(3*time.Second/probe.DefaultEvery)))
 }
 
 // ends shows what was seen, and holds the longest time without an answer, and the longest

@@ -41,9 +41,7 @@ func newPair(t testing.TB) *pair {
 func newNodes(t testing.TB) *pair {
 	t.Helper()
 	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := network.Close(); err != nil {
 			t.Error(err)
@@ -77,9 +75,7 @@ func (p *pair) launch(on ...int) {
 
 func (p *pair) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.Must(p.t, err)
 }
 
 // client is one of the API on a node, as who is given; as nobody without a name.

@@ -183,15 +183,11 @@ func TestStaleVIP(t *testing.T) {
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
 	stale := netip.PrefixFrom(api, 24)
-	if err := m.AddAddress("eth0", stale); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.AddAddress("eth0", stale))
 	m.boot()
 	testkit.Await(t, "the VIP with a host prefix alone", func() bool {
 		have, err := m.Addresses()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		n := 0
 		for _, a := range have {
 			if a.Addr() == api {
@@ -218,9 +214,7 @@ func TestIngress(t *testing.T) {
 	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
 		m := newMachine(t, network, facts)
 		credential := ca.Client("system:node:"+m.Name, "system:nodes").Both()
-		if err := m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", credential); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", credential))
 		p.machines = append(p.machines, m)
 	}
 	var routers []func()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
 )
@@ -41,9 +42,7 @@ func machineConfig(t testing.TB, name, role string, files map[string][]byte) map
 			if _, err := w.Write(files[p]); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, w.Close())
 			contents["compression"], contents["source"] = "gzip", "data:;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
 		}
 		list = append(list, map[string]any{"path": p, "mode": 420, "overwrite": true, "contents": contents})
@@ -62,9 +61,7 @@ func machineConfig(t testing.TB, name, role string, files map[string][]byte) map
 func jsonList(t testing.TB, items ...any) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return data
 }
 

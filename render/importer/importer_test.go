@@ -203,9 +203,7 @@ func preview(t *testing.T, c *render.Cluster, role string, addresses, peers []st
 		n.Peers = append(n.Peers, p)
 	}
 	files, err := render.Preview(c.Config, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]string{}
 	for _, f := range files {
 		out[f.Path] = string(f.Data)
@@ -304,9 +302,7 @@ func TestExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := importCase(t, name)
 			report, err := json.MarshalIndent(r, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for file, got := range map[string][]byte{"install-config.yaml": r.InstallConfig, "vipgen.yaml": r.VIPConfig, "report.json": append(report, '\n')} {
 				path := filepath.Join("testdata", "expected", name, file)
 				if *update {

@@ -46,9 +46,7 @@ func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 		t.Fatal(list.Error())
 	}
 	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: pools})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := []render.File{before}
 	for _, f := range files {
 		if len(pools) > 0 {

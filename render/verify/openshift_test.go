@@ -54,9 +54,7 @@ func withArbiter(t *testing.T, c *render.Cluster, s *verify.Setup, asMember bool
 		rendered.Role = v1alpha1.RoleMaster
 	}
 	conf, err := keepalived.Render(keepalived.Template, c.Config, &rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !asMember && !strings.Contains(string(conf), "# Left out: api: OpenShift's own keepalived does not know arbiters.") {
 		t.Errorf("the arbiter's keepalived.conf does not say why it is empty:\n%s", conf)
 	}

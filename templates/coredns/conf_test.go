@@ -74,9 +74,7 @@ func TestUpstreams(t *testing.T) {
 				t.Error(diff)
 			}
 			text, err := Render(Template, c, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if strings.Contains(string(text), "forward .") != (len(tt.want) > 0) {
 				t.Errorf("forwards to %v:\n%s", tt.want, text)
 			}
@@ -186,9 +184,7 @@ func TestNodes(t *testing.T) {
 		{Name: "m1", Role: "master", Addresses: testkit.Addrs("2001:db8::11", "192.0.2.11")},
 	}
 	text, err := RenderHosts(HostsTemplate, cluster(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := `# Written by vipgen-agent from the cluster's nodes; changes made here are lost.
 192.0.2.10 m0 m0.demo.example.com
 192.0.2.11 m1 m1.demo.example.com

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func withVIPs(vips ...string) *v1alpha1.ClusterConfig {
@@ -77,9 +78,7 @@ func TestBackends(t *testing.T) {
 func TestComputeNode(t *testing.T) {
 	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))
 	text, err := Render(Template, withVIPs("192.0.2.2"), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for line, want := range map[string]bool{
 		"    bind 127.0.0.1:9445\n":                         true,
 		"    bind [::1]:9445\n":                             true,
@@ -108,9 +107,7 @@ func TestNoIPv6(t *testing.T) {
 		n := controlNode("master")
 		n.NoIPv6 = no
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for bind, want := range map[string]bool{
 			"    bind 0.0.0.0:9445 tcp-ut 30s\n":     true,
 			"    bind 127.0.0.1:9444\n":              true,
@@ -131,9 +128,7 @@ func TestHardCase29Versions(t *testing.T) {
 		n := controlNode("master")
 		n.HAProxy = version
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, keyword := range []string{"clitcpka-idle", "srvtcpka-idle"} {
 			if strings.Contains(string(text), keyword) != want {
 				t.Errorf("HAProxy %q: %s should be there: %t", version, keyword, want)

@@ -153,9 +153,7 @@ func TestManyWorkers(t *testing.T) {
 			t.Errorf("%s: %.0f adverts a second", settings.Profile, rate)
 		}
 		text, err := Render(Template, c, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(text) > 200<<10 {
 			t.Errorf("%s: %d bytes of configuration", settings.Profile, len(text))
 		}

@@ -52,9 +52,7 @@ func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 
 func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.Plane, err error) *APIServer {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := plane.Close(); err != nil {
 			t.Error(err)
@@ -85,9 +83,7 @@ func FreePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
 	port, err := kubeapi.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return netip.AddrPortFrom(loopback, port)
 }
 
@@ -179,7 +175,5 @@ func (s *APIServer) patiently(do func(context.Context) error) {
 
 func (s *APIServer) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/authority"
 )
 
@@ -16,9 +17,7 @@ type Authority struct {
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	ca, err := authority.New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &Authority{ca, t}
 }
 
@@ -26,9 +25,7 @@ func NewAuthority(t testing.TB, name string) *Authority {
 func (a *Authority) Serving(names ...string) authority.KeyPair {
 	a.t.Helper()
 	pair, err := a.Authority.Serving(names...)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	testkit.Must(a.t, err)
 	return pair
 }
 
@@ -36,8 +33,6 @@ func (a *Authority) Serving(names ...string) authority.KeyPair {
 func (a *Authority) Client(user string, groups ...string) authority.KeyPair {
 	a.t.Helper()
 	pair, err := a.Authority.Client(user, groups...)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	testkit.Must(a.t, err)
 	return pair
 }

@@ -29,9 +29,7 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 		prefixes = append(prefixes, netip.MustParsePrefix(a))
 	}
 	node, err := network.AddNode(name, prefixes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return node
 }
 
@@ -47,9 +45,7 @@ func NewHost(t testing.TB, node *netns.Node) *Host {
 func NewLabHost(t testing.TB, node *netns.Node) *host.Host {
 	t.Helper()
 	h, err := host.New(node, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)

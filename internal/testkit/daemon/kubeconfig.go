@@ -3,6 +3,7 @@ package daemon
 import (
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -13,8 +14,6 @@ import (
 func NodeKubeconfig(t testing.TB, dir string, ca *Authority, node, server string) string {
 	t.Helper()
 	path, err := kubeapi.WriteKubeconfig("/", dir, ca.Authority, node, server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return path
 }
