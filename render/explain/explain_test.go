@@ -33,10 +33,8 @@ platform:
 	if vip != "" {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip)}
 	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(s, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 

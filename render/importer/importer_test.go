@@ -59,16 +59,24 @@ func importCase(t testing.TB, name string) *importer.Result {
 	return r
 }
 
+// read imports files that can be.
+func read(t testing.TB, files []render.File, given importer.Given) *importer.Result {
+	t.Helper()
+	r, list := importer.Read(files, given)
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	return r
+}
+
 // load renders what was imported.
 func load(t testing.TB, r *importer.Result) *render.Cluster {
 	t.Helper()
-	c, list, err := render.Load(render.Sources{
+	c, _, err := render.Load(render.Sources{
 		InstallConfig: render.File{Name: importer.InstallConfigName, Data: r.InstallConfig},
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: r.VIPConfig},
 	}, render.Options{})
-	if err != nil {
-		t.Fatalf("%s", list.Error())
-	}
+	testkit.Must(t, err)
 	return c
 }
 

@@ -25,10 +25,8 @@ func cluster(t *testing.T, name string) *render.Cluster {
 		testkit.Must(t, err)
 		return &render.File{Name: name, Data: data}
 	}
-	c, list, err := render.Load(render.Sources{InstallConfig: *file("install-config.yaml"), AgentConfig: file("agent-config.yaml"), VIPConfig: file("vipgen.yaml")}, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(render.Sources{InstallConfig: *file("install-config.yaml"), AgentConfig: file("agent-config.yaml"), VIPConfig: file("vipgen.yaml")}, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 

@@ -38,10 +38,8 @@ func loaded(t testing.TB, install, vip string) *render.Cluster {
 	if vip != "" {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte(vip)}
 	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(s, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 
