@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 )
@@ -209,12 +210,14 @@ func TestIngress(t *testing.T) {
 	// A host that has the API VIP as its own address stands in for the control plane.
 	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)
 	t.Cleanup(func() { pods.Config.Close() })
-	ca := daemon.NewAuthority(t, "kubelets")
+	ca, err := authority.New("kubelets")
+	testkit.Must(t, err)
 	p := &plane{t: t}
 	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
 		m := newMachine(t, network, facts)
-		credential := ca.Client("system:node:"+m.Name, "system:nodes").Both()
-		testkit.Must(t, m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", credential))
+		pair, err := ca.Client("system:node:"+m.Name, "system:nodes")
+		testkit.Must(t, err)
+		testkit.Must(t, m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", pair.Both()))
 		p.machines = append(p.machines, m)
 	}
 	var routers []func()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -17,7 +18,7 @@ import (
 // of the API.
 type APIServer struct {
 	// CA signs everybody's certificates.
-	CA *Authority
+	CA *authority.Authority
 	// Addr is where it listens.
 	Addr netip.AddrPort
 	// InternalName is the internal name of the API, "api-int.<domain>".
@@ -58,7 +59,7 @@ func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.
 			t.Error(err)
 		}
 	})
-	s := &APIServer{CA: &Authority{plane.CA(), t}, Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
+	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
 	return s.Replica(at.Addr().String())
 }
 
