@@ -60,11 +60,7 @@ func newLAN(t *testing.T) lan {
 	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, network.Close)
 	node := func(name, addr string) *netns.Node {
 		n, err := network.AddNode(name, netip.MustParsePrefix(addr+"/24"))
 		testkit.Must(t, err)

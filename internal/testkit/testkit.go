@@ -51,6 +51,24 @@ func tier(t testing.TB) string {
 	}
 }
 
+// Must ends the test if there is an error.
+func Must(t testing.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
+// Cleanup calls f when the test ends, which fails if f does.
+func Cleanup(t testing.TB, f func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := f(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Await returns when a condition holds, and fails the test if it does not within
 // Patience. It looks often at first, and at most every 20 ms: an instant is right to a
 // millisecond or 5 %. what says what is waited for, and state, if it is given, what is

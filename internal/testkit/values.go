@@ -15,14 +15,6 @@ func Addrs(texts ...string) (out []netip.Addr) {
 	return out
 }
 
-// Must ends the test if there is an error.
-func Must(t testing.TB, err error) {
-	if err != nil {
-		t.Helper()
-		t.Fatal(err)
-	}
-}
-
 // ReadFile returns what is in a file that has to be there.
 func ReadFile(t testing.TB, path string) []byte {
 	t.Helper()

@@ -28,11 +28,7 @@ func TestStall(t *testing.T) {
 			cfg := config(t)
 			s, err := build(t.Context(), cfg, profileOf(t, tt.profile), false)
 			testkit.Must(t, err)
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			testkit.Cleanup(t, s.Close)
 			for _, phase := range tt.phases {
 				machine := testkit.StartStopwatch()
 				one, err := stall(t.Context(), s, Stalls{}, tt.length, phase)

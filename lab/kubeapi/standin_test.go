@@ -42,11 +42,7 @@ func newNodes(t testing.TB) *pair {
 	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, network.Close)
 	p := &pair{t: t}
 	for i := range p.nodes {
 		p.addrs[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})

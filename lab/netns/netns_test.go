@@ -22,11 +22,7 @@ func newNetwork(t *testing.T) *Network {
 	t.Helper()
 	n, err := New()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, n.Close)
 	return n
 }
 

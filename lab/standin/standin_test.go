@@ -21,11 +21,7 @@ func newNode(t *testing.T) *netns.Node {
 	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, network.Close)
 	node, err := network.AddNode("worker-0", netip.MustParsePrefix("192.0.2.20/24"), netip.MustParsePrefix("2001:db8::20/64"))
 	testkit.Must(t, err)
 	return node

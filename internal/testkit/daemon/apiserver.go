@@ -54,11 +54,7 @@ func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.Plane, err error) *APIServer {
 	t.Helper()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, plane.Close)
 	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
 	return s.Replica(at.Addr().String())
 }

@@ -46,11 +46,7 @@ func NewLabHost(t testing.TB, node *netns.Node) *host.Host {
 	t.Helper()
 	h, err := host.New(node, t.TempDir())
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, h.Close)
 	return h
 }
 

@@ -13,10 +13,6 @@ func NewNetwork(t testing.TB) *netns.Network {
 	testkit.Live(t)
 	network, err := netns.New()
 	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Cleanup(t, network.Close)
 	return network
 }
