@@ -46,8 +46,7 @@ var controllers = []controller{
 func TestIngressControllers(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
-		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
+	c := newClusterOf(t, Config{Cluster: loadWith(t, twoControllers, blueController), Plan: planOf(1, 3), RealAPI: true})
 	c.check(t)
 	c.placed(t, "default blue default")
 	for _, n := range c.nodes {
