@@ -100,9 +100,7 @@ func TestButaneReadsWell(t *testing.T) {
 		Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]\nAfter=b.service\n"}}}}}
 	got, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(b, Metadata{Name: "99-infra-vipgen"})
 	testkit.Must(t, err)
-	if diff := cmp.Diff(wantButane, string(got)); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
+	testkit.Equal(t, wantButane, string(got))
 }
 
 func TestButaneRefuses(t *testing.T) {

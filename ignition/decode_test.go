@@ -101,9 +101,7 @@ func TestDecode(t *testing.T) {
 			data := readTestdata(t, tt.file)
 			got, err := Decode(filepath.Join("some/dir", tt.file), data)
 			testkit.Must(t, err)
-			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations")); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations"))
 			if strings.Contains(fmt.Sprintf("%+v", got), "SECRET") {
 				t.Errorf("a secret came out: %+v", got)
 			}
@@ -140,9 +138,7 @@ func TestDecodeForms(t *testing.T) {
 			for _, d := range docs {
 				got = append(got, d.Source)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -235,9 +231,7 @@ func TestDocumentBundle(t *testing.T) {
 		Units: []Unit{{Name: "a.service"}, {Name: "b.service", Contents: "x"}},
 	}
 	for range 2 { // the second time shows that the first changed nothing
-		if diff := cmp.Diff(want, d.Bundle()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s", diff)
-		}
+		testkit.Equal(t, want, d.Bundle())
 	}
 }
 
@@ -281,7 +275,5 @@ func TestSettings(t *testing.T) {
 	testkit.Must(t, err)
 	want := map[string]string{SettingKernelArguments: "nosmt quiet", SettingExtensions: "usbguard", SettingFIPS: "true", SettingKernelType: "realtime",
 		SettingOSImage: "quay.io/example/os@sha256:aa", SettingExtensionsImage: "quay.io/example/ext@sha256:bb"}
-	if diff := cmp.Diff(want, docs[len(docs)-1].Settings); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, docs[len(docs)-1].Settings)
 }

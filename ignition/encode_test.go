@@ -109,9 +109,7 @@ func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
 			config := decoded(t, mc.Spec.Config.Raw)
 			mustValidate(t, mc.Spec.Config.Raw)
 			mc.Spec.Config.Raw = nil
-			if diff := cmp.Diff(want, mc); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, want, mc)
 			if diff := cmp.Diff(wholeTranslation(t, s.Target, sample()), config); diff != "" {
 				t.Errorf("whole translation (-), assembled (+):\n%s", diff)
 			}
@@ -157,9 +155,7 @@ func TestMachineConfigReadsWell(t *testing.T) {
 		Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n"}}}
 	got, err := NewEncoder(Target{OpenShift, "4.16"}).MachineConfig(b, Metadata{Name: "99-infra-vipgen", Annotations: map[string]string{"vipgen.io/note": "yes"}})
 	testkit.Must(t, err)
-	if diff := cmp.Diff(wantMachineConfig, string(got)); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
+	testkit.Equal(t, wantMachineConfig, string(got))
 }
 
 func TestEncoderRefuses(t *testing.T) {

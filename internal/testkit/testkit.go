@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // tierVariable says which tests run: "unit", "short" (as if it were not set) or
@@ -56,6 +58,14 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Helper()
 		t.Fatal(err)
+	}
+}
+
+// Equal fails the test if a value is not as expected, and shows in what it differs.
+func Equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -42,9 +40,7 @@ func TestMeasured(t *testing.T) {
 			{From: 10 * ms1, To: 30 * ms1, OK: true}, {From: 30 * ms1, To: 50 * ms1}, {From: 50 * ms1, To: 50 * ms1, OK: true},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // The whole way: the holder of a VIP dies, a client notices, and the report shows

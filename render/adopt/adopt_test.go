@@ -198,9 +198,7 @@ spec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [mirror.example.net/b
 	} {
 		got := p.Images[i]
 		got.Image = ""
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, want, got)
 	}
 	if p := planned(t, usual.export("4.18"), adopt.Options{}); p.Images[0].Secret != "unknown" || p.Images[0].Mirror != "" {
 		t.Errorf("%+v", p.Images[0])
@@ -356,9 +354,7 @@ func TestLiveExport(t *testing.T) {
 		testkit.WriteFile(t, file, got)
 	}
 	want := testkit.ReadFile(t, file)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, string(want), string(got))
 }
 
 // Text of the cluster is text in the steps.

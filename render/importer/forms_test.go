@@ -327,9 +327,7 @@ func TestHosts(t *testing.T) {
 	for _, rec := range load(t, r).Config.Spec.DNS.Records {
 		got = append(got, rec.Name+" "+strings.Trim(fmt.Sprint(rec.Addresses), "[]"))
 	}
-	if diff := cmp.Diff([]string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got)
 	if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
 		return l.What == "Corefile: a name of one label, printer" && l.Places[0].Line == 29
 	}) {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -66,9 +64,7 @@ func TestBackends(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, New(withVIPs(tt.vips...), tt.node).Backends); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, New(withVIPs(tt.vips...), tt.node).Backends)
 		})
 	}
 }
