@@ -102,19 +102,13 @@ func (s *APIServer) Replica(addr string) *APIServer {
 func (s *APIServer) Start() {
 	s.t.Helper()
 	s.Launch()
-	s.AwaitReady()
+	s.patiently(s.server.AwaitReady)
 }
 
 // Launch starts the server and returns at once.
 func (s *APIServer) Launch() {
 	s.t.Helper()
 	s.must(s.server.Launch())
-}
-
-// AwaitReady returns when a server that was launched is ready.
-func (s *APIServer) AwaitReady() {
-	s.t.Helper()
-	s.patiently(s.server.AwaitReady)
 }
 
 // Stop ends the server properly. While anybody watches, that takes a minute, in
