@@ -1,6 +1,9 @@
 package vrrp
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Why a node takes no part for VIPs of its role although nothing is wrong: the cluster is
 // made so, or a person has asked for it. Any other reason is one to act on if it lasts.
@@ -23,10 +26,5 @@ func Intended() []string {
 // IsIntended says whether a reason, with or without the name of a group or an instance
 // before it, is one of those.
 func IsIntended(why string) bool {
-	for _, known := range Intended() {
-		if strings.Contains(why, known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(Intended(), func(known string) bool { return strings.Contains(why, known) })
 }

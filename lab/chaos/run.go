@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/watch"
@@ -264,11 +265,8 @@ func (r *run) happen(ctx context.Context, f Fault) {
 	r.say("over: %s", a.why)
 }
 
-func (r *run) names() (out []string) {
-	for _, n := range r.record.nodes {
-		out = append(out, n.Name)
-	}
-	return out
+func (r *run) names() []string {
+	return lists.Map(r.record.nodes, func(n node) string { return n.Name })
 }
 
 func (r *run) count(k Kind, nothing bool) {

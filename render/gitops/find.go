@@ -58,12 +58,7 @@ var names = regexp.MustCompile(`(?m)^[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([
 // Related says whether a file may hold objects of the clusters of another: it names
 // one of the names or namespaces there.
 func Related(clusters, other []byte) bool {
-	for _, m := range names.FindAllSubmatch(clusters, -1) {
-		if bytes.Contains(other, m[1]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names.FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
 }
 
 // object is one that describes a cluster.
