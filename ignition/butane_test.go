@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // translateButane runs the real Butane on its own format.
@@ -30,16 +32,12 @@ func TestButaneGivesTheSame(t *testing.T) {
 			meta := sampleMetadata()
 			meta.Annotations = nil
 			in, err := e.Butane(sample(), meta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			want, err := e.Ignition(sample())
 			if s.Variant == OpenShift {
 				want, err = e.MachineConfig(sample(), meta)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(fromYAML(t, want), fromYAML(t, translateButane(t, in, false))); diff != "" {
 				t.Errorf("encoder (-), butane (+):\n%s", diff)
 			}
@@ -51,20 +49,14 @@ func TestButaneGivesTheSame(t *testing.T) {
 // compresses: the files on the node are the same.
 func TestButaneCompressed(t *testing.T) {
 	in, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(sample(), sampleMetadata())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, _, err := butane.TranslateBytes(in, common.TranslateBytesOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !strings.Contains(string(out), "gzip") {
 		t.Error("nothing was compressed, so nothing is tested")
 	}
 	docs, err := Decode("x", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if diff := cmp.Diff(sample(), docs[0].Bundle(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("bundle (-), decoded (+):\n%s", diff)
 	}
@@ -107,12 +99,8 @@ func TestButaneReadsWell(t *testing.T) {
 	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o640, []byte("one\ntwo\n")}},
 		Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]\nAfter=b.service\n"}}}}}
 	got, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(b, Metadata{Name: "99-infra-vipgen"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wantButane, string(got)); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, wantButane, string(got))
 }
 
 func TestButaneRefuses(t *testing.T) {
@@ -150,17 +138,13 @@ func FuzzEncode(f *testing.F) {
 			t.Errorf("Ignition: %s", diff)
 		}
 		mc, err := e.MachineConfig(b, meta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		config := fromYAML(t, mc).(map[string]any)["spec"].(map[string]any)["config"]
 		if diff := cmp.Diff(any(want), config); diff != "" {
 			t.Errorf("MachineConfig: %s\n%s", diff, mc)
 		}
 		bu, err := e.Butane(b, meta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		// As JSON: the YAML that Butane writes is wrong for some of these.
 		if diff := cmp.Diff(want, decoded(t, translateButane(t, bu, true))); diff != "" {
 			t.Errorf("Butane: %s\n%s", diff, bu)

@@ -23,9 +23,7 @@ func gzipped(t testing.TB, contents []byte) string {
 	if _, err := z.Write(contents); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, z.Close())
 	return "data:;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
@@ -102,12 +100,8 @@ func TestDecode(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			data := readTestdata(t, tt.file)
 			got, err := Decode(filepath.Join("some/dir", tt.file), data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations")); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Must(t, err)
+			testkit.Equal(t, tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations"))
 			if strings.Contains(fmt.Sprintf("%+v", got), "SECRET") {
 				t.Errorf("a secret came out: %+v", got)
 			}
@@ -139,16 +133,12 @@ func TestDecodeForms(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			docs, err := Decode("x.yaml", []byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var got []string
 			for _, d := range docs {
 				got = append(got, d.Source)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -183,9 +173,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 			files = append(files, map[string]any{"path": fmt.Sprint("/", i), "contents": map[string]any{"source": source, "compression": "gzip"}})
 		}
 		out, err := json.Marshal(map[string]any{"ignition": map[string]any{"version": "3.0.0"}, "storage": map[string]any{"files": files}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return out
 	}
 	docs, err := Decode("x", config(1, maxFile+1))
@@ -193,9 +181,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 		t.Errorf("one large file: %v, %q", err, docs[0].Files[0].Problem)
 	}
 	docs, err = Decode("x", config(maxDecoded/maxFile+1, maxFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i, f := range docs[0].Files {
 		if fits := i < maxDecoded/maxFile; fits != (f.Problem == "") {
 			t.Errorf("file %d: %q", i, f.Problem)
@@ -207,9 +193,7 @@ func TestDecodeReadsWhatIsEncoded(t *testing.T) {
 	for _, s := range supported {
 		e := NewEncoder(s.Target)
 		ign, err := e.Ignition(sample())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		outputs := map[string][]byte{"master.ign": ign}
 		if s.Variant == OpenShift {
 			if outputs["mc.yaml"], err = e.MachineConfig(sample(), sampleMetadata()); err != nil {
@@ -247,9 +231,7 @@ func TestDocumentBundle(t *testing.T) {
 		Units: []Unit{{Name: "a.service"}, {Name: "b.service", Contents: "x"}},
 	}
 	for range 2 { // the second time shows that the first changed nothing
-		if diff := cmp.Diff(want, d.Bundle()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s", diff)
-		}
+		testkit.Equal(t, want, d.Bundle())
 	}
 }
 
@@ -279,9 +261,7 @@ func TestSettings(t *testing.T) {
 	const head = `{"ignition": {"version": "3.2.0"}, "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["SECRET`
 	decode := func(text string) map[string]string {
 		docs, err := Decode("x.ign", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return docs[0].Settings
 	}
 	a, same, b := decode(head+`1"]}]}}`), decode(strings.ReplaceAll(head, " ", "")+`1"]}]},"storage":{}}`), decode(head+`2"]}]}}`)
@@ -292,12 +272,8 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%v, %v, %v: the first two alone are the same", a, same, b)
 	}
 	docs, err := Decode("all.yaml", readTestdata(t, "machineconfigs.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]string{SettingKernelArguments: "nosmt quiet", SettingExtensions: "usbguard", SettingFIPS: "true", SettingKernelType: "realtime",
 		SettingOSImage: "quay.io/example/os@sha256:aa", SettingExtensionsImage: "quay.io/example/ext@sha256:bb"}
-	if diff := cmp.Diff(want, docs[len(docs)-1].Settings); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, docs[len(docs)-1].Settings)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // sample is a bundle with one of each: text, binary, empty, odd paths, units
@@ -71,9 +73,7 @@ func TestIgnitionEqualsWholeTranslation(t *testing.T) {
 			e := NewEncoder(s.Target)
 			for _, b := range []Bundle{sample(), {Role: "worker"}, {Role: "worker", Units: sample().Units}, {Role: "worker", Files: sample().Files[:1]}, sample()} {
 				got, err := e.Ignition(b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				if diff := cmp.Diff(wholeTranslation(t, s.Target, b), decoded(t, got)); diff != "" {
 					t.Errorf("whole translation (-), assembled (+):\n%s", diff)
 				}
@@ -96,16 +96,12 @@ func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
 		}
 		t.Run(s.String(), func(t *testing.T) {
 			out, err := NewEncoder(s.Target).MachineConfig(sample(), sampleMetadata())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if !strings.HasPrefix(string(out), "apiVersion: ") {
 				t.Errorf("does not start with apiVersion:\n%s", out)
 			}
 			var mc mcfgv1.MachineConfig
-			if err := yaml.UnmarshalStrict(out, &mc); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, yaml.UnmarshalStrict(out, &mc))
 			want := mcfgv1.MachineConfig{}
 			want.APIVersion, want.Kind = "machineconfiguration.openshift.io/v1", "MachineConfig"
 			want.Name, want.Annotations = "99-master-vipgen", sampleMetadata().Annotations
@@ -113,9 +109,7 @@ func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
 			config := decoded(t, mc.Spec.Config.Raw)
 			mustValidate(t, mc.Spec.Config.Raw)
 			mc.Spec.Config.Raw = nil
-			if diff := cmp.Diff(want, mc); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, want, mc)
 			if diff := cmp.Diff(wholeTranslation(t, s.Target, sample()), config); diff != "" {
 				t.Errorf("whole translation (-), assembled (+):\n%s", diff)
 			}
@@ -160,12 +154,8 @@ func TestMachineConfigReadsWell(t *testing.T) {
 	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o644, []byte("plain")}},
 		Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n"}}}
 	got, err := NewEncoder(Target{OpenShift, "4.16"}).MachineConfig(b, Metadata{Name: "99-infra-vipgen", Annotations: map[string]string{"vipgen.io/note": "yes"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wantMachineConfig, string(got)); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, wantMachineConfig, string(got))
 }
 
 func TestEncoderRefuses(t *testing.T) {
@@ -214,9 +204,7 @@ func TestEncoderRefuses(t *testing.T) {
 func TestEncoderKeepsCallersOrder(t *testing.T) {
 	b := Bundle{Files: []File{{Path: "/b"}, {Path: "/a"}}}
 	out, err := NewEncoder(Target{OpenShift, "4.12"}).Ignition(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if b.Files[0].Path != "/b" {
 		t.Error("the caller's bundle was sorted")
 	}
@@ -230,9 +218,7 @@ func TestEncoderKeepsCallersOrder(t *testing.T) {
 func TestEvictionChangesNothing(t *testing.T) {
 	e := NewEncoder(Target{OpenShift, "4.12"})
 	want, err := e.Ignition(sample())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -257,13 +243,9 @@ func TestEvictionChangesNothing(t *testing.T) {
 // wholeTranslation is the bundle translated by Butane at once.
 func wholeTranslation(t *testing.T, target Target, b Bundle) map[string]any {
 	t.Helper()
-	if err := b.Sort(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, b.Sort())
 	raw, err := NewEncoder(target).translate(b.Files, b.Units)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return decoded(t, raw)
 }
 

@@ -126,13 +126,9 @@ func TestMergeConflicts(t *testing.T) {
 			if err != nil || merged != nil {
 				t.Fatalf("merged %s, error %v", merged, err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, got)
 			merged, got, err = Merge([]byte(tt.base), mergeBundle(), enc, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("overwriting: want (-), got (+):\n%s", diff)
 			}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -36,7 +36,5 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	want := strings.Split("4.12 4.13 4.14 4.15 4.16 4.17 4.18 4.19 4.20 4.21 4.22 4.23 5.0 5.1 5.2", " ")
-	if diff := cmp.Diff(want, SupportedOpenShift()); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
+	testkit.Equal(t, want, SupportedOpenShift())
 }

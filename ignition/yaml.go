@@ -1,6 +1,7 @@
 package ignition
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,12 +40,9 @@ func isLiteral(s string) bool {
 	if first := lines[0][0]; first == ' ' || first == '\t' {
 		return false
 	}
-	for _, line := range lines {
-		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) })
+	})
 }
 
 // texts makes every string in decoded JSON a text.

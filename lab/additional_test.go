@@ -200,9 +200,7 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	mgmt := netip.MustParseAddr("198.51.100.17")
 	r := loadWith(t, managementNetwork, vipgenYAML+"  additionalAPIVIPs: [{name: mgmt, vips: [198.51.100.17]}]\n")
 	plan, err := NewPlan(r, PlanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, m := range append(plan.Nodes, plan.Client) {
 		if len(m.Addresses) != 2 || !m.Addresses[1].Contains(mgmt) {
 			t.Fatalf("%s has the addresses %v", m.Name, m.Addresses)
@@ -228,9 +226,7 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 		}
 	}
 	first := c.await(t, ctx, mgmt)
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Kill())
 	if second := c.await(t, ctx, mgmt); second == first || second.Name == without.Name {
 		t.Errorf("%s has the VIP after %s", second.Name, first.Name)
 	}
@@ -240,9 +236,7 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node {
 	t.Helper()
 	n, err := c.Holder(ctx, vip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.Await(t, fmt.Sprintf("the API at %v", vip), func() bool {
 		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
 		return err == nil && string(out) == "ok"

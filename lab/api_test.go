@@ -150,9 +150,7 @@ func testRefused(t *testing.T, c *cluster) {
 	c.remove(rbac + "clusterrolebindings/vipgen-agent")
 	// The watch that there is goes on; another one is not allowed.
 	before := k.Status().Restarts
-	if err := k.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, k.Signal(syscall.SIGKILL))
 	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
 	const refusal = "the API server refuses to list nodes"
 	testkit.Await(t, "a word about the missing rights", func() bool { return strings.Contains(k.Log(), refusal) })
@@ -182,9 +180,7 @@ func testAPIAway(t *testing.T, c *cluster) {
 		for _, p := range n.Kubelet.Pods() {
 			for _, k := range p.Containers {
 				restarted[k] = k.Status().Restarts + 1
-				if err := k.Signal(syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, k.Signal(syscall.SIGKILL))
 			}
 		}
 	}

@@ -75,9 +75,7 @@ func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	p, err := probe.Start(probe.Config{Every: probeEvery, Target: probe.Target{
 		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
 	a := asking{p, vip, testkit.StartStopwatch()}
 	t.Cleanup(func() { a.machine.End() })
@@ -90,9 +88,7 @@ func (p asking) answers(t *testing.T, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	if err := p.Await(ctx, n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Await(ctx, n))
 }
 
 // expect ends the probe, shows what it saw, and fails the test if more requests

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/render"
@@ -57,31 +58,31 @@ type cluster struct {
 // newCluster makes the demo cluster with one worker and real API servers.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	return newClusterOf(t, load(t, demo), machine("master-0", "master", 10), machine("master-1", "master", 11), machine("master-2", "master", 12),
-		machine("worker-0", "worker", 20))
+	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 1), RealAPI: true})
 }
 
-// newClusterOf makes a cluster of these nodes, with real API servers.
-func newClusterOf(t *testing.T, rendered *render.Cluster, nodes ...Machine) *cluster {
+// newClusterOf makes a cluster, and keeps what happens to its pods.
+func newClusterOf(t *testing.T, cfg Config) *cluster {
 	t.Helper()
 	c := &cluster{t: t, top: t}
-	log := c.record()
-	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250), Nodes: nodes}
+	cfg.Log = c.record()
+	c.build(t, cfg)
+	return c
+}
+
+func (c *cluster) build(t *testing.T, cfg Config) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	cfg.Dir, cfg.Programs, cfg.BackOff = t.TempDir(), realPrograms(t), backOff
 	var err error
-	c.Cluster, err = New(ctx, Config{
-		Cluster: rendered, Plan: plan, Dir: t.TempDir(), Programs: realPrograms(t), RealAPI: true, BackOff: backOff, Log: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.Cluster, err = New(ctx, cfg)
+	testkit.Must(t, err)
 	t.Cleanup(c.close)
 	for _, n := range c.Nodes() {
 		c.nodes = append(c.nodes, &node{Node: n, cluster: c})
 	}
-	c.vips = vipsOf(rendered)
-	return c
+	c.vips = vipsOf(cfg.Cluster)
 }
 
 // close removes the cluster, and shows what its containers said if the test has
@@ -101,9 +102,7 @@ func (c *cluster) close() {
 func (c *cluster) record() *slog.Logger {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.top.TempDir(), "events"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	c.events = file.Name()
 	c.top.Cleanup(func() {
 		file.Close()
@@ -158,6 +157,19 @@ func vipsOf(c *render.Cluster) (out []netip.Addr) {
 	return out
 }
 
+// planOf is a plan of so many control-plane nodes and workers, and of more.
+func planOf(masters, workers int, more ...Machine) *Plan {
+	p := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
+	for i := range masters {
+		p.Nodes = append(p.Nodes, machine(fmt.Sprintf("master-%d", i), v1alpha1.RoleMaster, 10+i))
+	}
+	for i := range workers {
+		p.Nodes = append(p.Nodes, machine(fmt.Sprintf("worker-%d", i), v1alpha1.RoleWorker, 20+i))
+	}
+	p.Nodes = append(p.Nodes, more...)
+	return p
+}
+
 func machine(name, role string, n int) Machine {
 	return Machine{Name: name, Role: role, Addresses: []netip.Prefix{
 		netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/24", n)),
@@ -185,9 +197,7 @@ func (c *cluster) remove(path string) {
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 }
 
 func (c *cluster) masters() (out []*node) {

@@ -53,22 +53,16 @@ func newDiagnosed(t *testing.T) *diagnosed {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	t.Cleanup(cancel)
 	r, err := Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := newLab(t, ctx, r, plan)
 	return &diagnosed{Cluster: c, t: t, ctx: ctx, vip: c.VIPs(v1alpha1.GroupAPI)[0]}
 }
 
 func (d *diagnosed) must(err error) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Must(d.t, err)
 }
 
 // gone waits until the VIP is on another node, and on none else.

@@ -26,9 +26,7 @@ func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) t
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"install-config.yaml": demo, "vipgen.yaml": config} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	command := exec.CommandContext(t.Context(), vipgen, append([]string{"render", "install-config.yaml", "--format", "files", outputFlag, "rendered"}, flags...)...)
 	command.Dir = dir
@@ -44,9 +42,7 @@ func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) t
 		out[strings.TrimPrefix(at, below)] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 

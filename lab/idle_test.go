@@ -102,16 +102,12 @@ func idleNodes(b *testing.B, ctx context.Context, agent string) map[string][]idl
 	b.Helper()
 	r := load(b, demo)
 	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	p := programs(b)
 	p.Agent = agent
 	c := newLabOf(b, ctx, r, plan, p)
 	holder, err := c.Holder(ctx, c.VIPs(v1alpha1.GroupAPI)[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	out := map[string][]idleProcess{}
 	for _, n := range c.Nodes() {
 		kind := "control plane"
@@ -126,13 +122,9 @@ func idleNodes(b *testing.B, ctx context.Context, agent string) map[string][]idl
 		for _, pod := range n.Kubelet.Pods() {
 			for _, found := range pod.Containers {
 				running, err := n.Running(ctx, pod.Name, found.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, err)
 				list, err := running.Processes()
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, err)
 				for _, p := range list {
 					out[kind] = append(out[kind], idleProcess{p.PID, fmt.Sprintf("%s/%s: %s", pod.Name, found.Name, p.Name)})
 				}

@@ -21,9 +21,7 @@ func program(t *testing.T, segment elf.ProgType) string {
 	}
 	var data bytes.Buffer
 	for _, part := range []any{head, elf.Prog64{Type: uint32(segment)}} {
-		if err := binary.Write(&data, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, binary.Write(&data, binary.LittleEndian, part))
 	}
 	path := filepath.Join(t.TempDir(), "vipgen-agent")
 	testkit.WriteFile(t, path, data.Bytes())

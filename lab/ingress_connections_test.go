@@ -24,7 +24,7 @@ var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
 func TestIngressConnections(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	c := newClusterOf(t, loadWith(t, oneMaster, vipgenYAML), machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21))
+	c := newClusterOf(t, Config{Cluster: loadWith(t, oneMaster, vipgenYAML), Plan: planOf(1, 2), RealAPI: true})
 	ready := func(n *node, ready bool) {
 		n.must(func(ctx context.Context) error { return n.RouterReady(ctx, "default", ready) })
 	}

@@ -46,8 +46,7 @@ var controllers = []controller{
 func TestIngressControllers(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	c := newClusterOf(t, loadWith(t, twoControllers, blueController),
-		machine("master-0", "master", 10), machine("worker-0", "worker", 20), machine("worker-1", "worker", 21), machine("worker-2", "worker", 22))
+	c := newClusterOf(t, Config{Cluster: loadWith(t, twoControllers, blueController), Plan: planOf(1, 3), RealAPI: true})
 	c.check(t)
 	c.placed(t, "default blue default")
 	for _, n := range c.nodes {
@@ -82,9 +81,7 @@ func TestIngressControllers(t *testing.T) {
 func TestPlanOfIngressControllers(t *testing.T) {
 	for vipgen, want := range map[string]int{vipgenYAML: 2, blueController: 3} {
 		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		workers := slices.DeleteFunc(plan.Nodes, func(m Machine) bool { return m.Role != v1alpha1.RoleWorker })
 		if len(workers) != want {
 			t.Errorf("%d workers, want %d, with\n%s", len(workers), want, vipgen)

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -32,11 +31,7 @@ func TestHardCase23Migration(t *testing.T) {
 	c := &cluster{t: t, top: t}
 	log := c.record()
 	rendered := load(t, managed)
-	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-	for i := range 3 {
-		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-	}
-	plan.Nodes = append(plan.Nodes, machine("worker-0", "worker", 20), machine("bootstrap", v1alpha1.RoleBootstrap, 9))
+	plan := planOf(3, 1, machine("bootstrap", v1alpha1.RoleBootstrap, 9))
 	c.build(t, Config{Cluster: rendered, Plan: plan, Log: log, Install: func(n *Node) error {
 		if n.Role != v1alpha1.RoleBootstrap {
 			return n.installRendered()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -27,9 +28,7 @@ func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, 
 		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, n := range c.Nodes() {
@@ -53,13 +52,9 @@ func TestLab(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r, err := Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := newLab(t, ctx, r, plan)
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
 	// holder waits for one holder of the VIP of each family. The etcd operator says
@@ -68,9 +63,7 @@ func TestLab(t *testing.T) {
 		t.Helper()
 		for i, vip := range c.VIPs(v1alpha1.GroupAPI) {
 			n, err := c.Holder(ctx, vip)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			t.Logf("%5.1fs %v is held by %s", time.Since(began).Seconds(), vip, n.Name)
 			if i == 0 {
 				first = n
@@ -83,29 +76,19 @@ func TestLab(t *testing.T) {
 		now, err := c.Holders(vip)
 		return len(now) == 1 && now[0].Role == v1alpha1.RoleBootstrap, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	holder()
-	if err := c.EndBootstrap(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.EndBootstrap(ctx))
 	err = Await(ctx, "the bootstrap to give the VIP away", func() (bool, error) {
 		has, err := c.Bootstrap().Has(vip)
 		return !has, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	first := holder()
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Kill())
 	if second := holder(); second == first {
 		t.Errorf("%s is off and holds the VIP", first.Name)
 	}
-	if err := first.Heal(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Heal(ctx))
 	holder()
 }

@@ -37,14 +37,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &cluster{t: t, top: t}
-			log := c.record()
-			rendered := load(t, demo).WithVRRP(tt.from)
-			plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-			for i := range 3 {
-				plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-			}
-			c.build(t, Config{Cluster: rendered, Plan: plan, Log: log})
+			c := newClusterOf(t, Config{Cluster: load(t, demo).WithVRRP(tt.from), Plan: planOf(3, 0)})
 			c.awaitSettings(tt.from.String())
 			broken := c.holder(t, api)
 			if !tt.holder {

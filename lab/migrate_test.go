@@ -104,9 +104,7 @@ func (o observed) settles(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	if err := o.probe.Await(ctx, int(3*time.Second/probe.DefaultEvery)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, o.probe.Await(ctx, int(3*time.Second/probe.DefaultEvery)))
 }
 
 // ends shows what was seen, and holds the longest time without an answer, and the longest
@@ -186,34 +184,7 @@ func firstLines(s string, n int) string {
 // servers: what a node may write to its Node is up to them.
 func five(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, top: t}
-	log := c.record()
-	rendered := load(t, demo)
-	plan := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
-	for i := range 3 {
-		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("master-%d", i), "master", 10+i))
-	}
-	for i := range 2 {
-		plan.Nodes = append(plan.Nodes, machine(fmt.Sprintf("worker-%d", i), "worker", 20+i))
-	}
-	c.build(t, Config{Cluster: rendered, Plan: plan, RealAPI: true, Log: log})
-	return c
-}
-
-func (c *cluster) build(t *testing.T, cfg Config) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cfg.Dir, cfg.Programs, cfg.BackOff = t.TempDir(), realPrograms(t), backOff
-	var err error
-	if c.Cluster, err = New(ctx, cfg); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.close)
-	for _, n := range c.Nodes() {
-		c.nodes = append(c.nodes, &node{Node: n, cluster: c})
-	}
-	c.vips = vipsOf(cfg.Cluster)
+	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 2), RealAPI: true})
 }
 
 // TestMigration moves a cluster of five nodes between modes and profiles under a

@@ -67,9 +67,7 @@ func testObserved(t *testing.T, c *cluster) {
 		}
 	}
 	for _, level := range []string{"DEBUG", "INFO"} {
-		if err := n.Write(v1alpha1.RunDir+"/log-level", []byte(level)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, n.Write(v1alpha1.RunDir+"/log-level", []byte(level)))
 		if got := agent("log-level"); strings.TrimSpace(got) != level {
 			t.Errorf("log level %q, want %s", got, level)
 		}

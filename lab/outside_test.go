@@ -59,9 +59,7 @@ func outside(t *testing.T) (*render.Cluster, *Plan) {
 		t.Fatal(problems, err)
 	}
 	plan, err := NewPlan(r, PlanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	machines := []*Machine{&plan.Client, &plan.Site}
 	for i := range plan.Nodes {
 		machines = append(machines, &plan.Nodes[i])
@@ -125,9 +123,7 @@ func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
 		}
 	}
 	first := c.await(t, ctx, api)
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Kill())
 	if second := c.await(t, ctx, api); second == first {
 		t.Errorf("%s is off and holds the VIP", first.Name)
 	}

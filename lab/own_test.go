@@ -99,13 +99,9 @@ func (n *node) startWatching(t *testing.T) *watching {
 	out := &watching{from: n, before: s.Silenced}
 	for range 9 {
 		conn, err := connectFrom(t, n.Host.Node, api)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w := &listener{connection: conn, ended: make(chan error, 1)}
-		if err := w.ask(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, w.ask())
 		w.SetDeadline(time.Time{})
 		w.server = w.Conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
 		go func() {

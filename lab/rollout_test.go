@@ -37,10 +37,7 @@ type step struct {
 func threeOf(t *testing.T, images map[string]container.Image, files func(*Node) tree) *rollout {
 	t.Helper()
 	l := &rollout{cluster: &cluster{t: t, top: t}}
-	cfg := Config{Images: images, Log: l.record(), Cluster: load(t, demo), Plan: &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}}
-	for i := range 3 {
-		cfg.Plan.Nodes = append(cfg.Plan.Nodes, machine(fmt.Sprintf("master-%d", i), v1alpha1.RoleMaster, 10+i))
-	}
+	cfg := Config{Images: images, Log: l.record(), Cluster: load(t, demo), Plan: planOf(3, 0)}
 	cfg.Install = func(n *Node) error {
 		for name, text := range files(n) {
 			if err := n.Write(name, []byte(text)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -76,21 +77,15 @@ func (n *Node) serviceList() (out []service) {
 }
 
 // podsIn are the names of the pods whose manifests are in a directory.
-func podsIn(dir string) (names []string) {
+func podsIn(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	for _, file := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
-	}
-	return names
+	return lists.Map(files, func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") })
 }
 
 // Services are the names of what can be stopped on the node: its pods,
 // apiServer, machineConfigServer and its routers.
-func (n *Node) Services() (names []string) {
-	for _, s := range n.serviceList() {
-		names = append(names, s.name)
-	}
-	return names
+func (n *Node) Services() []string {
+	return lists.Map(n.serviceList(), func(s service) string { return s.name })
 }
 
 // Stopped are the services that do not run; all of them while the power is off.

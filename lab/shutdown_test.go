@@ -41,13 +41,9 @@ func TestHardCase43Shutdown(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	r, err := Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := newLab(t, ctx, r, plan)
 	for _, way := range []struct {
 		name string
@@ -80,20 +76,14 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
 	awaitWell(t, c)
 	n, err := c.Holder(ctx, vip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := probe.Start(probe.Config{Target: probe.Target{
 		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/version", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// Later than the client's kernel keeps to what it learned by ARP before (arp(7),
 	// locktime).
-	if err := p.Await(ctx, 200); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Await(ctx, 200))
 	watch := testkit.StartStopwatch()
 	var ending sync.WaitGroup
 	began := p.Now()
@@ -103,9 +93,7 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 		h, err := c.Holders(vip)
 		return err == nil && len(h) == 1 && h[0] != n
 	})
-	if err := p.Await(ctx, 100); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Await(ctx, 100))
 	late = watch.End()
 	result := p.End()
 	result.Requests = slices.DeleteFunc(result.Requests, func(q probe.Request) bool { return q.Sent < began-time.Second })
@@ -120,12 +108,8 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 		n.Name, result.Gap(), result.Lost(), len(result.Requests), result.Errors(), result.Slowest(), draining, last, late)
 	testkit.Promise(t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
 	ending.Wait()
-	if err := n.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Heal(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.Kill())
+	testkit.Must(t, n.Heal(ctx))
 	return result.Gap(), late
 }
 
@@ -137,21 +121,15 @@ func terminate(t *testing.T, n *Node, all bool) {
 	for _, p := range n.Kubelet.Pods() {
 		for _, c := range p.Containers {
 			running, err := c.Running()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			first, err := running.PID()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			list = append(list, first)
 			if !all {
 				continue
 			}
 			processes, err := running.Processes()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, process := range processes {
 				if process.PID != first {
 					list = append(list, process.PID)
@@ -183,8 +161,6 @@ func awaitWell(t *testing.T, c *Cluster) {
 			less := func(i state.Instance) bool { return i.Priority != 68 }
 			return s != nil && s.PID != 0 && len(s.Instances) == 2 && !slices.ContainsFunc(s.Instances, less), err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }

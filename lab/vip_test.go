@@ -39,9 +39,7 @@ func testStaleVIP(t *testing.T, c *cluster) {
 func (n *node) listAddresses() string {
 	n.cluster.t.Helper()
 	out, err := n.Command(n.cluster.t.Context(), "ip", "-brief", "address").Output()
-	if err != nil {
-		n.cluster.t.Fatal(err)
-	}
+	testkit.Must(n.cluster.t, err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -55,9 +53,7 @@ func testInterfaceChanges(t *testing.T, c *cluster) {
 	n.ip("link", "set", "br-ex", "up")
 	n.Link = "br-ex"
 	for _, a := range n.OwnAddresses() {
-		if err := n.AddAddress("br-ex", a); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, n.AddAddress("br-ex", a))
 	}
 	testkit.Await(t, "keepalived on "+n.Name+" to use br-ex", func() bool {
 		s, alive := published[state.Keepalived](n)
@@ -90,9 +86,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 		}
 	}
 	n := c.masters()[0]
-	if err := os.Remove(n.Path("/etc/keepalived/.vipgen-nodes.json")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(n.Path("/etc/keepalived/.vipgen-nodes.json")))
 	restore[0]()
 	if h := c.holder(t, api); h != n {
 		t.Fatalf("%s holds the VIP", h.Name)
@@ -120,9 +114,7 @@ func testFlush(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	before, _ := published[state.Firewall](n)
 	p := c.startProbe(t, api)
-	if err := n.Run(nil, "nft", "flush", "ruleset"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.Run(nil, "nft", "flush", "ruleset"))
 	testkit.Await(t, "the redirect to be restored", func() bool {
 		now, alive := published[state.Firewall](n)
 		return alive && now.InPlace && now.Restored > before.Restored
@@ -146,13 +138,9 @@ func testAgentKilled(t *testing.T, c *cluster) {
 	before := k.Status().Restarts
 	run := n.running(pod.Keepalived, "keepalived")
 	list, err := run.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := c.startProbe(t, api)
-	if err := k.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, k.Signal(syscall.SIGKILL))
 	<-run.Done()
 	var names []string
 	for _, process := range list {
@@ -204,9 +192,7 @@ func testHandover(t *testing.T, c *cluster) {
 	k := n.container(pod.Keepalived, "keepalived")
 	before := k.Status().Restarts
 	p := c.startProbe(t, api)
-	if err := k.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, k.Signal(syscall.SIGTERM))
 	next := c.otherHolder(t, api, n)
 	p.answers(t, 10)
 	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })

@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -58,7 +59,9 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	}
 	write(v1alpha1.ClusterConfigPath, good)
 	write(v1alpha1.KeepalivedTemplate, "frobnicate\n")
-	kubeconfig := daemon.NodeKubeconfig(t, filepath.Join(root, kubeletDir), daemon.NewAuthority(t, "kubelets"), "cp-1", "api-int.demo.example.com:6443")
+	ca, err := authority.New("kubelets")
+	testkit.Must(t, err)
+	kubeconfig := daemon.NodeKubeconfig(t, filepath.Join(root, kubeletDir), ca, "cp-1", "api-int.demo.example.com:6443")
 
 	var out log
 	logger := slog.New(slog.NewTextHandler(&out, nil))

@@ -19,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -32,7 +33,7 @@ func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 // host is the node master-0, on which watchers run, one after another.
 type host struct {
 	t     testing.TB
-	ca    *daemon.Authority
+	ca    *authority.Authority
 	dir   string
 	opts  Options
 	log   *logBuffer
@@ -241,7 +242,7 @@ func TestRotation(t *testing.T) {
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
 	// It is the new certificate that the server sees.
-	if err := kubeapi.ExpireKubeconfig("/", h.dir, h.ca.Authority, h.opts.Node); err != nil {
+	if err := kubeapi.ExpireKubeconfig("/", h.dir, h.ca, h.opts.Node); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitPeers(w, true, "worker-0=192.0.2.25")
@@ -255,7 +256,9 @@ func TestRotation(t *testing.T) {
 	if err := os.Remove(current); err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range []string{"", string(h.ca.Client("system:node:master-0").Cert)} {
+	pair, err := h.ca.Client("system:node:master-0")
+	testkit.Must(t, err)
+	for i, text := range []string{"", string(pair.Cert)} {
 		rotated := h.log.lines("credentials have rotated")
 		if err := os.WriteFile(current, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -415,9 +418,9 @@ func TestHardCase22Refused(t *testing.T) {
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	// It is in no group that has rights.
-	if err := os.WriteFile(h.certificate()+".new", h.ca.Client("system:node:master-0").Both(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pair, err := h.ca.Client("system:node:master-0")
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(h.certificate()+".new", pair.Both(), 0o600))
 	if err := os.Rename(h.certificate()+".new", h.certificate()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestString(t *testing.T) {
@@ -48,9 +48,7 @@ func TestSort(t *testing.T) {
 		at("a", 10, 1, "a", Syntax),
 		at("b", 1, 1, "a", Syntax),
 	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, list)
 }
 
 // Repeats go even where they were not neighbours.
@@ -59,9 +57,7 @@ func TestSortDropsRepeats(t *testing.T) {
 	two := Problem{Code: Syntax, Expected: "two"}
 	list := List{two, one, two, one}
 	list.Sort()
-	if diff := cmp.Diff(List{one, two}, list); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, List{one, two}, list)
 }
 
 func TestErr(t *testing.T) {
@@ -79,7 +75,5 @@ func TestErr(t *testing.T) {
 	if list.Error() != "warning:  [deprecated]\nerror:  [syntax]" {
 		t.Errorf("%q", list.Error())
 	}
-	if diff := cmp.Diff(List{warning}, list.Warnings()); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, List{warning}, list.Warnings())
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestDefault(t *testing.T) {
@@ -15,17 +15,13 @@ func TestDefault(t *testing.T) {
 		VRRP:         VRRP{Profile: ProfileFast, Mode: ModeUnicast},
 		Ports:        DefaultPorts,
 	}
-	if diff := cmp.Diff(want, c.Spec); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, c.Spec)
 	c.Spec.Ports = Ports{HAProxy: 1}
 	c.Spec.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast}
 	c.Default()
 	want.Ports.HAProxy = 1
 	want.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast, Version: 3}
-	if diff := cmp.Diff(want, c.Spec); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, c.Spec)
 	for _, p := range c.Spec.Ports.list(&DefaultPorts) {
 		if *p.port == 0 {
 			t.Errorf("port %s has no default", p.name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // cluster.yaml of a later vipgen, with fields that this one does not know, counts without
@@ -14,18 +15,14 @@ import (
 func TestLaterClusterConfig(t *testing.T) {
 	good := previous.File(t, "rendered/vipgen/cluster.yaml")
 	want, err := LoadClusterConfig("cluster.yaml", good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if unknown := UnknownFields(good); unknown != nil {
 		t.Errorf("unknown: %q", unknown)
 	}
 	later := bytes.Replace(good, []byte("spec:\n"), []byte("more: [1]\nspec:\n  later: {deep: [{er: 1}]}\n"), 1)
 	later = bytes.Replace(later, []byte("    name: api\n"), []byte("    name: api\n    later: 2\n"), 1)
 	got, err := LoadClusterConfig("cluster.yaml", later)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	before, _ := want.Marshal()
 	if after, err := got.Marshal(); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%s, error %v", after, err)

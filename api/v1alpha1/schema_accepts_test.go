@@ -23,9 +23,7 @@ import (
 
 func TestSchemaHasEveryField(t *testing.T) {
 	var s jsonschema.Schema
-	if err := json.Unmarshal(v1alpha1.VIPConfigSchema, &s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(v1alpha1.VIPConfigSchema, &s))
 	var walk func(at reflect.Type, schema *jsonschema.Schema, path string)
 	walk = func(at reflect.Type, schema *jsonschema.Schema, path string) {
 		if at.Kind() == reflect.Slice {
@@ -64,18 +62,12 @@ func TestSchemaHasEveryField(t *testing.T) {
 func compiled(t *testing.T) *validator.Schema {
 	t.Helper()
 	doc, err := validator.UnmarshalJSON(bytes.NewReader(v1alpha1.VIPConfigSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := validator.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource("vipconfig.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.AddResource("vipconfig.json", doc))
 	s, err := c.Compile("vipconfig.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s
 }
 
@@ -83,13 +75,9 @@ func compiled(t *testing.T) *validator.Schema {
 func instance(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	v, err := validator.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return v
 }
 

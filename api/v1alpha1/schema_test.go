@@ -40,9 +40,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 // their comments, what values may be from rules.
 func generate(t *testing.T) []byte {
 	r := &jsonschema.Reflector{DoNotReference: true, Mapper: scalars}
-	if err := r.AddGoComments("github.com/vipgen/vipgen/api/v1alpha1", "./", jsonschema.WithFullComment()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.AddGoComments("github.com/vipgen/vipgen/api/v1alpha1", "./", jsonschema.WithFullComment()))
 	s := r.Reflect(&v1alpha1.VIPConfig{})
 	s.Version, s.ID, s.Title = draft, "", v1alpha1.KindVIPConfig
 	s.Required = []string{"apiVersion", "kind"}
@@ -58,9 +56,7 @@ func generate(t *testing.T) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, enc.Encode(s))
 	// The library escapes them whatever the encoder is told.
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
 }

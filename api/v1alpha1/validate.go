@@ -358,9 +358,6 @@ func (c *checker) pools(pools []Pool) {
 	for i, p := range pools {
 		field := fmt.Sprintf("spec.pools[%d].name", i)
 		c.label(field, p.Name, "the name of a pool")
-		if seen[p.Name] {
-			c.add(problem.ConflictingFields, field, problem.Quote(p.Name), "a name of its own, besides master, worker, arbiter and bootstrap")
-		}
-		seen[p.Name] = p.Name != ""
+		c.once(seen, field, p.Name, "a name of its own, besides master, worker, arbiter and bootstrap")
 	}
 }

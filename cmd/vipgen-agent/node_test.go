@@ -73,7 +73,7 @@ func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 // credentials are kubelet's, and the rights that vipgen's manifests give.
 func (n *node) credentials(api *daemon.APIServer) {
 	n.b.Helper()
-	if _, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", api.CA.Authority, nodeName(self), api.InternalName+":6443"); err != nil {
+	if _, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", api.CA, nodeName(self), api.InternalName+":6443"); err != nil {
 		n.b.Fatal(err)
 	}
 	for name, collection := range map[string]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -108,9 +109,7 @@ func (c *cluster) nodes() []*node { return slices.Concat(c.masters, c.workers) }
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 }
 
 // patiently calls f with a context that ends when patience does.

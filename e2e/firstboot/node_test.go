@@ -136,9 +136,7 @@ func (n *node) off() {
 	for _, link := range []string{"br-ex", "eth0"} {
 		n.Run(nil, "ip", "address", "flush", "dev", link) // there may be no br-ex
 	}
-	if err := n.PowerOff(); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, n.PowerOff())
 	n.Run(nil, "ip", "link", "delete", "br-ex")
 	n.Run(nil, "nft", "flush", "ruleset")
 	rig.CheckTraces(n.t, n.Machine)

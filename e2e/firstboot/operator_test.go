@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const unitDir = "etc/systemd/system/"
@@ -49,9 +50,7 @@ func operatorConfig(t testing.TB, more map[string]string) []byte {
 		add(strings.TrimPrefix(name, "/"), []byte(text))
 	}
 	out, err := json.Marshal(object{"ignition": object{"version": "3.2.0"}, "systemd": object{"units": units}, "storage": object{"files": files}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -67,9 +66,7 @@ func each(t testing.TB, do func(name string, data []byte)) {
 		do(name, data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // notOfTheOperator are files that stand in for what others lay on a node.

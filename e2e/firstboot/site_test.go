@@ -59,9 +59,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 }
 
 // write puts a file into the site's directory and returns its path.

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/authority"
 )
 
@@ -73,12 +74,8 @@ func (c KubeletConfig) args() []string {
 	if c.Bootstrap != "" {
 		args = append(args, "--bootstrap-kubeconfig", c.Bootstrap)
 	}
-	var ips []string
-	for _, ip := range c.NodeIPs {
-		ips = append(ips, ip.String())
-	}
-	if len(ips) > 0 {
-		args = append(args, "--node-ip", strings.Join(ips, ","))
+	if len(c.NodeIPs) > 0 {
+		args = append(args, "--node-ip", lists.Join(c.NodeIPs, ","))
 	}
 	if len(c.Labels) > 0 {
 		args = append(args, "--node-labels", strings.Join(c.Labels, ","))

@@ -86,9 +86,7 @@ func config(ca *authority.Authority, i int) machine.KubeletConfig {
 // power of one machine is no other's.
 func TestKubelet(t *testing.T) {
 	ca, err := authority.New("signer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	network := daemon.NewNetwork(t)
 	image := rig.ToolsArchive(t)
 	var nodes []rig.Node
@@ -96,9 +94,7 @@ func TestKubelet(t *testing.T) {
 		m := rig.NewMachine(t, network, fmt.Sprintf("node-%d", i), fmt.Sprintf("192.0.2.1%d/24", i), map[string]string{"kubelet": rig.Tool(t, "kubelet")})
 		// The file is there from the start: the first probe may come before the shell's turn.
 		for path, text := range map[string]string{aliveFile: "", "/etc/kubernetes/manifests/alive.yaml": alivePod} {
-			if err := m.Write(path, []byte(text)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, m.Write(path, []byte(text)))
 		}
 		nodes = append(nodes, rig.Boot(t, m, config(ca, i), image))
 	}
@@ -107,24 +103,18 @@ func TestKubelet(t *testing.T) {
 	checkProcesses(t, first, before)
 	other := second.Await(t, "running", "alive", "alive", rig.Running)
 
-	if err := os.Remove(first.Path(aliveFile)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(first.Path(aliveFile)))
 	first.Await(t, "restarted", "alive", "alive", func(s corev1.ContainerStatus) bool {
 		return rig.Running(s) && s.RestartCount > before.RestartCount && s.ContainerID != before.ContainerID
 	})
 
-	if err := first.PowerOff(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.PowerOff())
 	rig.CheckTraces(t, first.Machine)
 	if s := second.Await(t, "running", "alive", "alive", rig.Running); s.ContainerID != other.ContainerID || s.RestartCount != other.RestartCount {
 		t.Errorf("the other machine's container is another one: %+v", s)
 	}
 
-	if err := first.PowerOn(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.PowerOn())
 	first = rig.Boot(t, first.Machine, config(ca, 0))
 	first.Await(t, "running after a reboot", "alive", "alive", func(s corev1.ContainerStatus) bool {
 		return rig.Running(s) && s.ContainerID != before.ContainerID

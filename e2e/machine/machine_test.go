@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -19,17 +20,13 @@ func output(t *testing.T, m *machine.Machine, name string, args ...string) strin
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
 	out, err := m.Output(ctx, name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.TrimRight(out, "\n")
 }
 
 func TestMachine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 here\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 here\"\n"), 0o755))
 	network := daemon.NewNetwork(t)
 	m := rig.NewMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
 	other := rig.NewMachine(t, network, "node-1", "192.0.2.11/24", nil)
@@ -68,9 +65,7 @@ func TestMachine(t *testing.T) {
 
 	// What it writes is in its directory, and what is written there is on it.
 	output(t, m, "sh", "-c", "echo a >/etc/a; mkdir -p /sys/fs/cgroup/pids/kubepods")
-	if err := m.Write("/etc/b", []byte("b\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.Write("/etc/b", []byte("b\n")))
 	if got, err := m.Read("/etc/a"); err != nil || string(got) != "a\n" || output(t, m, "cat", "/etc/b") != "b" {
 		t.Errorf("its files: %q, %v", got, err)
 	}
@@ -94,13 +89,9 @@ func reach(t *testing.T, m *machine.Machine, addr string) {
 // testPower: the power of one machine is no other's.
 func testPower(t *testing.T, m, other *machine.Machine) {
 	sleeper := m.Command(t.Context(), "sleep", "infinity")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sleeper.Start())
 	output(t, m, "touch", "/run/x")
-	if err := m.PowerOff(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.PowerOff())
 	sleeper.Wait()
 	rig.CheckTraces(t, m)
 	if _, err := m.Output(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "has no power") {
@@ -109,9 +100,7 @@ func testPower(t *testing.T, m, other *machine.Machine) {
 	if got := output(t, other, "hostname"); got != "node-1" {
 		t.Errorf("the other machine is %q", got)
 	}
-	if err := m.PowerOn(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.PowerOn())
 	if got := output(t, m, "sh", "-c", "cat /etc/a; ! ls /run/x 2>&1"); !strings.HasPrefix(got, "a\nls: cannot access '/run/x'") {
 		t.Errorf("after a reboot it has %q, want what was on disk", got)
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // MetalLB's own controller gives the Service of every case the addresses that were
@@ -94,9 +96,7 @@ func (s *server) checkReserved(objects []*unstructured.Unstructured) {
 func (s *server) event(namespace, name, reason string) bool {
 	s.Helper()
 	list, err := s.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(namespace).List(s.Context(), metav1.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool {
 		about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "name")
 		why, _, _ := unstructured.NestedString(o.Object, "reason")
@@ -118,13 +118,9 @@ func wanted(service *unstructured.Unstructured) []string {
 func (s *server) given(service *unstructured.Unstructured) (out []string) {
 	s.Helper()
 	o, err := s.of(service).Get(s.Context(), service.GetName(), metav1.GetOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	got := &corev1.Service{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got))
 	for _, i := range got.Status.LoadBalancer.Ingress {
 		out = append(out, i.IP)
 	}

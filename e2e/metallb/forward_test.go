@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -58,26 +59,16 @@ const masterAddress, newAddress = "192.168.111.20", "192.168.111.17"
 func newLAN(t *testing.T) lan {
 	t.Helper()
 	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
 	node := func(name, addr string) *netns.Node {
 		n, err := network.AddNode(name, netip.MustParsePrefix(addr+"/24"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return n
 	}
 	s := newServerOn(t, node("master-0", masterAddress), netip.MustParseAddrPort(masterAddress+":6443"))
 	l := lan{s, node("worker-0", "192.168.111.30"), node("client", "192.168.111.99")}
-	if err := l.worker.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644) }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.worker.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644) }))
 	l.kubectl(cluster, "apply", "--filename", "-")
 	l.controller("metallb-system")
 	l.start("metallb-speaker", l.command(l.worker, "metallb-speaker", "--namespace", "metallb-system", "--node-name", "worker-0", "--pod-name", "speaker", "--host", "127.0.0.1"))
@@ -141,9 +132,7 @@ func (l lan) sees(words ...string) {
 	})
 	l.await("a client to see "+strings.Join(words, " or "), func() bool {
 		// It asks for the address anew, as one does that was not there before.
-		if err := l.client.Command(l.Context(), "ip", "neighbour", "flush", "all").Run(); err != nil {
-			l.Fatal(err)
-		}
+		testkit.Must(l, l.client.Command(l.Context(), "ip", "neighbour", "flush", "all").Run())
 		check := l.client.Command(context.Background(), vipgen(l.T), "check-endpoint", newAddress, "--server-name", "api."+domain, "--ca", filepath.Join(l.dir, "ca.crt"), "--timeout", "1s")
 		out, _ := check.CombinedOutput() // it fails where something is wrong
 		last = string(out)

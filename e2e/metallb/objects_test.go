@@ -15,6 +15,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // types are the Go types of the kinds that `vipgen metallb` prints.
@@ -52,9 +54,7 @@ func goldenCases(t *testing.T) map[string][]*unstructured.Unstructured {
 func documents(t *testing.T, dir, name string) (out [][]byte) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for document := range bytes.SplitSeq(data, []byte("---\n")) {
 		if bytes.Contains(document, []byte("\nkind: ")) {
 			out = append(out, document)
@@ -108,8 +108,6 @@ func TestTypes(t *testing.T) {
 func decode(t *testing.T, o *unstructured.Unstructured) error {
 	t.Helper()
 	data, err := yaml.Marshal(o.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return yaml.UnmarshalStrict(data, types[o.GroupVersionKind().String()]())
 }

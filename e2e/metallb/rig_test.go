@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/process"
@@ -71,9 +72,7 @@ func newServerOn(t *testing.T, node *netns.Node, addr netip.AddrPort) *server {
 	dir := t.TempDir()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: dir, Etcd: tool(t, "etcd"), APIServer: tool(t, "kube-apiserver"),
 		Node: node, Addr: addr.Addr(), Port: addr.Port(), Domain: domain, ServiceNetworks: "10.0.0.0/24,fd02::/112"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { plane.Close() })
 	api, err := plane.Server(node, addr.Addr())
 	if err == nil {
@@ -84,19 +83,13 @@ func newServerOn(t *testing.T, node *netns.Node, addr netip.AddrPort) *server {
 	if err == nil {
 		err = api.AwaitReady(ctx)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pair, err := plane.CA().Client("admin", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &server{T: t, dir: dir, node: node}
 	s.kubeconfig = s.administrator(addr, plane.CA().CertPEM, pair.Both())
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	config.QPS = -1
 	if node != nil {
 		config.Dial = node.DialContext
@@ -115,9 +108,7 @@ func (s *server) install() {
 	for _, file := range crdFiles(s.T) {
 		crd := readCRD(s.T, file)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		if _, err := crds.Create(s.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
 			s.Fatal(err)
 		}
@@ -126,13 +117,9 @@ func (s *server) install() {
 		objects := s.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: crd.Spec.Versions[served].Name, Resource: crd.Spec.Names.Plural})
 		s.await(crd.Name+" to be established and served", func() bool {
 			o, err := crds.Get(s.Context(), crd.Name, metav1.GetOptions{})
-			if err != nil {
-				s.Fatal(err)
-			}
+			testkit.Must(s, err)
 			got := &apiextensionsv1.CustomResourceDefinition{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got); err != nil {
-				s.Fatal(err)
-			}
+			testkit.Must(s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got))
 			_, err = objects.List(s.Context(), metav1.ListOptions{})
 			return err == nil && slices.ContainsFunc(got.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
@@ -151,9 +138,7 @@ func (s *server) install() {
 func freePort(t *testing.T) uint16 {
 	t.Helper()
 	port, err := kubeapi.FreePort(netip.MustParseAddr("127.0.0.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return port
 }
 
@@ -232,9 +217,7 @@ func (s *server) command(node *netns.Node, name string, args ...string) *exec.Cm
 func (s *server) start(name string, cmd *exec.Cmd) *process.Process {
 	s.Helper()
 	p, err := process.Start(name, cmd, filepath.Join(s.dir, name+".log"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	s.Cleanup(func() {
 		p.Kill()
 		if s.Failed() {
@@ -249,9 +232,7 @@ func (s *server) administrator(addr netip.AddrPort, ca, client []byte) string {
 	s.Helper()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(s.dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	return file("kubeconfig", fmt.Appendf(nil, `apiVersion: v1

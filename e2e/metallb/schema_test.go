@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // crdFiles are MetalLB's CRDs, and OpenShift's of the APIServer object.
@@ -29,13 +31,9 @@ func crdFiles(t *testing.T) []string {
 func readCRD(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(data, crd); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal(data, crd))
 	return crd
 }
 
@@ -50,17 +48,11 @@ func readSchemas(t *testing.T) schemas {
 		for _, v := range crd.Spec.Versions {
 			kind := fmt.Sprintf("%s/%s, Kind=%s", crd.Spec.Group, v.Name, crd.Spec.Names.Kind)
 			internal := &apiextensions.JSONSchemaProps{}
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil))
 			structural, err := schema.NewStructural(internal)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			validator, _, err := validation.NewSchemaValidator(internal)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			out[kind] = func(o *unstructured.Unstructured) (wrong []string) {
 				for _, e := range validation.ValidateCustomResource(nil, o.Object, validator) {
 					wrong = append(wrong, e.Error())
@@ -121,9 +113,7 @@ func TestWrongObjects(t *testing.T) {
 	}
 	for _, tt := range tests {
 		o := first(t, cases, tt.kind).DeepCopy()
-		if err := unstructured.SetNestedField(o.Object, tt.value, tt.field...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unstructured.SetNestedField(o.Object, tt.value, tt.field...))
 		if tt.value == nil {
 			unstructured.RemoveNestedField(o.Object, tt.field...)
 		}

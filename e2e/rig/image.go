@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Made is the time of all files in images.
@@ -28,9 +29,7 @@ func Archive(t testing.TB, i *image.Image, err error) string {
 	if err == nil {
 		_, err = i.WriteArchive(path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return path
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/authority"
 )
 
@@ -12,9 +13,7 @@ import (
 func Kubeconfig(t testing.TB, ca *authority.Authority, host, user string, groups ...string) []byte {
 	t.Helper()
 	pair, err := ca.Client(user, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	type object map[string]any
 	config, err := json.Marshal(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "x",
@@ -22,8 +21,6 @@ func Kubeconfig(t testing.TB, ca *authority.Authority, host, user string, groups
 		"users":    []object{{"name": "u", "user": object{"client-certificate-data": pair.Cert, "client-key-data": pair.Key}}},
 		"contexts": []object{{"name": "x", "context": object{"cluster": "c", "user": "u"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return config
 }

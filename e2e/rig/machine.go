@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/e2e/machine"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -20,13 +21,9 @@ const Patience = 10 * time.Minute
 func NewMachine(t testing.TB, network *netns.Network, name, addr string, programs map[string]string) *machine.Machine {
 	t.Helper()
 	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m, err := machine.New(node, t.TempDir(), programs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	closeAtEnd(t, m)
 	return m
 }
@@ -36,13 +33,9 @@ func NewMachine(t testing.TB, network *netns.Network, name, addr string, program
 func NewSystem(t testing.TB, network *netns.Network, name string, programs map[string]string) *machine.Machine {
 	t.Helper()
 	node, err := network.AddNode(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../.cache/system", "make e2e-tools"), programs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	closeAtEnd(t, m)
 	return m
 }
@@ -69,23 +62,17 @@ func CheckTraces(t testing.TB, m *machine.Machine) {
 func traces(t testing.TB, m *machine.Machine) (out []string) {
 	t.Helper()
 	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, g := range groups {
 		out = append(out, "control group "+g)
 	}
 	pids, err := exec.Command("ip", "netns", "pids", m.Namespace()).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, pid := range strings.Fields(string(pids)) {
 		out = append(out, "process "+pid)
 	}
 	tables, err := filepath.Glob("/proc/[0-9]*/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, table := range tables {
 		data, err := os.ReadFile(table)
 		if err == nil && strings.Contains(string(data), m.Dir()) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vipgen/vipgen/e2e/machine"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Node is a machine with a kubelet.
@@ -29,18 +30,12 @@ func Boot(t testing.TB, m *machine.Machine, cfg machine.KubeletConfig, images ..
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	containerd, err := m.StartContainerd(ctx, ToolsImage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, image := range images {
-		if err := m.ImportImage(ctx, image); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, m.ImportImage(ctx, image))
 	}
 	k, err := m.StartKubelet(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return Node{m, containerd, k}
 }
 

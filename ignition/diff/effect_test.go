@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const policyObject = `{"apiVersion": "operator.openshift.io/v1", "kind": "MachineConfiguration", "metadata": {"name": "cluster"},
@@ -126,9 +127,7 @@ func machineConfig(name, role, notes string, files ...string) string {
 func clusterOf(t *testing.T, texts ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
-	if err := c.Add("all.yaml", []byte(strings.Join(texts, ""))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Add("all.yaml", []byte(strings.Join(texts, ""))))
 	return c
 }
 

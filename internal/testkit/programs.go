@@ -48,9 +48,7 @@ func Tool(t testing.TB, name string) string {
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "cmd", "vipgen-agent")); err == nil {
 			return dir

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // tierVariable says which tests run: "unit", "short" (as if it were not set) or
@@ -49,6 +51,32 @@ func tier(t testing.TB) string {
 		t.Fatalf("%s is %q; it can be unit, short or all", tierVariable, tier)
 		return ""
 	}
+}
+
+// Must ends the test if there is an error.
+func Must(t testing.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
+// Equal fails the test if a value is not as expected, and shows in what it differs.
+func Equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// Cleanup calls f when the test ends, which fails if f does.
+func Cleanup(t testing.TB, f func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := f(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Await returns when a condition holds, and fails the test if it does not within

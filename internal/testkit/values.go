@@ -19,19 +19,13 @@ func Addrs(texts ...string) (out []netip.Addr) {
 func ReadFile(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return data
 }
 
 // WriteFile writes a file that all may read, and makes the folders that it is in.
 func WriteFile(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	Must(t, os.WriteFile(path, data, 0o644))
 }

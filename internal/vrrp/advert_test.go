@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func unhex(t testing.TB, text string) []byte {
 	t.Helper()
 	out, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 

@@ -32,16 +32,12 @@ func TestFloodArrives(t *testing.T) {
 			host, victim := daemon.AddNode(t, network, "host", f.host), daemon.AddNode(t, network, "victim", f.victim)
 			peer, vip, to := netip.MustParseAddr(f.other), netip.MustParseAddr(f.vip), netip.MustParsePrefix(f.victim).Addr()
 			var l *listener.Listener
-			if err := victim.Do(func() (err error) { l, err = listener.OnLinks(); return err }); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, victim.Do(func() (err error) { l, err = listener.OnLinks(); return err }))
 			t.Cleanup(func() { l.Close() })
 			for _, to := range []netip.Addr{to, vrrp.MulticastGroup(to.Is6())} {
 				v := VRRP{Version: 3, Interval: 100 * time.Millisecond, TTL: 10, Source: Peer}
 				flood, err := Start(host, 1000, v.Packet(97, vip, peer, to), v.Packet(98, vip, peer, to))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				defer flood.Stop()
 				ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 				defer cancel()
@@ -108,9 +104,7 @@ func TestMDNS(t *testing.T) {
 func TestNewNode(t *testing.T) {
 	made := func(seed uint64) string {
 		data, err := json.Marshal(NewNode(rand.New(rand.NewPCG(seed, 1)), "192.0.2.%d", "192.0.2.11"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return string(data)
 	}
 	first, again, other := made(1), made(1), made(2)

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestCertificates(t *testing.T) {
 	ca, err := New("signer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	tests := []struct {
 		name    string
 		make    func() (KeyPair, error)
@@ -28,13 +28,9 @@ func TestCertificates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pair, err := tt.make()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			cert, err := pair.TLS()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			leaf := cert.Leaf
 			if _, err := leaf.Verify(x509.VerifyOptions{Roots: ca.Pool(), KeyUsages: []x509.ExtKeyUsage{tt.usage}}); err != nil {
 				t.Error(err)

@@ -20,9 +20,7 @@ import (
 func TestRun(t *testing.T) {
 	testkit.Long(t)
 	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "backend-power-loss", "planned-stop", "haproxy-crash"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i := range scenarios {
 		scenarios[i].Limit = settling // the machine may be busy with other tests
 	}
@@ -38,9 +36,7 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	r, err := Run(ctx, *cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if r.Reference != referenceName || len(r.Scenarios) != len(scenarios) {
 		t.Fatalf("the report has reference %q and %d scenarios", r.Reference, len(r.Scenarios))
 	}
@@ -122,9 +118,7 @@ func checkClients(t *testing.T, all []report.Client) {
 func config(t *testing.T) *Config {
 	t.Helper()
 	demo, err := lab.Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &Config{
 		Cluster: demo, Dir: t.TempDir(), Programs: lab.Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")},
 		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/client"
 	"github.com/vipgen/vipgen/lab/report"
@@ -54,9 +55,8 @@ func (r *run) endClients() {
 }
 
 // clientsReport is what became of them.
-func (r *run) clientsReport() (out []report.Client) {
-	for _, c := range r.seen {
-		out = append(out, report.Client{Kind: c.Kind, Place: c.Place, Count: c.Clients, Longest: c.Longest, Lost: c.Lost, Stuck: c.Stuck})
-	}
-	return out
+func (r *run) clientsReport() []report.Client {
+	return lists.Map(r.seen, func(c client.Result) report.Client {
+		return report.Client{Kind: c.Kind, Place: c.Place, Count: c.Clients, Longest: c.Longest, Lost: c.Lost, Stuck: c.Stuck}
+	})
 }

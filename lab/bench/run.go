@@ -10,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/client"
-	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/lab/report"
 	"github.com/vipgen/vipgen/lab/watch"
@@ -78,10 +77,6 @@ func once(ctx context.Context, s *subject, scenario *Scenario, phase float64) (o
 
 // look has a client ask, and the network watched.
 func (r *run) look(ctx context.Context) (err error) {
-	var nodes []*netns.Node
-	for _, n := range r.Nodes() {
-		nodes = append(nodes, n.Node)
-	}
 	r.since = time.Now()
 	asked := r.vip
 	vips := r.vips()
@@ -89,7 +84,7 @@ func (r *run) look(ctx context.Context) (err error) {
 		asked = r.spare[0].Addr()
 		vips = append(vips, asked)
 	}
-	if r.watch, err = watch.Start(watch.Config{Network: r.Network(), Nodes: nodes, VIPs: vips, Since: r.since}); err != nil {
+	if r.watch, err = watch.Start(watch.Config{Network: r.Network(), Nodes: r.hosts(), VIPs: vips, Since: r.since}); err != nil {
 		return err
 	}
 	for _, n := range r.Nodes() {

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/watch"
 )
 
@@ -86,11 +85,7 @@ func steadiness(ctx context.Context, cfg *Config, interval, length time.Duration
 	if err := s.settled(ctx); err != nil {
 		return out, err
 	}
-	var nodes []*netns.Node
-	for _, n := range s.Nodes() {
-		nodes = append(nodes, n.Node)
-	}
-	w, err := watch.Start(watch.Config{Network: s.Network(), Nodes: nodes, VIPs: s.vips()})
+	w, err := watch.Start(watch.Config{Network: s.Network(), Nodes: s.hosts(), VIPs: s.vips()})
 	if err != nil {
 		return out, err
 	}

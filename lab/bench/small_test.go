@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/watch"
 )
 
@@ -51,13 +52,9 @@ func TestPhase(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	b := &bench{cfg: &Config{Runs: 2, Profiles: make([]Profile, 2)}, room: 2}
-	if diff := cmp.Diff([]turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{})); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{}))
 	b.room = 1
-	if diff := cmp.Diff([]turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{})); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{}))
 }
 
 func TestEffective(t *testing.T) {

@@ -27,21 +27,13 @@ func TestStall(t *testing.T) {
 		t.Run(string(tt.profile), func(t *testing.T) {
 			cfg := config(t)
 			s, err := build(t.Context(), cfg, profileOf(t, tt.profile), false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			testkit.Must(t, err)
+			testkit.Cleanup(t, s.Close)
 			for _, phase := range tt.phases {
 				machine := testkit.StartStopwatch()
 				one, err := stall(t.Context(), s, Stalls{}, tt.length, phase)
 				late := machine.End()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				t.Logf("%v of an interval after an advert: %v", phase, one)
 				switch {
 				case tt.moves && one.elsewhere == 0:

@@ -11,8 +11,10 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/render"
@@ -96,6 +98,11 @@ func (s *subject) apply(c *render.Cluster) error {
 		errs = append(errs, installReference(n, c, nodes))
 	}
 	return errors.Join(errs...)
+}
+
+// hosts are the nodes as they are in the network.
+func (s *subject) hosts() []*netns.Node {
+	return lists.Map(s.Nodes(), func(n *lab.Node) *netns.Node { return n.Node })
 }
 
 // vips are all of the cluster.

@@ -8,7 +8,7 @@ import (
 )
 
 // wanted is what is to be with the VIP at a time.
-func (v *VIP) wanted(at time.Duration) Wanted {
+func (v *vip) wanted(at time.Duration) wanted {
 	what := wantEither
 	for _, w := range v.Wants {
 		if w.From <= at {
@@ -21,7 +21,7 @@ func (v *VIP) wanted(at time.Duration) Wanted {
 // holders are the nodes that have a VIP at a time, by their places.
 func (j *judge) holders(vip int, at time.Duration) (out []int) {
 	for n := range j.Nodes {
-		if slices.ContainsFunc(j.Holders, func(s Span) bool {
+		if slices.ContainsFunc(j.Holders, func(s span) bool {
 			return s.VIP == j.VIPs[vip].Addr && s.Node == j.Nodes[n].Name && s.From <= at && at < s.To
 		}) {
 			out = append(out, n)
@@ -41,13 +41,13 @@ const (
 
 // nodeState is what is with a node at a time.
 type nodeState struct {
-	conditions []Condition
+	conditions []condition
 	side       int
 	backends   ability // whether an API server can be reached from here
 }
 
-func (s nodeState) has(e Effect, group v1alpha1.GroupRole) bool {
-	return slices.ContainsFunc(s.conditions, func(c Condition) bool {
+func (s nodeState) has(e effect, group v1alpha1.GroupRole) bool {
+	return slices.ContainsFunc(s.conditions, func(c condition) bool {
 		return c.Effect == e && (c.Group == "" || group == "" || c.Group == group)
 	})
 }

@@ -72,15 +72,15 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 func (a *act) node() *lab.Node { return a.nodes[0] }
 
 // begin notes what the fault means to a node.
-func (a *act) begin(n *lab.Node, c Condition) *mark {
+func (a *act) begin(n *lab.Node, c condition) *mark {
 	c.Node, c.Why = n.Name, a.why
 	return a.record.begin(c)
 }
 
 // between does something after which a condition holds. Meanwhile it is not sure
 // what the node can do.
-func (a *act) between(n *lab.Node, c Condition, do func() error) (*mark, error) {
-	doing := a.begin(n, Condition{Effect: effectUnsure})
+func (a *act) between(n *lab.Node, c condition, do func() error) (*mark, error) {
+	doing := a.begin(n, condition{Effect: effectUnsure})
 	err := do()
 	m := a.begin(n, c)
 	doing.end(0)
@@ -90,7 +90,7 @@ func (a *act) between(n *lab.Node, c Condition, do func() error) (*mark, error) 
 // recover does something that ends a condition, waits until what it is about runs
 // again, and gives the node time to find out.
 func (a *act) recover(ctx context.Context, m *mark, group v1alpha1.GroupRole, settle time.Duration, do ...func() error) (err error) {
-	doing := a.record.begin(Condition{Node: m.condition.Node, Effect: effectUnsure, Group: group, Why: a.why})
+	doing := a.record.begin(condition{Node: m.condition.Node, Effect: effectUnsure, Group: group, Why: a.why})
 	m.end(0)
 	for _, f := range do {
 		if err == nil {

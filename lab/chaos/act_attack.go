@@ -127,8 +127,8 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	case noRole:
 		odd = attack.Node{NoRole: true}
 	}
-	m := a.begin(n, Condition{Effect: effectUnsure})
-	api := a.begin(n, Condition{Effect: effectUnsureAPI})
+	m := a.begin(n, condition{Effect: effectUnsure})
+	api := a.begin(n, condition{Effect: effectUnsureAPI})
 	var restore func(context.Context) error
 	err := a.reread(func() (err error) {
 		restore, err = n.Overwrite(ctx, odd)
@@ -180,11 +180,11 @@ func (a *act) reread(change func() error) error {
 // a node of the cluster again.
 func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	n := a.node()
-	away := a.begin(n, Condition{Effect: effectNoAPI})
-	doing := a.begin(n, Condition{Effect: effectUnsure})
+	away := a.begin(n, condition{Effect: effectNoAPI})
+	doing := a.begin(n, condition{Effect: effectUnsure})
 	a.record.watch.Off(n.Name)
 	err := n.Kill()
-	off := a.begin(n, Condition{Effect: effectOut})
+	off := a.begin(n, condition{Effect: effectOut})
 	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
 		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
@@ -195,7 +195,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 		err = errors.Join(n.Heal(ctx), a.files.follow(n))
 	}
 	return func(ctx context.Context) error {
-		api := a.begin(n, Condition{Effect: effectUnsureAPI})
+		api := a.begin(n, condition{Effect: effectUnsureAPI})
 		away.end(0)
 		err := a.recover(ctx, doing, "", a.afterNetwork(),
 			func() error { return a.reread(func() error { return n.Readmit(ctx) }) },
@@ -246,7 +246,7 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	c := a.means(a.fault.What)
 	if a.fault.What == "keepalived" {
-		c = &Condition{Effect: effectUnsure}
+		c = &condition{Effect: effectUnsure}
 	}
 	if len(pids(n, j, j.daemon)) == 0 {
 		return nil, errNoEffect

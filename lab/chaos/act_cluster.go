@@ -27,10 +27,10 @@ func (a *act) awayAPI(ctx context.Context, away func(kubeapi.Server) error, back
 		if n.API == nil || !n.API.Running() {
 			return nil, errNoEffect
 		}
-		m := a.begin(n, Condition{Effect: effectNoAPI})
+		m := a.begin(n, condition{Effect: effectNoAPI})
 		err := away(n.API)
 		return func(ctx context.Context) error {
-			unsure := a.begin(n, Condition{Effect: effectUnsureAPI})
+			unsure := a.begin(n, condition{Effect: effectUnsureAPI})
 			m.end(0)
 			err := back(ctx, n.API)
 			unsure.end(a.settle(a.bounds.BackendUp))
@@ -86,8 +86,8 @@ func (a *act) stopRouter(context.Context) (undo, error) {
 }
 
 // noRouter is what it means to a node to have no router.
-func (r *run) noRouter() Condition {
-	return Condition{Effect: effectUnfit, Group: v1alpha1.GroupIngress, Notice: r.bounds.Refused}
+func (r *run) noRouter() condition {
+	return condition{Effect: effectUnfit, Group: v1alpha1.GroupIngress, Notice: r.bounds.Refused}
 }
 
 func (a *act) routerNotReady(ctx context.Context) (undo, error) {
@@ -98,7 +98,7 @@ func (a *act) routerNotReady(ctx context.Context) (undo, error) {
 	set := func(ctx context.Context, ready bool) error {
 		return lab.Told(ctx, "a router", func() error { return n.RouterReady(ctx, a.controller(), ready) })
 	}
-	m := a.begin(n, Condition{Effect: effectUnsure, Group: v1alpha1.GroupIngress})
+	m := a.begin(n, condition{Effect: effectUnsure, Group: v1alpha1.GroupIngress})
 	return func(ctx context.Context) error {
 		return a.recover(ctx, m, v1alpha1.GroupIngress, a.afterRouter(), func() error { return set(ctx, true) })
 	}, set(ctx, false)
@@ -200,7 +200,7 @@ func (a *act) changeVIP(context.Context) (undo, error) {
 	old := vips[0]
 	replace := func(gone, comes netip.Addr) {
 		transit := a.settle(a.bounds.Apply + 2*a.bounds.election() + start)
-		for vip, then := range map[netip.Addr]Wanted{gone: wantGone, comes: wantHeld} {
+		for vip, then := range map[netip.Addr]wanted{gone: wantGone, comes: wantHeld} {
 			a.record.want(vip, 0, wantEither)
 			a.record.want(vip, transit, then)
 		}

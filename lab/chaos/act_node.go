@@ -29,13 +29,13 @@ func (r *run) afterNetwork() time.Duration {
 
 func (a *act) power(ctx context.Context) (undo, error) {
 	n := a.node()
-	doing := a.begin(n, Condition{Effect: effectUnsure})
+	doing := a.begin(n, condition{Effect: effectUnsure})
 	a.record.watch.Off(n.Name)
 	err := n.Kill()
-	m := a.begin(n, Condition{Effect: effectOut})
+	m := a.begin(n, condition{Effect: effectOut})
 	doing.end(0)
 	return func(ctx context.Context) error {
-		api := a.begin(n, Condition{Effect: effectUnsureAPI})
+		api := a.begin(n, condition{Effect: effectUnsureAPI})
 		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
 			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
 			func() error { return a.files.follow(n) },
@@ -53,9 +53,9 @@ func (a *act) power(ctx context.Context) (undo, error) {
 
 func (a *act) link(ctx context.Context) (undo, error) {
 	n := a.node()
-	m, err := a.between(n, Condition{Effect: effectOut}, n.Unplug)
+	m, err := a.between(n, condition{Effect: effectOut}, n.Unplug)
 	return func(ctx context.Context) error {
-		api := a.begin(n, Condition{Effect: effectUnsureAPI})
+		api := a.begin(n, condition{Effect: effectUnsureAPI})
 		err := a.recover(ctx, m, "", a.afterNetwork(), n.PlugIn)
 		api.end(a.settle(a.bounds.BackendUp))
 		return err
@@ -65,13 +65,13 @@ func (a *act) link(ctx context.Context) (undo, error) {
 // flap takes the link down and up until it is undone.
 func (a *act) flap(ctx context.Context) (undo, error) {
 	n := a.node()
-	api := a.begin(n, Condition{Effect: effectUnsureAPI})
-	m := a.begin(n, Condition{Effect: effectUnsure})
+	api := a.begin(n, condition{Effect: effectUnsureAPI})
+	m := a.begin(n, condition{Effect: effectUnsure})
 	rng := rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For)))
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
-			down := a.begin(n, Condition{Effect: effectOut})
+			down := a.begin(n, condition{Effect: effectOut})
 			err := n.Unplug()
 			pause(stop, time.Duration(100+rng.IntN(300))*time.Millisecond)
 			down.end(0)
@@ -125,7 +125,7 @@ func (a *act) partition(ctx context.Context) (undo, error) {
 
 // flush removes what the firewall job put in place, and everything else.
 func (a *act) flush(ctx context.Context) (undo, error) {
-	m := a.begin(a.node(), Condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI})
+	m := a.begin(a.node(), condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI})
 	err := a.node().Run(nil, "nft", "flush", "ruleset")
 	m.end(a.settle(2 * a.bounds.Hung))
 	return nil, err
@@ -135,13 +135,13 @@ func (a *act) flush(ctx context.Context) (undo, error) {
 // there (hard case 1).
 func (a *act) staleVIP(ctx context.Context) (undo, error) {
 	n := a.node()
-	doing := a.begin(n, Condition{Effect: effectUnsure})
+	doing := a.begin(n, condition{Effect: effectUnsure})
 	restore, err := n.RemovePod(ctx, pod.Keepalived)
 	if restore == nil {
 		doing.end(0)
 		return nil, fmt.Errorf("%w: %w", errNoEffect, err)
 	}
-	m := a.begin(n, Condition{Effect: effectStale})
+	m := a.begin(n, condition{Effect: effectStale})
 	doing.end(0)
 	for _, g := range a.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
@@ -154,7 +154,7 @@ func (a *act) staleVIP(ctx context.Context) (undo, error) {
 	}
 	return func(ctx context.Context) error {
 		return a.recover(ctx, m, "", a.afterStart(), func() error {
-			again := a.begin(n, Condition{Effect: effectStale})
+			again := a.begin(n, condition{Effect: effectStale})
 			err := restore()
 			if err == nil {
 				err = a.back(ctx, n, jobs["keepalived"], nil)
@@ -169,8 +169,8 @@ func (a *act) staleVIP(ctx context.Context) (undo, error) {
 func (a *act) renumber(ctx context.Context) (undo, error) {
 	n := a.node()
 	was := n.OwnAddresses()
-	m := a.begin(n, Condition{Effect: effectUnsure})
-	api := a.begin(n, Condition{Effect: effectUnsureAPI})
+	m := a.begin(n, condition{Effect: effectUnsure})
+	api := a.begin(n, condition{Effect: effectUnsureAPI})
 	err := a.renumberTo(ctx, n, a.spare.nodes[a.fault.Nodes[0]].Addresses)
 	return func(ctx context.Context) error {
 		err := a.recover(ctx, m, "", a.afterNetwork(), func() error { return a.renumberTo(ctx, n, was) })
@@ -187,7 +187,7 @@ func (a *act) renumberTo(ctx context.Context, n *lab.Node, fresh []netip.Prefix)
 }
 
 // reloading notes that every keepalived may read its configuration anew.
-func (a *act) reloading() *mark { return a.record.begin(Condition{Effect: effectReload, Why: a.why}) }
+func (a *act) reloading() *mark { return a.record.begin(condition{Effect: effectReload, Why: a.why}) }
 
 // load keeps all cores busy.
 func (a *act) load(context.Context) (undo, error) {

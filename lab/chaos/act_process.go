@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"syscall"
+	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
@@ -13,7 +14,7 @@ import (
 
 // kill kills what is given of a job, and waits until the job runs again, with
 // other processes of the daemon.
-func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[int]int, c *Condition) (undo, error) {
+func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[int]int, c *condition) (undo, error) {
 	var m *mark
 	if c != nil {
 		m = a.begin(n, *c)
@@ -35,14 +36,14 @@ func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[in
 
 // means is what it means to a node that a job does not run; nil if nothing that the
 // rules are about.
-func (a *act) means(name string) *Condition {
+func (a *act) means(name string) *condition {
 	switch name {
 	case "keepalived":
-		return &Condition{Effect: effectMute}
+		return &condition{Effect: effectMute}
 	case "haproxy":
-		return &Condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
+		return &condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
 	case "firewall": // what it put in place stays, and its word counts no more
-		return &Condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI}
+		return &condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI}
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (a *act) killContainer(ctx context.Context) (undo, error) {
 func (a *act) stopContainer(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	victims := pids(n, j, agent)
-	m := a.begin(n, Condition{Effect: effectUnsure})
+	m := a.begin(n, condition{Effect: effectUnsure})
 	if err := signal(victims, syscall.SIGTERM); err != nil {
 		m.end(0)
 		return nil, err
@@ -124,55 +125,42 @@ func (a *act) ended(ctx context.Context, list map[int]int) error {
 	})
 }
 
-// freeze stops processes where they are.
-func (a *act) freeze(n *lab.Node, victims map[int]int, c Condition) (*mark, error) {
-	if len(victims) == 0 {
-		return nil, errNoEffect
+// freeze stops processes where they are; settle is what the node takes to recover when
+// they go on.
+func (a *act) freeze(n *lab.Node, victims map[int]int, c condition, settle time.Duration) (undo, error) {
+	var m *mark
+	err := errNoEffect
+	if len(victims) > 0 {
+		m, err = a.between(n, c, func() error { return signal(victims, syscall.SIGSTOP) })
 	}
-	return a.between(n, c, func() error { return signal(victims, syscall.SIGSTOP) })
-}
-
-func (a *act) freezeKeepalived(ctx context.Context) (undo, error) {
-	victims := pids(a.node(), jobs["keepalived"], "keepalived")
-	m, err := a.freeze(a.node(), victims, Condition{Effect: effectMute})
 	return func(ctx context.Context) error {
 		if m == nil {
 			return nil
 		}
-		return a.recover(ctx, m, "", a.bounds.election(), func() error { return signal(victims, syscall.SIGCONT) })
+		return a.recover(ctx, m, c.Group, settle, func() error { return signal(victims, syscall.SIGCONT) })
 	}, err
+}
+
+func (a *act) freezeKeepalived(context.Context) (undo, error) {
+	return a.freeze(a.node(), pids(a.node(), jobs["keepalived"], "keepalived"), condition{Effect: effectMute}, a.bounds.election())
 }
 
 func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
 	return a.each(ctx, func(n *lab.Node) (undo, error) {
-		victims := pids(n, jobs["haproxy"], "haproxy")
-		m, err := a.freeze(n, victims, Condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Hung})
-		return func(ctx context.Context) error {
-			if m == nil {
-				return nil
-			}
-			return a.recover(ctx, m, v1alpha1.GroupAPI, a.bounds.BackendUp+a.bounds.Hung, func() error { return signal(victims, syscall.SIGCONT) })
-		}, err
+		return a.freeze(n, pids(n, jobs["haproxy"], "haproxy"),
+			condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Hung}, a.bounds.BackendUp+a.bounds.Hung)
 	})
 }
 
 // freezeAgent leaves nobody to look after the node, or to say so: what it holds it
 // goes on holding.
-func (a *act) freezeAgent(ctx context.Context) (undo, error) {
-	n, j := a.node(), jobs[a.fault.What]
-	victims := pids(n, j, agent)
-	m, err := a.freeze(n, victims, Condition{Effect: effectUnsure})
-	return func(ctx context.Context) error {
-		if m == nil {
-			return nil
-		}
-		return a.recover(ctx, m, "", a.bounds.Apply+a.bounds.Hung, func() error { return signal(victims, syscall.SIGCONT) })
-	}, err
+func (a *act) freezeAgent(context.Context) (undo, error) {
+	return a.freeze(a.node(), pids(a.node(), jobs[a.fault.What], agent), condition{Effect: effectUnsure}, a.bounds.Apply+a.bounds.Hung)
 }
 
 func (a *act) removeManifest(ctx context.Context) (undo, error) {
 	n := a.node()
-	doing := a.begin(n, Condition{Effect: effectUnsure})
+	doing := a.begin(n, condition{Effect: effectUnsure})
 	restore, err := n.RemovePod(ctx, a.fault.What)
 	if restore == nil {
 		doing.end(0)

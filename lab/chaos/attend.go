@@ -87,7 +87,7 @@ func (r *run) measure(n *lab.Node) {
 	at := r.record.now()
 	for _, p := range n.Kubelet.Pods() {
 		for _, c := range p.Containers {
-			r.record.log(Logged{at, n.Name, c.Name, c.LogSize()})
+			r.record.log(logged{at, n.Name, c.Name, c.LogSize()})
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (r *run) measure(n *lab.Node) {
 // logFloods finds containers that log too much, each once.
 func (j *judge) logFloods() {
 	type source struct{ node, container string }
-	earlier := map[source][]Logged{} // of a window, and the one before it
+	earlier := map[source][]logged{} // of a window, and the one before it
 	found := map[source]bool{}
 	for _, l := range j.Logged {
 		k := source{l.Node, l.Container}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -14,13 +15,9 @@ import (
 // changed to half as much again.
 func TestBounds(t *testing.T) {
 	c, err := lab.Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := Prepare(&Config{Cluster: c, Duration: time.Minute, Limits: Limits{AtOnce: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	interval := time.Duration(c.Config.Spec.VRRP.Target.AdvertIntervalMS) * time.Millisecond
 	if p.Bounds.Advert != interval*3/2 {
 		t.Errorf("adverts every %v, of %v", p.Bounds.Advert, interval)
@@ -48,9 +45,7 @@ func TestBounds(t *testing.T) {
 // With routers of several ingress controllers, other rules would hold.
 func TestSeveralIngressControllers(t *testing.T) {
 	c, err := lab.Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.Config.Spec.Groups = append(c.Config.Spec.Groups, v1alpha1.Group{Name: "ingress-blue", Role: v1alpha1.GroupIngress, Controller: "blue"})
 	if _, err := Prepare(&Config{Cluster: c, Duration: time.Minute, Limits: Limits{AtOnce: 1}}); err == nil || !strings.Contains(err.Error(), "2 ingress controllers") {
 		t.Error(err)

@@ -3,6 +3,6 @@
 //
 // What happens is decided in advance from a seed ([newSchedule]), so that a seed
 // tells all of it. What the faults mean to each node is noted as they happen
-// ([History]), and [judgeHistory] says of that, and of who held the VIPs when, what
+// ([history]), and [judgeHistory] says of that, and of who held the VIPs when, what
 // should not have been.
 package chaos

@@ -8,39 +8,39 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Effect is what a fault means to a node for a while.
-type Effect string
+// effect is what a fault means to a node for a while.
+type effect string
 
 // Effects.
 const (
 	// effectOut is without power or link: it serves nobody, and hears nobody.
-	effectOut Effect = "out"
+	effectOut effect = "out"
 	// effectMute runs no keepalived that could act: nobody hears it, and an address that
 	// it has stays.
-	effectMute Effect = "mute"
+	effectMute effect = "mute"
 	// effectStale may have an address that somebody else left there.
-	effectStale Effect = "stale"
+	effectStale effect = "stale"
 	// effectUnfit cannot serve the VIPs of some groups, and is to notice it.
-	effectUnfit Effect = "unfit"
+	effectUnfit effect = "unfit"
 	// effectUnsure may serve or not: it recovers, or nobody looks after it. Nothing is
 	// asked of it, but that there is no split brain.
-	effectUnsure Effect = "unsure"
+	effectUnsure effect = "unsure"
 	// effectNoAPI is where no API server answers; effectUnsureAPI is where one does again, which
 	// load balancers have yet to find out.
-	effectNoAPI     Effect = "no-api"
-	effectUnsureAPI Effect = "unsure-api"
+	effectNoAPI     effect = "no-api"
+	effectUnsureAPI effect = "unsure-api"
 	// effectReload is where keepalived may read its configuration anew, which begins an
 	// election again.
-	effectReload Effect = "reload"
+	effectReload effect = "reload"
 )
 
 // forever is the end of what has none yet.
 const forever = time.Duration(math.MaxInt64)
 
-// Condition is an effect on a node from a time on, to another.
-type Condition struct {
+// condition is an effect on a node from a time on, to another.
+type condition struct {
 	Node   string // every node if empty
-	Effect Effect
+	Effect effect
 	Group  v1alpha1.GroupRole // whose VIPs are meant; all if empty
 	// Notice is how long the node takes to find out, of one that is unfit.
 	Notice   time.Duration
@@ -49,10 +49,10 @@ type Condition struct {
 	Why string
 }
 
-// Topology says which nodes reach each other from a time on: those of one side.
+// topology says which nodes reach each other from a time on: those of one side.
 // Nodes that are not named are on side 0. betweenSides is the side of those that are
 // being moved, which may reach anybody or nobody.
-type Topology struct {
+type topology struct {
 	From  time.Duration
 	Sides map[string]int
 }
@@ -60,43 +60,43 @@ type Topology struct {
 // betweenSides is neither side of a partition.
 const betweenSides = -1
 
-// Want says what is to be with a VIP from a time on.
-type Want struct {
+// want says what is to be with a VIP from a time on.
+type want struct {
 	From time.Duration
-	What Wanted
+	What wanted
 }
 
-// Wanted is whether a VIP is to be held.
-type Wanted string
+// wanted is whether a VIP is to be held.
+type wanted string
 
 const (
-	wantHeld   Wanted = "held"   // by one node, of those that can serve it
-	wantEither Wanted = "either" // it comes or goes just now
-	wantGone   Wanted = "gone"   // by nobody
+	wantHeld   wanted = "held"   // by one node, of those that can serve it
+	wantEither wanted = "either" // it comes or goes just now
+	wantGone   wanted = "gone"   // by nobody
 )
 
-// VIP is one that is looked at.
-type VIP struct {
+// vip is one that is looked at.
+type vip struct {
 	Addr  netip.Addr
 	Group v1alpha1.GroupRole
 	// Wants are in the order of their times. Before the first it is wantEither.
-	Wants []Want
+	Wants []want
 }
 
-// Span is a time for which a VIP was on a node's links; To is forever while it is.
-type Span struct {
+// span is a time for which a VIP was on a node's links; To is forever while it is.
+type span struct {
 	VIP      netip.Addr
 	Node     string
 	From, To time.Duration
 }
 
-// Stall is a time by which this machine itself was late.
-type Stall struct {
+// stall is a time by which this machine itself was late.
+type stall struct {
 	At, Late time.Duration
 }
 
-// Node is one that is looked at.
-type Node struct {
+// node is one that is looked at.
+type node struct {
 	Name string
 	// API says that it has an API server.
 	API bool
@@ -104,22 +104,22 @@ type Node struct {
 	Groups []v1alpha1.GroupRole
 }
 
-// Logged is how much a container has logged up to a time, in bytes.
-type Logged struct {
+// logged is how much a container has logged up to a time, in bytes.
+type logged struct {
 	At              time.Duration
 	Node, Container string
 	Bytes           int64
 }
 
-// History is all that is needed to say whether something was wrong from a time on.
+// history is all that is needed to say whether something was wrong from a time on.
 // Times are since the beginning of the watch.
-type History struct {
+type history struct {
 	From, Now  time.Duration
-	Nodes      []Node
-	VIPs       []VIP
-	Holders    []Span
-	Conditions []Condition
-	Topologies []Topology
-	Stalls     []Stall
-	Logged     []Logged // in the order of their times
+	Nodes      []node
+	VIPs       []vip
+	Holders    []span
+	Conditions []condition
+	Topologies []topology
+	Stalls     []stall
+	Logged     []logged // in the order of their times
 }

@@ -34,9 +34,7 @@ func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cluster, err := lab.Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cfg := &Config{
 		Cluster: cluster, Dir: t.TempDir(), Seed: seed, Duration: 20 * time.Second,
 		Limits: limits, Slack: 20 * time.Second,
@@ -45,13 +43,9 @@ func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 		Progress: func(at time.Duration, what string) { t.Logf("%8.3fs %s", at.Seconds(), what) },
 	}
 	p, err := Prepare(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r, err := Run(ctx, cfg, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var text strings.Builder
 	r.Summary(&text)
 	r.Report(&text)

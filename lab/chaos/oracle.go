@@ -58,8 +58,8 @@ type longest struct {
 }
 
 // judgeHistory says what of the history should not have been, in the order of time.
-func judgeHistory(h History, b Bounds) ([]Violation, longest) {
-	j := &judge{History: h, bounds: b, spells: map[spellKey]*spell{}}
+func judgeHistory(h history, b Bounds) ([]Violation, longest) {
+	j := &judge{history: h, bounds: b, spells: map[spellKey]*spell{}}
 	edges := j.edges()
 	for i := 0; i+1 < len(edges); i++ {
 		j.segment(edges[i], edges[i+1])
@@ -74,7 +74,7 @@ func judgeHistory(h History, b Bounds) ([]Violation, longest) {
 
 // judge goes through a history from one change to the next.
 type judge struct {
-	History
+	history
 	bounds  Bounds
 	spells  map[spellKey]*spell
 	found   []Violation
@@ -264,8 +264,8 @@ func (j *judge) late(from, to time.Duration) (sum time.Duration) {
 }
 
 // overlaps says whether there was an effect at any time of those given.
-func (j *judge) overlaps(e Effect, node string, from, to time.Duration) bool {
-	return slices.ContainsFunc(j.Conditions, func(c Condition) bool {
+func (j *judge) overlaps(e effect, node string, from, to time.Duration) bool {
+	return slices.ContainsFunc(j.Conditions, func(c condition) bool {
 		return c.Effect == e && (c.Node == "" || c.Node == node || node == "") && c.From < to && c.To > from
 	})
 }

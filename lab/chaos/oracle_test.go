@@ -26,46 +26,46 @@ var (
 // story says who holds it.
 type story struct {
 	name       string
-	api        []Span
-	ingress    []Span
-	conditions []Condition
-	topologies []Topology
-	wants      []Want // of the API VIP
-	stalls     []Stall
+	api        []span
+	ingress    []span
+	conditions []condition
+	topologies []topology
+	wants      []want // of the API VIP
+	stalls     []stall
 	now        time.Duration
 	// want are the rules that did not hold, with a word of what is said of each.
 	want []string
 }
 
-func has(node string, from, to time.Duration) Span { return Span{Node: node, From: from, To: to} }
+func has(node string, from, to time.Duration) span { return span{Node: node, From: from, To: to} }
 
-func is(node string, e Effect, from, to time.Duration) Condition {
-	return Condition{Node: node, Effect: e, From: from, To: to, Why: "a test"}
+func is(node string, e effect, from, to time.Duration) condition {
+	return condition{Node: node, Effect: e, From: from, To: to, Why: "a test"}
 }
 
-func unfit(node string, g v1alpha1.GroupRole, notice, from, to time.Duration) Condition {
+func unfit(node string, g v1alpha1.GroupRole, notice, from, to time.Duration) condition {
 	c := is(node, effectUnfit, from, to)
 	c.Group, c.Notice = g, notice
 	return c
 }
 
-func (s *story) history() History {
+func (s *story) history() history {
 	api, ingress := []v1alpha1.GroupRole{v1alpha1.GroupAPI}, []v1alpha1.GroupRole{v1alpha1.GroupIngress}
-	h := History{
+	h := history{
 		Now:        s.now,
-		Nodes:      []Node{{"a", true, api}, {"b", true, api}, {"c", true, api}, {"r", false, ingress}, {"s", false, ingress}},
-		VIPs:       []VIP{{Addr: apiVIP, Group: v1alpha1.GroupAPI, Wants: s.wants}, {Addr: ingressVIP, Group: v1alpha1.GroupIngress, Wants: []Want{{0, wantHeld}}}},
+		Nodes:      []node{{"a", true, api}, {"b", true, api}, {"c", true, api}, {"r", false, ingress}, {"s", false, ingress}},
+		VIPs:       []vip{{Addr: apiVIP, Group: v1alpha1.GroupAPI, Wants: s.wants}, {Addr: ingressVIP, Group: v1alpha1.GroupIngress, Wants: []want{{0, wantHeld}}}},
 		Conditions: s.conditions, Topologies: s.topologies, Stalls: s.stalls,
 	}
 	if h.Now == 0 {
 		h.Now = 10 * second
 	}
 	if s.wants == nil {
-		h.VIPs[0].Wants = []Want{{0, wantHeld}}
+		h.VIPs[0].Wants = []want{{0, wantHeld}}
 	}
-	add := func(vip netip.Addr, spans []Span, usual string) {
+	add := func(vip netip.Addr, spans []span, usual string) {
 		if spans == nil {
-			spans = []Span{has(usual, 0, forever)}
+			spans = []span{has(usual, 0, forever)}
 		}
 		for _, x := range spans {
 			x.VIP = vip
@@ -79,79 +79,79 @@ func (s *story) history() History {
 
 var goodStories = []story{
 	{name: "nothing happens"},
-	{name: "a dies and b takes over in time", conditions: []Condition{is("a", effectOut, second, 5*second)},
-		api: []Span{has("a", 0, second), has("b", 1450*ms, forever)}},
+	{name: "a dies and b takes over in time", conditions: []condition{is("a", effectOut, second, 5*second)},
+		api: []span{has("a", 0, second), has("b", 1450*ms, forever)}},
 	{name: "the VIP moves, and two hold it for the time of an advert",
-		api: []Span{has("a", 0, 2100*ms), has("b", 2*second, forever)}},
-	{name: "a's HAProxy hangs, which takes time to notice", conditions: []Condition{unfit("a", v1alpha1.GroupAPI, 2250*ms, second, 8*second)},
-		api: []Span{has("a", 0, 3700*ms), has("b", 3650*ms, forever)}},
-	{name: "nobody could hold", conditions: []Condition{is("a", effectOut, second, 9*second), is("b", effectMute, second, 9*second), unfit("c", v1alpha1.GroupAPI, 300*ms, second, 9*second), is("a", effectUnsure, 9*second, forever), is("b", effectUnsure, 9*second, forever), is("c", effectUnsure, 9*second, forever)},
-		api: []Span{has("a", 0, second)}},
+		api: []span{has("a", 0, 2100*ms), has("b", 2*second, forever)}},
+	{name: "a's HAProxy hangs, which takes time to notice", conditions: []condition{unfit("a", v1alpha1.GroupAPI, 2250*ms, second, 8*second)},
+		api: []span{has("a", 0, 3700*ms), has("b", 3650*ms, forever)}},
+	{name: "nobody could hold", conditions: []condition{is("a", effectOut, second, 9*second), is("b", effectMute, second, 9*second), unfit("c", v1alpha1.GroupAPI, 300*ms, second, 9*second), is("a", effectUnsure, 9*second, forever), is("b", effectUnsure, 9*second, forever), is("c", effectUnsure, 9*second, forever)},
+		api: []span{has("a", 0, second)}},
 	{name: "no API server anywhere: who holds serves nobody, and no other would",
-		conditions: []Condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, forever), is("c", effectNoAPI, second, forever)}},
+		conditions: []condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, forever), is("c", effectNoAPI, second, forever)}},
 	{name: "one holder on each side of a partition, from the end of an election on",
-		topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, api: []Span{has("a", 0, forever), has("c", 2450*ms, forever)}},
+		topologies: []topology{{2 * second, map[string]int{"c": 1}}}, api: []span{has("a", 0, forever), has("c", 2450*ms, forever)}},
 	{name: "the network heals, and one of them goes",
-		topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []Span{has("a", 0, forever), has("c", 2450*ms, 5150*ms)}},
+		topologies: []topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []span{has("a", 0, forever), has("c", 2450*ms, 5150*ms)}},
 	{name: "after healing, link addresses have to be found first",
-		topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []Span{has("a", 0, forever), has("c", 2450*ms, 6100*ms)}},
+		topologies: []topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}}, api: []span{has("a", 0, forever), has("c", 2450*ms, 6100*ms)}},
 	{name: "a frozen keepalived keeps an address, and another takes over",
-		conditions: []Condition{is("a", effectMute, second, 5*second)}, api: []Span{has("a", 0, 5100*ms), has("b", 1450*ms, forever)}},
-	{name: "an address that was left behind", conditions: []Condition{is("b", effectStale, second, 4*second)},
-		api: []Span{has("a", 0, forever), has("b", 1100*ms, 4050*ms)}},
-	{name: "nobody holds, and this machine was late", conditions: []Condition{is("a", effectOut, second, forever)},
-		api: []Span{has("a", 0, second), has("b", 2400*ms, forever)}, stalls: []Stall{{2 * second, 950 * ms}}},
-	{name: "keepalived was told to read its configuration meanwhile", conditions: []Condition{is("a", effectOut, second, forever), is("", effectReload, 500*ms, 8*second)},
-		api: []Span{has("a", 0, second), has("b", 1800*ms, forever)}},
-	{name: "a holder whose addresses are odd is no peer any more, and goes", conditions: []Condition{is("a", effectUnsure, second, forever)},
-		api: []Span{has("a", 0, 3050*ms), has("b", 3*second, forever)}},
-	{name: "a VIP comes", wants: []Want{{0, wantGone}, {2 * second, wantEither}, {6 * second, wantHeld}}, api: []Span{has("b", 4*second, forever)}},
-	{name: "a VIP goes", wants: []Want{{0, wantHeld}, {2 * second, wantEither}, {6 * second, wantGone}}, api: []Span{has("b", 0, 5*second)}},
-	{name: "the router of the holder ends", conditions: []Condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, forever)},
-		ingress: []Span{has("r", 0, 1400*ms), has("s", 1700*ms, forever)}},
-	{name: "a broken HAProxy is no matter to the ingress VIP", conditions: []Condition{unfit("r", v1alpha1.GroupAPI, 300*ms, second, forever)}},
+		conditions: []condition{is("a", effectMute, second, 5*second)}, api: []span{has("a", 0, 5100*ms), has("b", 1450*ms, forever)}},
+	{name: "an address that was left behind", conditions: []condition{is("b", effectStale, second, 4*second)},
+		api: []span{has("a", 0, forever), has("b", 1100*ms, 4050*ms)}},
+	{name: "nobody holds, and this machine was late", conditions: []condition{is("a", effectOut, second, forever)},
+		api: []span{has("a", 0, second), has("b", 2400*ms, forever)}, stalls: []stall{{2 * second, 950 * ms}}},
+	{name: "keepalived was told to read its configuration meanwhile", conditions: []condition{is("a", effectOut, second, forever), is("", effectReload, 500*ms, 8*second)},
+		api: []span{has("a", 0, second), has("b", 1800*ms, forever)}},
+	{name: "a holder whose addresses are odd is no peer any more, and goes", conditions: []condition{is("a", effectUnsure, second, forever)},
+		api: []span{has("a", 0, 3050*ms), has("b", 3*second, forever)}},
+	{name: "a VIP comes", wants: []want{{0, wantGone}, {2 * second, wantEither}, {6 * second, wantHeld}}, api: []span{has("b", 4*second, forever)}},
+	{name: "a VIP goes", wants: []want{{0, wantHeld}, {2 * second, wantEither}, {6 * second, wantGone}}, api: []span{has("b", 0, 5*second)}},
+	{name: "the router of the holder ends", conditions: []condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, forever)},
+		ingress: []span{has("r", 0, 1400*ms), has("s", 1700*ms, forever)}},
+	{name: "a broken HAProxy is no matter to the ingress VIP", conditions: []condition{unfit("r", v1alpha1.GroupAPI, 300*ms, second, forever)}},
 	{name: "a cut off node without an API server of its own need not hold",
-		topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, conditions: []Condition{is("c", effectNoAPI, second, forever)}},
-	{name: "nobody took over yet, but there is time left", now: 1400 * ms, conditions: []Condition{is("a", effectOut, second, forever)},
-		api: []Span{has("a", 0, second)}},
+		topologies: []topology{{2 * second, map[string]int{"c": 1}}}, conditions: []condition{is("c", effectNoAPI, second, forever)}},
+	{name: "nobody took over yet, but there is time left", now: 1400 * ms, conditions: []condition{is("a", effectOut, second, forever)},
+		api: []span{has("a", 0, second)}},
 }
 
 var badStories = []story{
-	{name: "two hold for too long", api: []Span{has("a", 0, 4*second), has("b", 2*second, forever)}, want: []string{"split-brain a and b both hold 192.0.2.5"}},
-	{name: "two go on holding", api: []Span{has("a", 0, forever), has("b", 2*second, forever)}, want: []string{"split-brain a and b"}},
-	{name: "three hold", api: []Span{has("a", 0, forever), has("b", 2*second, forever), has("c", 2*second, forever)},
+	{name: "two hold for too long", api: []span{has("a", 0, 4*second), has("b", 2*second, forever)}, want: []string{"split-brain a and b both hold 192.0.2.5"}},
+	{name: "two go on holding", api: []span{has("a", 0, forever), has("b", 2*second, forever)}, want: []string{"split-brain a and b"}},
+	{name: "three hold", api: []span{has("a", 0, forever), has("b", 2*second, forever), has("c", 2*second, forever)},
 		want: []string{"split-brain a and b", "split-brain a and c", "split-brain b and c"}},
-	{name: "two on the same side of a partition", topologies: []Topology{{second, map[string]int{"c": 1}}},
-		api: []Span{has("a", 0, forever), has("b", 3*second, forever), has("c", 1400*ms, forever)}, want: []string{"split-brain a and b"}},
-	{name: "the network heals, and both stay", topologies: []Topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}},
-		api: []Span{has("a", 0, forever), has("c", 2450*ms, forever)}, want: []string{"split-brain a and c"}},
-	{name: "nobody takes over", conditions: []Condition{is("a", effectOut, second, forever)}, api: []Span{has("a", 0, second)},
+	{name: "two on the same side of a partition", topologies: []topology{{second, map[string]int{"c": 1}}},
+		api: []span{has("a", 0, forever), has("b", 3*second, forever), has("c", 1400*ms, forever)}, want: []string{"split-brain a and b"}},
+	{name: "the network heals, and both stay", topologies: []topology{{2 * second, map[string]int{"c": 1}}, {5 * second, nil}},
+		api: []span{has("a", 0, forever), has("c", 2450*ms, forever)}, want: []string{"split-brain a and c"}},
+	{name: "nobody takes over", conditions: []condition{is("a", effectOut, second, forever)}, api: []span{has("a", 0, second)},
 		want: []string{"no-holder nobody holds 192.0.2.5, and b could", "no-holder nobody holds 192.0.2.5, and c could"}},
-	{name: "somebody takes over late", conditions: []Condition{is("a", effectOut, second, forever)}, api: []Span{has("a", 0, second), has("b", 2*second, forever)},
+	{name: "somebody takes over late", conditions: []condition{is("a", effectOut, second, forever)}, api: []span{has("a", 0, second), has("b", 2*second, forever)},
 		want: []string{"and b could", "and c could"}},
-	{name: "nothing happened, and nobody holds", api: []Span{has("a", 0, second), has("a", 2*second, forever)}, want: []string{"and a could", "and b could", "and c could"}},
-	{name: "the holder cannot serve, and stays", conditions: []Condition{unfit("a", v1alpha1.GroupAPI, 300*ms, second, forever)},
+	{name: "nothing happened, and nobody holds", api: []span{has("a", 0, second), has("a", 2*second, forever)}, want: []string{"and a could", "and b could", "and c could"}},
+	{name: "the holder cannot serve, and stays", conditions: []condition{unfit("a", v1alpha1.GroupAPI, 300*ms, second, forever)},
 		want: []string{"no-holder a, which cannot serve, holds 192.0.2.5, and b could", "and c could"}},
-	{name: "the other router was there", conditions: []Condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, forever)},
+	{name: "the other router was there", conditions: []condition{unfit("r", v1alpha1.GroupIngress, 300*ms, second, forever)},
 		want: []string{"no-holder r, which cannot serve, holds 192.0.2.6, and s could"}},
-	{name: "a frozen holder is not replaced", conditions: []Condition{is("a", effectMute, second, forever)}, want: []string{"and b could", "and c could"}},
-	{name: "a frozen holder thaws, and stays beside the other", conditions: []Condition{is("a", effectMute, second, 4*second)},
-		api: []Span{has("a", 0, forever), has("b", 1400*ms, forever)}, want: []string{"split-brain a and b"}},
-	{name: "a holder that the others have lost as a peer stays", conditions: []Condition{is("a", effectUnsure, second, forever)},
-		api: []Span{has("a", 0, forever), has("b", 3*second, forever)}, want: []string{"split-brain a and b"}},
-	{name: "what was left behind stays", conditions: []Condition{is("b", effectStale, second, 4*second)},
-		api: []Span{has("a", 0, forever), has("b", 1100*ms, forever)}, want: []string{"split-brain a and b"}},
-	{name: "the VIP is on a node that somebody left it on, and nobody else has it", conditions: []Condition{is("b", effectStale, second, forever)},
-		api: []Span{has("a", 0, 1200*ms), has("b", 1100*ms, forever)}, want: []string{"and a could", "and c could"}},
-	{name: "a cut off node that could hold does not", topologies: []Topology{{2 * second, map[string]int{"c": 1}}}, want: []string{"nobody holds 192.0.2.5, and c could"}},
-	{name: "an old VIP stays", wants: []Want{{0, wantHeld}, {2 * second, wantEither}, {6 * second, wantGone}}, want: []string{"not-wanted a holds 192.0.2.5"}},
-	{name: "a new VIP does not come", wants: []Want{{0, wantGone}, {2 * second, wantEither}, {6 * second, wantHeld}}, api: []Span{},
+	{name: "a frozen holder is not replaced", conditions: []condition{is("a", effectMute, second, forever)}, want: []string{"and b could", "and c could"}},
+	{name: "a frozen holder thaws, and stays beside the other", conditions: []condition{is("a", effectMute, second, 4*second)},
+		api: []span{has("a", 0, forever), has("b", 1400*ms, forever)}, want: []string{"split-brain a and b"}},
+	{name: "a holder that the others have lost as a peer stays", conditions: []condition{is("a", effectUnsure, second, forever)},
+		api: []span{has("a", 0, forever), has("b", 3*second, forever)}, want: []string{"split-brain a and b"}},
+	{name: "what was left behind stays", conditions: []condition{is("b", effectStale, second, 4*second)},
+		api: []span{has("a", 0, forever), has("b", 1100*ms, forever)}, want: []string{"split-brain a and b"}},
+	{name: "the VIP is on a node that somebody left it on, and nobody else has it", conditions: []condition{is("b", effectStale, second, forever)},
+		api: []span{has("a", 0, 1200*ms), has("b", 1100*ms, forever)}, want: []string{"and a could", "and c could"}},
+	{name: "a cut off node that could hold does not", topologies: []topology{{2 * second, map[string]int{"c": 1}}}, want: []string{"nobody holds 192.0.2.5, and c could"}},
+	{name: "an old VIP stays", wants: []want{{0, wantHeld}, {2 * second, wantEither}, {6 * second, wantGone}}, want: []string{"not-wanted a holds 192.0.2.5"}},
+	{name: "a new VIP does not come", wants: []want{{0, wantGone}, {2 * second, wantEither}, {6 * second, wantHeld}}, api: []span{},
 		want: []string{"and a could", "and b could", "and c could"}},
 	{name: "an API server is back, and load balancers had time to find it",
-		conditions: []Condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, 3*second), is("c", effectNoAPI, second, forever), is("b", effectUnsureAPI, 3*second, 5*second)},
-		api:        []Span{has("a", 0, 2*second)}, want: []string{"and a could", "and b could", "and c could"}},
-	{name: "being late excuses only so much", conditions: []Condition{is("a", effectOut, second, forever)},
-		api: []Span{has("a", 0, second), has("b", 4*second, forever)}, stalls: []Stall{{2 * second, 500 * ms}}, want: []string{"and b could", "and c could"}},
+		conditions: []condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, 3*second), is("c", effectNoAPI, second, forever), is("b", effectUnsureAPI, 3*second, 5*second)},
+		api:        []span{has("a", 0, 2*second)}, want: []string{"and a could", "and b could", "and c could"}},
+	{name: "being late excuses only so much", conditions: []condition{is("a", effectOut, second, forever)},
+		api: []span{has("a", 0, second), has("b", 4*second, forever)}, stalls: []stall{{2 * second, 500 * ms}}, want: []string{"and b could", "and c could"}},
 }
 
 func TestGoodStories(t *testing.T) {
@@ -189,7 +189,7 @@ func TestBadStories(t *testing.T) {
 }
 
 func TestLongest(t *testing.T) {
-	s := story{conditions: []Condition{is("a", effectOut, second, forever)}, api: []Span{has("a", 0, second), has("b", 1300*ms, 3*second), has("c", 2880*ms, forever)}}
+	s := story{conditions: []condition{is("a", effectOut, second, forever)}, api: []span{has("a", 0, second), has("b", 1300*ms, 3*second), has("c", 2880*ms, forever)}}
 	_, got := judgeHistory(s.history(), testBounds)
 	if want := (longest{Without: 300 * ms, Overlap: 120 * ms}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -198,10 +198,10 @@ func TestLongest(t *testing.T) {
 
 // grows is the log of a container that grows by so many bytes a second, from a time to
 // another.
-func grows(perSecond int64, from, to time.Duration) (out []Logged) {
+func grows(perSecond int64, from, to time.Duration) (out []logged) {
 	for at := time.Duration(0); at <= 40*second; at += second {
 		spent := min(max(at-from, 0), to-from)
-		out = append(out, Logged{at, "a", "keepalived", 500 + perSecond*int64(spent/second)})
+		out = append(out, logged{at, "a", "keepalived", 500 + perSecond*int64(spent/second)})
 	}
 	return out
 }
@@ -215,7 +215,7 @@ func TestLogFlood(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name string
-		logs []Logged
+		logs []logged
 		now  time.Duration
 		want bool
 	}{
@@ -227,7 +227,7 @@ func TestLogFlood(t *testing.T) {
 		{"all at once", grows(11*logLimit, second, 2*second), 40 * second, true},
 		{"it is not time to judge that", grows(2*logLimit, 10*second, 40*second), 15 * second, false},
 		{"another pod begins anew", restarted, 40 * second, false},
-		{"two containers share the rate", append(grows(logLimit, 0, 40*second), Logged{40 * second, "b", "keepalived", 1 << 40}), 40 * second, false},
+		{"two containers share the rate", append(grows(logLimit, 0, 40*second), logged{40 * second, "b", "keepalived", 1 << 40}), 40 * second, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := story{now: x.now}

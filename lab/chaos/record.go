@@ -15,12 +15,12 @@ type record struct {
 	watch *watch.Watch
 
 	mu         sync.Mutex
-	nodes      []Node
-	vips       []VIP
-	conditions []*Condition
-	topologies []Topology
-	stalls     []Stall
-	logged     []Logged
+	nodes      []node
+	vips       []vip
+	conditions []*condition
+	topologies []topology
+	stalls     []stall
+	logged     []logged
 }
 
 func (r *record) now() time.Duration { return time.Since(r.since) }
@@ -28,11 +28,11 @@ func (r *record) now() time.Duration { return time.Since(r.since) }
 // mark is a condition that lasts until it is ended.
 type mark struct {
 	record    *record
-	condition *Condition
+	condition *condition
 }
 
 // begin notes that a condition is there from now on; its times are set here.
-func (r *record) begin(c Condition) *mark {
+func (r *record) begin(c condition) *mark {
 	c.From, c.To = r.now(), forever
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,30 +53,30 @@ func (r *record) topology(sides map[string]int) {
 	at := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.topologies = append(r.topologies, Topology{at, sides})
+	r.topologies = append(r.topologies, topology{at, sides})
 }
 
 // want notes what is to be with a VIP after a time, whatever was to be from then on.
-func (r *record) want(vip netip.Addr, after time.Duration, what Wanted) {
+func (r *record) want(vip netip.Addr, after time.Duration, what wanted) {
 	at := r.now() + after
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.vips {
 		v := &r.vips[i]
 		if v.Addr == vip {
-			v.Wants = slices.DeleteFunc(v.Wants, func(w Want) bool { return w.From >= at })
-			v.Wants = append(v.Wants, Want{at, what})
+			v.Wants = slices.DeleteFunc(v.Wants, func(w want) bool { return w.From >= at })
+			v.Wants = append(v.Wants, want{at, what})
 		}
 	}
 }
 
-func (r *record) log(l ...Logged) {
+func (r *record) log(l ...logged) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.logged = append(r.logged, l...)
 }
 
-func (r *record) stall(s Stall) {
+func (r *record) stall(s stall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stalls = append(r.stalls, s)
@@ -95,18 +95,18 @@ func (r *record) late(since time.Duration) (sum time.Duration) {
 }
 
 // history is what was from a time on.
-func (r *record) history(from time.Duration) History {
+func (r *record) history(from time.Duration) history {
 	// Spans that have not ended seem to end when the timeline is made.
 	asked := r.now()
 	timeline := r.watch.Timeline()
-	h := History{From: from, Now: asked}
+	h := history{From: from, Now: asked}
 	for _, s := range timeline.Of(watch.Addresses) {
 		to := s.To
 		if to >= asked {
 			to = forever
 		}
 		if to > from {
-			h.Holders = append(h.Holders, Span{VIP: s.VIP, Node: s.Node, From: s.From, To: to})
+			h.Holders = append(h.Holders, span{VIP: s.VIP, Node: s.Node, From: s.From, To: to})
 		}
 	}
 	r.mu.Lock()

@@ -26,11 +26,11 @@ type Result struct {
 	WithoutHolder time.Duration `json:"withoutHolder"`
 	SplitBrain    time.Duration `json:"splitBrain"`
 	// Late is by how much this machine was late, in all.
-	Late       time.Duration     `json:"late"`
-	Bounds     Bounds            `json:"bounds"`
-	Violations []Violation       `json:"violations"`
-	Timeline   []Moment          `json:"timeline,omitempty"`
-	History    *History          `json:"-"`
+	Late       time.Duration `json:"late"`
+	Bounds     Bounds        `json:"bounds"`
+	Violations []Violation   `json:"violations"`
+	Timeline   []Moment      `json:"timeline,omitempty"`
+	history    *history
 	Logs       map[string]string `json:"-"`
 }
 
@@ -82,7 +82,7 @@ func (r *Result) Report(w io.Writer) {
 	}
 	from := r.Violations[0].From - around
 	list := slices.Clone(r.Timeline)
-	if h := r.History; h != nil {
+	if h := r.history; h != nil {
 		for _, s := range h.Holders {
 			list = append(list, Moment{s.From, fmt.Sprintf("    %s has %v", s.Node, s.VIP)})
 			if s.To != forever {

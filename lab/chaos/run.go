@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/watch"
@@ -149,7 +150,7 @@ func (r *run) err() error {
 func (r *run) describe() {
 	spec := r.cluster.Spec()
 	for _, n := range r.cluster.Nodes() {
-		node := Node{Name: n.Name, API: n.API != nil}
+		node := node{Name: n.Name, API: n.API != nil}
 		for i := range spec.Groups {
 			if g := &spec.Groups[i]; spec.Hosts(g, n.Role, nil) {
 				node.Groups = append(node.Groups, g.Role)
@@ -163,11 +164,11 @@ func (r *run) describe() {
 		}
 	}
 	for _, g := range spec.Groups {
-		for _, vip := range g.VIPs {
-			r.record.vips = append(r.record.vips, VIP{Addr: vip, Group: g.Role})
+		for _, addr := range g.VIPs {
+			r.record.vips = append(r.record.vips, vip{Addr: addr, Group: g.Role})
 		}
 	}
-	r.record.vips = append(r.record.vips, VIP{Addr: r.spareVIP, Group: v1alpha1.GroupAPI})
+	r.record.vips = append(r.record.vips, vip{Addr: r.spareVIP, Group: v1alpha1.GroupAPI})
 }
 
 func (r *run) startWatch(since time.Time) (*watch.Watch, error) {
@@ -264,11 +265,8 @@ func (r *run) happen(ctx context.Context, f Fault) {
 	r.say("over: %s", a.why)
 }
 
-func (r *run) names() (out []string) {
-	for _, n := range r.record.nodes {
-		out = append(out, n.Name)
-	}
-	return out
+func (r *run) names() []string {
+	return lists.Map(r.record.nodes, func(n node) string { return n.Name })
 }
 
 func (r *run) count(k Kind, nothing bool) {
@@ -324,7 +322,7 @@ func (r *run) judgeOnce(from time.Duration) (longest, bool) {
 	found, longest := judgeHistory(h, r.bounds)
 	if len(found) > 0 {
 		r.mu.Lock()
-		r.result.History = &h
+		r.result.history = &h
 		r.mu.Unlock()
 		r.violate(found...)
 	}

@@ -17,7 +17,7 @@ const (
 
 // watchdog reports times by which it was itself late, until ctx ends. Agents and
 // daemons that run beside it had to wait as well then.
-func watchdog(ctx context.Context, since time.Time, late func(Stall)) {
+func watchdog(ctx context.Context, since time.Time, late func(stall)) {
 	tick := time.NewTimer(watchdogEvery)
 	defer tick.Stop()
 	for due := time.Now().Add(watchdogEvery); ; {
@@ -28,7 +28,7 @@ func watchdog(ctx context.Context, since time.Time, late func(Stall)) {
 		}
 		now := time.Now()
 		if by := now.Sub(due); by >= lateFrom {
-			late(Stall{At: now.Sub(since), Late: by})
+			late(stall{At: now.Sub(since), Late: by})
 		}
 		due = now.Add(watchdogEvery)
 		tick.Reset(watchdogEvery)

@@ -43,32 +43,22 @@ type machine struct{ net.Dialer }
 // again.
 func TestClients(t *testing.T) {
 	api, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { api.Close() })
 	pid := os.Getpid()
 	addr := netip.AddrFrom4([4]byte{127, byte(1 + pid>>16), byte(pid >> 8), byte(pid)})
 	server, err := api.Server(nil, addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Launch(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, server.Launch())
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	c, err := Start(ctx, Config{
 		API: api, Domain: "demo.example.com", VIP: netip.AddrPortFrom(addr, 6443), Each: 2,
 		Places: []Place{{Name: "control plane"}, {Name: "worker", Machines: []Machine{&machine{}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.Begin()
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, server.Kill())
 	const down = 300 * time.Millisecond
 	testkit.Await(t, "every client but watches, which nobody makes an event for, to wait", func() bool {
 		for _, g := range c.groups {
@@ -80,9 +70,7 @@ func TestClients(t *testing.T) {
 		}
 		return true
 	})
-	if err := server.Launch(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, server.Launch())
 	if err := c.Await(ctx); err != nil {
 		t.Error(err)
 	}

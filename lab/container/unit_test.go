@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/templates/unit"
@@ -40,17 +41,13 @@ func TestParsePodman(t *testing.T) {
 // The units that vipgen renders are understood.
 func TestParseRenderedUnits(t *testing.T) {
 	units, err := unit.Render(unit.Params{AgentImage: "registry.example.com/agent:1", AuthFile: "/var/lib/kubelet/config.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, u := range units {
 		if !strings.HasSuffix(u.Name, ".service") {
 			continue
 		}
 		s, err := parseUnit(u.Contents)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(s.commands) == 0 {
 			t.Fatalf("%s runs nothing", u.Name)
 		}
@@ -74,9 +71,7 @@ func TestRunUnit(t *testing.T) {
 	run := func(args string) (string, error) {
 		t.Helper()
 		text := "[Service]\nType=oneshot\nRuntimeDirectory=made\nExecStart=/usr/bin/podman run --rm --net=host " + args + "\nExecStart=/usr/bin/systemctl daemon-reload\n"
-		if err := h.Write(host.UnitDir+"/test.service", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, h.Write(host.UnitDir+"/test.service", []byte(text)))
 		return RunUnit(ctx, h, images, "test.service")
 	}
 	out, err := run("--user 0:0 --volume /run/made:/here --entrypoint /usr/bin/touch debian /here/file")

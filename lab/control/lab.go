@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -152,11 +153,8 @@ func (l *Lab) tell(format string, args ...any) {
 }
 
 // machines are the names of all machines: nodes, client and site.
-func (l *Lab) machines() (names []string) {
-	for _, n := range l.cluster.Nodes() {
-		names = append(names, n.Name)
-	}
-	return append(names, l.cluster.Client.Name, l.cluster.Site.Name)
+func (l *Lab) machines() []string {
+	return append(lists.Map(l.cluster.Nodes(), func(n *lab.Node) string { return n.Name }), l.cluster.Client.Name, l.cluster.Site.Name)
 }
 
 // node returns a node of the cluster by its name.

@@ -16,30 +16,20 @@ import (
 func place(t *testing.T, base, name string) Place {
 	t.Helper()
 	p, err := At(base, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
 // leave makes what a lab leaves that was killed.
 func leave(t *testing.T, p Place, namespaces ...string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(p.dir(), "cluster", "nodes"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Join(p.dir(), "cluster", "nodes"), 0o700))
 	r, err := newRecord()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, n := range namespaces {
-		if err := r.add(p.dir(), n); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.add(p.dir(), n))
 	}
-	if err := r.write(p.dir()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.write(p.dir()))
 }
 
 func TestFind(t *testing.T) {
@@ -48,9 +38,7 @@ func TestFind(t *testing.T) {
 	if _, err := Find(base, ""); !errors.As(err, &none) {
 		t.Errorf("no lab: %v", err)
 	}
-	if err := os.Mkdir(filepath.Join(base, "other"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(base, "other"), 0o755))
 	leave(t, place(t, base, "one"))
 	if p, err := Find(base, ""); err != nil || p.Name != "one" {
 		t.Errorf("the only lab: %v, %v", p, err)
@@ -122,13 +110,9 @@ func TestReboot(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	leave(t, p)
 	r, err := readRecord(p.dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.BootID, r.Namespaces = "another", []string{"vg1-1-hub"}
-	if err := r.write(p.dir()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.write(p.dir()))
 	if ran, err := p.Down(t.Context()); ran || err != nil {
 		t.Errorf("ran %t, %v", ran, err)
 	}
@@ -141,9 +125,7 @@ func TestReboot(t *testing.T) {
 func TestDownOfWhatDoesNotEnd(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	lock, _, err := p.take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer lock.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

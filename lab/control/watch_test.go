@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Each look is a tenth of a second after the one before.
@@ -42,15 +42,11 @@ func TestHolders(t *testing.T) {
 				s.look(holders, now, tell)
 				now = now.Add(100 * time.Millisecond)
 			}
-			if diff := cmp.Diff(tt.events, events); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.events, events)
 			if s.Failover != nil {
 				s.Failover.At = time.Time{}
 			}
-			if diff := cmp.Diff(tt.failover, s.Failover); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.failover, s.Failover)
 		})
 	}
 }

@@ -24,11 +24,15 @@ import (
 // requestTimeout is how long one server may take for one request.
 const requestTimeout = 30 * time.Second
 
-// administrator makes requests as cluster administrator.
+// administrator is what both kinds of Plane have: it signs certificates, makes requests as
+// cluster administrator, and ends the servers.
 type administrator struct {
-	config  *tls.Config
+	ca     *authority.Authority
+	config *tls.Config
+
 	mu      sync.Mutex
 	targets []*target
+	servers []Server
 }
 
 // target is an API server as the administrator reaches it.
@@ -40,7 +44,11 @@ type target struct {
 	addr netip.AddrPort
 }
 
-func newAdministrator(ca *authority.Authority, domain string) (*administrator, error) {
+func newAdministrator(domain string) (*administrator, error) {
+	ca, err := authority.New("lab-signer")
+	if err != nil {
+		return nil, err
+	}
 	pair, err := ca.Client("admin", administrators)
 	if err != nil {
 		return nil, err
@@ -49,25 +57,42 @@ func newAdministrator(ca *authority.Authority, domain string) (*administrator, e
 	if err != nil {
 		return nil, err
 	}
-	return &administrator{config: &tls.Config{
+	return &administrator{ca: ca, config: &tls.Config{
 		RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}, ServerName: internalName(domain),
 	}}, nil
 }
 
-// add makes a server known, which is reached from its own node.
-func (a *administrator) add(node *netns.Node, addr netip.AddrPort, usable func() bool) *target {
+// CA is part of Plane.
+func (a *administrator) CA() *authority.Authority { return a.ca }
+
+// Close is part of Plane.
+func (a *administrator) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for _, s := range a.servers {
+		errs = append(errs, s.Kill())
+	}
+	return errors.Join(errs...)
+}
+
+// add makes a server known.
+func (a *administrator) add(s Server, t *target) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.servers, a.targets = append(a.servers, s), append(a.targets, t)
+}
+
+// target is how a server is reached: from its own node.
+func (a *administrator) target(node *netns.Node, addr netip.AddrPort, usable func() bool) *target {
 	dial := new(net.Dialer).DialContext
 	if node != nil {
 		dial = node.DialContext
 	}
-	t := &target{usable: usable, addr: addr, client: &http.Client{
+	return &target{usable: usable, addr: addr, client: &http.Client{
 		Transport: &http.Transport{DialContext: dial, TLSClientConfig: a.config},
 		Timeout:   requestTimeout,
 	}}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.targets = append(a.targets, t)
-	return t
 }
 
 func (t *target) setAddr(addr netip.Addr) {

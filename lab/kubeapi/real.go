@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 
 	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -44,12 +43,8 @@ type RealConfig struct {
 type real struct {
 	*administrator
 	RealConfig
-	ca   *authority.Authority
 	etcd *process.Process
 	url  string // of etcd
-
-	mu      sync.Mutex
-	servers []*realServer
 }
 
 // NewReal starts an etcd with nothing in it. The API servers have the Node
@@ -65,14 +60,11 @@ func NewReal(c RealConfig) (Plane, error) {
 			return nil, fmt.Errorf("the real API of a cluster needs etcd and kube-apiserver: %w", err)
 		}
 	}
-	p := &real{RealConfig: c}
-	var err error
-	if p.ca, err = authority.New("lab-signer"); err != nil {
+	a, err := newAdministrator(c.Domain)
+	if err != nil {
 		return nil, err
 	}
-	if p.administrator, err = newAdministrator(p.ca, c.Domain); err != nil {
-		return nil, err
-	}
+	p := &real{administrator: a, RealConfig: c}
 	if err := p.startEtcd(); err != nil {
 		return nil, err
 	}
@@ -128,9 +120,6 @@ func command(node *netns.Node, name string, args ...string) *exec.Cmd {
 	return node.Command(context.Background(), "nice", args...)
 }
 
-// CA is part of Plane.
-func (p *real) CA() *authority.Authority { return p.ca }
-
 // Server is part of Plane.
 func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
 	s := &realServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, p.Port)}
@@ -142,23 +131,15 @@ func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (S
 	if err := s.prepare(pairs); err != nil {
 		return nil, fmt.Errorf("preparing the API server of %s: %w", s.name, err)
 	}
-	s.target = p.add(node, s.addr, s.usable)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.servers = append(p.servers, s)
+	s.target = p.target(node, s.addr, s.usable)
+	p.add(s, s.target)
 	return s, nil
 }
 
 // Close is part of Plane.
 func (p *real) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var errs []error
-	for _, s := range p.servers {
-		errs = append(errs, s.Kill())
-	}
-	p.etcd.Kill()
-	return errors.Join(errs...)
+	defer p.etcd.Kill()
+	return p.administrator.Close()
 }
 
 // accounts sign the tokens of service accounts, of which there are none.

@@ -60,9 +60,7 @@ type request struct {
 func firstRequests(t *testing.T) []request {
 	rendered := func(name string) string {
 		data, err := manifest.Render(name, manifest.Params{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return string(data)
 	}
 	space := func(name string) string { return "{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}" }

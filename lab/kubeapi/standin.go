@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -25,14 +24,10 @@ const shutdownDelay = 5 * time.Second
 // standIn is a Plane of API servers in this process.
 type standIn struct {
 	*administrator
-	ca     *authority.Authority
 	domain string
 	port   uint16
 	store  *store
 	delay  func() <-chan time.Time // until a server that was asked to stop does
-
-	mu      sync.Mutex
-	servers []*standInServer
 }
 
 // StandInConfig is what NewStandIn takes. Domain is needed.
@@ -54,20 +49,13 @@ type StandInConfig struct {
 // and not evaluated: administrators may do everything, nodes may read what the
 // RBAC that vipgen renders lets them, and nobody else may do anything.
 func NewStandIn(c StandInConfig) (Plane, error) {
-	p := &standIn{domain: c.Domain, port: cmp.Or(c.Port, port), store: newStore(history)}
-	p.delay = func() <-chan time.Time { return time.After(cmp.Or(c.ShutdownDelay, shutdownDelay)) }
-	var err error
-	if p.ca, err = authority.New("lab-signer"); err != nil {
+	a, err := newAdministrator(c.Domain)
+	if err != nil {
 		return nil, err
 	}
-	if p.administrator, err = newAdministrator(p.ca, c.Domain); err != nil {
-		return nil, err
-	}
-	return p, nil
+	delay := func() <-chan time.Time { return time.After(cmp.Or(c.ShutdownDelay, shutdownDelay)) }
+	return &standIn{administrator: a, domain: c.Domain, port: cmp.Or(c.Port, port), store: newStore(history), delay: delay}, nil
 }
-
-// CA is part of Plane.
-func (p *standIn) CA() *authority.Authority { return p.ca }
 
 // Server is part of Plane.
 func (p *standIn) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
@@ -79,22 +67,9 @@ func (p *standIn) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr)
 	if s.tls, err = pairs.config(p.domain); err != nil {
 		return nil, err
 	}
-	s.target = p.add(node, s.addr, s.usable)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.servers = append(p.servers, s)
+	s.target = p.target(node, s.addr, s.usable)
+	p.add(s, s.target)
 	return s, nil
-}
-
-// Close is part of Plane.
-func (p *standIn) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var errs []error
-	for _, s := range p.servers {
-		errs = append(errs, s.Kill())
-	}
-	return errors.Join(errs...)
 }
 
 // config serves the certificate that a client asks for by SNI. Client

@@ -41,14 +41,8 @@ func newPair(t testing.TB) *pair {
 func newNodes(t testing.TB) *pair {
 	t.Helper()
 	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
 	p := &pair{t: t}
 	for i := range p.nodes {
 		p.addrs[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
@@ -77,9 +71,7 @@ func (p *pair) launch(on ...int) {
 
 func (p *pair) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.Must(p.t, err)
 }
 
 // client is one of the API on a node, as who is given; as nobody without a name.

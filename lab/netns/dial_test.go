@@ -27,9 +27,7 @@ func TestDialFromTheNamespace(t *testing.T) {
 				l, err = net.Listen("tcp", net.JoinHostPort(addr, "0"))
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer l.Close()
 			go func() {
 				if conn, err := l.Accept(); err == nil {
@@ -40,9 +38,7 @@ func TestDialFromTheNamespace(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			conn, err := client.DialContext(ctx, "tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer conn.Close()
 			seen, err := io.ReadAll(conn)
 			if err != nil || string(seen) != conn.LocalAddr().String() {
@@ -70,9 +66,7 @@ func TestDialTakesNumbersOnly(t *testing.T) {
 func TestDialKeepsNoThread(t *testing.T) {
 	testkit.Live(t)
 	node := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
-	if err := ip("-n", node.Namespace(), "neighbour", "add", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", node.Link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, ip("-n", node.Namespace(), "neighbour", "add", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", node.Link))
 	const dials = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -102,9 +96,7 @@ func connecting(t *testing.T, node *Node) int {
 		table, err = os.ReadFile("/proc/thread-self/net/tcp")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return bytes.Count(table, []byte(" 090200C0:192B 02 "))
 }
 
@@ -113,13 +105,9 @@ func TestPorts(t *testing.T) {
 	n := newNetwork(t)
 	addNode(t, n, "a")
 	b := addNode(t, n, "b.example")
-	if err := b.AddLink("ens224"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, b.AddLink("ens224"))
 	ports, err := n.Ports()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	count := map[string]int{}
 	for _, node := range ports {
 		count[node]++

@@ -21,23 +21,15 @@ import (
 func newNetwork(t *testing.T) *Network {
 	t.Helper()
 	n, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, n.Close)
 	return n
 }
 
 func addNode(t *testing.T, n *Network, name string, addrs ...string) *Node {
 	t.Helper()
 	node, err := n.AddNode(name, prefixes(addrs...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return node
 }
 
@@ -52,9 +44,7 @@ func prefixes(addrs ...string) []netip.Prefix {
 func left(t *testing.T, prefix string) []string {
 	t.Helper()
 	found, err := filepath.Glob(path(prefix + "-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return found
 }
 
@@ -75,9 +65,7 @@ func exchange(t *testing.T, server, client *Node, addr string) {
 		listener, err = net.Listen("tcp", net.JoinHostPort(addr, "7"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer listener.Close()
 	go func() {
 		if conn, err := listener.Accept(); err == nil {
@@ -91,9 +79,7 @@ func exchange(t *testing.T, server, client *Node, addr string) {
 		conn, err = net.DialTimeout("tcp", listener.Addr().String(), 30*time.Second)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
 	got := make([]byte, 5)
@@ -106,9 +92,7 @@ func TestAddresses(t *testing.T) {
 	testkit.Live(t)
 	n := newNetwork(t)
 	node, err := n.AddNodeLink("node-1.example", "ens192", prefixes("192.0.2.1/24", "2001:db8::1/64")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	steps := []struct {
 		name string
 		do   func() error
@@ -179,9 +163,7 @@ func TestCloseRemovesEverything(t *testing.T) {
 	n := newNetwork(t)
 	node := addNode(t, n, "a", "192.0.2.1/24")
 	sleeper := node.Command(context.Background(), "sleep", "600")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sleeper.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- sleeper.Wait() }()
 	// Until nsenter has entered, the process is not yet the namespace's.
@@ -215,18 +197,14 @@ func TestCloseRemovesEverything(t *testing.T) {
 func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 	testkit.Live(t)
 	foreign := fmt.Sprintf("vg%d-%d-hub", os.Getpid(), networks.Load()+1) // what New tries first
-	if err := ip("netns", "add", foreign); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, ip("netns", "add", foreign))
 	t.Cleanup(func() {
 		if err := ip("netns", "delete", foreign); err != nil {
 			t.Errorf("the foreign namespace was touched: %v", err)
 		}
 	})
 	n, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if n.hub == foreign {
 		t.Errorf("took the namespace %s of somebody else", n.hub)
 	}
@@ -261,9 +239,7 @@ func TestPartition(t *testing.T) {
 	}
 	reaches(a, "192.0.2.2")
 	for range 2 { // again is the same
-		if err := n.Partition("a", "c"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, n.Partition("a", "c"))
 	}
 	reaches(a, "192.0.2.3")
 	if answers(b, "192.0.2.1") || answers(c, "192.0.2.2") {
@@ -272,9 +248,7 @@ func TestPartition(t *testing.T) {
 	if err := n.Partition("d"); err == nil || !strings.Contains(err.Error(), `no node "d"`) {
 		t.Errorf("a node that is not there: %v", err)
 	}
-	if err := n.Join(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.Join())
 	reaches(b, "192.0.2.1")
 }
 
@@ -294,9 +268,7 @@ func TestRemove(t *testing.T) {
 		made = append(made, namespace)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { remove(n.made) })
 	addNode(t, n, "a", "192.0.2.1/24")
 	if err := Remove(os.Getpid(), append(made, "vg1-1-hub")...); err == nil || !strings.Contains(err.Error(), "is no namespace") {

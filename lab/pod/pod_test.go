@@ -54,9 +54,7 @@ func (r *rig) start() {
 
 func (r *rig) put(name, spec string) {
 	r.t.Helper()
-	if err := r.Host.Write(v1alpha1.ManifestDir+"/"+name+".yaml", manifest(name, spec)); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, r.Host.Write(v1alpha1.ManifestDir+"/"+name+".yaml", manifest(name, spec)))
 }
 
 func manifest(name, spec string) []byte {
@@ -65,9 +63,7 @@ func manifest(name, spec string) []byte {
 
 func (r *rig) remove(name string) {
 	r.t.Helper()
-	if err := os.Remove(r.Host.Path(v1alpha1.ManifestDir + "/" + name + ".yaml")); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, os.Remove(r.Host.Path(v1alpha1.ManifestDir+"/"+name+".yaml")))
 }
 
 func (r *rig) awaitContainer(pod, name string) *Container {
@@ -92,9 +88,7 @@ func (r *rig) awaitLog(c *Container, want string) {
 // What the container finds is what the manifest says: nothing more, nothing less.
 func TestContainer(t *testing.T) {
 	r := newRig(t)
-	if err := r.Host.Write("/etc/there/file", []byte("of the host")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.Host.Write("/etc/there/file", []byte("of the host")))
 	r.put("probe", `
   terminationGracePeriodSeconds: 120
   initContainers:
@@ -183,9 +177,7 @@ func TestLifecycle(t *testing.T) {
 	r.put("sleeper", sleeper)
 	c := r.awaitContainer("sleeper", "main")
 	for i := range 3 {
-		if err := c.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.Signal(syscall.SIGKILL))
 		testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
 	}
 	if s := c.Status(); s.LastExit != 137 || s.LastReason != reasonError {
@@ -198,9 +190,7 @@ func TestLifecycle(t *testing.T) {
 	// The runtime's process takes a moment to become the container's.
 	testkit.Await(t, "a process to kill", func() bool {
 		n, err := mustRun(t, c).KillProcess("sh", syscall.SIGKILL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return n > 0
 	})
 	testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == 4 })
@@ -233,9 +223,7 @@ func TestPrepare(t *testing.T) {
   volumes: [{name: shared, emptyDir: {}}]
 `)
 	cfg, err := r.Prepare(t.Context(), text, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for range 2 {
 		got, err := container.Run(t.Context(), r.Host, cfg)
 		if want := (container.Result{Out: "first\n", Err: "node-0\n", Code: 3}); err != nil || got != want {
@@ -250,9 +238,7 @@ func TestPrepare(t *testing.T) {
 func mustRun(t *testing.T, c *Container) *container.Container {
 	t.Helper()
 	running, err := c.Running()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return running
 }
 
@@ -268,9 +254,7 @@ func TestLivenessProbe(t *testing.T) {
   volumes: [{name: sick, hostPath: {path: /sick, type: DirectoryOrCreate}}]
 `)
 	c := r.awaitContainer("probed", "main")
-	if err := r.Host.Write("/sick/now", nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.Host.Write("/sick/now", nil))
 	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts > 0 }) // the probe goes on failing
 	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
@@ -286,12 +270,8 @@ func TestPower(t *testing.T) {
 	r.awaitLog(c, "\n")
 	before := c.Log()
 	pid, err := mustRun(t, c).PID()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Host.PowerOff(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, r.Host.PowerOff())
 	r.stop()
 	// What was killed takes the kernel a while to end when all cores are busy.
 	testkit.Await(t, "the end of the container's process", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
@@ -299,9 +279,7 @@ func TestPower(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("control groups are left: %q", left)
 	}
-	if err := r.Host.PowerOn(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.Host.PowerOn())
 	r.start()
 	again := r.awaitContainer("sleeper", "main")
 	r.awaitLog(again, "\n")

@@ -25,9 +25,7 @@ func silence(t testing.TB, node *netns.Node, address string) {
 func hold(t *testing.T, cfg HoldConfig) *Held {
 	t.Helper()
 	h, err := Hold(within(t), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { h.End() })
 	return h
 }
@@ -115,9 +113,7 @@ func BenchmarkHold(b *testing.B) {
 	for b.Loop() {
 		before, start := processTime(b), time.Now()
 		h, err := Hold(within(b), HoldConfig{Target: Target{URL: "https://192.0.2.1:6443/", Dial: client.DialContext, Timeout: time.Minute}, Connections: 2000})
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		b.ReportMetric(time.Since(start).Seconds(), "s-to-open")
 		b.ReportMetric((processTime(b) - before).Seconds(), "cpu-s-to-open")
 		testkit.Await(b, "two requests over each", func() bool {

@@ -34,14 +34,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func certificate(t testing.TB, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -56,9 +52,7 @@ func newServer(t testing.TB, node *netns.Node, address, name string, h http.Hand
 		s.Listener, err = net.Listen("tcp", address)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if name == "" {
 		s.Start()
 	} else {
@@ -87,9 +81,7 @@ var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Writ
 func start(t testing.TB, cfg Config) *Probe {
 	t.Helper()
 	p, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
 	return p
 }
@@ -111,9 +103,7 @@ func TestWhoAnswered(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			tt.target.Dial, tt.target.Timeout = client.DialContext, time.Minute
 			p := start(t, Config{Target: tt.target})
-			if err := p.Await(within(t), 5); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, p.Await(within(t), 5))
 			r := p.End()
 			if r.Lost() != 0 || r.Outage() != 0 || len(r.Requests) < 5 || r.Slowest() <= 0 || r.Gap() <= 0 || r.Pause() <= 0 {
 				t.Errorf("lost %d of %d, outage %v, slowest %v, gap %v, pause %v: %v", r.Lost(), len(r.Requests), r.Outage(), r.Slowest(), r.Gap(), r.Pause(), r.Errors())
@@ -157,9 +147,7 @@ func TestOutage(t *testing.T) {
 	p := start(t, Config{Target: Target{URL: "http://192.0.2.1/", Dial: client.DialContext, Timeout: time.Minute}})
 	await := func() {
 		t.Helper()
-		if err := p.Await(within(t), 5); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Await(within(t), 5))
 	}
 	await()
 	status.Store(http.StatusInternalServerError)
@@ -290,9 +278,7 @@ func TestRow(t *testing.T) {
 // processTime is what this process has used of the processor.
 func processTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -303,9 +289,7 @@ func BenchmarkProbe(b *testing.B) {
 	for b.Loop() {
 		before := processTime(b)
 		p := start(b, Config{Target: Target{URL: "https://192.0.2.1:6443/", Dial: client.DialContext}})
-		if err := p.Await(within(b), 1000); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, p.Await(within(b), 1000))
 		r := p.End()
 		var took []time.Duration
 		for _, q := range r.Requests {

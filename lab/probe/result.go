@@ -3,6 +3,8 @@ package probe
 import (
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Result is what a probe saw: every request, in the order in which they were sent.
@@ -96,11 +98,7 @@ func (r Result) Gap() time.Duration {
 // the probe means that the machine had no time for it, and that the other figures
 // are no better than that.
 func (r Result) Pause() time.Duration {
-	var sent []time.Duration
-	for _, q := range r.Requests {
-		sent = append(sent, q.Sent)
-	}
-	return longestStep(sent)
+	return longestStep(lists.Map(r.Requests, func(q Request) time.Duration { return q.Sent }))
 }
 
 // longestStep takes sorted times.

@@ -15,9 +15,7 @@ import (
 func echo(t *testing.T) (*Listener, string) {
 	t.Helper()
 	l, err := ListenAt(nil, netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(l.Kill)
 	go func() {
 		for {
@@ -37,9 +35,7 @@ func echo(t *testing.T) (*Listener, string) {
 func dial(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", addr, testkit.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -58,9 +54,7 @@ func ask(t *testing.T, conn net.Conn, within time.Duration) error {
 func TestFreezeAndKill(t *testing.T) {
 	l, addr := echo(t)
 	old := dial(t, addr)
-	if err := ask(t, old, testkit.Patience); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, ask(t, old, testkit.Patience))
 	l.Freeze()
 	if !l.Frozen() {
 		t.Error("it is not frozen")

@@ -18,9 +18,7 @@ import (
 func shell(t *testing.T, log, script string) *Process {
 	t.Helper()
 	p, err := Start("the script", exec.Command("sh", "-c", script), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(p.Kill)
 	for deadline := time.Now().Add(testkit.Patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -38,9 +36,7 @@ func TestProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	if err := first.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Stop(ctx))
 	if !first.Ended() || first.ExitCode() != 3 || first.Output() != "up\nasked\n" {
 		t.Errorf("it ended with %d, and printed %q", first.ExitCode(), first.Output())
 	}
@@ -78,9 +74,7 @@ func TestFreeze(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p := shell(t, log, "echo up; while :; do echo on; done")
 	for range 50 {
-		if err := p.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Freeze())
 		before := p.Output()
 		runtime.Gosched()
 		if after := p.Output(); after != before {

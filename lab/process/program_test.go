@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What was written as a program can be executed at once, while others start programs.
@@ -25,11 +27,7 @@ func TestWriteProgram(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 100 {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		if err := WriteProgram(path, []byte("#!/bin/true\n")); err != nil {
-			t.Fatal(err)
-		}
-		if err := exec.Command(path).Run(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, WriteProgram(path, []byte("#!/bin/true\n")))
+		testkit.Must(t, exec.Command(path).Run())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -116,9 +117,6 @@ func elect(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Group) *keepa
 	return keepalived.New(&cluster, &node)
 }
 
-func names(scripts []script) (out []string) {
-	for _, s := range scripts {
-		out = append(out, s.Name)
-	}
-	return out
+func names(scripts []script) []string {
+	return lists.Map(scripts, func(s script) string { return s.Name })
 }

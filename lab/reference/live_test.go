@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/pod"
 )
@@ -183,15 +184,11 @@ func TestStaleVIP(t *testing.T) {
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
 	stale := netip.PrefixFrom(api, 24)
-	if err := m.AddAddress("eth0", stale); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.AddAddress("eth0", stale))
 	m.boot()
 	testkit.Await(t, "the VIP with a host prefix alone", func() bool {
 		have, err := m.Addresses()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		n := 0
 		for _, a := range have {
 			if a.Addr() == api {
@@ -213,14 +210,14 @@ func TestIngress(t *testing.T) {
 	// A host that has the API VIP as its own address stands in for the control plane.
 	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)
 	t.Cleanup(func() { pods.Config.Close() })
-	ca := daemon.NewAuthority(t, "kubelets")
+	ca, err := authority.New("kubelets")
+	testkit.Must(t, err)
 	p := &plane{t: t}
 	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
 		m := newMachine(t, network, facts)
-		credential := ca.Client("system:node:"+m.Name, "system:nodes").Both()
-		if err := m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", credential); err != nil {
-			t.Fatal(err)
-		}
+		pair, err := ca.Client("system:node:"+m.Name, "system:nodes")
+		testkit.Must(t, err)
+		testkit.Must(t, m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", pair.Both()))
 		p.machines = append(p.machines, m)
 	}
 	var routers []func()

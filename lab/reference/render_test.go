@@ -71,9 +71,7 @@ func node(role string, n int, peers ...string) *v1alpha1.Node {
 func rendered(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) map[string]string {
 	t.Helper()
 	list, err := render(c, n, images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]string{}
 	for _, f := range list {
 		out[f.path] = string(f.data)
@@ -276,9 +274,7 @@ func TestFiles(t *testing.T) {
 func parse(t *testing.T, path, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o755))
 	if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%s: %v\n%s\n%s", path, err, out, text)
 	}

@@ -41,9 +41,7 @@ type machine struct {
 func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *machine {
 	t.Helper()
 	ns, err := network.AddNode(facts.Name, facts.Interfaces[0].Addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m := &machine{Host: daemon.NewLabHost(t, ns), t: t, facts: facts}
 	if facts.Role != v1alpha1.RoleWorker {
 		m.startAPI()
@@ -70,9 +68,7 @@ func serve(t *testing.T, node *netns.Node, port int, secure bool, handler http.H
 		l, err = net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
 	if !secure {
 		server.Start()
@@ -92,9 +88,7 @@ func (m *machine) stopAPI() {
 
 func (m *machine) install(c *v1alpha1.ClusterConfig) {
 	m.t.Helper()
-	if err := Install(m.Host, c, m.facts, images); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Must(m.t, Install(m.Host, c, m.facts, images))
 }
 
 // boot runs the pods until the test ends, or stop.
@@ -134,9 +128,7 @@ func (m *machine) dump() {
 // powerOff is a power loss.
 func (m *machine) powerOff() {
 	m.t.Helper()
-	if err := m.PowerOff(); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Must(m.t, m.PowerOff())
 	m.stop()
 	m.stopAPI()
 }
@@ -145,9 +137,7 @@ func (m *machine) powerOff() {
 func (m *machine) holds(vip netip.Addr) bool {
 	m.t.Helper()
 	have, err := m.Addresses()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Must(m.t, err)
 	return slices.ContainsFunc(have, func(p netip.Prefix) bool { return p.Addr() == vip })
 }
 
@@ -179,9 +169,7 @@ func (m *machine) remove(name string) {
 	if err == nil {
 		err = os.Remove(m.Path(v1alpha1.ManifestDir + "/" + name + ".yaml"))
 	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Must(m.t, err)
 	<-p.Gone()
 }
 

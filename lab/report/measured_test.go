@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/lab/netns"
@@ -42,9 +40,7 @@ func TestMeasured(t *testing.T) {
 			{From: 10 * ms1, To: 30 * ms1, OK: true}, {From: 30 * ms1, To: 50 * ms1}, {From: 50 * ms1, To: 50 * ms1, OK: true},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // The whole way: the holder of a VIP dies, a client notices, and the report shows
@@ -67,12 +63,8 @@ func TestMeasuredPowerLoss(t *testing.T) {
 		r.Scenarios[0].Results = append(r.Scenarios[0].Results, Result{Profile: profile, Runs: []Run{run}})
 	}
 	var table, page strings.Builder
-	if err := r.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.WriteTable(&table))
+	testkit.Must(t, r.WriteHTML(&page))
 	t.Logf("\n%s", &table)
 	results := r.Scenarios[0].Results
 	shown := windowOf("192.0.2.5", []Run{results[0].Runs[0], results[1].Runs[0]})
@@ -109,23 +101,17 @@ func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 	client := daemon.AddNode(t, c.Network, "client", "192.0.2.100/24")
 	start := time.Now()
 	w, err := watch.Start(watch.Config{Network: c.Network, Nodes: nodes, VIPs: []netip.Addr{vip}, Since: start})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer w.End()
 	c.Holder()
 	p, err := probe.Start(probe.Config{Target: probe.Target{URL: "http://192.0.2.5/", Dial: client.DialContext}, Since: start})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer p.End()
 	await := func(answers int) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := p.Await(ctx, answers); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Await(ctx, answers))
 	}
 	// The client's kernel keeps what it learned by ARP for a second, whatever it
 	// hears (arp(7), locktime).
@@ -137,9 +123,7 @@ func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 	gone := p.Now()
 	await(20)
 	timeline, err := w.End()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	result := p.End()
 	for _, q := range result.Requests {
 		if q.Err == "" && (!slices.Contains(names, q.From) || q.From == holder && q.Sent > gone) {
@@ -164,9 +148,7 @@ func serve(t *testing.T, node *netns.Node) {
 		l, err = net.Listen("tcp4", "0.0.0.0:80")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, node.Name) })}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/page/pagetest"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // recording is a file that WriteJSON wrote, to make the picture of the front page from.
@@ -27,13 +28,9 @@ func (d *ms) UnmarshalJSON(data []byte) error {
 func recorded(t *testing.T, file string) *Report {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var doc jsonReport
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(data, &doc))
 	r := &Report{Origin: doc.Origin, Machine: doc.Machine, Profiles: doc.Profiles, Reference: doc.Reference}
 	for _, s := range doc.Scenarios {
 		out := Scenario{Name: s.Name, Title: s.Title, What: s.What, VIP: s.VIP}
@@ -75,16 +72,12 @@ func (r jsonRun) run() Run {
 func TestRecorded(t *testing.T) {
 	r := recorded(t, "testdata/recorded.json")
 	want, err := os.ReadFile("testdata/recorded.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var again, out bytes.Buffer
 	if err := r.WriteJSON(&again); err != nil || again.String() != string(want) {
 		t.Errorf("read and written again it differs: %v", err)
 	}
-	if err := r.WriteHTML(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.WriteHTML(&out))
 	text := pagetest.Check(t, out.Bytes())
 	for _, want := range []string{"Power loss of the holder", "fast", "reference", "130 ms", "3511 ms", "27x shorter", "met", "Keepalived v2.2.7 (01/16,2022)",
 		"master-2 has the VIP", "the client gets no answer", "the client gets answers again", "Median run:", "Worst run:"} {
@@ -99,13 +92,9 @@ func TestRecorded(t *testing.T) {
 func TestFailoverPicture(t *testing.T) {
 	const picture = "../../docs/pictures/failover.svg"
 	var got bytes.Buffer
-	if err := recorded(t, *recording).WriteSVG(&got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, recorded(t, *recording).WriteSVG(&got))
 	if *update {
-		if err := os.WriteFile(picture, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(picture, got.Bytes(), 0o644))
 	}
 	if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%s is not drawn from %s (%v)", picture, *recording, err)

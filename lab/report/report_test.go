@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vipgen/vipgen/internal/page/pagetest"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -86,19 +87,13 @@ func TestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := tt.write(sample(), &got); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, tt.write(sample(), &got))
 			file := filepath.Join("testdata", tt.file)
 			if *update {
-				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(file, got.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if got.String() != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", &got, want)
 			}
@@ -108,9 +103,7 @@ func TestGolden(t *testing.T) {
 
 func TestTableIsNarrowAndPlain(t *testing.T) {
 	var out bytes.Buffer
-	if err := sample().WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sample().WriteTable(&out))
 	for line := range strings.Lines(out.String()) {
 		line = strings.TrimSuffix(line, "\n")
 		if n := utf8.RuneCountInString(line); n > tableWidth {
@@ -125,9 +118,7 @@ func TestTableIsNarrowAndPlain(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for name, r := range map[string]*Report{"sample": sample(), "empty": {}} {
 		var out bytes.Buffer
-		if err := r.WriteJSON(&out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.WriteJSON(&out))
 		var doc any
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -206,9 +197,7 @@ func TestAgainst(t *testing.T) {
 
 func TestHTML(t *testing.T) {
 	var out bytes.Buffer
-	if err := sample().WriteHTML(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sample().WriteHTML(&out))
 	text := pagetest.Check(t, out.Bytes())
 	if charts := strings.Count(out.String(), `class="timeline"`); charts != 7 {
 		t.Errorf("%d timelines, want the median and the worst run of three results, and the only one of the fourth", charts)

@@ -20,18 +20,10 @@ import (
 func newNode(t *testing.T) *netns.Node {
 	t.Helper()
 	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
 	node, err := network.AddNode("worker-0", netip.MustParsePrefix("192.0.2.20/24"), netip.MustParsePrefix("2001:db8::20/64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return node
 }
 
@@ -42,9 +34,7 @@ func get(t *testing.T, node *netns.Node, url, host string) (int, string, error) 
 		DialContext: node.DialContext, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	req.Host = host
 	resp, err := client.Do(req)
 	if err != nil {
@@ -60,14 +50,10 @@ func TestWeb(t *testing.T) {
 	node := newNode(t)
 	ports := v1alpha1.DefaultPorts
 	config, err := NewMachineConfig(node, ports.MachineConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(config.Stop)
 	router, err := NewRouter(node, "default", ports.RouterHealth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(router.Stop)
 	if _, err := NewRouter(node, "default", ports.RouterHealth); err == nil {
 		t.Error("two routers at one port")
@@ -107,9 +93,7 @@ func TestWeb(t *testing.T) {
 	ask("at first")
 	router.Stop()
 	ask("without the router")
-	if err := router.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, router.Start())
 	if err := router.Start(); err == nil {
 		t.Error("it was started twice")
 	}
@@ -121,14 +105,10 @@ func TestStopBreaksOff(t *testing.T) {
 	testkit.Live(t)
 	node := newNode(t)
 	router, err := NewRouter(node, "default", v1alpha1.DefaultPorts.RouterHealth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(router.Stop)
 	conn, err := node.DialContext(t.Context(), "tcp", "192.0.2.20:80")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	router.Stop()
 	conn.SetDeadline(time.Now().Add(testkit.Patience))
@@ -144,9 +124,7 @@ func TestNameServer(t *testing.T) {
 	node := newNode(t)
 	addr := netip.MustParseAddr("192.0.2.20")
 	server, err := NewNameServer(node, addr, ExampleRecord)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(server.Stop)
 	ask := func(network, name string, kind uint16) (*dns.Msg, error) {
 		conn, err := node.DialContext(t.Context(), network, "192.0.2.20:53")
@@ -181,9 +159,7 @@ func TestNameServer(t *testing.T) {
 		if reply, err := ask(network, "www.example.org.", dns.TypeA); err == nil {
 			t.Errorf("after Stop, by %s: %v", network, reply)
 		}
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, server.Start())
 	}
 	for _, bad := range []string{"", "www 60 IN A nowhere"} {
 		if _, err := NewNameServer(node, addr, bad); err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -30,9 +31,7 @@ const (
 func unhex(t testing.TB, text ...string) []byte {
 	t.Helper()
 	data, err := hex.DecodeString(strings.ReplaceAll(strings.Join(text, ""), " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return data
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -46,9 +47,7 @@ func TestOverlaps(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := slices.Clone(tt.timeline)
 			same := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
-			if diff := cmp.Diff(tt.want, tt.timeline.Overlaps(tt.shortest), same); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, tt.timeline.Overlaps(tt.shortest), same)
 			if !slices.Equal(before, tt.timeline) {
 				t.Error("the timeline was changed")
 			}

@@ -22,9 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, cfg Config) *Watch {
 	t.Helper()
 	w, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		timeline, err := w.End()
 		if err != nil {
@@ -240,14 +238,10 @@ func TestLeftBehind(t *testing.T) {
 	client, master := nodes[0], nodes[1]
 	vips := []netip.Addr{netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")}
 	before := netip.PrefixFrom(vips[0], 32)
-	if err := master.AddAddress("eth0", before); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, master.AddAddress("eth0", before))
 	since := time.Now().Add(-time.Hour)
 	w := start(t, Config{Network: n, VIPs: vips, Nodes: nodes, Since: since})
-	if err := master.AddAddress("eth0", netip.PrefixFrom(vips[1], 128)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, master.AddAddress("eth0", netip.PrefixFrom(vips[1], 128)))
 	for _, vip := range vips {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -198,17 +198,13 @@ spec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [mirror.example.net/b
 	} {
 		got := p.Images[i]
 		got.Image = ""
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, want, got)
 	}
 	if p := planned(t, usual.export("4.18"), adopt.Options{}); p.Images[0].Secret != "unknown" || p.Images[0].Mirror != "" {
 		t.Errorf("%+v", p.Images[0])
 	}
 	files, err := p.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, f := range files {
 		if strings.Contains(string(f.Data), "hunter2") {
 			t.Errorf("%s: a secret", f.Path)
@@ -236,9 +232,7 @@ func TestIncomplete(t *testing.T) {
 func written(t *testing.T, files []render.File, o adopt.Options) (out []render.File) {
 	t.Helper()
 	list, err := planned(t, files, o).Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, f := range list {
 		if adopt.Wanted(f.Path) {
 			out = append(out, render.File{Name: f.Path, Data: f.Data})
@@ -334,9 +328,7 @@ func TestNext(t *testing.T) {
 // worker's.
 func TestCanary(t *testing.T) {
 	files, err := planned(t, usual.export("4.18"), adopt.Options{Canary: "first", CanaryNodes: []string{"worker-0"}}).Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text := func(name string) string {
 		i := slices.IndexFunc(files, func(f render.OutputFile) bool { return f.Path == name })
 		if i < 0 {
@@ -358,15 +350,11 @@ func TestLiveExport(t *testing.T) {
 	const file = "testdata/live.yaml"
 	got := usual.export("4.18", config{name: "50-site", pool: "worker", files: map[string]string{"/etc/keepalived/monitor.conf": "mode: unicast\n"}})[0].Data
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll("testdata", 0o755))
 		testkit.WriteFile(t, file, got)
 	}
 	want := testkit.ReadFile(t, file)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, string(want), string(got))
 }
 
 // Text of the cluster is text in the steps.

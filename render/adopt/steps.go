@@ -2,12 +2,14 @@ package adopt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/render/importer"
 )
 
 // Steps is the page that goes with the written directory: what to do, in order, and what
@@ -185,12 +187,7 @@ func (s *steps) roll(p *Plan) {
 
 // keepsApart says whether the import has lost what keeps nodes apart.
 func keepsApart(p *Plan) bool {
-	for _, l := range p.Import.Lost {
-		if l.Apart {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }
 
 func (s *steps) move(p *Plan) {

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
@@ -32,10 +33,8 @@ platform:
 	if vip != "" {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip)}
 	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(s, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 
@@ -48,9 +47,7 @@ const (
 func stageOf(t *testing.T, c *render.Cluster, group, stage string) explain.Stage {
 	t.Helper()
 	r, err := explain.Cluster(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, g := range r.Groups {
 		for _, s := range g.Stages {
 			if g.Name == group && s.Stage == stage {
@@ -141,9 +138,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, c := range []*render.Cluster{fast, classic} {
 		r, err := explain.Cluster(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, g := range r.Groups {
 			for _, s := range g.Stages {
 				for _, f := range s.Failures {
@@ -161,9 +156,7 @@ func TestFailures(t *testing.T) {
 func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
 	r, err := explain.Cluster(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	words := map[string]string{}
 	for _, g := range r.Groups {
 		if g.Clients != nil {
@@ -184,9 +177,7 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 		t.Errorf("clients of %v", words)
 	}
 	var object configv1.APIServer
-	if err := yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object))
 	want := []configv1.APIServerNamedServingCert{
 		{Names: []string{"api-mgmt.demo.example.com"}, ServingCertificate: configv1.SecretNameReference{Name: "api-mgmt"}},
 		{Names: []string{"a.example.net", "b.example.net"}, ServingCertificate: configv1.SecretNameReference{Name: "api-old"}},
@@ -212,9 +203,7 @@ func TestSeveralIngressControllers(t *testing.T) {
 		t.Error("what routers of other controllers do is not told where there are some, or told where there are none")
 	}
 	r, err := explain.Cluster(two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, g := range r.Groups {
 		switch {
 		case g.Name != "ingress-blue":

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
 )
@@ -16,14 +17,10 @@ import (
 func texts(t *testing.T, c *render.Cluster) (out []string) {
 	t.Helper()
 	r, err := explain.Cluster(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var first, second bytes.Buffer
 	for _, w := range []*bytes.Buffer{&first, &second} {
-		if err := explain.WriteSVG(w, c, r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, explain.WriteSVG(w, c, r))
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two pictures differ")
@@ -33,9 +30,7 @@ func texts(t *testing.T, c *render.Cluster) (out []string) {
 		if err == io.EOF {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if text, ok := token.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
 			out = append(out, string(text))
 		}

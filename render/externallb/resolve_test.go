@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -144,9 +145,7 @@ spec:
 		got = append(got, fmt.Sprint(n.Name, n.Addresses))
 	}
 	want := []string{"api.demo.example.com[192.0.2.250]", "api-int.demo.example.com[192.0.2.250]", "*.apps.demo.example.com[]"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // The pair's router ID is none that the cluster's nodes have, or would have.

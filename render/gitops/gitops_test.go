@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/source"
@@ -132,9 +130,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(problems)
 			}
 			want := strings.NewReplacer(test.want...).Replace(test.from)
-			if diff := cmp.Diff(want, facts(c)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, want, facts(c))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -51,11 +52,15 @@ func (c claims[T]) best() (claim[T], bool) {
 }
 
 // claimed appends to a set of claims by name.
-func claimed[T any](set map[string]*claims[T], name string, value T, at Place, r rank) {
-	if set[name] == nil {
-		set[name] = &claims[T]{}
+func claimed[T any](set map[string]claims[T], name string, value T, at Place, r rank) {
+	set[name] = append(set[name], claim[T]{value, at, r})
+}
+
+// port claims one that stands as text; what is none is passed over.
+func (e *evidence) port(name, text string, at Place, r rank) {
+	if port, err := strconv.ParseUint(text, 10, 16); err == nil && port > 0 {
+		claimed(e.ports, name, int(port), at, r)
 	}
-	set[name].add(value, at, r)
 }
 
 // agreed is the most believed claim of something that must be the same

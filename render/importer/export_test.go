@@ -1,6 +1,10 @@
 package importer
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // Wire is what an instance of a source says on the wire about one VIP.
 type Wire struct {
@@ -16,9 +20,7 @@ type Wire struct {
 func OnWire(t testing.TB, file string, text []byte) []Wire {
 	t.Helper()
 	k, list := parseKeepalived(file, text)
-	if err := list.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, list.Err())
 	var out []Wire
 	for _, i := range k.instances {
 		for _, v := range i.VIPs {

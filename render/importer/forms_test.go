@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
 )
@@ -41,9 +42,7 @@ func machineConfig(t testing.TB, name, role string, files map[string][]byte) map
 			if _, err := w.Write(files[p]); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, w.Close())
 			contents["compression"], contents["source"] = "gzip", "data:;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
 		}
 		list = append(list, map[string]any{"path": p, "mode": 420, "overwrite": true, "contents": contents})
@@ -62,9 +61,7 @@ func machineConfig(t testing.TB, name, role string, files map[string][]byte) map
 func jsonList(t testing.TB, items ...any) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return data
 }
 
@@ -103,10 +100,7 @@ func TestMachineConfigs(t *testing.T) {
 		}
 		for what, data := range sources {
 			t.Run(tt.name+" "+what, func(t *testing.T) {
-				got, list := importer.Read(append(slices.Clone(rest), render.File{Name: "live.json", Data: data}), importer.Given{})
-				if got == nil {
-					t.Fatal(list.Error())
-				}
+				got := read(t, append(slices.Clone(rest), render.File{Name: "live.json", Data: data}), importer.Given{})
 				if diff := cmp.Diff(string(want.InstallConfig)+string(want.VIPConfig), string(got.InstallConfig)+string(got.VIPConfig)); diff != "" {
 					t.Errorf("other input:\n%s", diff)
 				}
@@ -139,10 +133,7 @@ func without(files, others map[string][]byte) map[string][]byte {
 // which one it is.
 func TestPlaceInMachineConfig(t *testing.T) {
 	inside, rest := nodeFiles(t, sourceFiles(t, "baremetal"), "master-0")
-	got, list := importer.Read(append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
-	if got == nil {
-		t.Fatal(list.Error())
-	}
+	got := read(t, append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
 	want := importer.Place{File: "live.json#00-master:/etc/keepalived/keepalived.conf", Line: 42}
 	if !slices.ContainsFunc(got.Lost, func(l importer.Loss) bool {
 		return strings.Contains(l.What, "chk_router") && slices.Contains(l.Places, want)
@@ -156,10 +147,7 @@ func TestOrderOfFiles(t *testing.T) {
 	for _, name := range caseNames() {
 		files := sourceFiles(t, name)
 		slices.Reverse(files)
-		got, list := importer.Read(files, importer.Given{})
-		if got == nil {
-			t.Fatal(list.Error())
-		}
+		got := read(t, files, importer.Given{})
 		if diff := cmp.Diff(importCase(t, name), got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -176,10 +164,7 @@ func TestGiven(t *testing.T) {
 	}
 	given := importer.Given{ClusterName: "demo", BaseDomain: "example.org", Mode: "unicast"}
 	given.MachineNetworks = append(given.MachineNetworks, prefix("192.0.2.0/25"))
-	r, list := importer.Read(files, given)
-	if r == nil {
-		t.Fatal(list.Error())
-	}
+	r := read(t, files, given)
 	for _, want := range []string{"baseDomain: example.org\n", "- cidr: 192.0.2.0/25\n", "platform:\n  none: {}\n"} {
 		if !strings.Contains(string(r.InstallConfig), want) {
 			t.Errorf("no %q in\n%s", want, r.InstallConfig)
@@ -207,10 +192,7 @@ status:
       loadBalancer: {type: UserManaged}
 `)
 	for dns, records := range map[string]bool{"": false, "      dnsRecordsType: Internal\n": false, "      dnsRecordsType: External\n": true} {
-		r, list := importer.Read([]render.File{{Name: "i.yaml", Data: append(bytes.Clone(data), dns...)}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
-		if r == nil {
-			t.Fatal(list.Error())
-		}
+		r := read(t, []render.File{{Name: "i.yaml", Data: append(bytes.Clone(data), dns...)}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
 		if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 || c.Config.Spec.DNS.External != records {
 			t.Errorf("%s%+v", dns, c.Config.Spec)
 		}
@@ -223,10 +205,7 @@ func TestFencing(t *testing.T) {
 	for n := range files {
 		files[n].Data = bytes.Replace(files[n].Data, []byte("controlPlaneTopology: HighlyAvailable\n"), []byte("controlPlaneTopology: DualReplica\n"), 1)
 	}
-	r, list := importer.Read(files, importer.Given{})
-	if r == nil {
-		t.Fatal(list.Error())
-	}
+	r := read(t, files, importer.Given{})
 	if c := load(t, r); c.Config.Spec.Topology != "DualReplica" || !strings.Contains(string(r.InstallConfig), "\n  fencing: {}\n") {
 		t.Errorf("%s\n%s", c.Config.Spec.Topology, r.InstallConfig)
 	}
@@ -242,10 +221,7 @@ func TestTiming(t *testing.T) {
 		{"virtual_router_id 217", "virtual_router_id 77", "interoperable: false\n    profile: classic\n    virtualRouterIDs:\n      api: 77\n"},
 	}
 	for _, tt := range tests {
-		r, list := importer.Read(changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
-		if r == nil {
-			t.Fatal(list.Error())
-		}
+		r := read(t, changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
 		if !strings.Contains(string(r.VIPConfig), tt.want) {
 			t.Errorf("%q: no %q in\n%s", tt.new, tt.want, r.VIPConfig)
 		}
@@ -266,10 +242,7 @@ func TestApart(t *testing.T) {
 		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advertisement every 3s"},
 	}
 	for _, tt := range tests {
-		r, list := importer.Read(changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})
-		if r == nil {
-			t.Fatal(list.Error())
-		}
+		r := read(t, changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})
 		if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart && l.What == tt.want }) {
 			t.Errorf("no %q in %+v", tt.want, r.Lost)
 		}
@@ -302,10 +275,7 @@ func TestName(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
-			r, list := importer.Read(append(sourceFiles(t, "vsphere"), tt.more...), tt.given)
-			if r == nil {
-				t.Fatal(list.Error())
-			}
+			r := read(t, append(sourceFiles(t, "vsphere"), tt.more...), tt.given)
 			if !strings.Contains(string(r.InstallConfig), tt.want) || r.Domain != "vs.prod.example.com" {
 				t.Errorf("no %q in\n%s", tt.want, r.InstallConfig)
 			}
@@ -352,17 +322,12 @@ func TestRelevant(t *testing.T) {
 func TestHosts(t *testing.T) {
 	files := changed(t, "baremetal", "master-0/etc/coredns/Corefile", "        192.0.2.9 registry.example.com\n",
 		"        192.0.2.21 node-b.example.net node-b.example.net.demo.example.com\n        192.0.2.9 registry.example.com Mirror.demo.example.com\n        2001:db8::9 registry.example.com\n        192.0.2.10 printer\n        127.0.0.1 localhost.localdomain\n        192.0.2.11 api.demo.example.com\n")
-	r, list := importer.Read(files, importer.Given{})
-	if r == nil {
-		t.Fatal(list.Error())
-	}
+	r := read(t, files, importer.Given{})
 	var got []string
 	for _, rec := range load(t, r).Config.Spec.DNS.Records {
 		got = append(got, rec.Name+" "+strings.Trim(fmt.Sprint(rec.Addresses), "[]"))
 	}
-	if diff := cmp.Diff([]string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got)
 	if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
 		return l.What == "Corefile: a name of one label, printer" && l.Places[0].Line == 29
 	}) {
@@ -385,10 +350,7 @@ func TestShellTemplate(t *testing.T) {
 		}
 	}
 	files = append(files, render.File{Name: "keepalived.conf.template", Data: []byte(text.String())})
-	r, list := importer.Read(files, importer.Given{MachineNetworks: prefixes("10.0.0.0/16")})
-	if r == nil {
-		t.Fatal(list.Error())
-	}
+	r := read(t, files, importer.Given{MachineNetworks: prefixes("10.0.0.0/16")})
 	c := load(t, r)
 	var ids []int
 	for _, g := range c.Config.Spec.Groups {
@@ -438,10 +400,7 @@ backend masters
 				}
 			}
 			files = append(files, render.File{Name: "master-0/haproxy.cfg", Data: fmt.Appendf(nil, balancer, tt.listeners)})
-			r, list := importer.Read(files, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
-			if r == nil {
-				t.Fatal(list.Error())
-			}
+			r := read(t, files, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
 			if c := load(t, r); c.Config.Spec.Ports.HAProxyReady != tt.ready {
 				t.Errorf("port %d", c.Config.Spec.Ports.HAProxyReady)
 			}

@@ -59,16 +59,24 @@ func importCase(t testing.TB, name string) *importer.Result {
 	return r
 }
 
+// read imports files that can be.
+func read(t testing.TB, files []render.File, given importer.Given) *importer.Result {
+	t.Helper()
+	r, list := importer.Read(files, given)
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	return r
+}
+
 // load renders what was imported.
 func load(t testing.TB, r *importer.Result) *render.Cluster {
 	t.Helper()
-	c, list, err := render.Load(render.Sources{
+	c, _, err := render.Load(render.Sources{
 		InstallConfig: render.File{Name: importer.InstallConfigName, Data: r.InstallConfig},
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: r.VIPConfig},
 	}, render.Options{})
-	if err != nil {
-		t.Fatalf("%s", list.Error())
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -203,9 +211,7 @@ func preview(t *testing.T, c *render.Cluster, role string, addresses, peers []st
 		n.Peers = append(n.Peers, p)
 	}
 	files, err := render.Preview(c.Config, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]string{}
 	for _, f := range files {
 		out[f.Path] = string(f.Data)
@@ -304,9 +310,7 @@ func TestExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := importCase(t, name)
 			report, err := json.MarshalIndent(r, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for file, got := range map[string][]byte{"install-config.yaml": r.InstallConfig, "vipgen.yaml": r.VIPConfig, "report.json": append(report, '\n')} {
 				path := filepath.Join("testdata", "expected", name, file)
 				if *update {

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -197,9 +196,7 @@ func (i *importer) infrastructure(doc *source.Document, at string, f *infrastruc
 		if domain, ok := strings.CutPrefix(u.Hostname(), "api-int."); ok {
 			i.clusterDomain(doc, status+"apiServerInternalURI", domain)
 		}
-		if port, err := strconv.Atoi(u.Port()); err == nil && port > 0 && port < 65536 {
-			claimed(i.ports, "api", port, position(doc, status+"apiServerInternalURI"), byState)
-		}
+		i.port("api", u.Port(), position(doc, status+"apiServerInternalURI"), byState)
 	}
 	if i.word(doc, status+"controlPlaneTopology", s.ControlPlaneTopology) {
 		i.topology.add(s.ControlPlaneTopology, position(doc, status+"controlPlaneTopology"), byState)

@@ -28,7 +28,7 @@ type Observed struct {
 // Observe reads the objects of one cluster. Unlike Read it takes no node files, and
 // clusters that run vipgen. The list has the problems of what cannot be read.
 func Observe(files []render.File) (*Observed, problem.List) {
-	i := &importer{evidence: evidence{images: map[string]*claims[string]{}, ports: map[string]*claims[int]{}}}
+	i := &importer{evidence: evidence{images: map[string]claims[string]{}, ports: map[string]claims[int]{}}}
 	var m machineConfigs
 	for _, f := range files {
 		if texts[path.Base(f.Name)] == nil {
@@ -47,9 +47,7 @@ func Observe(files []render.File) (*Observed, problem.List) {
 	external, _ := i.external.best()
 	o.UserManaged = external.value
 	for name, into := range map[string]*string{"keepalived": &o.Images.Keepalived, "haproxy": &o.Images.HAProxy, "coredns": &o.Images.CoreDNS} {
-		if c := i.images[name]; c != nil {
-			*into = best(*c)
-		}
+		*into = best(i.images[name])
 	}
 	i.list.Sort()
 	return o, i.list

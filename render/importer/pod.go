@@ -135,10 +135,8 @@ func (i *importer) takeContainer(doc *source.Document, field string, c container
 
 // probe takes the port of HAProxy's and CoreDNS' health from the liveness probe.
 func (i *importer) probe(doc *source.Document, field string, c container) {
-	name := map[string]string{"haproxy": "haproxyReady", "coredns": "corednsHealth"}[c.Name]
-	var port int
-	if _, err := fmt.Sscanf(c.LivenessProbe.HTTPGet.Port, "%d", &port); err == nil && name != "" && port > 0 && port < 65536 {
-		claimed(i.ports, name, port, position(doc, field+".livenessProbe.httpGet.port"), byManifest)
+	if name := map[string]string{"haproxy": "haproxyReady", "coredns": "corednsHealth"}[c.Name]; name != "" {
+		i.port(name, c.LivenessProbe.HTTPGet.Port, position(doc, field+".livenessProbe.httpGet.port"), byManifest)
 	}
 }
 
@@ -167,11 +165,8 @@ func (i *importer) arguments(doc *source.Document, field string, c container) {
 	for part, words := range map[string][]string{".command": c.Command, ".args": c.Args} {
 		text := strings.Join(words, "\n")
 		for _, m := range portArgument.FindAllStringSubmatch(text, -1) {
-			var port int
-			if _, err := fmt.Sscanf(m[2], "%d", &port); err == nil && port > 0 && port < 65536 {
-				name := map[string]string{"api": "api", "lb": "haproxy"}[m[1]]
-				claimed(i.ports, name, port, position(doc, field+part), byManifest)
-			}
+			name := map[string]string{"api": "api", "lb": "haproxy"}[m[1]]
+			i.port(name, m[2], position(doc, field+part), byManifest)
 		}
 		for _, m := range vipArgument.FindAllStringSubmatch(text, -1) {
 			at := argumentPlace(doc, field+part, words, m[1], m[2])

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
 )
@@ -135,9 +136,7 @@ func everything(t testing.TB, r *importer.Result, list problem.List) string {
 	out := list.Error()
 	if r != nil {
 		report, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out += string(report) + string(r.InstallConfig) + string(r.VIPConfig)
 	}
 	return out

@@ -70,12 +70,11 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 	released := 0
 	fields := map[string]*string{"keepalived": &vc.Spec.Images.Keepalived, "haproxy": &vc.Spec.Images.HAProxy, "coredns": &vc.Spec.Images.CoreDNS}
 	for _, name := range daemons {
-		c := i.images[name]
-		if c == nil {
+		image, ok := usual(i, "image of "+name, i.images[name])
+		if !ok {
 			i.assume("image of "+name, "vipgen's table", "no manifest and no ControllerConfig names one")
 			continue
 		}
-		image, _ := usual(i, "image of "+name, *c)
 		*fields[name] = image.value
 		if image.rank == byState {
 			released++
@@ -105,12 +104,11 @@ func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
 		read[p.name] = true
 	}
 	for _, p := range ports {
-		c := i.ports[p.name]
-		if c == nil {
+		port, ok := usual(i, p.what, i.ports[p.name])
+		if !ok {
 			i.assume(p.what, strconv.Itoa(p.usual), "nothing says another")
 			continue
 		}
-		port, _ := usual(i, p.what, *c)
 		if by := v1alpha1.DefaultPorts.Owner(port.value); !read[by] {
 			i.lose(port.at, fmt.Sprintf("%s, %d", p.what, port.value), fmt.Sprintf("%d, as vipgen has %d for spec.ports.%s", p.usual, port.value, by))
 			continue

@@ -187,9 +187,7 @@ func (i *importer) routerHealth() {
 			}
 			for _, b := range s.Body {
 				if m := routerPort.FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
-					if port, err := strconv.Atoi(m[1]); err == nil && port > 0 && port < 65536 {
-						claimed(i.ports, "routerHealth", port, k.at(b.Line), byConf)
-					}
+					i.port("routerHealth", m[1], k.at(b.Line), byConf)
 				}
 			}
 		}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
@@ -195,9 +194,7 @@ ic.yaml:5:1: warning: imageContentSources: found an old spelling, expected image
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, problems := installconfig.Read("ic.yaml", []byte(test.in))
-			if diff := cmp.Diff(test.want, lines(problems)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, lines(problems))
 		})
 	}
 }
@@ -228,9 +225,7 @@ ac.yaml:6:13: error: hosts[2].hostname: found "c" for the second time, expected 
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(test.in))
-			if diff := cmp.Diff(test.want, lines(problems)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, lines(problems))
 		})
 	}
 }

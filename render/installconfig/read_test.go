@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -292,9 +293,7 @@ platform: {none: {}}
 			if diff := cmp.Diff(test.warnings, lines(problems)); diff != "" {
 				t.Errorf("report: -want +got\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, *got, compare); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, *got, compare)
 		})
 	}
 }
@@ -327,7 +326,5 @@ hosts:
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
-	if diff := cmp.Diff(want, *got, compare); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Equal(t, want, *got, compare)
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -21,15 +22,11 @@ func cluster(t *testing.T, name string) *render.Cluster {
 		if os.IsNotExist(err) {
 			return nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return &render.File{Name: name, Data: data}
 	}
-	c, list, err := render.Load(render.Sources{InstallConfig: *file("install-config.yaml"), AgentConfig: file("agent-config.yaml"), VIPConfig: file("vipgen.yaml")}, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(render.Sources{InstallConfig: *file("install-config.yaml"), AgentConfig: file("agent-config.yaml"), VIPConfig: file("vipgen.yaml")}, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 
@@ -112,9 +109,7 @@ func TestResolve(t *testing.T) {
 				return
 			}
 			objects, err := plan.Objects()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			all := ""
 			for _, o := range objects {
 				var named struct {

@@ -28,16 +28,12 @@ func example(t *testing.T, name string) *render.Cluster {
 		if os.IsNotExist(err) {
 			return nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return &render.File{Name: file, Data: data}
 	}
 	install := read("install-config.yaml")
 	c, _, err := render.Load(render.Sources{InstallConfig: *install, VIPConfig: read("vipgen.yaml"), AgentConfig: read("agent-config.yaml")}, render.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -102,9 +98,7 @@ func TestRulesAreThoseOfTheDaemons(t *testing.T) {
 		Peers:      []v1alpha1.Peer{{Name: "master-1", Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.11")}}},
 	}
 	files, err := render.Preview(c.Config, node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	rules := Rules(c, v1alpha1.RoleMaster)
 	open := func(port string) bool {
 		return slices.ContainsFunc(rules, func(r Rule) bool { return strconv.Itoa(r.Port) == port })
@@ -133,9 +127,7 @@ func TestNFT(t *testing.T) {
 		c := example(t, name)
 		text := bytes.NewBufferString("add table inet filter\nadd chain inet filter input { type filter hook input priority 0; policy drop; }\n")
 		for _, role := range c.Roles {
-			if err := NFT(text, Rules(c, role)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, NFT(text, Rules(c, role)))
 		}
 		nft := exec.CommandContext(context.Background(), "nft", "--check", "--file", "-")
 		nft.Stdin = bytes.NewReader(text.Bytes())
@@ -148,9 +140,7 @@ func TestNFT(t *testing.T) {
 func TestFirewalld(t *testing.T) {
 	c := example(t, "dual-stack")
 	var out strings.Builder
-	if err := Firewalld(&out, Rules(c, v1alpha1.RoleWorker)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, Firewalld(&out, Rules(c, v1alpha1.RoleWorker)))
 	for _, want := range []string{
 		`firewall-cmd --permanent --add-rich-rule='rule port port="443" protocol="tcp" accept'`,
 		`firewall-cmd --permanent --add-rich-rule='rule family="ipv6" source address="2001:db8:0:1::/64" protocol value="vrrp" accept'`,

@@ -38,17 +38,13 @@ func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 		more = "ingress: [{name: default, nodeSelector: {}}]"
 	}
 	text += "  " + more + "\n"
-	c, list, err := render.Load(render.Sources{
+	c, _, err := render.Load(render.Sources{
 		InstallConfig: render.File{Name: importer.InstallConfigName, Data: plan.Import.InstallConfig},
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: []byte(text)},
 	}, render.Options{})
-	if err != nil {
-		t.Fatal(list.Error())
-	}
+	testkit.Must(t, err)
 	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: pools})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := []render.File{before}
 	for _, f := range files {
 		if len(pools) > 0 {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestSetNumber(t *testing.T) {
@@ -31,9 +31,7 @@ func TestSetNumber(t *testing.T) {
 			if (err != nil) != (tt.want == "") {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, string(got))
 		})
 	}
 }

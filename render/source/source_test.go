@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -106,9 +107,7 @@ func TestDecodeValues(t *testing.T) {
 			}
 			compare := cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 				cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
-			if diff := cmp.Diff(test.want, got, compare); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, got, compare)
 		})
 	}
 }
@@ -191,9 +190,7 @@ func TestDecodeProblems(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			if diff := cmp.Diff(test.want, lines(doc.Decode(&sample{}))); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, lines(doc.Decode(&sample{})))
 		})
 	}
 }
@@ -218,9 +215,7 @@ func TestDecodeStrict(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			if diff := cmp.Diff(test.want, lines(doc.DecodeStrict(&sample{}))); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, lines(doc.DecodeStrict(&sample{})))
 		})
 	}
 }
@@ -285,9 +280,7 @@ func TestLocate(t *testing.T) {
 		{Severity: problem.Error, Code: problem.BadName, Field: "a.b", File: "g.yaml", Line: 9, Column: 9},
 	}
 	want := "f.yaml:2:6: error: a.b:  [bad-name]\ng.yaml:9:9: error: a.b:  [bad-name]\n"
-	if diff := cmp.Diff(want, lines(doc.Locate(in))); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Equal(t, want, lines(doc.Locate(in)))
 	if in[0].Line != 0 {
 		t.Error("Locate changed its argument")
 	}

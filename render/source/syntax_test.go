@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -90,9 +89,7 @@ func TestParseProblems(t *testing.T) {
 				t.Error("a document came with a problem")
 			}
 			got := lines(problems)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, got)
 			if strings.Contains(got, "hunter2") {
 				t.Error("the report quotes the file")
 			}

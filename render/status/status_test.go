@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var (
@@ -54,9 +55,7 @@ func reports() map[string]state.Report {
 func text(t testing.TB, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return data
 }
 

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
@@ -50,12 +51,7 @@ func (s *Setup) checks() []Check {
 }
 
 func (s *Setup) hasBootstrap() bool {
-	for _, n := range s.Nodes {
-		if n.Facts.Role == v1alpha1.RoleBootstrap {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap })
 }
 
 // violation is a check that does not hold.

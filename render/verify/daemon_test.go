@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/render/verify"
 )
@@ -41,9 +42,7 @@ func TestForeseenByTheProof(t *testing.T) {
 				edit(t, &s, 1, tt.pattern, tt.by)
 			}
 			all, err := verify.Foresee(&s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if len(all) < steps {
 				t.Fatalf("%d situations", len(all))
 			}

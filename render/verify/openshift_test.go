@@ -54,9 +54,7 @@ func withArbiter(t *testing.T, c *render.Cluster, s *verify.Setup, asMember bool
 		rendered.Role = v1alpha1.RoleMaster
 	}
 	conf, err := keepalived.Render(keepalived.Template, c.Config, &rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !asMember && !strings.Contains(string(conf), "# Left out: api: OpenShift's own keepalived does not know arbiters.") {
 		t.Errorf("the arbiter's keepalived.conf does not say why it is empty:\n%s", conf)
 	}
@@ -195,13 +193,11 @@ hosts:
         enabled: true
         address:
         ` + tt.address
-			c, list, err := render.Load(render.Sources{
+			c, _, err := render.Load(render.Sources{
 				InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
 				AgentConfig:   &render.File{Name: "agent-config.yaml", Data: []byte(agent)},
 			}, render.Options{})
-			if err != nil {
-				t.Fatal(list)
-			}
+			testkit.Must(t, err)
 			s := setupOf(t, c, "api", "installation")
 			b := s.Nodes[0]
 			if b.Facts.Role != v1alpha1.RoleBootstrap || len(addressesOf(b.Facts)) != 2 || b.Invented != (tt.want == nil) {

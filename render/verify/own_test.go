@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 )
@@ -14,9 +15,7 @@ import (
 func ownRequests(t *testing.T, c *render.Cluster) (out []string, holds bool) {
 	t.Helper()
 	setups, err := verify.Setups(c, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r := verify.Report{OwnRequests: verify.Requests(c, setups)}
 	for _, o := range r.OwnRequests {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %t %s", o.Role, o.Local, o.Problem)))
@@ -46,9 +45,7 @@ func TestOwnRequests(t *testing.T) {
 func TestOwnRequestsThatDepend(t *testing.T) {
 	c := clusterOf(t, openStack, 3, "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiServer: {local: AllNodes}}\n")
 	setups, err := verify.Setups(c, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	i := slices.IndexFunc(setups, func(s verify.Setup) bool { return s.Group.Role == v1alpha1.GroupAPI && s.Stage == verify.StageRunning })
 	peer := &setups[i].Nodes[0].Facts.Peers[1]
 	usual := peer.Addresses

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/render"
@@ -38,9 +39,7 @@ func fed(t *testing.T, k *keepalived.Conf) *keepalivedconf.Config {
 	}
 	for _, i := range k.Instances {
 		seconds, err := strconv.ParseFloat(i.AdvertInterval, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		in := keepalivedconf.Instance{
 			Name: i.Name, Version: i.Version, Interface: i.Interface, RouterID: i.RouterID, Priority: i.Priority,
 			AdvertMS: int(seconds*1000 + 0.5), Password: i.Password, Source: i.Source, VIPs: []keepalivedconf.VIP{{Prefix: i.VIP}}, Tracks: tracks(i.Terms),
@@ -87,9 +86,7 @@ func TestParse(t *testing.T) {
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			setups, err := verify.Setups(c, verify.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, s := range setups {
 				for _, n := range s.Nodes {
 					got, err := verify.Parse(n.Conf)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/verify"
 )
@@ -37,10 +38,8 @@ func loaded(t testing.TB, install, vip string) *render.Cluster {
 	if vip != "" {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte(vip)}
 	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
+	c, _, err := render.Load(s, render.Options{})
+	testkit.Must(t, err)
 	return c
 }
 
@@ -56,9 +55,7 @@ const (
 func setupOf(t testing.TB, c *render.Cluster, group, stage string) verify.Setup {
 	t.Helper()
 	all, err := verify.Setups(c, verify.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	i := slices.IndexFunc(all, func(s verify.Setup) bool { return s.Group.Name == group && s.Stage == stage })
 	if i < 0 {
 		t.Fatalf("no setup of group %s, stage %s", group, stage)
@@ -168,9 +165,7 @@ func TestBrokenRules(t *testing.T) {
 			}
 			s := setupOf(t, clusterOf(t, platform, 3, tt.vip), tt.group, tt.stage)
 			whole, err := s.Prove(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, p := range whole {
 				if p.Counterexample != nil {
 					t.Fatalf("before anything is broken: %+v", p.Counterexample)
@@ -180,9 +175,7 @@ func TestBrokenRules(t *testing.T) {
 				edit(t, &s, e.node, e.pattern, e.by)
 			}
 			proofs, err := s.Prove(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			i := slices.IndexFunc(proofs, func(p verify.Proof) bool { return p.Counterexample != nil })
 			if i < 0 {
 				t.Fatal("no counterexample")
@@ -246,9 +239,7 @@ func TestFiveNodes(t *testing.T) {
 		}
 		told = done
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := proofs[0]
 	// 14 kinds of states of a control-plane node that others can tell apart, 3 of
 	// the bootstrap.
@@ -263,13 +254,9 @@ func TestNodesAlike(t *testing.T) {
 	for _, group := range []string{"api", "ingress"} {
 		s := setupOf(t, clusterOf(t, bareMetal, 3, ""), group, "running")
 		alike, err := s.Prove(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		each, err := s.ProveOneByOne()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if diff := cmp.Diff(each, alike[0], sameAddresses); diff != "" {
 			t.Errorf("%s (-one by one +alike):\n%s", group, diff)
 		}

@@ -70,13 +70,9 @@ func TestUpstreams(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, n := cluster(), node()
 			c.Spec.DNS.Upstreams, n.Upstreams = testkit.Addrs(tt.user...), testkit.Addrs(tt.network...)
-			if diff := cmp.Diff(tt.want, texts(New(c, n).Upstreams)); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, texts(New(c, n).Upstreams))
 			text, err := Render(Template, c, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if strings.Contains(string(text), "forward .") != (len(tt.want) > 0) {
 				t.Errorf("forwards to %v:\n%s", tt.want, text)
 			}
@@ -87,9 +83,7 @@ func TestUpstreams(t *testing.T) {
 func TestListen(t *testing.T) {
 	c, n := cluster(), node()
 	want := []string{"127.0.0.1", "192.0.2.10", "198.51.100.10", "::1", "2001:db8::10"}
-	if diff := cmp.Diff(want, texts(New(c, n).Listen)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, texts(New(c, n).Listen))
 	n.NoIPv6 = true
 	n.Interfaces[0].Addresses = n.Interfaces[0].Addresses[:1]
 	if diff := cmp.Diff([]string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen)); diff != "" {
@@ -115,9 +109,7 @@ func TestWildcards(t *testing.T) {
 	for _, w := range got.Wildcards {
 		zones = append(zones, w.Zone)
 	}
-	if diff := cmp.Diff([]string{"apps.demo.example.com", "one.x.example.com", "blue.example.com", "x.example.com"}, zones); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []string{"apps.demo.example.com", "one.x.example.com", "blue.example.com", "x.example.com"}, zones)
 	if w := got.Wildcards[3]; !slices.Equal(w.A, testkit.Addrs("192.0.2.9")) || !slices.Equal(w.AAAA, testkit.Addrs("2001:db8::9")) {
 		t.Errorf("%+v", w)
 	}
@@ -130,9 +122,7 @@ func TestWildcards(t *testing.T) {
 	for _, h := range got.Hosts {
 		hosts = append(hosts, fmt.Sprint(h.Address, " ", h.Names))
 	}
-	if diff := cmp.Diff(wantHosts, hosts); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, wantHosts, hosts)
 	if want := `^one\.x\.example\.com\.$`; got.Wildcards[1].Pattern != want {
 		t.Errorf("an exact name below a wildcard: %s, want %s", got.Wildcards[1].Pattern, want)
 	}
@@ -186,9 +176,7 @@ func TestNodes(t *testing.T) {
 		{Name: "m1", Role: "master", Addresses: testkit.Addrs("2001:db8::11", "192.0.2.11")},
 	}
 	text, err := RenderHosts(HostsTemplate, cluster(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := `# Written by vipgen-agent from the cluster's nodes; changes made here are lost.
 192.0.2.10 m0 m0.demo.example.com
 192.0.2.11 m1 m1.demo.example.com
@@ -196,9 +184,7 @@ func TestNodes(t *testing.T) {
 2001:db8::10 m0 m0.demo.example.com
 2001:db8::11 m1 m1.demo.example.com
 `
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, string(text))
 	if corefile, err := Render(Template, cluster(), n); err != nil || strings.Contains(string(corefile), "host-2") {
 		t.Errorf("%v, %s", err, corefile)
 	}

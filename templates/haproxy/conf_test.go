@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func withVIPs(vips ...string) *v1alpha1.ClusterConfig {
@@ -65,9 +64,7 @@ func TestBackends(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, New(withVIPs(tt.vips...), tt.node).Backends); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, New(withVIPs(tt.vips...), tt.node).Backends)
 		})
 	}
 }
@@ -77,9 +74,7 @@ func TestBackends(t *testing.T) {
 func TestComputeNode(t *testing.T) {
 	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))
 	text, err := Render(Template, withVIPs("192.0.2.2"), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for line, want := range map[string]bool{
 		"    bind 127.0.0.1:9445\n":                         true,
 		"    bind [::1]:9445\n":                             true,
@@ -108,9 +103,7 @@ func TestNoIPv6(t *testing.T) {
 		n := controlNode("master")
 		n.NoIPv6 = no
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for bind, want := range map[string]bool{
 			"    bind 0.0.0.0:9445 tcp-ut 30s\n":     true,
 			"    bind 127.0.0.1:9444\n":              true,
@@ -131,9 +124,7 @@ func TestHardCase29Versions(t *testing.T) {
 		n := controlNode("master")
 		n.HAProxy = version
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, keyword := range []string{"clitcpka-idle", "srvtcpka-idle"} {
 			if strings.Contains(string(text), keyword) != want {
 				t.Errorf("HAProxy %q: %s should be there: %t", version, keyword, want)

@@ -46,9 +46,7 @@ func render(t *testing.T, g daemon.Generation, peers int) []byte {
 	c, n := cluster(peers)
 	n.HAProxy = g.HAProxy
 	cfg, err := Render(Template, c, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return cfg
 }
 
@@ -123,14 +121,10 @@ func (s *apiServer) die() {
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -161,15 +155,11 @@ func up(states ...string) map[string]string {
 func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	t.Helper()
 	conn, err := lb.Dial("127.0.0.1:9444")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", path)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return resp.StatusCode
 }
 
@@ -277,9 +267,7 @@ func testReload(t *testing.T, g daemon.Generation) {
 	var open []net.Conn
 	for range 200 {
 		conn, err := stream(lb)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer conn.Close()
 		open = append(open, conn)
 	}
@@ -348,9 +336,7 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	lb.Await(t, "listening", up("UP", "UP", "UP"))
 	kept, err := stream(lb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer kept.Close()
 
 	began := time.Now()

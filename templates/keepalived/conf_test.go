@@ -153,9 +153,7 @@ func TestManyWorkers(t *testing.T) {
 			t.Errorf("%s: %.0f adverts a second", settings.Profile, rate)
 		}
 		text, err := Render(Template, c, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(text) > 200<<10 {
 			t.Errorf("%s: %d bytes of configuration", settings.Profile, len(text))
 		}
@@ -173,9 +171,7 @@ func TestSyncGroups(t *testing.T) {
 	k := New(cluster(together), node("master", 10, "master:11"))
 	_, terms := vrrp.Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
 	want := []SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}, Terms: terms}}
-	if diff := cmp.Diff(want, k.SyncGroups, sameTerm); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, k.SyncGroups, sameTerm)
 	for _, i := range k.Instances {
 		if len(i.Terms) > 0 {
 			t.Errorf("%s has checks of its own", i.Name)
@@ -424,9 +420,7 @@ func TestInstances(t *testing.T) {
 			}
 			got := New(cluster(nil), tt.node).Instances
 			addresses := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
-			if diff := cmp.Diff(tt.want, got, addresses, sameTerm); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, got, addresses, sameTerm)
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestAPIServer(t *testing.T) {
@@ -13,9 +15,7 @@ func TestAPIServer(t *testing.T) {
 		Certificate("api-mgmt", []string{"api-mgmt.demo.example.com", "*.corp.example"}),
 		Certificate("api-partner", []string{"kube.partner.example.net"}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got configv1.APIServer
 	if err := yaml.UnmarshalStrict(data, &got); err != nil {
 		t.Fatalf("%v\n%s", err, data)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestRender(t *testing.T) {
@@ -13,9 +15,7 @@ func TestRender(t *testing.T) {
 		Role: "Role", RoleBinding: "RoleBinding", NodeDisruptionPolicy: "MachineConfiguration",
 	} {
 		text, err := Render(name, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var object struct {
 			APIVersion string         `json:"apiVersion"`
 			Kind       string         `json:"kind"`

@@ -109,9 +109,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 			} `json:"alert_rule_test"`
 		} `json:"tests"`
 	}
-	if err := yaml.Unmarshal(data, &tests); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal(data, &tests))
 	fires := map[string]bool{}
 	for _, x := range tests.Tests {
 		for _, a := range x.AlertRuleTest {
@@ -185,9 +183,7 @@ type relabeling struct {
 func TestPodMonitor(t *testing.T) {
 	testkit.Live(t)
 	text, err := Render(PodMonitor, Params{Namespace: "openshift-kni-infra", Monitored: []Monitored{{"haproxy", 9454}, {"keepalived", 9555}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var object struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
@@ -258,9 +254,7 @@ var panelTypes = []string{"graph", "singlestat", "table"}
 func TestDashboard(t *testing.T) {
 	testkit.Live(t)
 	text, err := Render(Dashboard, Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var object struct {
 		Metadata struct {
 			Namespace string            `json:"namespace"`
@@ -268,9 +262,7 @@ func TestDashboard(t *testing.T) {
 		} `json:"metadata"`
 		Data map[string]string `json:"data"`
 	}
-	if err := yaml.Unmarshal(text, &object); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal(text, &object))
 	if l := object.Metadata.Labels; object.Metadata.Namespace != "openshift-config-managed" || l["console.openshift.io/dashboard"] != "true" || l["grafana_dashboard"] != "1" {
 		t.Errorf("%+v", object.Metadata)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // names are what could be syntax of a shell or of HCL.
@@ -87,9 +89,7 @@ func TestNamesInTerraform(t *testing.T) {
 			continue // refused before
 		}
 		text, err := example(Name(name)).Terraform()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		file, diags := hclparse.NewParser().ParseHCL(text, "x.tf")
 		if diags.HasErrors() {
 			t.Fatalf("%q: %v\n%s", name, diags, text)

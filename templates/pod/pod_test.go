@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var images = v1alpha1.Images{
@@ -30,9 +31,7 @@ func TestRender(t *testing.T) {
 		for name, image := range map[string]string{Keepalived: images.Keepalived, HAProxy: images.HAProxy, CoreDNS: images.CoreDNS, MDNS: images.Agent} {
 			t.Run(role+"/"+name, func(t *testing.T) {
 				text, err := Render(name, Params{Role: role, Namespace: "openshift-vipgen-infra", Images: images})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				var p corev1.Pod
 				if err := yaml.UnmarshalStrict(text, &p); err != nil {
 					t.Fatalf("%v\n%s", err, text)

@@ -28,13 +28,9 @@ func privileges(t *testing.T) map[string]map[string]bool {
 	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleBootstrap} {
 		for _, name := range []string{Keepalived, HAProxy, CoreDNS, MDNS} {
 			text, err := Render(name, Params{Role: role, Namespace: "n", Images: images})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var p corev1.Pod
-			if err := yaml.UnmarshalStrict(text, &p); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, yaml.UnmarshalStrict(text, &p))
 			for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 				if out[c.Name] == nil {
 					out[c.Name] = map[string]bool{}

@@ -15,9 +15,7 @@ const image = "registry.example.com/agent@sha256:0000000000000000000000000000000
 func rendered(t *testing.T) map[string]string {
 	t.Helper()
 	units, err := Render(Params{AgentImage: image, AuthFile: "/var/lib/kubelet/config.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]string{}
 	for _, u := range units {
 		out[u.Name] = u.Contents
@@ -90,18 +88,14 @@ type node struct {
 func newNode(t *testing.T) node {
 	n := node{t, t.TempDir()}
 	for _, dir := range []string{"etc", "run/NetworkManager", "run/resolv-prepender", "bin"} {
-		if err := os.MkdirAll(filepath.Join(n.dir, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(n.dir, dir), 0o755))
 	}
 	return n
 }
 
 func (n node) put(path, text string, mode os.FileMode) {
 	n.t.Helper()
-	if err := os.WriteFile(filepath.Join(n.dir, path), []byte(text), mode); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, os.WriteFile(filepath.Join(n.dir, path), []byte(text), mode))
 }
 
 func (n node) get(path string) string {
@@ -195,9 +189,7 @@ func TestHardCase30(t *testing.T) {
 	}
 	t.Run("a link that leads nowhere", func(t *testing.T) {
 		n := newNode(t)
-		if err := os.Symlink("../run/systemd/resolve/stub-resolv.conf", filepath.Join(n.dir, "etc/resolv.conf")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink("../run/systemd/resolve/stub-resolv.conf", filepath.Join(n.dir, "etc/resolv.conf")))
 		n.put("run/NetworkManager/resolv.conf", network, 0o644)
 		if got := n.run(u, "cp etc/resolv.conf seen", ""); got != "podman\n" || n.get("seen") != network {
 			t.Errorf("did\n%sand podman saw\n%s", got, n.get("seen"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -17,7 +18,7 @@ import (
 // of the API.
 type APIServer struct {
 	// CA signs everybody's certificates.
-	CA *Authority
+	CA *authority.Authority
 	// Addr is where it listens.
 	Addr netip.AddrPort
 	// InternalName is the internal name of the API, "api-int.<domain>".
@@ -52,15 +53,9 @@ func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 
 func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.Plane, err error) *APIServer {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &APIServer{CA: &Authority{plane.CA(), t}, Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
+	testkit.Must(t, err)
+	testkit.Cleanup(t, plane.Close)
+	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
 	return s.Replica(at.Addr().String())
 }
 
@@ -85,9 +80,7 @@ func FreePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
 	port, err := kubeapi.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return netip.AddrPortFrom(loopback, port)
 }
 
@@ -109,19 +102,13 @@ func (s *APIServer) Replica(addr string) *APIServer {
 func (s *APIServer) Start() {
 	s.t.Helper()
 	s.Launch()
-	s.AwaitReady()
+	s.patiently(s.server.AwaitReady)
 }
 
 // Launch starts the server and returns at once.
 func (s *APIServer) Launch() {
 	s.t.Helper()
 	s.must(s.server.Launch())
-}
-
-// AwaitReady returns when a server that was launched is ready.
-func (s *APIServer) AwaitReady() {
-	s.t.Helper()
-	s.patiently(s.server.AwaitReady)
 }
 
 // Stop ends the server properly. While anybody watches, that takes a minute, in
@@ -179,7 +166,5 @@ func (s *APIServer) patiently(do func(context.Context) error) {
 
 func (s *APIServer) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 }

@@ -18,9 +18,7 @@ func TestAPIServer(t *testing.T) {
 		"api-int.demo.example.com": "api-int.demo.example.com",
 	} {
 		conn, err := tls.Dial("tcp", s.Addr.String(), &tls.Config{ServerName: sni, InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != want {
 			t.Errorf("certificate for %q: %s, want %s", sni, got, want)
 		}

@@ -95,9 +95,7 @@ func newClusterNode(t testing.TB, g Generation, network *netns.Network, name str
 		link = netns.DefaultLink
 	}
 	node, err := network.AddNodeLink(name, link, m.Addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := newSandboxOf(t, g)
 	s.write(t, keepalivedConf, m.Config)
 	s.mkdirsOfTrackFiles(t, m.Config)
@@ -116,9 +114,7 @@ func (c *Cluster) Start(name string) {
 		c.t.Fatalf("keepalived on %s is running already", name)
 	}
 	if n.off {
-		if err := n.reconnect(); err != nil {
-			c.t.Fatal(err)
-		}
+		testkit.Must(c.t, n.reconnect())
 	}
 	// At nice -20, so that other work on the test machine does not hold up
 	// adverts for so long that peers take the holder for dead.
@@ -156,12 +152,8 @@ func (c *Cluster) Crash(name string) {
 	c.t.Helper()
 	n := c.node(name)
 	n.off = true
-	if err := n.SetLink(false); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := n.Kill(); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, n.SetLink(false))
+	testkit.Must(c.t, n.Kill())
 	<-n.daemon.Done()
 	for _, file := range []string{mainPID, vrrpPID} {
 		if err := os.Remove(n.sandbox.path(file)); err != nil && !os.IsNotExist(err) {
@@ -193,9 +185,7 @@ func (c *Cluster) HoldersOf(vip netip.Addr) []string {
 			continue
 		}
 		addrs, err := n.Addresses()
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		testkit.Must(c.t, err)
 		if slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip }) {
 			holders = append(holders, name)
 		}

@@ -55,9 +55,7 @@ func CoreDNS(t testing.TB, corefile []byte, files map[string][]byte, options ...
 	}
 	network := NewNetwork(t)
 	node, err := network.AddNode("coredns", o.addrs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if o.upstream != nil {
 		o.upstream.serve(t, network)
 	}

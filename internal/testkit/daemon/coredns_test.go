@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const corefile = `. {
@@ -66,7 +68,5 @@ func testCoreDNS(t *testing.T, upstream netip.Prefix) {
 func TestCoreDNSOnLoopback(t *testing.T) {
 	r := CoreDNS(t, []byte(". {\n    template IN A . {\n        answer \"{{ .Name }} 5 IN A 192.0.2.7\"\n    }\n}\n"), nil)
 	want := Answer{"NOERROR", []string{"A 192.0.2.7"}}
-	if diff := cmp.Diff(want, r.Query("any.example.com", "A")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Equal(t, want, r.Query("any.example.com", "A"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -35,9 +36,7 @@ func (g Generation) checkHAProxy(t testing.TB, cfg []byte) string {
 	s := newSandboxOf(t, g)
 	s.write(t, haproxyCfg, cfg)
 	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	output, err := s.command(context.Background(), node, haproxy, "-c", "-f", haproxyCfg).CombinedOutput()
 	if err == nil && !strings.Contains(string(output), "[WARNING]") && !strings.Contains(string(output), "[ALERT]") {
 		return ""

@@ -27,9 +27,7 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 	t.Helper()
 	prefixes := lists.Map(addresses, netip.MustParsePrefix)
 	node, err := network.AddNode(name, prefixes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return node
 }
 
@@ -45,14 +43,8 @@ func NewHost(t testing.TB, node *netns.Node) *Host {
 func NewLabHost(t testing.TB, node *netns.Node) *host.Host {
 	t.Helper()
 	h, err := host.New(node, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, h.Close)
 	return h
 }
 

@@ -44,14 +44,10 @@ func runIgnition(t testing.TB, config []byte) (root, refusal string) {
 	root = filepath.Join(dir, "root")
 	base := filepath.Join(dir, "base")
 	for _, d := range []string{root, base} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(d, 0o755))
 	}
 	file := filepath.Join(dir, "config.ign")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, config, 0o600))
 	for _, stage := range []string{"fetch", "files"} {
 		cmd := exec.Command("unshare", "--net", "--", ignition, "-platform", "file", "-stage", stage, "-root", root,
 			"-config-cache", filepath.Join(dir, "cache"), "-state-file", filepath.Join(dir, "state"), "-log-to-stdout")
@@ -60,8 +56,6 @@ func runIgnition(t testing.TB, config []byte) (root, refusal string) {
 			return "", stage + ": " + complaint(output, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(root, "etc", ".ignition-result.json")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(root, "etc", ".ignition-result.json")))
 	return root, ""
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestIgnitionWrites(t *testing.T) {
@@ -81,9 +83,7 @@ func tree(t *testing.T, root string) map[string]string {
 		found[name] = info.Mode().String()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return found
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
@@ -88,13 +89,9 @@ func nodeWithLinks(t testing.TB, conf []byte) *netns.Node {
 		links = append(links, netns.DefaultLink)
 	}
 	node, err := NewNetwork(t).AddNodeLink("node", links[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, link := range links[1:] {
-		if err := node.AddLink(link); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, node.AddLink(link))
 	}
 	return node
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
@@ -10,11 +12,9 @@ import (
 // it, and returns its path. A link, pki/kubelet-client-current.pem, points to the
 // file with the client certificate, and is moved to another when that rotates: call
 // it again for that. server is the host and port that the kubeconfig names.
-func NodeKubeconfig(t testing.TB, dir string, ca *Authority, node, server string) string {
+func NodeKubeconfig(t testing.TB, dir string, ca *authority.Authority, node, server string) string {
 	t.Helper()
-	path, err := kubeapi.WriteKubeconfig("/", dir, ca.Authority, node, server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, err := kubeapi.WriteKubeconfig("/", dir, ca, node, server)
+	testkit.Must(t, err)
 	return path
 }

@@ -32,9 +32,7 @@ type LoadBalancer struct {
 func (g Generation) NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
 	t.Helper()
 	node, err := NewNetwork(t).AddNode("haproxy", addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := newSandboxOf(t, g)
 	s.write(t, haproxyCfg, cfg)
 	s.mkdir(t, socket[:strings.LastIndexByte(socket, '/')])
@@ -58,9 +56,7 @@ func (l *LoadBalancer) Listen(t testing.TB, address string) net.Listener {
 		listener, err = net.Listen("tcp", address)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	return listener
 }
@@ -107,9 +103,7 @@ func (l *LoadBalancer) MasterSocket() string { return l.sandbox.path(masterSocke
 func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {
 	t.Helper()
 	text, err := l.ask("show stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
 		f := strings.Split(line, ",")

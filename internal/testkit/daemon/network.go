@@ -12,13 +12,7 @@ func NewNetwork(t testing.TB) *netns.Network {
 	t.Helper()
 	testkit.Live(t)
 	network, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := network.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
 	return network
 }

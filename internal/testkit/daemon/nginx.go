@@ -29,9 +29,7 @@ func checkNginx(t testing.TB, conf []byte) string {
 	t.Helper()
 	nginx := testkit.Program(t, "nginx")
 	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := newSandbox(t)
 	s.write(t, nginxConf, conf)
 	s.prepareNginx(t)

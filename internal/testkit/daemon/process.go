@@ -19,9 +19,7 @@ const shown = 100
 func start(t testing.TB, name string, cmd *exec.Cmd) *process.Process {
 	t.Helper()
 	p, err := process.Start(name, cmd, filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		p.Kill()
 		show(t, name, p.Output())
@@ -43,7 +41,5 @@ func stop(t testing.TB, p *process.Process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
-	if err := p.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Stop(ctx))
 }

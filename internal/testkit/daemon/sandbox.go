@@ -60,9 +60,7 @@ func newSandboxOf(t testing.TB, g Generation) *sandbox {
 		if os.IsNotExist(err) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.write(t, file, data)
 	}
 	for _, dir := range []string{"/run", "/tmp", "/var/run"} {
@@ -85,9 +83,7 @@ func (s *sandbox) share(t testing.TB, root, dir string) {
 		if err == nil {
 			err = os.Symlink(target, s.path(dir))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	default:
 		s.mkdir(t, dir)
 		s.binds = append(s.binds, from, dir)
@@ -116,9 +112,7 @@ func (s *sandbox) path(path string) string {
 
 func (s *sandbox) mkdir(t testing.TB, path string) {
 	t.Helper()
-	if err := os.MkdirAll(s.path(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(s.path(path), 0o755))
 }
 
 // write puts a file there or replaces it in one step, as an agent on a node
@@ -127,12 +121,8 @@ func (s *sandbox) write(t testing.TB, path string, data []byte) {
 	t.Helper()
 	s.mkdir(t, filepath.Dir(path))
 	fresh := s.path(path) + ".new"
-	if err := os.WriteFile(fresh, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(fresh, s.path(path)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(fresh, data, 0o644))
+	testkit.Must(t, os.Rename(fresh, s.path(path)))
 }
 
 // command returns a command that will run in the sandbox and on the node. Its

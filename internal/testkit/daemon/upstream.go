@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/netns"
 	"github.com/vipgen/vipgen/lab/standin"
 )
@@ -19,12 +20,8 @@ type Upstream struct {
 func (u *Upstream) serve(t testing.TB, network *netns.Network) {
 	t.Helper()
 	node, err := network.AddNode("upstream", u.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server, err := standin.NewNameServer(node, u.Address.Addr(), u.Records...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(server.Stop)
 }

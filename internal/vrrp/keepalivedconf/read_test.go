@@ -115,9 +115,7 @@ func TestRead(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems[0].Error())
 			}
-			if diff := cmp.Diff(want, got, ignoreText); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, want, got, ignoreText)
 		})
 	}
 }

@@ -67,15 +67,13 @@ func TestScan(t *testing.T) {
 		speaking{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"},
 		speaking{"others", 3, 55, "0.1", "unicast_src_ip 192.0.2.11\n  unicast_peer { 192.0.2.77 }", "192.0.2.55/24"})
 	var s *listener.Scanner
-	if err := node.Do(func() (err error) {
+	testkit.Must(t, node.Do(func() (err error) {
 		if s, err = listener.Open("no-such"); err == nil || !strings.Contains(err.Error(), `no interface "no-such": this host has`) {
 			t.Errorf("an interface that is not there: %v", err)
 		}
 		s, err = listener.Open()
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	defer s.Close()
 	// What keeps VRRP from keepalived keeps it from nobody here.
 	if out, err := daemon.NewHost(t, node).Run(nil, "nft", "table inet guard { chain input { type filter hook input priority -10; meta l4proto 112 drop; }; }"); err != nil {
@@ -140,9 +138,7 @@ func TestListener(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var l *listener.Listener
-			if err := node.Do(func() (err error) { l, err = tt.open(); return err }); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, node.Do(func() (err error) { l, err = tt.open(); return err }))
 			defer l.Close()
 			got := map[uint8]netip.Addr{}
 			for count := 0; len(got) < len(tt.want) || count < 10; count++ {
