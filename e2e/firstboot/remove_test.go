@@ -44,7 +44,7 @@ func TestRemove(t *testing.T) {
 		t.Skip("it boots nodes four times: make e2e runs it")
 	}
 	managed := rig.InstallConfig("192.168.111.0/24", apiVIP.String(), "192.168.111.4", "OpenShiftManagedDefault")
-	c := newControlPlane(t, managed, "vrrp: {profile: classic, mode: unicast}")
+	c := newControlPlane(t, managed, "vrrp: {profile: classic, mode: unicast}", "ingress: [{name: default, nodeSelector: {}}]")
 	c.gracefully(false) // as before OpenShift 4.22
 	c.awaitBoth()
 	c.awaitServers()
@@ -118,14 +118,21 @@ spec:
 ---
 %s`
 
-// removal asks `vipgen remove` about the Nodes as they are, and MachineConfigs of vipgen's.
+// removal asks `vipgen remove` about the Nodes as they are, and files of MachineConfigs.
 func (c *controlPlane) removal(machineConfigs ...string) (r removal) {
 	c.t.Helper()
 	text := fmt.Sprintf(export, operatorConfig(c.t, nil), c.kubectl("get", "nodes", "-o", "yaml"))
-	cmd := exec.Command(rig.Built(c.t, "vipgen"), append([]string{"remove", "-o", "json", c.write("export.yaml", text)}, machineConfigs...)...)
+	for _, file := range machineConfigs {
+		data, err := os.ReadFile(file)
+		c.must(err)
+		text += "\n---\n" + string(data)
+	}
+	var complaint bytes.Buffer
+	cmd := exec.Command(rig.Built(c.t, "vipgen"), "remove", "-o", "json", c.write("export.yaml", text))
+	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 1 {
-		c.t.Fatalf("%v: %s", err, out)
+		c.t.Fatalf("%v: %s%s", err, &complaint, out)
 	}
 	c.must(json.Unmarshal(out, &r))
 	return r

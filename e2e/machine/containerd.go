@@ -6,6 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 const (
@@ -36,10 +41,25 @@ func (m *Machine) StartContainerd(ctx context.Context, sandboxImage string) (*Se
 	if err != nil {
 		return nil, err
 	}
-	return s, s.await(ctx, s.name, func(ctx context.Context) error {
-		_, err := m.ctr(ctx, "version")
+	return s, s.await(ctx, s.name, m.askCRI)
+}
+
+// askCRI asks containerd what kubelet asks first, and ends over. It answers "server is not
+// initialized yet" for some milliseconds in which it answers ctr.
+func (m *Machine) askCRI(ctx context.Context) error {
+	dir, err := os.Open(filepath.Dir(m.Path(containerdSocket))) // whose name is too long for a socket's
+	if err != nil {
 		return err
-	})
+	}
+	defer dir.Close()
+	socket := fmt.Sprintf("unix:///proc/self/fd/%d/%s", dir.Fd(), filepath.Base(containerdSocket))
+	conn, err := grpc.NewClient(socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// Both messages have only fields that may be missing.
+	return conn.Invoke(ctx, "/runtime.v1.RuntimeService/Version", &emptypb.Empty{}, &emptypb.Empty{})
 }
 
 // ImportImage gives containerd, which runs, the images of an archive of this machine,
@@ -56,8 +76,4 @@ func (m *Machine) ImportImage(ctx context.Context, archive string) error {
 		return fmt.Errorf("importing %s on %s: %w: %s", archive, m.Name, err, out)
 	}
 	return nil
-}
-
-func (m *Machine) ctr(ctx context.Context, args ...string) (string, error) {
-	return m.Output(ctx, "ctr", append([]string{"--namespace", criNamespace}, args...)...)
 }
