@@ -28,7 +28,7 @@ import (
 
 // plainChecks is the shipped template with health checks that need no API
 // server behind the port.
-var plainChecks = strings.NewReplacer("    option httpchk GET /readyz\n", "", "    http-check expect status 200\n", "", " check-ssl verify none", "").Replace(template.Template)
+var plainChecks = strings.NewReplacer("    option httpchk\n", "", "    http-check send meth GET uri /readyz hdr x-server %[srv_name]\n", "", "    http-check expect status 200\n", "", " addr 127.0.0.1 port {{ .ReadyPort }}", "").Replace(template.Template)
 
 // balancer is a node with HAProxy under the agent, two more nodes and a client.
 type balancer struct {

@@ -120,14 +120,16 @@ func TestNoIPv6(t *testing.T) {
 // HAProxy 2.2 knows nothing of when keep-alive begins, and refuses to start with it
 // (hard case 29); nor is it told by a node whose HAProxy is not known.
 func TestHardCase29Versions(t *testing.T) {
-	for version, want := range map[string]bool{"": false, "2.2": false, "1.8": false, "2.3": true, "2.10": true, "3.0": true} {
+	for version, want := range map[string]struct{ keepAlive, thread bool }{
+		"": {}, "1.8": {}, "2.2": {}, "2.3": {keepAlive: true}, "2.5": {keepAlive: true}, "2.6": {true, true}, "2.10": {true, true}, "3.0": {true, true},
+	} {
 		n := controlNode("master")
 		n.HAProxy = version
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
 		testkit.Must(t, err)
-		for _, keyword := range []string{"clitcpka-idle", "srvtcpka-idle"} {
+		for keyword, want := range map[string]bool{"clitcpka-idle": want.keepAlive, "srvtcpka-idle": want.keepAlive, " thread 1\n": want.thread} {
 			if strings.Contains(string(text), keyword) != want {
-				t.Errorf("HAProxy %q: %s should be there: %t", version, keyword, want)
+				t.Errorf("HAProxy %q: %q should be there: %t", version, keyword, want)
 			}
 		}
 	}
