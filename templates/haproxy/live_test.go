@@ -54,6 +54,8 @@ func render(t *testing.T, g daemon.Generation, peers int) []byte {
 type apiServer struct {
 	listener net.Listener
 	ready    atomic.Bool
+	checks   atomic.Int32 // requests for /readyz
+	fresh    atomic.Int32 // those of them that were the first over a connection
 	still    sync.RWMutex // held for as long as the server stands still
 	mu       sync.Mutex
 	conns    []net.Conn
@@ -88,13 +90,17 @@ func (s *apiServer) handle(conn net.Conn) {
 	defer conn.Close()
 	s.moves()
 	r := bufio.NewReader(conn)
-	for {
+	for n := 0; ; n++ {
 		req, err := http.ReadRequest(r)
 		if err != nil {
 			return
 		}
 		s.moves()
 		if req.URL.Path == "/readyz" {
+			s.checks.Add(1)
+			if n == 0 {
+				s.fresh.Add(1)
+			}
 			status := "200 OK"
 			if !s.ready.Load() {
 				status = "500 Internal Server Error"
@@ -173,6 +179,10 @@ func testHealthChecks(t *testing.T, g daemon.Generation) {
 	lb.Await(t, "listening", up("UP", "UP", "UP"))
 	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
 		t.Errorf("ready with three servers: %d", got)
+	}
+	testkit.Await(t, "ten checks", func() bool { return apis[0].checks.Load() >= 10 }, func() string { return fmt.Sprint(apis[0].checks.Load()) })
+	if fresh, checks := apis[0].fresh.Load(), apis[0].checks.Load(); 2*fresh > checks {
+		t.Errorf("%d of %d checks took a new connection", fresh, checks)
 	}
 	apis[1].die()
 	t.Logf("a dead API server was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
