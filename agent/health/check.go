@@ -50,8 +50,8 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 		s.known, s.healthy = true, *c.Before
 		c.Metrics.result(c.Name, s.healthy, true)
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	tick := ticker.New(0)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,10 +62,10 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 				report(state.Fact{Name: c.Name, Why: why})
 			}
 			continue
-		case <-timer.C:
+		case <-tick.C:
 		}
 		first, began := !s.known, time.Now()
-		probing, done := context.WithTimeout(ctx, c.Timeout)
+		probing, done := ticker.WithTimeout(ctx, c.Timeout)
 		err := c.Probe(probing)
 		done()
 		if ctx.Err() != nil {
@@ -82,10 +82,9 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 		}
 		pause := c.pause(s)
 		if time.Since(began) >= pause {
-			timer.Reset(0)
-		} else {
-			timer.Reset(ticker.UntilNext(pause))
+			pause = 0
 		}
+		tick.Reset(pause)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/loopback"
+	"github.com/vipgen/vipgen/internal/rawio"
 )
 
 // maxBody is how much of an answer is read, in bytes: readyz lists its checks.
@@ -132,6 +133,7 @@ func (h *HTTP) dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	conn = rawio.Conn(conn)
 	if h.tls != nil {
 		secure := tls.Client(conn, h.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {

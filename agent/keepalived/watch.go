@@ -23,7 +23,7 @@ func (j *Job) watch(ctx context.Context) {
 	if j.watching.lifetime != nil {
 		every = lookEvery
 	}
-	tick := time.NewTimer(0)
+	tick := ticker.New(0)
 	defer tick.Stop()
 	for due := time.Now(); ; {
 		select {
@@ -32,9 +32,7 @@ func (j *Job) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		j.late(time.Since(due))
-		next := ticker.UntilNext(every)
-		due = time.Now().Add(next)
-		tick.Reset(next)
+		due = time.Now().Add(tick.Reset(every))
 		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
 			if j.watching.lifetime.over {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/rawio"
 )
 
 // answersName is the file, below the directory of a job, that says when its daemon answered
@@ -29,30 +31,24 @@ func (d *Dir) Answers(j Job) *Answers {
 
 // monotonic is the kernel's monotonic clock, which all containers share and nobody sets
 // (hard case 27).
-func monotonic() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}
+func monotonic() time.Duration { return rawio.Clock(unix.CLOCK_MONOTONIC) }
 
 // Note says that the daemon has answered just now. It takes the room of what is there, so
 // that a full disk keeps it from nothing. Where it fails, readers find out for themselves.
 func (a *Answers) Note() error {
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	fd, err := unix.Open(a.path, flags, 0o600)
-	if err == unix.ENOENT {
+	const flags = unix.O_WRONLY | unix.O_CREAT
+	file, err := rawio.Open(a.path, flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(a.path), 0o755); err == nil {
-			fd, err = unix.Open(a.path, flags, 0o600)
+			file, err = rawio.Open(a.path, flags, 0o600)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("shared state %s: %w", a.path, err)
+		return fmt.Errorf("shared state: %w", err)
 	}
-	defer unix.Close(fd)
-	if _, err := unix.Pwrite(fd, fmt.Appendf(nil, "%020d\n", a.now()), 0); err != nil {
-		return fmt.Errorf("shared state %s: %w", a.path, err)
+	defer file.Close()
+	if _, err := file.Write(fmt.Appendf(nil, "%020d\n", a.now())); err != nil {
+		return fmt.Errorf("shared state: %w", err)
 	}
 	return nil
 }
@@ -60,15 +56,15 @@ func (a *Answers) Note() error {
 // Ago is how long ago the daemon answered. It is an error if that is not known, as while the
 // job is of a version that does not say it, and the daemon is to be asked then.
 func (a *Answers) Ago() (time.Duration, error) {
-	fd, err := unix.Open(a.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	file, err := rawio.Open(a.path, unix.O_RDONLY, 0)
 	if err != nil {
-		return 0, &os.PathError{Op: "open", Path: a.path, Err: err}
+		return 0, fmt.Errorf("shared state: %w", err)
 	}
-	defer unix.Close(fd)
+	defer file.Close()
 	var data [32]byte
-	n, err := unix.Read(fd, data[:])
+	n, err := file.Read(data[:])
 	if err != nil {
-		return 0, &os.PathError{Op: "read", Path: a.path, Err: err}
+		return 0, fmt.Errorf("shared state: %w", err)
 	}
 	if n != 21 || data[20] != '\n' {
 		return 0, fmt.Errorf("shared state %s: not a time", a.path)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/rawio"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -146,13 +147,7 @@ func (r *Ring) Close() {
 }
 
 // sinceBoot is the time since the kernel booted, with the time that it was suspended.
-func sinceBoot() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}
+func sinceBoot() time.Duration { return rawio.Clock(unix.CLOCK_BOOTTIME) }
 
 // run writes until the ring is closed.
 func (r *Ring) run() {

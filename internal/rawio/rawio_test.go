@@ -1,0 +1,141 @@
+package rawio
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+func TestClock(t *testing.T) {
+	var want unix.Timespec
+	testkit.Must(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &want))
+	if got := Clock(unix.CLOCK_MONOTONIC); got < time.Duration(want.Nano()) {
+		t.Errorf("%v, and %v before", got, time.Duration(want.Nano()))
+	}
+	if got := Clock(99); got != 0 {
+		t.Errorf("a clock that does not exist: %v", got)
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, text := range []string{"some words", "other"} {
+		f, err := Open(path, unix.O_WRONLY|unix.O_CREAT, 0o600)
+		testkit.Must(t, err)
+		if n, err := f.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("written %d, error %v", n, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := f.Close(); !errors.Is(err, unix.EBADF) {
+			t.Errorf("closed again: %v", err)
+		}
+	}
+	f, err := Open(path, unix.O_RDONLY, 0)
+	testkit.Must(t, err)
+	defer f.Close()
+	var p [32]byte
+	if n, err := f.Read(p[:]); string(p[:n]) != "otherwords" || err != nil {
+		t.Errorf("read %q, error %v", p[:n], err)
+	}
+	if _, err := f.Write(p[:]); !errors.Is(err, unix.EBADF) {
+		t.Errorf("written to what is open to be read: %v", err)
+	}
+	link := filepath.Join(dir, "link")
+	testkit.Must(t, os.Symlink("file", link))
+	for path, want := range map[string]error{link: unix.ELOOP, filepath.Join(dir, "none"): os.ErrNotExist, "a\x00b": unix.EINVAL} {
+		if _, err := Open(path, unix.O_RDONLY, 0); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", path, err, want)
+		}
+	}
+}
+
+// pair is both ends of a TCP connection.
+func pair(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	defer l.Close()
+	a, err = net.Dial("tcp", l.Addr().String())
+	testkit.Must(t, err)
+	b, err = l.Accept()
+	testkit.Must(t, err)
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return Conn(a), b
+}
+
+func TestConn(t *testing.T) {
+	a, b := pair(t)
+	// More than the kernel has room for: the writer has to wait.
+	data := bytes.Repeat([]byte("vipgen"), 2<<20)
+	go func() {
+		got, _ := io.ReadAll(io.LimitReader(b, int64(len(data))))
+		b.Write(got)
+		b.Close()
+	}()
+	if n, err := a.Write(data); n != len(data) || err != nil {
+		t.Fatalf("written %d, error %v", n, err)
+	}
+	if got, err := io.ReadAll(a); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read %d, error %v", len(got), err)
+	}
+	if n, err := a.Read(nil); n != 0 || err != nil {
+		t.Errorf("nothing to read into: %d, error %v", n, err)
+	}
+}
+
+func TestConnFails(t *testing.T) {
+	a, b := pair(t)
+	a.SetDeadline(time.Now().Add(10 * time.Millisecond))
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("nothing came: %v", err)
+	}
+	a.SetDeadline(time.Time{})
+	b.(*net.TCPConn).SetLinger(0)
+	b.Close()
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the other side reset it: %v", err)
+	}
+	if _, err := a.Write([]byte("word")); !errors.Is(err, unix.EPIPE) {
+		t.Errorf("written after that: %v", err)
+	}
+	a.Close()
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("read after it was closed: %v", err)
+	}
+}
+
+// What is no connection of the kernel's is left as it is.
+func TestConnOfMemory(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	defer a.Close()
+	if Conn(a) != a {
+		t.Error("a pipe was changed")
+	}
+}
+
+func TestTimer(t *testing.T) {
+	timer, err := NewTimer()
+	testkit.Must(t, err)
+	for _, d := range []time.Duration{-time.Second, 0, time.Millisecond, 5 * time.Millisecond} {
+		began := time.Now()
+		timer.Set(time.Hour)
+		timer.Set(d)
+		testkit.Must(t, timer.Wait())
+		if after := time.Since(began); after < d {
+			t.Errorf("set to %v, it ended after %v", d, after)
+		}
+	}
+}

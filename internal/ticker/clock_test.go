@@ -1,0 +1,111 @@
+package ticker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// inUse has all that the test makes use a clock of the kernel's.
+func inUse(t *testing.T) *clock {
+	t.Helper()
+	testkit.Must(t, Precise())
+	t.Cleanup(func() { precise.Store(nil) })
+	return precise.Load()
+}
+
+// nobodyWaits fails if somebody waits for the clock.
+func (c *clock) nobodyWaits(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.waiting); n > 0 {
+		t.Errorf("%d still wait", n)
+	}
+}
+
+// No tick comes before it is due, and none is lost, however many there are.
+func TestClockTicks(t *testing.T) {
+	c := inUse(t)
+	var all sync.WaitGroup
+	for _, every := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond} {
+		for range 5 {
+			all.Go(func() {
+				tick := New(every)
+				defer tick.Stop()
+				for range 10 {
+					due := time.Now().Add(tick.Reset(every))
+					if at := <-tick.C; at.Before(due) {
+						t.Errorf("every %v: a tick %v before it is due", every, due.Sub(at))
+					}
+				}
+				tick.Next()
+				<-tick.C
+			})
+		}
+	}
+	all.Wait()
+	c.nobodyWaits(t)
+}
+
+// Nothing comes of what was stopped, or set anew, be it that the clock has rung already.
+func TestClockTakesBack(t *testing.T) {
+	c := inUse(t)
+	rung, waits := New(0), New(time.Hour)
+	testkit.Await(t, "the clock", func() bool { return len(rung.C) == 1 }, func() string { return "it did not ring" })
+	rung.Reset(time.Hour)
+	waits.Stop()
+	if len(rung.C) > 0 {
+		t.Error("a tick from before Reset")
+	}
+	late := New(time.Millisecond) // the clock was set for an hour
+	<-late.C
+	if len(rung.C)+len(waits.C) > 0 {
+		t.Error("a tick too many")
+	}
+	rung.Reset(0)
+	testkit.Await(t, "the clock", func() bool { return len(rung.C) == 1 }, func() string { return "it did not ring" })
+	rung.Stop()
+	if len(rung.C) > 0 {
+		t.Error("a tick after Stop")
+	}
+	c.nobodyWaits(t)
+}
+
+func TestTimeout(t *testing.T) {
+	for name, use := range map[string]func(*testing.T){"kernel": func(t *testing.T) { inUse(t) }, "Go": func(*testing.T) {}} {
+		t.Run(name, func(t *testing.T) {
+			use(t)
+			ended, cancel := WithTimeout(t.Context(), time.Millisecond)
+			<-ended.Done()
+			if err := context.Cause(ended); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after its time: %v", err)
+			}
+			cancel()
+			long, cancel := WithTimeout(t.Context(), time.Hour)
+			if long.Err() != nil {
+				t.Errorf("before its time: %v", long.Err())
+			}
+			cancel()
+			if err := context.Cause(long); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+			parent, end := context.WithCancel(t.Context())
+			child, cancel := WithTimeout(parent, time.Hour)
+			defer cancel()
+			end()
+			<-child.Done()
+			if err := context.Cause(child); !errors.Is(err, context.Canceled) {
+				t.Errorf("its parent was cancelled: %v", err)
+			}
+			cancel()
+			if c := precise.Load(); c != nil {
+				c.nobodyWaits(t)
+			}
+		})
+	}
+}
