@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/tickle"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
@@ -63,6 +64,7 @@ type Job struct {
 	// server says that they come here.
 	rivals, claimants *rivals
 	garp              *garp
+	tickler           *tickle.Tickler
 	loop              *daemon.Debouncer
 	begun             time.Time
 
@@ -139,6 +141,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
 	all.Go(func() { j.garp.run(ctx) })
+	all.Go(func() { j.tickler.Run(ctx) })
 	var failed error
 	all.Go(func() {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
@@ -194,6 +197,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.begun = time.Now()
 	j.adverts = &advertListener{log: j.Log, changed: j.loop.Now}
 	j.garp = newGARP(j.Log)
+	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
 	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil

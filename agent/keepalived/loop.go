@@ -38,9 +38,11 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		// Also when it did not run: what an earlier run left is still there.
 		j.guard.end()
 		j.bound(nil)
+		j.tickler.Follow(nil)
 		return changed, errors.Join(err, j.clean(ctx))
 	}
 	j.bound(d.conf.Instances)
+	j.tickler.Follow(tickled(d))
 	j.guard.admit(guardGroups(append(j.adverts.instances(), d.conf.Instances...), d.node.Peers))
 	if changed, err = j.daemon.Apply(ctx, target); err != nil {
 		return changed, err

@@ -29,6 +29,9 @@ var (
 	heldFor    = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
 	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
+	clientsKnown = monitor.Gauge("vipgen_vip_clients_known", "Connections of clients to the VIP, as its holder told this node, which would tell these clients if the holder were dead; 0 on the holder.", onVIP...)
+	clientsTold  = monitor.Counter("vipgen_vip_clients_told_total", "Connections of clients that this node sent an ACK because a VIP came to it, so that clients which only listen notice that its holder is dead.")
+
 	lateBy = monitor.Counter("vipgen_late_seconds_total", "Sum of the delays of the job's checks of its node, one each second, that were late by 200 ms or more, in seconds: the node stood still or had no CPU time for the job.")
 
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are dropped before keepalived (1) or not (0).")
@@ -51,7 +54,7 @@ var (
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
-		taken, lost, heldFor, lateBy, guarded, strangers,
+		taken, lost, heldFor, clientsKnown, clientsTold, lateBy, guarded, strangers,
 		settingsInForce, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
@@ -74,12 +77,14 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		strangers.Put(to, float64(d.Packets), d.Interface, d.Family, strconv.Itoa(d.RouterID))
 	}
 	collectSettings(to, s)
+	clientsTold.Put(to, float64(j.tickler.Sent()))
 	lateBy.Put(to, time.Duration(j.watching.lateBy.Load()).Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
 		n, m, d := j.shared.tallied(i.VIP)
 		taken.Put(to, float64(n), i.Name, i.VIP.String())
 		lost.Put(to, float64(m), i.Name, i.VIP.String())
+		clientsKnown.Put(to, float64(j.tickler.Known(i.VIP)), i.Name, i.VIP.String())
 		heldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())
 	}
 }

@@ -74,7 +74,9 @@ func (j *Job) see() bool {
 			since[a] = j.shared.since[a]
 		}
 	}
-	j.garp.announce(j.shared.came(held))
+	came := j.shared.came(held)
+	j.garp.announce(came)
+	j.tickler.See(held, came)
 	j.recordAddresses(j.shared.held, held)
 	j.shared.held, j.shared.since = held, since
 	if d := j.shared.now; d != nil {

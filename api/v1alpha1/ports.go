@@ -11,6 +11,9 @@ const (
 	MDNSPort  = 5353
 )
 
+// ClientsPort is where nodes tell each other who the clients of their VIPs are (agent/tickle).
+const ClientsPort = 9459
+
 // The groups of Multicast DNS (RFC 6762 section 3).
 var (
 	MDNSGroup4 = netip.MustParseAddr("224.0.0.251")

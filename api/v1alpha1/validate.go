@@ -195,7 +195,7 @@ func (c *checker) port(field string, p int) {
 // defaults counted in. Ironic counts too: after the bootstrap host it runs on
 // the control plane.
 func (c *checker) ports(p Ports, ingress []Ingress) {
-	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", 10250: "kubelet"}
+	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", ClientsPort: "the agents' lists of clients", 10250: "kubelet"}
 	usual := DefaultPorts
 	// Ports that the user set come last, so that they are the ones complained of.
 	for _, chosen := range []bool{false, true} {

@@ -111,12 +111,12 @@ func (a *Advert) Marshal(destination netip.Addr) []byte {
 		pseudo := binary.BigEndian.AppendUint16([]byte{0, Protocol}, uint16(len(out)))
 		sum = slices.Concat(a.Source.AsSlice(), destination.AsSlice(), pseudo, out)
 	}
-	binary.BigEndian.PutUint16(out[6:], checksum(sum))
+	binary.BigEndian.PutUint16(out[6:], Checksum(sum))
 	return out
 }
 
-// checksum is that of IP (RFC 1071), of an even number of bytes.
-func checksum(b []byte) uint16 {
+// Checksum is that of IP (RFC 1071), of an even number of bytes.
+func Checksum(b []byte) uint16 {
 	var sum uint32
 	for ; len(b) > 1; b = b[2:] {
 		sum += uint32(binary.BigEndian.Uint16(b))

@@ -98,7 +98,7 @@ func TestMarshal(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, &tt.advert) {
 				t.Errorf("%v, %+v", err, got)
 			}
-			if to.Is4() && tt.advert.Version == 2 && checksum(payload) != 0 {
+			if to.Is4() && tt.advert.Version == 2 && Checksum(payload) != 0 {
 				t.Errorf("the checksum of %x is wrong", payload)
 			}
 		})

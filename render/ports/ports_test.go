@@ -54,17 +54,17 @@ func TestRules(t *testing.T) {
 		tcp    []string
 		more   []string
 	}{
-		"control plane": {"master", nil, []string{"tcp/53 this node and its pods", "tcp/6443 clients", "tcp/9445 clients", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
-		"workers":       {"worker", nil, []string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients"}, []string{"vrrp/0 nodes"}},
-		"bootstrap":     {"bootstrap", nil, []string{"tcp/53 this node and its pods", "tcp/6385 nodes", "tcp/6443 clients", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
+		"control plane": {"master", nil, []string{"tcp/53 this node and its pods", "tcp/6443 clients", "tcp/9445 clients", "tcp/9459 nodes", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
+		"workers":       {"worker", nil, []string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9459 nodes"}, []string{"vrrp/0 nodes"}},
+		"bootstrap":     {"bootstrap", nil, []string{"tcp/53 this node and its pods", "tcp/6385 nodes", "tcp/6443 clients", "tcp/9459 nodes", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
 		"HAProxy for their own programs": {"worker", func(s *v1alpha1.ClusterConfigSpec) { s.APIServer.Local = v1alpha1.LocalAPIAllNodes },
-			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients"}, []string{"vrrp/0 nodes"}},
+			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9459 nodes"}, []string{"vrrp/0 nodes"}},
 		"multicast": {"worker", multicast, []string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients"}, []string{"vrrp/0 nodes on the link"}},
 		"external":  {"worker", external, []string{"tcp/53 this node and its pods", "tcp/80 the load balancer", "tcp/443 the load balancer", "tcp/1936 the load balancer"}, nil},
 		"other ports": {"master", func(s *v1alpha1.ClusterConfigSpec) { s.Ports.HAProxy = 7443 },
-			[]string{"tcp/53 this node and its pods", "tcp/6443 clients", "tcp/7443 clients", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
+			[]string{"tcp/53 this node and its pods", "tcp/6443 clients", "tcp/7443 clients", "tcp/9459 nodes", "tcp/22623 clients"}, []string{"vrrp/0 nodes"}},
 		"metrics": {"worker", func(s *v1alpha1.ClusterConfigSpec) { s.Metrics = v1alpha1.MetricsOnNode },
-			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9455 nodes", "tcp/9457 nodes", "tcp/9458 nodes"}, []string{"vrrp/0 nodes"}},
+			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9455 nodes", "tcp/9457 nodes", "tcp/9458 nodes", "tcp/9459 nodes"}, []string{"vrrp/0 nodes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := example(t, "dual-stack")
