@@ -84,7 +84,6 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		n, m, d := j.shared.tallied(i.VIP)
 		taken.Put(to, float64(n), i.Name, i.VIP.String())
 		lost.Put(to, float64(m), i.Name, i.VIP.String())
-		clientsKnown.Put(to, float64(j.tickler.Known(i.VIP)), i.Name, i.VIP.String())
 		heldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())
 	}
 }
@@ -112,6 +111,7 @@ func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 	priority.Put(to, float64(i.Priority), i.Name, vip)
 	base.Put(to, float64(i.Base), i.Name, vip)
 	fault.PutBool(to, i.Fault, i.Name, vip)
+	clientsKnown.Put(to, float64(i.Clients), i.Name, vip)
 	peersOf.Put(to, float64(len(i.Peers)), i.Name, vip)
 	for _, t := range i.Terms {
 		termOn.PutBool(to, t.On, i.Name, vip, t.Name)

@@ -100,6 +100,7 @@ func (j *Job) publish() {
 		s.Instances = instances(d.conf, j.files.Values(), j.shared.held)
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
+			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
 		}
 	}
 	j.shared.mu.Unlock()

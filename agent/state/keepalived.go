@@ -43,6 +43,9 @@ type Instance struct {
 	// Holder is who holds it where this node does not, as keepalived knew when it
 	// was probed last; nil if it knew of nobody.
 	Holder *Holder `json:"holder,omitempty"`
+	// Clients is how many connections of clients to the VIP its holder has told this node
+	// of, which tells them if the VIP comes here; 0 on the holder.
+	Clients int `json:"clients,omitempty"`
 	// Priority is Base with the points of all terms that are on. Fault says that
 	// a veto is on, so that the node cannot hold the VIP.
 	Priority int    `json:"priority"`

@@ -3,6 +3,7 @@ package tickle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -103,6 +104,18 @@ func decode(data []byte, vips []VIP) (Clients, error) {
 		}
 	}
 	return c, nil
+}
+
+// byFamily is what peers are told at their addresses of IPv4 (true) and IPv6: a peer of both
+// is told of each client once.
+func (c Clients) byFamily() map[bool][]byte {
+	out := map[bool][]byte{}
+	for _, four := range []bool{true, false} {
+		of := maps.Clone(c)
+		maps.DeleteFunc(of, func(vip netip.Addr, _ map[uint16][]netip.AddrPort) bool { return vip.Is4() != four })
+		out[four], _ = json.Marshal(of) // which has no type that it could not write
+	}
+	return out
 }
 
 // count is how many clients a VIP has.

@@ -2,7 +2,6 @@ package tickle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -226,18 +225,17 @@ func (s *sharing) turn(ctx context.Context) (again bool) {
 	if err != nil {
 		return true
 	}
-	body, err := json.Marshal(clients)
-	if err != nil { // it has no such types
-		return true
-	}
-	pace := max(every, time.Duration(len(body)*len(peers))*time.Second/rate)
-	s.due = now.Add(pace - every/4) // ticks are shared, and may come a little early
+	bodies, size := clients.byFamily(), 0
 	for _, p := range peers {
 		if s.peers[p] == nil {
 			s.peers[p] = newTeller(p, t.Port, &s.all)
 		}
+		body := bodies[p.to.Is4()]
 		s.peers[p].tell(ctx, body, now)
+		size += len(body)
 	}
+	pace := max(every, time.Duration(size)*time.Second/rate)
+	s.due = now.Add(pace - every/4) // ticks are shared, and may come a little early
 	t.telling.Warn(t.Log, s.untold(), "clients that only listen may wait when these nodes get a VIP", "all peers know who the clients of VIPs are")
 	return true
 }

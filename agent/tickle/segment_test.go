@@ -1,0 +1,162 @@
+package tickle
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/lab/netns"
+)
+
+func TestSegment(t *testing.T) {
+	for _, tt := range []struct{ vip, client string }{{"192.0.2.5", "198.51.100.9:40001"}, {"2001:db8::5", "[2001:db8:1::9]:40001"}} {
+		b := segment(addr(tt.vip), 6443, client(tt.client), 1<<30)
+		want := []byte{0x19, 0x2b, 0x9c, 0x41, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, b[16], b[17], 0, 0}
+		if !slices.Equal(b, want) {
+			t.Errorf("% x, want % x", b, want)
+		}
+		sum := slices.Concat(addr(tt.vip).AsSlice(), client(tt.client).Addr().AsSlice(), []byte{0, 6, 0, byte(len(b))}, b)
+		if vrrp.Checksum(sum) != 0 {
+			t.Errorf("the checksum of % x is wrong", b)
+		}
+	}
+}
+
+// held is a machine with a VIP that serves at a port, and echoes.
+type held struct {
+	*netns.Node
+	listener net.Listener
+}
+
+func (h *held) hold(t *testing.T, vip netip.Addr) {
+	t.Helper()
+	testkit.Must(t, h.AddAddress("eth0", netip.PrefixFrom(vip, vip.BitLen())))
+	testkit.Must(t, h.Do(func() (err error) {
+		h.listener, err = net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
+		return err
+	}))
+	t.Cleanup(func() { h.listener.Close() })
+	go func() {
+		for {
+			conn, err := h.listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			go func() {
+				b := make([]byte, 1)
+				for {
+					if _, err := conn.Read(b); err != nil {
+						return
+					}
+					if _, err := conn.Write(b); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+}
+
+// connected is a connection of a client that has worked.
+func connected(t *testing.T, from *netns.Node, vip netip.Addr) *net.TCPConn {
+	t.Helper()
+	var conn net.Conn
+	testkit.Await(t, "a connection to "+vip.String(), func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var err error
+		conn, err = from.DialContext(ctx, "tcp", netip.AddrPortFrom(vip, 6443).String())
+		return err == nil
+	})
+	t.Cleanup(func() { conn.Close() })
+	works(t, conn)
+	return conn.(*net.TCPConn)
+}
+
+func works(t *testing.T, conn net.Conn) {
+	t.Helper()
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
+	defer conn.SetDeadline(time.Time{})
+	b := []byte{1}
+	if _, err := conn.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A client that only listens to a machine which is gone has its connection reset by the
+// one that got the VIP; a connection that this one knows goes on, and so does one to a VIP
+// that is not there.
+func TestTickle(t *testing.T) {
+	for _, tt := range []struct{ vip, first, second, client string }{
+		{"192.0.2.5", "192.0.2.11/24", "192.0.2.12/24", "192.0.2.99/24"},
+		{"2001:db8::5", "2001:db8::11/64", "2001:db8::12/64", "2001:db8::99/64"},
+	} {
+		t.Run(tt.vip, func(t *testing.T) {
+			network := daemon.NewNetwork(t)
+			add := func(name, address string) *netns.Node {
+				n, err := network.AddNode(name, netip.MustParsePrefix(address))
+				testkit.Must(t, err)
+				return n
+			}
+			vip := addr(tt.vip)
+			first, second, from := &held{Node: add("first", tt.first)}, &held{Node: add("second", tt.second)}, add("client", tt.client)
+			first.hold(t, vip)
+			dead := connected(t, from, vip)
+
+			testkit.Must(t, first.SetLink(false))
+			second.hold(t, vip)
+			testkit.Must(t, from.Command(t.Context(), "ip", "neighbour", "flush", "dev", "eth0").Run()) // nobody announces the VIP here
+			alive := connected(t, from, vip)
+			testkit.Must(t, dead.SetKeepAlive(false)) // which would end it as well, though later
+			ports := map[uint16][]netip.AddrPort{6443: {local(dead), local(alive), netip.AddrPortFrom(local(dead).Addr(), 1)}}
+
+			testkit.Must(t, second.Do(func() error { return tickle(t.Context(), vip, ports, 0) }))
+			dead.SetReadDeadline(time.Now().Add(testkit.Patience))
+			if n, err := dead.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the connection to the machine that is gone: read %d bytes, error %v", n, err)
+			}
+			works(t, alive)
+
+			err := from.Do(func() error { return tickle(t.Context(), vip, ports, 0) })
+			if !errors.Is(err, unix.EADDRNOTAVAIL) {
+				t.Errorf("where the VIP is not: %v", err)
+			}
+		})
+	}
+}
+
+func local(conn *net.TCPConn) netip.AddrPort {
+	a := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// A number that a client expects by chance ends nothing, and another one does; so there are
+// several rounds.
+func TestRounds(t *testing.T) {
+	seen := map[uint32]bool{}
+	last := time.Duration(0)
+	for _, r := range rounds {
+		if seen[r.number] || r.after <= last {
+			t.Errorf("%+v", rounds)
+		}
+		seen[r.number], last = true, r.after
+		if got := binary.BigEndian.Uint32(segment(api4.Address, 6443, client("198.51.100.9:1"), r.number)[4:]); got != r.number {
+			t.Errorf("%d, want %d", got, r.number)
+		}
+	}
+}
