@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/ruleset"
+	"github.com/vipgen/vipgen/internal/ruleset"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
-	"github.com/vipgen/vipgen/agent/ruleset"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/ruleset"
 )
 
 // TableName is the name of the nftables table, of family inet.
