@@ -122,6 +122,13 @@ func TestServe(t *testing.T) {
 	if n := tickler.Known(api4.Address); n != 2 {
 		t.Errorf("%d clients, want 2", n)
 	}
+	most := Clients{api4.Address: {6443: nil}}
+	for i := range MaxClients {
+		most[api4.Address][6443] = append(most[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
+	}
+	if code, text := put("127.0.0.2", "PUT", path, string(most.byFamily()[true])); code != 204 || tickler.Known(api4.Address) != MaxClients {
+		t.Errorf("as many as there may be: %d %s", code, text)
+	}
 }
 
 // What one holder told is not replaced by what another tells, and counts for some time.
