@@ -7,10 +7,16 @@ SHELL       := /bin/bash
 FUZZTIME ?= 20s
 # More flags for tests, such as -run or -v.
 TESTFLAGS ?=
+# For how long the tests of one package may run.
+TIMEOUT := -timeout 40m
+# Live tests: one that fails is run again, alone (internal/tools/retest). REPORT is the file
+# that it adds its closing table to; none if it is empty.
+REPORT ?=
+RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
 # Tests with daemons mostly wait: more run at a time than there are cores.
-LIVE := go test -p 3 -parallel 4 -timeout 40m
-# What of the long tests elects nodes for minutes, where a core that is late for a second
-# moves a VIP: nothing else runs beside these. The longest come first.
+LIVE := VIPGEN_TESTS=live $(RETEST) $(TIMEOUT)
+# What elects nodes for minutes, where a core that is late for a second moves a VIP: nothing
+# else runs beside these. The longest come first.
 ELECTIONS := ./agent/keepalived ./lab/... ./cmd/cli
 
 # No version control facts in what is built: the same source gives the same
@@ -55,7 +61,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-daemons test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,46 +107,44 @@ release: ## Make archives, image, bills of materials and checksums of a release 
 	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE))
 
 release-check: .cache/system ## Make the release twice, from copies of the source at two places, compare all bytes, install it in a bare Debian and run its image in containerd; 20 minutes (needs root)
-	go -C internal/image test -count 1 -timeout 120m -run '^TestReproducible$$' $(TESTFLAGS) . -args -whole
+	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^TestReproducible$$' $(TESTFLAGS) . -args -whole
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
-	go -C internal/image test -timeout 60m $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C internal/image -timeout 60m $(TESTFLAGS) ./...
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
 	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
 
-test: setup $(BIN)/coredns ## Set up what is missing and run all tests but the long ones; ten minutes from nothing (needs root)
-	VIPGEN_TESTS=short $(LIVE) $(TESTFLAGS) ./...
+test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
+	VIPGEN_TESTS=test go test $(TIMEOUT) $(TESTFLAGS) ./...
 
-test-all: test-image test-e2e test-live ## Run every test: long elections, moves, chaos, real API servers, real nodes, images; 40 minutes (needs root)
+test-all: test test-live test-elections test-image test-e2e ## Run every test; 45 minutes (needs root)
 
-test-live: test-daemons test-elections ## Run every test of vipgen's own module, the long ones too (needs root)
+test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
+	$(LIVE) -p 3 -parallel 4 $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
 
-test-daemons: setup tools # all but the long elections
-	VIPGEN_TESTS=all $(LIVE) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
-
-test-elections: setup tools # the long elections
-	VIPGEN_TESTS=all $(LIVE) -p 2 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
+test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
+	$(LIVE) -p 2 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
-	VIPGEN_STEP_CLOCK=1 go test -count=1 -run ClockSteps ./agent/keepalived
+	VIPGEN_STEP_CLOCK=1 $(LIVE) -count=1 -run ClockSteps ./agent/keepalived
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
-	go -C e2e/pods test -count 1 $(TESTFLAGS) ./...
-	go -C e2e/metallb test -count 1 -timeout 20m $(TESTFLAGS) ./...
-	go -C e2e test -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
+	VIPGEN_TESTS=all $(RETEST) -C e2e/pods -count 1 $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C e2e -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
-	go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
-	go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
-	go -C e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
-	go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
+	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
+	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
+	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
+	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)

@@ -177,7 +177,7 @@ func familiesMoveTogether(t *testing.T, g daemon.Generation) {
 func TestDNSVIPMoves(t *testing.T) { daemon.EachGeneration(t, dnsVIPMoves) }
 
 func dnsVIPMoves(t *testing.T, g daemon.Generation) {
-	testkit.Long(t)
+	testkit.Live(t)
 	nodes := []string{"master-0", "master-1"}
 	e := elect(t, g, "openstack-dns-vip", "dns", nodes...)
 	api := netip.MustParseAddr("10.0.0.5")
@@ -197,7 +197,7 @@ func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 func TestSwitchIsForAll(t *testing.T) { daemon.EachGeneration(t, switchIsForAll) }
 
 func switchIsForAll(t *testing.T, g daemon.Generation) {
-	testkit.Long(t)
+	testkit.Live(t)
 	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-switched")
 	e.await("split brain", func() bool { return len(e.Holders()) == 2 })
 }

@@ -142,7 +142,7 @@ func (c *counted) Read(b []byte) (int, error) {
 // TestExternalFailover takes hosts of the pair away under the load of a client, and
 // prints what the client saw.
 func TestExternalFailover(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	o := newCluster(t)
 	o.balance("haproxy", "--bootstrap-gone")
@@ -187,7 +187,7 @@ func TestExternalFailover(t *testing.T) {
 // waits for the API in between gets an answer to every question from the first answer
 // on (seed 001).
 func TestExternalInstallation(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	o := newOutside(t)
 	bootstrap := o.node("bootstrap", 9)

@@ -193,7 +193,7 @@ platform:
 // A VIP in a network of its own, of which the status of Nodes says nothing: nodes with
 // an address there elect its holder among themselves, and one without stays out.
 func TestAPIVIPInAnotherNetwork(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

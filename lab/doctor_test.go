@@ -49,7 +49,7 @@ type happened struct {
 
 func newDiagnosed(t *testing.T) *diagnosed {
 	t.Helper()
-	testkit.Long(t)
+	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	t.Cleanup(cancel)
 	r, err := Demo()

@@ -45,7 +45,7 @@ func daemonImages(t *testing.T) map[string]container.Image {
 // different generations, elect together, as while an update of OpenShift is rolled out: each
 // of them holds the VIPs and loses its power, and they move to classic together.
 func TestGenerations(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	trees := map[string]tree{}
 	for i, r := range releases {

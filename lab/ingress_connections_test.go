@@ -24,7 +24,7 @@ var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
 // them on. Whoever gets the VIP tells clients that only listen (agent/tickle), so that
 // nobody waits for a keep-alive.
 func TestIngressConnections(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newClusterOf(t, Config{Cluster: loadWith(t, oneMaster, vipgenYAML), Plan: planOf(1, 2), RealAPI: true})
 	ready := func(n *node, ready bool) {

@@ -44,7 +44,7 @@ var controllers = []controller{
 // routers from worker to worker, and asks at the VIPs of both all the while: no answer
 // ever comes from a router of the other one (hard case 21, seed 003).
 func TestIngressControllers(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newClusterOf(t, Config{Cluster: loadWith(t, twoControllers, blueController), Plan: planOf(1, 3), RealAPI: true})
 	c.check(t)

@@ -26,7 +26,7 @@ const operatorsChecks = 15 * time.Second
 // that run vipgen's and start like it. The bootstrap leaves, the operator is done,
 // and the cluster moves by itself.
 func TestHardCase23Migration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := &cluster{t: t, top: t}
 	log := c.record()

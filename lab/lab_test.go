@@ -48,6 +48,7 @@ func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, 
 // TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
 // takes away who holds the API VIP, one after another.
 func TestLab(t *testing.T) {
+	testkit.Live(t)
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 // Who does not move: the agent of a node stops working after all have agreed, and its
 // keepalived goes on as before.
 func TestMigrationLaggingPeer(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)

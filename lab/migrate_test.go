@@ -190,7 +190,7 @@ func five(t *testing.T) *cluster {
 // TestMigration moves a cluster of five nodes between modes and profiles under a
 // client's load, has one node not be ready, and one not move.
 func TestMigration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := five(t)
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()

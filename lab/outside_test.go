@@ -82,7 +82,7 @@ func outside(t *testing.T) (*render.Cluster, *Plan) {
 // VIPs' network from their interfaces, elect among their addresses there, serve and
 // answer for names by them, and fail over.
 func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r, plan := outside(t)

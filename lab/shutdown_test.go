@@ -37,7 +37,7 @@ const (
 // what they do to processes is done to those of the node's pods. A client asks every 10 ms
 // over new connections.
 func TestHardCase43Shutdown(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	r, err := Demo()

@@ -16,7 +16,7 @@ import (
 // are stand-ins. What goes wrong in clusters then happens to it, one thing after
 // another.
 func TestCluster(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	for _, step := range []struct {

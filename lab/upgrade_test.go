@@ -40,7 +40,7 @@ const (
 // together.
 func TestUpgrade(t *testing.T) {
 	previous.Asked(t)
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	old := previous.Build(t)
 	before := renders(t, old.Vipgen, "-o", versionYAML("before", "1", "1"))

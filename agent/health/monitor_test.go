@@ -185,6 +185,7 @@ frontend ready
 // The real HAProxy, which is taken for ready soon after it is, and no more soon
 // after it is gone.
 func TestHAProxyReady(t *testing.T) {
+	testkit.Live(t)
 	haproxy := testkit.Program(t, "haproxy")
 	port := daemon.FreePort(t).Port()
 	conf := filepath.Join(t.TempDir(), "haproxy.cfg")

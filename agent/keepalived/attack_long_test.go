@@ -51,7 +51,7 @@ var floodRuns = []struct {
 // TestHardCase35Benchmark floods a holder with each kind of packet, and prints a table of
 // what that does to it, with the guard and without.
 func TestHardCase35Benchmark(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	if *floodTime == 0 {
 		t.Skip("it takes both cores for an hour: `make bench-guard` runs it, with -flood=1m")
 	}

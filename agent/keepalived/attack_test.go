@@ -47,7 +47,7 @@ func (i *intruder) flood(v attack.VRRP, vip, peer, to netip.Addr, perSecond int)
 // TestHardCase35Strangers: no packet of a host that is no peer reaches keepalived,
 // whatever is wrong with it.
 func TestHardCase35Strangers(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
@@ -88,7 +88,7 @@ func TestHardCase35Strangers(t *testing.T) {
 // TestHardCase35WithoutGuard: the same packets harm keepalived with the same
 // configuration, or the test above would prove nothing.
 func TestHardCase35WithoutGuard(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, l)
@@ -136,7 +136,7 @@ func dropped(s state.Keepalived) (n uint64) {
 // forget it, whoever is new at once; the rules of an agent that was killed go with the
 // next.
 func TestHardCase35PeersChange(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	host := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.168.111.11/24"))
 	g := guarding{log: slog.New(slog.DiscardHandler)}

@@ -26,7 +26,7 @@ import (
 // keepalived is killed again and again, such that it leaves its VIP: that goes each time.
 // That it does not wait for the next start is shown in agent/supervise.
 func TestHardCase38CrashLoop(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -60,7 +60,7 @@ func TestHardCase38CrashLoop(t *testing.T) {
 // A configuration that changes while keepalived starts is what runs then, whenever that
 // happens, and keepalived is not started anew for it.
 func TestHardCase42ReloadWhileItStarts(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.168.111.11/24")
 	root := t.TempDir()

@@ -31,7 +31,7 @@ func (n *node) queue(iface string, ipv6 bool) uint32 {
 // ones get theirs. What that takes is put back when the agent ends, and not
 // forgotten when it is killed.
 func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for name, l := range map[string]layout{"IPv4": ipv4, "IPv6": ipv6} {
 		t.Run(name, func(t *testing.T) { testDeadPeers(t, l) })

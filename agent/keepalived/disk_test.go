@@ -84,7 +84,7 @@ func (n *node) valid() {
 // While nothing can be written beside keepalived.conf, the last good one stays
 // in force, also over a start of the agent; then the node catches up.
 func TestDiskOfTheConfiguration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	tests := []struct {
 		name        string
@@ -146,7 +146,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 // A full /run does not keep up the priority of a node that lost its load
 // balancer.
 func TestDiskOfTheTrackFiles(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	n := c.add("cp-1", "master", 11)

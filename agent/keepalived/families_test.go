@@ -8,7 +8,7 @@ import (
 
 // The same in IPv6: one holder, a stop and a power cut hand the VIP on.
 func TestIPv6(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newClusterOf(t, ipv6)
 	c.controlPlane(3)

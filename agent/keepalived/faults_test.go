@@ -16,7 +16,7 @@ import (
 // A file that is not right keeps the last good configuration, also over a start
 // of the agent; one that is right again is applied.
 func TestBrokenFiles(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	good := clusterConfig(t)
 	tests := []struct {
@@ -70,7 +70,7 @@ func TestBrokenFiles(t *testing.T) {
 // A change of cluster.yaml is applied by a reload, on every node, and a file that
 // is written anew with the same content by nothing at all.
 func TestClusterConfigChanges(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)

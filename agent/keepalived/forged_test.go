@@ -16,7 +16,7 @@ import (
 // An advert of the new settings that a host on the link forges, with a peer's address,
 // moves no node before the instant that all have agreed on.
 func TestForgedAdvertMovesNobody(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
@@ -61,7 +61,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 // A node that keeps the others from moving is left out: it gives its VIPs away and takes
 // no part, the others move, and it follows when the file names it no longer.
 func TestMigrationWithout(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)

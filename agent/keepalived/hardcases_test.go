@@ -19,7 +19,7 @@ import (
 // every interface, whatever its prefix length, and without the node's own
 // address, which the kernel removes along with the first one of its network.
 func TestHardCase01StaleVIP(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -53,7 +53,7 @@ func TestHardCase01StaleVIP(t *testing.T) {
 // A keepalived that is killed leaves the VIP, and the cluster has another one when
 // the next is started.
 func TestHardCase01VIPOfBefore(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -75,7 +75,7 @@ func TestHardCase01VIPOfBefore(t *testing.T) {
 // A control-plane node without peers takes no part, until there is one; the
 // bootstrap may be alone.
 func TestHardCase02NoPeers(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	lone := c.add("cp-1", "master", 11)
@@ -106,7 +106,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 
 // A node that is not in the list of nodes takes no part.
 func TestHardCase03NotRegistered(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -159,7 +159,7 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 // the agent starts anew; and again once that API server is ready again, as after etcd had
 // no leader for a while.
 func TestHardCase08Bootstrap(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
@@ -216,7 +216,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 // Hundreds of nodes that register at once cost a bounded number of reloads: none
 // where they change nothing, few where they are peers.
 func TestHardCase20NodesInABurst(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)
@@ -259,7 +259,7 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 
 // Whatever is killed, one node holds the VIP and nothing is left behind.
 func TestHardCase24Kills(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	agent := func(n *node, _ state.Keepalived) { n.agent.Kill() }
 	main := func(_ *node, s state.Keepalived) { syscall.Kill(s.PID, syscall.SIGKILL) }
@@ -310,7 +310,7 @@ func TestHardCase24Kills(t *testing.T) {
 // A node keeps its name and changes its address while all runs: it speaks from
 // the new one, and the others speak to that.
 func TestHardCase15PeersFollowAddresses(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)

@@ -11,7 +11,7 @@ import (
 // The ingress VIP is where a ready router of the default controller is (hard case
 // 21), follows it, and is nowhere while there is none.
 func TestHardCase21RouterMoves(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.vip = c.ingress

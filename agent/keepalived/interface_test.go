@@ -44,7 +44,7 @@ func (n *node) setLink(up bool) {
 // The link of the holder is renamed, goes down and comes back, and flaps: one
 // node holds the VIP each time.
 func TestInterfaceFaults(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)

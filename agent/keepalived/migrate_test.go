@@ -96,7 +96,7 @@ func (c *cluster) cutOff(n *node) {
 // their announcements, or where that cannot be had by their adverts. One that returns before they
 // move runs what it ran.
 func TestMigrationMissed(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	tests := []struct {
 		name        string
@@ -145,7 +145,7 @@ func TestMigrationMissed(t *testing.T) {
 // All nodes get the same mode file and move, at one planned time; a file that is not
 // right is not applied.
 func TestMigration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
@@ -173,7 +173,7 @@ func TestMigration(t *testing.T) {
 // A node to which the announcements of the others do not come, as behind an API server that is
 // cut off, cannot know that all have agreed. It moves when it hears that the others have.
 func TestMigrationFollowed(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)

@@ -16,7 +16,7 @@ import (
 // Whenever the agent is asked to end or killed, its keepalived and the VIP go
 // with it, what is on the disk is valid, and the next one starts.
 func TestEndAtAnyMoment(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	ends := map[string]func(*testing.T, *daemon.Process){
 		"SIGTERM": func(t *testing.T, p *daemon.Process) {

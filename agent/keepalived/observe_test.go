@@ -69,7 +69,7 @@ func (n *node) awaitMetric(series string, want float64) {
 // priority, a template that is refused, an API server that goes, a keepalived that
 // hangs.
 func TestObserve(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(2)

@@ -42,7 +42,7 @@ func mismatched(s state.Keepalived) bool {
 // take none of its own: never is there a split brain, and when it is right again, the
 // node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for family, l := range families {
 		t.Run(family, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestHardCase37MisreadNode(t *testing.T) {
 // The one node that is left is misread: after a while it takes the VIP, which nobody else
 // holds, and it goes when another one comes, which it does not hear.
 func TestHardCase37MisreadAlone(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for family, l := range families {
 		t.Run(family, func(t *testing.T) {

@@ -37,7 +37,7 @@ const triesEach = 5
 // expired, is powered on: it never holds the VIP beside the holder. When it is a node of
 // the cluster again, it takes part.
 func TestHardCase36DeletedNodeReturns(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	tries := 0
 	defer func() {
@@ -48,9 +48,6 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 	for family, l := range families {
 		for profile, x := range inForceEverywhere {
 			t.Run(family+" "+profile, func(t *testing.T) {
-				if family != "IPv4" || profile != "fast" {
-					testkit.Long(t)
-				}
 				c := newMembers(t, l, x[0], x[1])
 				c.holder(c.all()...)
 				gone := c.nodes["cp-3"]
@@ -92,7 +89,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 // server that would tell it: it leaves the VIP to the others, who do not hear it any more.
 // When all of them are gone, it is better than none, until one of them is back.
 func TestHardCase36DeletedWhileCutOff(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for family, l := range families {
 		t.Run(family, func(t *testing.T) {
@@ -161,13 +158,10 @@ func (c *cluster) countTwo(name string) (stop func() time.Duration) {
 // All nodes lose their power while there is no API server: the VIP comes back, and an
 // agent that restarts meanwhile takes part.
 func TestHardCase19PowerCycleWithoutAPI(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for profile, x := range inForceEverywhere {
 		t.Run(profile, func(t *testing.T) {
-			if profile != "fast" {
-				testkit.Long(t)
-			}
 			c := newMembers(t, ipv4, x[0], x[1])
 			c.holder(c.all()...)
 			for _, n := range c.nodes {

@@ -25,7 +25,7 @@ func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known 
 // router of another controller must not look like the group's own then (hard case
 // 21).
 func TestHardCase21APIAway(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}
 	b := health.NewBoard()

@@ -76,7 +76,7 @@ func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bo
 // bootstrap, holds it alone when that is gone, and still when the other comes.
 // Only the annotation of the ConfigMap says where the bootstrap is.
 func TestHardCase13OneOfTwo(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	boot, first, second := c.add("bootstrap", "bootstrap", 10), c.add("cp-1", "master", 11), c.add("cp-2", "master", 12)
@@ -137,7 +137,7 @@ func (n *node) awaitGone() {
 // The cluster does without the bootstrap some time before that lets go of the
 // VIP, as while its provisioning service runs: it stays the only holder.
 func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
@@ -162,7 +162,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 // A lone node whose agent starts anew while no API server answers goes on
 // without the bootstrap, which it knew to be gone.
 func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
 	lone := c.add("cp-1", "master", 11)

@@ -21,7 +21,7 @@ import (
 // A node that nobody sends adverts to does not take a VIP that somebody answers
 // for.
 func TestUnheard(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	const conf = `vrrp_instance V { interface %s
   version %d

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAvahiResolvesTheNode(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32")
@@ -84,7 +84,7 @@ func TestWeResolveAvahi(t *testing.T) {
 }
 
 func TestConflictWithAvahiIsReported(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")

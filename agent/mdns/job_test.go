@@ -35,7 +35,7 @@ func (l *lab) runJob(node *netns.Node, host string) (*proc, *state.Dir) {
 // Whenever SIGTERM comes, the process says goodbye if it had a name, and ends
 // without a goroutine of the job left, which is what its exit code says.
 func TestJobEndsAtAnyMoment(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	l := newLab(t)
 	node := l.add("node", "192.0.2.10/24")
 	l.add("other", "192.0.2.11/24")

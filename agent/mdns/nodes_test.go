@@ -58,7 +58,7 @@ func TestIPv6Alone(t *testing.T) {
 }
 
 func TestSameNameOnTwoNodes(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")

@@ -50,7 +50,7 @@ func (r real) apply(name, collection string) {
 // TestRealAPIServer goes through what happens to a node of a real API server, in
 // one run because starting it takes seconds.
 func TestRealAPIServer(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	r := newReal(t)
 	w, stop := r.run()
 

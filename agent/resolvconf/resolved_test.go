@@ -18,6 +18,7 @@ import (
 // the root that it returns.
 func bus(t *testing.T) (root string) {
 	t.Helper()
+	testkit.Live(t)
 	root = t.TempDir()
 	socket := filepath.Join(root, systemBus)
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {

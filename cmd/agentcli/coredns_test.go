@@ -202,7 +202,7 @@ func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 }
 
 func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)

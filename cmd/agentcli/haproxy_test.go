@@ -161,7 +161,7 @@ func TestHardCase28FileCapability(t *testing.T) {
 // TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and
 // none that is made meanwhile is refused.
 func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -227,7 +227,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 // What HAProxy would refuse, and what does not load, leaves the last good
 // configuration in place, and the state says why.
 func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")

@@ -65,7 +65,7 @@ func (p publisher) ip(args ...string) {
 // peer's resolver, and the host that is found, are avahi; another avahi runs
 // beside the agent, and has port 5353 of the node's own addresses.
 func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	network := daemon.NewNetwork(t)
 	p := newPublisher(t, network, "master-0.dual.example.com", "192.0.2.10/24", "2001:db8:0:1::10/64", "192.0.2.5/32")
@@ -116,7 +116,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 // mistake: the second one says who has the name, and starting it again would not
 // help, until the name is free.
 func TestMDNSConflict(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	network := daemon.NewNetwork(t)
 	first := newPublisher(t, network, "master-0.a.example.com", "192.0.2.10/24")
@@ -173,7 +173,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 // Before the API is up, CoreDNS knows the neighbours from mDNS; when it is, it
 // knows what the API says.
 func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	network := daemon.NewNetwork(t)
 	near := newPublisher(t, network, "master-0", "192.0.2.10/24", "2001:db8:0:1::10/64")
@@ -257,7 +257,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 
 // The probe of an agent that is stuck fails within the time that kubelet gives.
 func TestMDNSProbeOfAStuckAgent(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
 	p.start()

@@ -100,7 +100,7 @@ func (s *service) signal(name string, sig syscall.Signal) {
 // A refused template raises the refusals and nothing else; a daemon that is
 // stopped makes the job unhealthy; another port is followed.
 func TestObserveHAProxy(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	b := newBalancer(t)
 	port := v1alpha1.DefaultPorts.HAProxyMonitor
@@ -238,7 +238,7 @@ func TestObserveFirewall(t *testing.T) {
 
 // CoreDNS that is stopped does not answer, which is not health.
 func TestObserveCoreDNS(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	s := newService(t, pod.CoreDNS, "192.0.2.10/24")
 	port := v1alpha1.DefaultPorts.CoreDNSMonitor

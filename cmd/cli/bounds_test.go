@@ -59,7 +59,7 @@ func TestInputIsBounded(t *testing.T) {
 // What is taken, just below the bounds, costs a bounded amount of memory and time as well:
 // time of as many readings of the largest file as a plain text, on the machine that it is.
 func TestHostileInputIsCheap(t *testing.T) {
-	testkit.Long(t)
+	testkit.Measured(t)
 	program := testkit.Vipgen(t)
 	good(t)
 	const most, readings = 300 << 20, 10

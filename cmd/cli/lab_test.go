@@ -227,7 +227,7 @@ func (r *labRunner) gone(left remains) {
 
 // TestLab builds a lab as a user does, and does to it what there are commands for.
 func TestLab(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	r := newLabRunner(t)
 	lay(t, map[string]string{r.base + ".yaml": labInstallConfig})
@@ -453,7 +453,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 
 // TestLabCrash kills the process that runs a lab.
 func TestLabCrash(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	r := newLabRunner(t)
 	config := filepath.Join(t.TempDir(), "install-config.yaml")
@@ -500,7 +500,7 @@ func TestLabNeedsRoot(t *testing.T) {
 }
 
 func TestLabBadArguments(t *testing.T) {
-	testkit.Live(t) // others are told that a lab needs root
+	testkit.Deterministic(t) // others are told that a lab needs root
 	tests := []struct {
 		args []string
 		code int

@@ -58,6 +58,7 @@ const masterAddress, newAddress = "192.168.111.20", "192.168.111.17"
 
 func newLAN(t *testing.T) lan {
 	t.Helper()
+	testkit.Live(t)
 	network, err := netns.New()
 	testkit.Must(t, err)
 	testkit.Cleanup(t, network.Close)

@@ -69,6 +69,7 @@ func newServer(t *testing.T) *server {
 // newServerOn is newServer on a node.
 func newServerOn(t *testing.T, node *netns.Node, addr netip.AddrPort) *server {
 	t.Helper()
+	testkit.Live(t)
 	dir := t.TempDir()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: dir, Etcd: tool(t, "etcd"), APIServer: tool(t, "kube-apiserver"),
 		Node: node, Addr: addr.Addr(), Port: addr.Port(), Domain: domain, ServiceNetworks: "10.0.0.0/24,fd02::/112"})

@@ -15,7 +15,7 @@ import (
 // A real kube-apiserver, whose certificates are as OpenShift's: one for the name that
 // clients ask for, and another for everybody else.
 func TestAPIServer(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	free := daemon.FreePort(t)
 	loopback, port := free.Addr(), free.Port()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})

@@ -24,6 +24,7 @@ import (
 // coreDNS runs the real CoreDNS at a port of loopback.
 func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	t.Helper()
+	testkit.Live(t)
 	program := testkit.Tool(t, "coredns")
 	addr := daemon.FreePort(t)
 	dir := t.TempDir()

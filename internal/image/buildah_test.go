@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // buildah runs buildah with a storage of the test's own, as root and without
@@ -23,6 +25,7 @@ type buildah struct {
 
 func newBuildah(t *testing.T) *buildah {
 	t.Helper()
+	testkit.Live(t)
 	if _, err := exec.LookPath("buildah"); err != nil {
 		t.Fatalf("%v: run `make e2e-setup`", err)
 	}

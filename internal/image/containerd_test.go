@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -36,6 +37,7 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
 
 func startContainerd(t *testing.T) *containerd {
 	t.Helper()
+	testkit.Live(t)
 	if os.Geteuid() != 0 {
 		t.Fatal("this test needs root")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -29,6 +30,7 @@ type podman struct {
 
 func newPodman(t *testing.T) *podman {
 	t.Helper()
+	testkit.Live(t)
 	if _, err := exec.LookPath("podman"); err != nil {
 		t.Fatalf("%v: run `make e2e-setup`", err)
 	}

@@ -14,10 +14,10 @@ import (
 // the directories for the administrator.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Program gives the path of a program from a Debian package, to a test that is Live.
+// Program gives the path of a program from a Debian package. It declares no kind.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	Live(t)
+	needsRoot(t)
 	for _, dir := range filepath.SplitList(SearchPath) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path
@@ -32,9 +32,7 @@ func Program(t testing.TB, name string) string {
 // others take longer to build than short tests may.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
-	if name == "coredns" {
-		Live(t)
-	} else {
+	if needsRoot(t); name != "coredns" {
 		Long(t)
 	}
 	path := filepath.Join(Root(t), ".cache", "bin", name)

@@ -4,54 +4,14 @@
 package testkit
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// tierVariable says which tests run: "unit", "short" (as if it were not set) or
-// "all". The Makefile's targets unit, test and test-all set it.
-const tierVariable = "VIPGEN_TESTS"
-
 // Patience is how long anything may take that takes seconds on an idle machine.
 const Patience = 2 * time.Minute
-
-// Live marks a test that needs root, or a program that is no part of Go: daemons,
-// network namespaces. `make unit` leaves it out.
-func Live(t testing.TB) {
-	t.Helper()
-	if tier(t) == "unit" {
-		t.Skip("it needs root or programs of `make setup tools`: `make test` runs it")
-	}
-	if os.Geteuid() != 0 {
-		t.Fatal("it needs root: run the tests as root, or those that do not need it by `make unit`")
-	}
-}
-
-// Long marks a live test that takes minutes, or tools that take minutes to build:
-// only `make test-all` runs it.
-func Long(t testing.TB) {
-	t.Helper()
-	Live(t)
-	if tier(t) != "all" {
-		t.Skip("it takes long: `make test-all` runs it")
-	}
-}
-
-func tier(t testing.TB) string {
-	t.Helper()
-	switch tier := os.Getenv(tierVariable); tier {
-	case "":
-		return "short"
-	case "unit", "short", "all":
-		return tier
-	default:
-		t.Fatalf("%s is %q; it can be unit, short or all", tierVariable, tier)
-		return ""
-	}
-}
 
 // Must ends the test if there is an error.
 func Must(t testing.TB, err error) {

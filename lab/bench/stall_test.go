@@ -12,7 +12,7 @@ import (
 // VirtualStallMS, whenever in an interval that begins. With the fast profile a second is
 // more than enough: what moves is seen.
 func TestStall(t *testing.T) {
-	testkit.Long(t)
+	testkit.Measured(t)
 	const promised = v1alpha1.VirtualStallMS * time.Millisecond
 	for _, tt := range []struct {
 		profile v1alpha1.Profile

@@ -30,7 +30,7 @@ func TestAttacks(t *testing.T) {
 // wrong for good.
 func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 	t.Helper()
-	testkit.Long(t)
+	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cluster, err := lab.Demo()

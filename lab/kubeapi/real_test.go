@@ -254,7 +254,7 @@ func (p *pair) ask(list []request) (out []said) {
 // TestAsReal asks the stand-in and the real server the same, and compares what
 // they say.
 func TestAsReal(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	real, standIn := newReal(t), newPair(t)
 	for _, list := range [][]request{firstRequests(t), requestList()} {
 		want, got := real.ask(list), standIn.ask(list)

@@ -90,7 +90,7 @@ func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 // TestReference runs a control plane as it is today: one node holds the VIP, and
 // another one does after what fails there.
 func TestReference(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	p := newPlane(t)
 	for _, m := range p.machines {
@@ -165,7 +165,7 @@ func (p *plane) change() {
 // The bootstrap holds the VIP until its API server has ended, and again when that
 // comes back.
 func TestBootstrap(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	network := daemon.NewNetwork(t)
 	m := newMachine(t, network, node("bootstrap", 9, "master:10"))

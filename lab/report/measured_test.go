@@ -46,7 +46,7 @@ func TestMeasured(t *testing.T) {
 // The whole way: the holder of a VIP dies, a client notices, and the report shows
 // it.
 func TestMeasuredPowerLoss(t *testing.T) {
-	testkit.Long(t)
+	testkit.Measured(t)
 	profiles := map[string]string{"classic": "version 2\n advert_int 1", "fast": "version 3\n advert_int 0.1"}
 	r := &Report{Profiles: []string{"classic", "fast"}, Reference: "classic", Scenarios: []Scenario{{Name: "power-loss",
 		Title: "The holder loses power", What: "Keepalived alone, on three nodes.", VIP: "192.0.2.5"}}}

@@ -117,7 +117,7 @@ func (p *pair) awaitAlone(node, other string) {
 }
 
 func TestHandover(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	multicast := daemon.Member{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.11/24"), netip.MustParsePrefix("2001:db8::11/64")}}
 	tests := []struct {
 		name, vip string

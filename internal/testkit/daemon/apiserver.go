@@ -33,6 +33,7 @@ type APIServer struct {
 // and returns when it is ready. domain is the cluster's.
 func NewAPIServer(t testing.TB, domain string) *APIServer {
 	t.Helper()
+	testkit.Live(t)
 	at, dir := FreePort(t), t.TempDir()
 	t.Cleanup(func() { showLogs(t, dir) })
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAPIServer(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	s := NewAPIServer(t, "demo.example.com")
 	s.Create("/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: master-0}}"))
 

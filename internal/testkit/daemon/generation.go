@@ -33,15 +33,12 @@ var (
 // Generations are all of them, the oldest first.
 var Generations = []Generation{Old, Installed, New}
 
-// EachGeneration runs a test with every generation, side by side. With those that are
-// not installed it is Long.
+// EachGeneration runs a live test with every generation, side by side.
 func EachGeneration(t *testing.T, test func(*testing.T, Generation)) {
+	testkit.Live(t)
 	t.Parallel()
 	for _, g := range Generations {
 		t.Run(g.Name, func(t *testing.T) {
-			if testkit.Live(t); !g.installed {
-				testkit.Long(t)
-			}
 			t.Parallel()
 			test(t, g)
 		})

@@ -35,7 +35,7 @@ func (g Generation) checkHAProxy(t testing.TB, cfg []byte) string {
 	haproxy := g.program(t, "haproxy")
 	s := newSandboxOf(t, g)
 	s.write(t, haproxyCfg, cfg)
-	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
+	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
 	testkit.Must(t, err)
 	output, err := s.command(context.Background(), node, haproxy, "-c", "-f", haproxyCfg).CombinedOutput()
 	if err == nil && !strings.Contains(string(output), "[WARNING]") && !strings.Contains(string(output), "[ALERT]") {

@@ -88,7 +88,7 @@ func nodeWithLinks(t testing.TB, conf []byte) *netns.Node {
 	if len(links) == 0 {
 		links = append(links, netns.DefaultLink)
 	}
-	node, err := NewNetwork(t).AddNodeLink("node", links[0])
+	node, err := newNetwork(t).AddNodeLink("node", links[0])
 	testkit.Must(t, err)
 	for _, link := range links[1:] {
 		testkit.Must(t, node.AddLink(link))

@@ -7,10 +7,16 @@ import (
 	"github.com/vipgen/vipgen/lab/netns"
 )
 
-// NewNetwork makes a network that goes away with the test, which is Live.
+// NewNetwork makes a network that goes away with the test, which is live.
 func NewNetwork(t testing.TB) *netns.Network {
 	t.Helper()
 	testkit.Live(t)
+	return newNetwork(t)
+}
+
+// newNetwork is NewNetwork for what only parses there.
+func newNetwork(t testing.TB) *netns.Network {
+	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
 	testkit.Cleanup(t, network.Close)

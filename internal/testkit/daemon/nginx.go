@@ -28,7 +28,7 @@ func Nginx(t testing.TB, conf []byte) {
 func checkNginx(t testing.TB, conf []byte) string {
 	t.Helper()
 	nginx := testkit.Program(t, "nginx")
-	node, err := NewNetwork(t).AddNodeLink("node", netns.DefaultLink)
+	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
 	testkit.Must(t, err)
 	s := newSandbox(t)
 	s.write(t, nginxConf, conf)

@@ -14,10 +14,11 @@ import (
 // shown is how many lines of its output a test that failed shows.
 const shown = 100
 
-// start runs a daemon; at the end of the test it is killed if it still runs,
+// start runs a daemon, which makes the test live; at the end of the test it is killed if it still runs,
 // and its output is logged, under the name given, if the test failed.
 func start(t testing.TB, name string, cmd *exec.Cmd) *process.Process {
 	t.Helper()
+	testkit.Live(t)
 	p, err := process.Start(name, cmd, filepath.Join(t.TempDir(), "log"))
 	testkit.Must(t, err)
 	t.Cleanup(func() {

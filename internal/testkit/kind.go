@@ -1,0 +1,129 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A test is of one of three kinds, by what can turn it red. It declares its kind by one call
+// at its beginning, before anything that can fail; its subtests are of that kind too.
+//
+//   - Deterministic: red means wrong, on any machine, however busy. It waits for conditions,
+//     or has its clock in hand (testing/synctest); daemons are parsers (haproxy -c,
+//     keepalived -t, nft -c, Corefiles on trial). This is the kind of a test that declares
+//     none, and is to be declared by one that needs root or a program that is no part of Go.
+//   - Live: red may mean late. Traffic passes daemons or namespaces, nodes elect, the kernel
+//     or a daemon has to do something in time.
+//   - Measured: live, and its bounds are a promise in milliseconds or bytes.
+//
+// Live and measured tests that fail are run again, alone, by internal/tools/retest;
+// deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
+
+// variable says which tests run, as the Makefile's targets of these names:
+//
+//	unit  deterministic tests that need neither root nor a program
+//	test  all deterministic tests but the long ones, and the smoke test (as if it were not set)
+//	live  live, measured and long tests, and tests that declare no kind
+//	all   every test
+const variable = "VIPGEN_TESTS"
+
+// kind is what a test declares; a later one covers those before it.
+type kind int
+
+const (
+	deterministic kind = iota
+	long
+	live
+	measured
+	smoke
+)
+
+// attributes are the values of the attribute "kind", which internal/tools/retest reads.
+var attributes = map[kind]string{live: "live", measured: "measured", smoke: "live"}
+
+// Deterministic declares a deterministic test that needs root, or a program of a Debian
+// package or CoreDNS as a parser: `make test` runs it.
+func Deterministic(t testing.TB) { t.Helper(); declare(t, deterministic) }
+
+// Long declares that a test takes minutes, or a tool that takes minutes to build: `make test`
+// leaves it out. It is deterministic if it does not declare more.
+func Long(t testing.TB) { t.Helper(); declare(t, long) }
+
+// Live declares a live test: `make test-live` and `make test-elections` run it.
+func Live(t testing.TB) { t.Helper(); declare(t, live) }
+
+// Measured declares a measured test. It runs where live tests do.
+func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
+
+// Smoke declares the one live test that `make test` runs.
+func Smoke(t testing.TB) { t.Helper(); declare(t, smoke) }
+
+// declared is what tests have declared, by their names.
+var declared sync.Map
+
+func declare(t testing.TB, k kind) {
+	t.Helper()
+	needsRoot(t)
+	if covered(t.Name(), k) {
+		return
+	}
+	declared.Store(t.Name(), k)
+	if value := attributes[k]; value != "" {
+		t.Attr("kind", value)
+	}
+	if reason := leftOut(mode(t), k); reason != "" {
+		t.Skip(reason)
+	}
+}
+
+// covered reports whether a test, or one that it is a subtest of, has declared as much.
+func covered(name string, k kind) bool {
+	for ; name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
+		if have, ok := declared.Load(name); ok && have.(kind) >= k {
+			return true
+		}
+	}
+	return false
+}
+
+// leftOut returns why tests of a kind do not run, nothing if they do.
+func leftOut(mode string, k kind) string {
+	switch {
+	case mode == "test" && (k == live || k == measured || k == long):
+		return "it is live or takes minutes: `make test-live test-elections` runs it"
+	case mode == "live" && (k == deterministic || k == smoke):
+		return "`make test` runs it"
+	}
+	return ""
+}
+
+// needsRoot leaves out a test where tests are to need neither root nor programs.
+func needsRoot(t testing.TB) {
+	t.Helper()
+	if mode(t) == "unit" {
+		t.Skip("it needs root or programs of `make setup tools`: `make test-all` runs it")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("it needs root: run the tests as root, or those that do not need it by `make unit`")
+	}
+}
+
+func mode(t testing.TB) string {
+	t.Helper()
+	m, err := modeOf(os.Getenv(variable))
+	Must(t, err)
+	return m
+}
+
+func modeOf(value string) (string, error) {
+	switch value {
+	case "":
+		return "test", nil
+	case "unit", "test", "live", "all":
+		return value, nil
+	}
+	return "", fmt.Errorf("%s is %q; it can be unit, test, live or all", variable, value)
+}

@@ -1,0 +1,43 @@
+package testkit
+
+import (
+	"testing"
+)
+
+func TestModes(t *testing.T) {
+	kinds := map[string]kind{"deterministic": deterministic, "long": long, "live": live, "measured": measured, "smoke": smoke}
+	for mode, runs := range map[string]map[string]bool{
+		"test": {"deterministic": true, "smoke": true},
+		"live": {"long": true, "live": true, "measured": true},
+		"all":  {"deterministic": true, "smoke": true, "long": true, "live": true, "measured": true},
+	} {
+		for name, k := range kinds {
+			if got := leftOut(mode, k) == ""; got != runs[name] {
+				t.Errorf("%s tests with %s: run %t, want %t", name, mode, got, runs[name])
+			}
+		}
+		if got, err := modeOf(mode); got != mode || err != nil {
+			t.Errorf("%s: %q, %v", mode, got, err)
+		}
+	}
+	if got, err := modeOf(""); got != "test" || err != nil {
+		t.Errorf("unset: %q, %v", got, err)
+	}
+	if _, err := modeOf("short"); err == nil {
+		t.Error("short is a mode")
+	}
+}
+
+// What a test declares holds for its subtests, which may declare more.
+func TestDeclaredOnce(t *testing.T) {
+	declared.Store("TestX/a", live)
+	t.Cleanup(func() { declared.Delete("TestX/a") })
+	for name, want := range map[string]bool{"TestX/a": true, "TestX/a/b": true, "TestX": false, "TestX/ab": false} {
+		if got := covered(name, live); got != want {
+			t.Errorf("%s is covered: %t, want %t", name, got, want)
+		}
+	}
+	if covered("TestX/a", measured) || !covered("TestX/a/b", deterministic) {
+		t.Error("live covers what is measured, or not what is deterministic")
+	}
+}

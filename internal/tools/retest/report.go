@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+)
+
+// report is what is printed last.
+type report struct {
+	Packages []packageLine `json:"packages"` // as they ended
+	Late     []row         `json:"late"`
+}
+
+// packageLine is go test's own line of a package.
+type packageLine struct {
+	Package, Line string
+	Failed        bool // whatever came later
+}
+
+// row is a live test that failed at first.
+type row struct {
+	Package, Test string
+	Red, Runs     int    // how often it failed, of how many runs
+	Load          string // the load average when it failed at first
+}
+
+// ended takes go test's line of a package that has ended, in place of an earlier one.
+func (r *report) ended(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, r.of(o).Failed} }
+
+// failed is for a package in which something is wrong.
+func (r *report) failed(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, true} }
+
+// of returns the place of a package, which keeps its line once it has failed.
+func (r *report) of(o *outcome) *packageLine {
+	for i := range r.Packages {
+		if p := &r.Packages[i]; p.Package == o.pkg {
+			if p.Failed {
+				return &packageLine{Failed: true}
+			}
+			return p
+		}
+	}
+	r.Packages = append(r.Packages, packageLine{Package: o.pkg})
+	return &r.Packages[len(r.Packages)-1]
+}
+
+// print writes the table of tests that were late, and the packages' lines.
+func (r *report) print(out io.Writer) {
+	if len(r.Late) == 0 {
+		fmt.Fprintln(out, "\nlive tests that failed at first: none")
+	} else {
+		fmt.Fprintln(out, "\nlive tests that failed at first, and were run again alone:")
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "  \ttest\tpackage\tred\tof runs\tload average then")
+		for _, l := range r.Late {
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\n", map[bool]string{true: "late", false: "RED"}[l.Red == 1], l.Test, l.Package, l.Red, l.Runs, l.Load)
+		}
+		w.Flush()
+	}
+	fmt.Fprintln(out)
+	failed := false
+	for _, p := range r.Packages {
+		if !strings.HasPrefix(p.Line, "?") { // no test files
+			fmt.Fprintln(out, p.Line)
+		}
+		failed = failed || p.Failed
+	}
+	if failed {
+		fmt.Fprintln(out, "FAIL")
+	}
+}
+
+// append adds the report to a file of them.
+func (r *report) append(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(f).Encode(r), f.Close())
+}
+
+// readReports reads all that were added to a file, as one.
+func readReports(path string) (*report, error) {
+	all := &report{}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for d := json.NewDecoder(f); ; {
+		var r report
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all.Packages = append(all.Packages, r.Packages...)
+		all.Late = append(all.Late, r.Late...)
+	}
+}

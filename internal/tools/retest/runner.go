@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// times is how often a live test that failed is run again, and has to pass.
+const times = 3
+
+// runner runs the tests of a command line. How it does is replaced in tests.
+type runner struct {
+	command *command
+	out     io.Writer
+	goTest  func(args []string, each func(event)) error
+	list    func(pkg, pattern string) ([]string, error)
+	load    func() string
+
+	report report
+	red    bool
+	failed []failure // live tests, to be run again
+}
+
+// failure is a live test that failed.
+type failure struct{ pkg, test, load string }
+
+// run returns an error if it cannot find out how the tests went.
+func (r *runner) run() error {
+	c := r.command
+	outcomes, err := r.test(slices.Concat(c.flags, c.packages, c.args)...)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if err := r.judge(o); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.failed {
+		if err := r.again(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// test runs tests, prints what go test prints of them, and returns what became of each package.
+func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
+	running := map[string]*outcome{}
+	err = r.goTest(args, func(e event) {
+		if e.Action == "build-output" || e.Package == "" {
+			fmt.Fprint(r.out, e.Output)
+			return
+		}
+		o := running[e.Package]
+		if o == nil {
+			o = newOutcome(e.Package)
+			running[e.Package] = o
+		}
+		if r.command.verbose {
+			fmt.Fprint(r.out, e.Output)
+		}
+		if o.add(e, r.load) {
+			o.print(r.out, r.command.verbose)
+			outcomes = append(outcomes, o)
+			delete(running, e.Package)
+		}
+	})
+	for pkg := range running {
+		r.fail(&outcome{pkg: pkg, line: "FAIL\t" + pkg + "\tno end"})
+	}
+	return outcomes, err
+}
+
+// judge takes what became of a package: what is wrong for sure, which live tests to run again, and
+// runs those that did not run because another one ended the process.
+func (r *runner) judge(o *outcome) error {
+	r.report.ended(o)
+	if !o.failed {
+		return nil
+	}
+	culprits := o.culprits()
+	if len(culprits) == 0 {
+		r.fail(o)
+		return nil
+	}
+	for _, name := range culprits {
+		if o.isLive(name) {
+			r.failed = append(r.failed, failure{o.pkg, name, o.loadOf(name)})
+		} else {
+			r.fail(o)
+		}
+	}
+	if !o.aborted() {
+		return nil
+	}
+	pattern, _, _ := strings.Cut(cmp.Or(r.command.runs, "."), "/")
+	all, err := r.list(o.pkg, pattern)
+	if err != nil {
+		return fmt.Errorf("tests of %s: %w", o.pkg, err)
+	}
+	missing := o.missing(all)
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(r.out, "retest: %s ended early; run now: %s\n", o.pkg, strings.Join(missing, ", "))
+	more, err := r.test(r.only(o.pkg, missing...)...)
+	if err != nil {
+		return err
+	}
+	for _, o := range more {
+		if err := r.judge(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// only is the arguments that run some tests of a package.
+func (r *runner) only(pkg string, tests ...string) []string {
+	pattern := "^(" + strings.Join(tests, "|") + ")$"
+	if len(tests) == 1 {
+		pattern = "^" + regexp.QuoteMeta(tests[0]) + "$"
+	}
+	return slices.Concat(r.command.flags, []string{"-count=1", "-run", pattern, pkg}, r.command.args)
+}
+
+// again runs a live test that failed, alone, until it fails again or has passed often enough.
+func (r *runner) again(f failure) error {
+	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load}
+	alone := r.only(f.pkg, f.test)
+	alone = slices.Concat(r.command.flags, []string{"-p=1", "-parallel=1"}, alone[len(r.command.flags):])
+	for n := 1; n <= times && row.Red == 1; n++ {
+		fmt.Fprintf(r.out, "retest: %s %s failed and is run again, alone: %d of %d\n", f.pkg, f.test, n, times)
+		outcomes, err := r.test(alone...)
+		if err != nil {
+			return err
+		}
+		row.Runs++
+		for _, o := range outcomes {
+			if r.report.ended(o); o.tests[f.test] == nil || o.failed {
+				row.Red++
+				r.fail(o)
+			}
+		}
+	}
+	r.report.Late = append(r.report.Late, row)
+	return nil
+}
+
+// fail is for what is wrong, and not late.
+func (r *runner) fail(o *outcome) {
+	r.red = true
+	r.report.failed(o)
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// script is what go test prints of a package, in short: a line for each event, such as
+// "run TestA", and a line that begins otherwise is printed by the test before it.
+func script(pkg, text string) (events []event) {
+	actions := []string{"run", "pause", "cont", "pass", "fail", "skip", "live"}
+	var test string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		action, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case strings.HasPrefix(line, "ok  \t") || strings.HasPrefix(line, "FAIL"):
+			events = append(events, event{Action: "output", Package: pkg, Output: line + "\n"})
+		case !slices.Contains(actions, action):
+			events = append(events, event{Action: "output", Package: pkg, Test: test, Output: line + "\n"})
+		case action == "live":
+			events = append(events, event{Action: "attr", Package: pkg, Test: name, Key: "kind", Value: "live"})
+		default:
+			test = name
+			events = append(events, event{Action: action, Package: pkg, Test: name})
+		}
+	}
+	return events
+}
+
+const (
+	green  = "run TestA\nlive TestA\npass TestA\nok  \tp\t1s\npass"
+	red    = "run TestA\nlive TestA\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	redSub = "run TestA\nrun TestA/b\nlive TestA/b\nfail TestA/b\nrun TestA/c\npass TestA/c\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	wrong  = "run TestA\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	mixed  = "run TestA\nrun TestA/b\nlive TestA/b\nfail TestA/b\nrun TestA/c\nfail TestA/c\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	empty  = "FAIL\tp\t1s\nfail"
+
+	timeOut = "run TestB\nlive TestB\npause TestB\nrun TestA\nlive TestA\n" +
+		"panic: test timed out after 4s\n\trunning tests:\n\t\tTestA (4s)\n\ngoroutine 2 [running]:\ntesting.x()\n\nFAIL\tp\t1s\nfail"
+	panics = "run TestB\nlive TestB\ncont TestB\nrun TestA\nlive TestA\ncont TestB\n" +
+		"panic: y\n\ngoroutine 10 [running]:\nx/p.helper(...)\n\t/p_test.go:5\nx/p.TestA.func1()\n\t/p_test.go:4\n\ngoroutine 11 [running]:\nx/p.TestB()\nFAIL\tp\t1s\nfail"
+	killed = "run TestA\nlive TestA\nsignal: killed\nFAIL\tp\t1s\nfail"
+	others = "run TestB\nlive TestB\npass TestB\nrun TestC\npass TestC\nok  \tp\t1s\npass"
+	cWrong = "run TestB\nlive TestB\npass TestB\nrun TestC\nfail TestC\nFAIL\nFAIL\tp\t1s\nfail"
+)
+
+func TestRunner(t *testing.T) {
+	const alone = "-p=1 -parallel=1 -count=1 -run ^TestA$ p"
+	const rest = "-count=1 -run ^(TestB|TestC)$ p"
+	tests := []struct {
+		name string
+		runs []string // what go test prints, run after run
+		want []string // how it was called after the first time
+		late string   // red and all runs of the test that is in the table
+		red  bool
+	}{
+		{"green", []string{green}, nil, "", false},
+		{"late", []string{red, green, green, green}, []string{alone, alone, alone}, "1/4", false},
+		{"a subtest is late", []string{redSub, green, green, green}, []string{alone, alone, alone}, "1/4", false},
+		{"red again", []string{red, red}, []string{alone}, "2/2", true},
+		{"red in the end", []string{red, green, green, red}, []string{alone, alone, alone}, "2/4", true},
+		{"does not run again", []string{red, "ok  \tp\t1s [no tests to run]\npass"}, []string{alone}, "2/2", true},
+		{"deterministic", []string{wrong}, nil, "", true},
+		{"a subtest is deterministic", []string{mixed}, nil, "", true},
+		{"no test failed", []string{empty}, nil, "", true},
+		{"timed out", []string{timeOut, others, green, green, green}, []string{rest, alone, alone, alone}, "1/4", false},
+		{"panicked", []string{panics, others, green, green, green}, []string{rest, alone, alone, alone}, "1/4", false},
+		{"killed", []string{killed, others, green, green, green}, []string{rest, alone, alone, alone}, "1/4", false},
+		{"what ran for it is wrong", []string{killed, cWrong, green, green, green}, []string{rest, alone, alone, alone}, "1/4", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			r := &runner{command: &command{packages: []string{"./..."}}, out: t.Output(), load: func() string { return "7.5" }}
+			r.goTest = func(args []string, each func(event)) error {
+				if len(got) == len(tt.runs) {
+					t.Fatalf("called with %q once more", args)
+				}
+				events := script("p", tt.runs[len(got)])
+				got = append(got, strings.Join(args, " "))
+				for _, e := range events {
+					each(e)
+				}
+				return nil
+			}
+			r.list = func(string, string) ([]string, error) { return []string{"TestA", "TestB", "TestC"}, nil }
+			testkit.Must(t, r.run())
+			testkit.Equal(t, append([]string{"./..."}, tt.want...), got)
+			var late []string
+			for _, l := range r.report.Late {
+				late = append(late, fmt.Sprintf("%d/%d", l.Red, l.Runs))
+			}
+			if strings.Join(late, " ") != tt.late || r.red != tt.red {
+				t.Errorf("late %v, red %t; want %q, %t", late, r.red, tt.late, tt.red)
+			}
+			if last := r.report.Packages[0].Line; strings.HasPrefix(last, "FAIL") != tt.red && tt.name != "does not run again" {
+				t.Errorf("red is %t, and the last line is %q", tt.red, last)
+			}
+		})
+	}
+}
+
+// With the real go test: one test is late, one panics at first, one waits behind it, and all
+// is green at last; then one is wrong.
+func TestGoTest(t *testing.T) {
+	dir := t.TempDir()
+	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/late\n\ngo 1.26\n"))
+	testkit.WriteFile(t, filepath.Join(dir, "late_test.go"), []byte(`package late
+
+import (
+	"os"
+	"testing"
+)
+
+func first(t *testing.T) bool {
+	t.Attr("kind", "live")
+	_, err := os.Stat(t.Name())
+	os.WriteFile(t.Name(), nil, 0o644)
+	return err != nil
+}
+
+func TestLate(t *testing.T) {
+	if first(t) {
+		t.Error("late")
+	}
+}
+
+func TestPanics(t *testing.T) {
+	if first(t) {
+		panic("too late")
+	}
+}
+
+func TestAfter(t *testing.T) {
+	if os.Getenv("WRONG") != "" {
+		t.Error("wrong")
+	}
+}
+`))
+	report := filepath.Join(dir, "report")
+	var out strings.Builder
+	status, err := run([]string{"-C", dir, "-report", report, "-v=false", "-timeout", "10m", "./..."}, &out)
+	testkit.Must(t, err)
+	if text := out.String(); status != 0 || !strings.Contains(text, "--- FAIL: TestLate (0.00s)\n    late_test.go:17: late\n") || !strings.Contains(text, "panic: too late") ||
+		!strings.Contains(text, "run now: TestAfter\n") || strings.Contains(text, "=== RUN") {
+		t.Errorf("status %d\n%s", status, text)
+	}
+	t.Setenv("WRONG", "yes")
+	status, err = run([]string{"-C", dir, "-report", report, "./..."}, &out)
+	testkit.Must(t, err)
+	if status != 1 {
+		t.Errorf("status %d\n%s", status, out.String())
+	}
+
+	out.Reset()
+	status, err = run([]string{"-close", report}, &out)
+	testkit.Must(t, err)
+	text := out.String()
+	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if status != 0 || !strings.HasSuffix(text, "s\nFAIL\n") {
+		t.Errorf("status %d\n%s", status, text)
+	}
+}
+
+// What does not build, and what there is no package of, is no green run.
+func TestNothingRuns(t *testing.T) {
+	dir := t.TempDir()
+	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/broken\n\ngo 1.26\n"))
+	testkit.WriteFile(t, filepath.Join(dir, "broken_test.go"), []byte("package broken\n\nvar x int = \"\"\n"))
+	var out strings.Builder
+	if status, err := run([]string{"-C", dir, "./..."}, &out); err != nil || status != 1 || !strings.Contains(out.String(), "broken_test.go:3:13: cannot use") {
+		t.Errorf("does not build: status %d, %v\n%s", status, err, out.String())
+	}
+	if status, err := run([]string{"-C", dir, "./none"}, &out); err == nil && status == 0 {
+		t.Errorf("no package: status %d\n%s", status, out.String())
+	}
+	if _, err := run([]string{"-C", dir, "-v"}, &out); err == nil {
+		t.Error("no package is named, and that is no error")
+	}
+}
+
+func TestParse(t *testing.T) {
+	c, err := parse([]string{"-C", "x", "-p", "3", "-v", "-run=TestA/b", "./...", "p", "-args", "-flood", "1m"})
+	testkit.Must(t, err)
+	if got := fmt.Sprintf("%+v", *c); got != "{dir:x report: closes: verbose:true runs:TestA/b flags:[-p 3 -run=TestA/b] packages:[./... p] args:[-args -flood 1m]}" {
+		t.Error(got)
+	}
+}
+
+func TestNoReports(t *testing.T) {
+	if _, err := readReports(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("no report is none")
+	}
+	broken := filepath.Join(t.TempDir(), "broken")
+	testkit.Must(t, os.WriteFile(broken, []byte("{"), 0o644))
+	if _, err := readReports(broken); err == nil {
+		t.Error("half a report is none")
+	}
+}

@@ -1,0 +1,49 @@
+package lab
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/probe"
+)
+
+// TestSmoke is the live test of `make test`: of three nodes the one with the API VIP loses its
+// power, and a client is answered by another. However long that takes, it is right.
+func TestSmoke(t *testing.T) {
+	testkit.Smoke(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*testkit.Patience)
+	defer cancel()
+	c, err := New(ctx, Config{
+		Cluster: load(t, demo), Plan: planOf(3, 0), Dir: t.TempDir(), BackOff: backOff, Programs: programs(t),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	testkit.Must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, n := range c.Nodes() {
+				t.Log(n.Logs(30))
+			}
+		}
+		testkit.Must(t, c.Close())
+	})
+	client, err := probe.Start(probe.Config{Every: 100 * time.Millisecond, Target: probe.Target{
+		URL: "https://" + api.String() + ":6443/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
+	}})
+	testkit.Must(t, err)
+	defer client.End()
+	testkit.Must(t, client.Await(ctx, 5))
+
+	vip := c.VIPs(v1alpha1.GroupAPI)[0]
+	lost, err := c.Holder(ctx, vip)
+	testkit.Must(t, err)
+	testkit.Must(t, lost.Kill())
+	testkit.Must(t, Await(ctx, "another node to hold the VIP", func() (bool, error) {
+		now, err := c.Holders(vip)
+		return len(now) == 1 && now[0] != lost, err
+	}))
+	testkit.Must(t, client.Await(ctx, 5))
+}
