@@ -61,7 +61,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,7 +135,10 @@ test-clock: ## Step this machine's clock by 10 minutes under a running cluster: 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
-test-e2e: e2e-tools build ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+golden-trees: # all files of every golden case, which golden/ keeps as differences, for tests of other modules
+	VIPGEN_TESTS=all go test -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
+
+test-e2e: e2e-tools build golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	VIPGEN_TESTS=all $(RETEST) -C e2e/pods -count 1 $(TESTFLAGS) ./...
 	VIPGEN_TESTS=all $(RETEST) -C e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
 	VIPGEN_TESTS=all $(RETEST) -C e2e -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster

@@ -14,7 +14,10 @@
 //	nodes/NAME.flags     or the flags of vipgen preview for a node
 //	expected/            what comes out; go test ./golden -update writes it
 //
-// In expected/ stands what a person reviews:
+// In expected/ stands what a person reviews. Of most cases that is summary.txt,
+// cluster.yaml, and differences.txt: all other files, and how they differ from those of
+// the case baremetal-usermanaged. A few cases, which together have every kind of file,
+// are kept whole:
 //
 //	summary.txt      the report and the summary of vipgen validate
 //	pools.txt        every file and unit of each pool

@@ -15,7 +15,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write what comes out to cases/*/expected")
+var (
+	update = flag.Bool("update", false, "write what comes out to cases/*/expected")
+	trees  = flag.String("trees", "", "write all files of every case into this directory, for tests of other modules")
+)
 
 // TestCases makes everything of every case, compares it with what is expected
 // and puts it to the real programs and types.
@@ -47,6 +50,12 @@ func TestCases(t *testing.T) {
 func checkExpected(t *testing.T, c clusterCase, r result) {
 	dir := filepath.Join(c.dir, "expected")
 	got := expected(t, r, encoded[c.name])
+	if *trees != "" {
+		writeTree(t, filepath.Join(*trees, c.name), got)
+	}
+	if !slices.Contains(whole, c.name) {
+		got = differences(t, r)
+	}
 	if *update {
 		writeTree(t, dir, got)
 	}

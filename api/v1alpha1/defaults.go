@@ -19,9 +19,6 @@ var DefaultPorts = Ports{
 	Ironic:            6385,
 }
 
-// profiles are all that there are.
-var profiles = []Profile{ProfileFast, ProfileVirtual, ProfileClassic, ProfileCustom}
-
 // DefaultProfile is the profile of clusters on a platform of the install-config
 // whose vipgen.yaml chooses none. A hypervisor stops its virtual machines for 0.1 to
 // 1 s as a matter of course: at the end of a live migration, for a snapshot, or

@@ -71,12 +71,12 @@ func (c *ClusterConfig) Validate() problem.List {
 	k.name("metadata.name", c.Metadata.Name)
 	k.name("spec.domain", s.Domain)
 	k.name("spec.platform", s.Platform)
-	required(k, "spec.topology", s.Topology, TopologyHighlyAvailable, TopologyHighlyAvailableArbiter, TopologyDualReplica, TopologySingleReplica)
+	required(k, "spec.topology", s.Topology)
 	if s.ControlPlane.Replicas < 1 {
 		k.add(problem.BadValue, "spec.controlPlane.replicas", fmt.Sprint(s.ControlPlane.Replicas), "at least 1")
 	}
-	required(k, "spec.loadBalancer", s.LoadBalancer, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
-	oneOf(k, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone)
+	required(k, "spec.loadBalancer", s.LoadBalancer)
+	oneOf(k, "spec.apiServer.local", s.APIServer.Local)
 	if s.LoadBalancer == LoadBalancerInCluster {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {
@@ -96,7 +96,7 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	k.groups(s.Groups)
 	k.peers("spec.peers", s.Peers)
-	oneOf(k, "spec.metrics", s.Metrics, MetricsOnLoopback, MetricsOnNode)
+	oneOf(k, "spec.metrics", s.Metrics)
 	k.dns(&DNS{Upstreams: s.DNS.Upstreams, Records: s.DNS.Records})
 	for _, p := range s.Ports.list(&DefaultPorts) {
 		if *p.port < 1 || *p.port > 65535 {
@@ -116,8 +116,8 @@ func (k *checker) name(field, s string) {
 }
 
 func (k *checker) settings(field string, v VRRPSettings) {
-	required(k, field+".profile", v.Profile, profiles...)
-	required(k, field+".mode", v.Mode, ModeUnicast, ModeMulticast)
+	required(k, field+".profile", v.Profile)
+	required(k, field+".mode", v.Mode)
 	if v.Version != 2 && v.Version != 3 {
 		k.add(problem.BadValue, field+".version", fmt.Sprint(v.Version), "2 or 3")
 	}
@@ -148,7 +148,7 @@ const maxInstance = 512
 
 func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	k.label(field+".name", g.Name, "the name of a group")
-	required(k, field+".role", g.Role, GroupAPI, GroupIngress, GroupDNS)
+	required(k, field+".role", g.Role)
 	if len(g.VIPs) == 0 && lb != LoadBalancerNone {
 		k.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 	}
@@ -178,14 +178,6 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	if g.VirtualRouterID < 1 || g.VirtualRouterID > 255 {
 		k.add(problem.BadValue, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "1 to 255")
 	}
-}
-
-// required is oneOf for a word that has no default.
-func required[T ~string](k *checker, field string, got T, want ...T) {
-	if got == "" {
-		k.add(problem.MissingField, field, "nothing", alternatives(want))
-	}
-	oneOf(k, field, got, want...)
 }
 
 // peers checks a list of nodes. Daemons take their names for the names of

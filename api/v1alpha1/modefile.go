@@ -51,8 +51,8 @@ func ParseModeFile(data []byte) (*ModeFileContent, error) {
 
 func (m *ModeFileContent) validate() error {
 	k := &checker{}
-	oneOf(k, "mode", m.Mode, ModeUnicast, ModeMulticast)
-	oneOf(k, "profile", m.Profile, profiles...)
+	oneOf(k, "mode", m.Mode)
+	oneOf(k, "profile", m.Profile)
 	switch {
 	case k.list.Err() != nil:
 		p := k.list[0]

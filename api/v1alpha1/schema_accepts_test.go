@@ -135,17 +135,23 @@ spec:
 `,
 		"VRRPv2": head + "spec: {vrrp: {profile: custom, version: 2, advertInterval: 2s}}",
 	}
-	examples, err := filepath.Glob("../../examples/*/vipgen.yaml")
-	if err != nil || len(examples) == 0 {
-		t.Fatal("no examples", err)
+	for _, pattern := range []string{"../../examples/*/vipgen.yaml", "../../golden/*/*/vipgen.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal("no file like", pattern, err)
+		}
+		for _, name := range files {
+			tests[name] = string(testkit.ReadFile(t, name))
+		}
 	}
-	for _, name := range examples {
-		text := testkit.ReadFile(t, name)
-		tests[name] = string(text)
-	}
-	page := testkit.ReadFile(t, "../../docs/vipconfig.md")
-	for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		tests[fmt.Sprintf("docs/vipconfig.md, block %d", i+1)] = block[1]
+	pages, err := filepath.Glob("../../docs/*.md")
+	testkit.Must(t, err)
+	for _, page := range pages {
+		for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(testkit.ReadFile(t, page)), -1) {
+			if strings.Contains(block[1], "kind: VIPConfig") {
+				tests[fmt.Sprintf("%s, block %d", page, i+1)] = block[1]
+			}
+		}
 	}
 	schema := compiled(t)
 	for name, text := range tests {

@@ -69,7 +69,15 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[v1alpha1.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+$`}
 	}
-	return nil
+	values := reflect.Zero(t).MethodByName("Values")
+	if t.Kind() != reflect.String || !values.IsValid() {
+		return nil
+	}
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values.Call(nil)[0].Seq2() {
+		s.Enum = append(s.Enum, v.String())
+	}
+	return s
 }
 
 // lookUp finds a field by its path; "[]" is the elements of a list.
@@ -120,10 +128,7 @@ func rules() []rule {
 		{"apiVersion", constant(v1alpha1.APIVersion)},
 		{"kind", constant(v1alpha1.KindVIPConfig)},
 		{"spec.openshiftVersion", enum(ignition.SupportedOpenShift()...)},
-		{"spec.loadBalancer.type", enum(string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal))},
 		{"spec.vrrp", customNeedsInterval},
-		{"spec.vrrp.profile", enum(string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic), string(v1alpha1.ProfileCustom))},
-		{"spec.vrrp.mode", enum(string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))},
 		// 0 and "" stand for the default wherever there is one.
 		{"spec.vrrp.version", func(s *jsonschema.Schema) { s.Enum = []any{2, 3} }},
 		{"spec.vrrp.advertInterval", func(s *jsonschema.Schema) { s.Examples = []any{"50ms", "1s"} }},

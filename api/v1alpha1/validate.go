@@ -32,12 +32,19 @@ func (c *checker) kind(field, got, want string) {
 	}
 }
 
-// oneOf checks a word; the empty one stands for the default.
-func oneOf[T ~string](c *checker, field string, got T, want ...T) {
-	if got == "" || slices.Contains(want, got) {
-		return
+// oneOf checks a value of an enum; the empty one stands for the default.
+func oneOf[T enum[T]](c *checker, field string, got T) {
+	if want := got.Values(); got != "" && !slices.Contains(want, got) {
+		c.add(problem.BadValue, field, problem.Quote(string(got)), alternatives(want))
 	}
-	c.add(problem.BadValue, field, problem.Quote(string(got)), alternatives(want))
+}
+
+// required is oneOf for an enum that has no default.
+func required[T enum[T]](c *checker, field string, got T) {
+	if got == "" {
+		c.add(problem.MissingField, field, "nothing", alternatives(got.Values()))
+	}
+	oneOf(c, field, got)
 }
 
 func alternatives[T ~string](want []T) string {
@@ -71,8 +78,8 @@ func (v *VIPConfig) Validate() problem.List {
 	c.vips("spec.apiVIPs", s.APIVIPs)
 	c.vips("spec.ingressVIPs", s.IngressVIPs)
 	c.additionalAPI(s.AdditionalAPIVIPs)
-	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type, LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone)
-	oneOf(c, "spec.apiServer.local", s.APIServer.Local, LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone)
+	oneOf(c, "spec.loadBalancer.type", s.LoadBalancer.Type)
+	oneOf(c, "spec.apiServer.local", s.APIServer.Local)
 	if s.APIServer.Local == LocalAPIAllNodes && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
 		c.add(problem.ConflictingFields, "spec.apiServer.local", string(s.APIServer.Local), "loadBalancer.type: InCluster, or no value")
 	}
@@ -91,7 +98,7 @@ func (v *VIPConfig) Validate() problem.List {
 	}
 	c.ingress(s.Ingress)
 	c.pools(s.Pools)
-	oneOf(c, "spec.monitoring.address", s.Monitoring.Address, MetricsOnLoopback, MetricsOnNode)
+	oneOf(c, "spec.monitoring.address", s.Monitoring.Address)
 	return c.list
 }
 
@@ -119,8 +126,8 @@ func (c *checker) addresses(field string, list []netip.Addr) {
 }
 
 func (c *checker) vrrp(v *VRRP) {
-	oneOf(c, "spec.vrrp.profile", v.Profile, profiles...)
-	oneOf(c, "spec.vrrp.mode", v.Mode, ModeUnicast, ModeMulticast)
+	oneOf(c, "spec.vrrp.profile", v.Profile)
+	oneOf(c, "spec.vrrp.mode", v.Mode)
 	c.routerID("spec.vrrp.virtualRouterIDs.api", v.VirtualRouterIDs.API)
 	c.routerID("spec.vrrp.virtualRouterIDs.ingress", v.VirtualRouterIDs.Ingress)
 	c.routerID("spec.vrrp.virtualRouterIDs.dns", v.VirtualRouterIDs.DNS)

@@ -151,7 +151,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 // address, and follow it when it changes, with the one CoreDNS; nothing else is at
 // the old address then.
 func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
-	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
+	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/cluster.yaml")
 	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
 	r.put(v1alpha1.ClusterConfigPath, string(cluster))
 	r.start()

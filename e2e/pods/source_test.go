@@ -126,14 +126,17 @@ func (l *log) reset() {
 	l.data.Reset()
 }
 
+// trees has all files of every golden case, as `make test-e2e` has them written.
+const trees = "../../.cache/golden"
+
 // pools are the manifests that the nodes of each pool of each golden case have, as
 // vipgen's own tests expect them, by case and pool, then by file name.
 func pools(t *testing.T) map[string]map[string][]byte {
 	t.Helper()
 	const every = "every-pool"
-	dirs, err := filepath.Glob("../../golden/cases/*/expected/files/*")
-	if err != nil {
-		t.Fatal(err)
+	dirs, err := filepath.Glob(trees + "/*/files/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no golden cases in %s, %v; run: make golden-trees", trees, err)
 	}
 	all := map[string]map[string][]byte{}
 	for _, dir := range dirs {
@@ -142,7 +145,7 @@ func pools(t *testing.T) map[string]map[string][]byte {
 		}
 		files := manifests(t, filepath.Join(filepath.Dir(dir), every))
 		maps.Copy(files, manifests(t, dir))
-		name := filepath.Base(filepath.Join(dir, "../../.."))
+		name := filepath.Base(filepath.Join(dir, "../.."))
 		all[name+"/"+filepath.Base(dir)] = files
 	}
 	return all

@@ -77,7 +77,10 @@ func (f *failures) installation() []Failure {
 func (f *failures) anywhere() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
-		{"keepalived, or the agent that runs it, is killed on the holder", "The address stays where it is and goes on serving until another node has taken the VIP; connections through the old holder break then.", f.DeadMS},
+		// Hard case 38, TestHardCase38CrashLoop.
+		{"keepalived is killed on the holder", "The agent removes the VIP from the interface at once. Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
+		// Its daemon ends with it (hard case 24).
+		{"The agent of keepalived is killed on the holder", "keepalived ends with it. The address stays until another node has taken the VIP, or kubelet has started the agent again; connections through the old holder break then.", f.DeadMS},
 		{"The holder stalls, as a virtual machine that its hypervisor pauses", fmt.Sprintf("Connections through it wait. For up to %v the VIP stays; after that another node takes it, connections through the holder break, and it gives up the VIP when it resumes.", v1alpha1.Millis(f.StallMS)), 0},
 		{"The holder shuts down properly", "New connections go to the next holder, which this one has notified. Those through it are lost when it ends.", f.GoodbyeMS},
 		{"Every node that can hold the VIP is away", "No node holds the VIP: connections time out.", 0},

@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/haproxy"
 )
 
 // loseVRRP lists what the keepalived.conf files have and vipgen renders in another
@@ -244,6 +245,24 @@ func count(n int, what string) string {
 // which vipgen has figures of its own.
 var usualHAProxy = []string{"maxconn", "mode", "log", "log-format", "option", "retries", "timeout", "balance", "stats", "http-check", "default_backend", "bind", "monitor-uri"}
 
+// limits are the statements of global and defaults that have figures.
+var limits = []string{"maxconn", "retries", "timeout"}
+
+// ownHAProxy returns the first section of that kind in the haproxy.cfg that vipgen renders for
+// a control-plane node.
+func ownHAProxy(kind string) section {
+	text, err := haproxy.Render(haproxy.Template, &v1alpha1.ClusterConfig{}, &v1alpha1.Node{Role: v1alpha1.RoleMaster})
+	if err != nil {
+		return section{}
+	}
+	h, _ := parseHAProxy("haproxy.cfg", text)
+	n := slices.IndexFunc(h.sections, func(s section) bool { return s.Words[0] == kind })
+	if n < 0 {
+		return section{}
+	}
+	return h.sections[n]
+}
+
 // loseHAProxy lists what a haproxy.cfg has and vipgen renders in another way.
 func (i *importer) loseHAProxy(h *haproxyConf) {
 	behind := ""
@@ -257,7 +276,7 @@ func (i *importer) loseHAProxy(h *haproxyConf) {
 		what := strings.TrimSpace("haproxy.cfg: " + s.Words[0] + " " + shownOr(name(s)))
 		switch role := s.role(behind); {
 		case s.Words[0] == "global", s.Words[0] == "defaults":
-			i.lose(at, what+": "+figures(s, "maxconn", "retries", "timeout"), "vipgen's own (templates/haproxy): no maxconn, retries 3, 500 ms to connect, 24 h of silence, TCP keep-alive")
+			i.lose(at, what+": "+figures(s, limits...), "vipgen's own (templates/haproxy): "+figures(ownHAProxy(s.Words[0]), limits...))
 		case role == roleStats:
 			i.lose(at, what+", a page of statistics", "none: the agent has metrics, on loopback")
 		case s.Words[0] == "backend" && (name(s) == behind || behind == "") || role == roleAPI:
@@ -307,19 +326,25 @@ func figures(s section, words ...string) string {
 // loseChecks lists how servers are checked, once.
 func (i *importer) loseChecks(h *haproxyConf, s section) {
 	for _, l := range s.Body {
+		if has := checks(section{blocks.Statement{Body: []blocks.Statement{l}}}); len(has) > 0 {
+			i.lose(h.at(l.Line), "haproxy.cfg: servers checked with "+strings.Join(has, ", "), strings.Join(checks(ownHAProxy("backend")), ", ")+", and out at once when connections fail (templates/haproxy)")
+		}
+	}
+}
+
+// checks returns how the servers of a section are checked, such as "inter 5s".
+func checks(s section) (has []string) {
+	for _, l := range s.Body {
 		if l.Word(0) != "server" && l.Word(0) != "default-server" {
 			continue
 		}
-		var has []string
-		for n, w := range l.Words {
-			if (w == "inter" || w == "fall" || w == "rise" || w == "weight") && n+1 < len(l.Words) && plainName.MatchString(l.Words[n+1]) {
+		for n, w := range l.Words[:len(l.Words)-1] {
+			if slices.Contains([]string{"inter", "fall", "rise", "weight"}, w) && plainName.MatchString(l.Words[n+1]) {
 				has = append(has, w+" "+l.Words[n+1])
 			}
 		}
-		if len(has) > 0 {
-			i.lose(h.at(l.Line), "haproxy.cfg: servers checked with "+strings.Join(has, ", "), "inter 500ms, fall 2, rise 2, and out at once when connections fail (templates/haproxy)")
-		}
 	}
+	return has
 }
 
 func (i *importer) loseURI(h *haproxyConf, s section) {
