@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates/haproxy"
 )
 
 // loseVRRP lists what the keepalived.conf files have and vipgen renders in another
@@ -257,7 +258,7 @@ func (i *importer) loseHAProxy(h *haproxyConf) {
 		what := strings.TrimSpace("haproxy.cfg: " + s.Words[0] + " " + shownOr(name(s)))
 		switch role := s.role(behind); {
 		case s.Words[0] == "global", s.Words[0] == "defaults":
-			i.lose(at, what+": "+figures(s, "maxconn", "retries", "timeout"), "vipgen's own (templates/haproxy): no maxconn, retries 3, 500 ms to connect, 24 h of silence, TCP keep-alive")
+			i.lose(at, what+": "+figures(s, "maxconn", "retries", "timeout"), fmt.Sprintf("vipgen's own (templates/haproxy): maxconn %d, retries 13, 150 ms to connect, 3 h of silence, TCP keep-alive", haproxy.MaxConn))
 		case role == roleStats:
 			i.lose(at, what+", a page of statistics", "none: the agent has metrics, on loopback")
 		case s.Words[0] == "backend" && (name(s) == behind || behind == "") || role == roleAPI:
