@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
-// As many connections are served at once as the configuration says, in every generation,
-// and as the limit of open files allows where that is lower: HAProxy starts there as well.
+// HAProxy serves as many connections at once as the configuration says, in every generation.
+// Where the limit of open files allows fewer it starts all the same.
 func TestConnections(t *testing.T) { daemon.EachGeneration(t, testConnections) }
 
 func testConnections(t *testing.T, g daemon.Generation) {
@@ -28,21 +27,21 @@ func testConnections(t *testing.T, g daemon.Generation) {
 	if got := lb.Info(t, "Maxconn"); got != MaxConn {
 		t.Errorf("HAProxy serves %d connections, want %d", got, MaxConn)
 	}
-	var files syscall.Rlimit
-	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
-	// Two files for each, in HAProxy and in this test, and some for all else.
-	want := min(MaxConn, int(files.Max)/2-500)
-	held := hold(t, lb, want)
-	if got := lb.Info(t, "CurrConns"); got < want {
-		t.Errorf("HAProxy has %d connections, want %d", got, want)
+	held := hold(t, lb, manyConnections)
+	if got := lb.Info(t, "CurrConns"); got < manyConnections {
+		t.Errorf("HAProxy has %d connections, want %d", got, manyConnections)
 	}
 	for i, conn := range held {
 		if err := echo(conn); err != nil {
-			t.Fatalf("connection %d of %d: %v", i, want, err)
+			t.Fatalf("connection %d: %v", i, err)
 		}
 	}
-	t.Logf("%d connections open and served, with a limit of %d files", want, files.Max)
 }
+
+// manyConnections are more than a front end of HAProxy takes where nothing is said, 2,000.
+// Each is two files of HAProxy and two of this test, which bounds what machines that lower
+// the limit of files can hold of three generations at once.
+const manyConnections = 2500
 
 // hold opens connections through HAProxy to servers that return what they get. They go
 // to all addresses of the node, whose ports would not suffice for one.
