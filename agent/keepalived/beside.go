@@ -76,8 +76,9 @@ func (j *Job) operators(d *decision) []v1alpha1.Peer {
 	}
 	updates := j.Source.Nodes.Current().Updates
 	return slices.DeleteFunc(slices.Clone(d.node.Peers), func(p v1alpha1.Peer) bool {
+		gone := p.Role == v1alpha1.RoleBootstrap && d.node.BootstrapGone
 		announced := slices.ContainsFunc(updates, func(u nodes.NodeUpdate) bool { return u.Name == p.Name && u.VRRP != "" })
-		return announced || !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool { return slices.ContainsFunc(i.Peers, addressOf(p)) })
+		return gone || announced || !slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool { return slices.ContainsFunc(i.Peers, addressOf(p)) })
 	})
 }
 
