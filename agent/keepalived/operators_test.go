@@ -230,7 +230,7 @@ func (m *mixed) judge() watch.Timeline {
 		}
 	}
 	testkit.Promise(m.t, fmt.Sprintf("both %s and %s hold %v", longest.Nodes[0], longest.Nodes[1], longest.VIP), longest.Length(), preemption, lateSplitBrain, late)
-	m.t.Logf("two holders for %v at the longest; this machine was late by %v at most", longest.Length(), late)
+	m.t.Logf("split brain for %v at the longest; this machine was late by %v at most", longest.Length(), late)
 	return timeline
 }
 
