@@ -19,6 +19,8 @@ func TestHardCase49Rollout(t *testing.T) {
 	t.Parallel()
 	for name, addresses := range map[string][]string{
 		"both families": {"192.168.111.%d/24", "2001:db8:1::%d/64"},
+		// kubelet's IPv6 address is in another network than the VIP (hard case 46).
+		"two prefixes": {"192.168.111.%d/24", "fd99:7::%d/64", "2001:db8:1::%d/64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
