@@ -70,7 +70,7 @@ func (b *beside) left(now, since time.Time) time.Duration {
 // operators are the peers of a node, in the settings of OpenShift's own keepalived, on which
 // no agent has announced its own: that keepalived may run there, as on the bootstrap host.
 func (j *Job) operators(d *decision) []v1alpha1.Peer {
-	if d.node.VRRP == nil || !d.node.VRRP.LikeOperator() || j.Source.Nodes == nil {
+	if !d.cluster.Spec.VRRP.LikeOpenShift() || d.node.VRRP == nil || !d.node.VRRP.LikeOperator() || j.Source.Nodes == nil {
 		return nil
 	}
 	updates := j.Source.Nodes.Current().Updates
