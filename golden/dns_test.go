@@ -9,16 +9,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // What the site's name servers say of every name, the cluster's own included:
 // seeing this tells that a question was passed on to them.
 const (
-	elsewhere  = "A 203.0.113.99"
-	elsewhere6 = "AAAA 2001:db8:bad::99"
+	elsewhere     = "A 203.0.113.99"
+	elsewhere6    = "AAAA 2001:db8:bad::99"
+	elsewhereBack = "PTR elsewhere.example.net."
 )
 
 // checkCoreDNS starts each node's CoreDNS and asks it for everything.
@@ -28,9 +31,14 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 		n := c.facts(t, r, name)
 		own, foreign := ownNames(s, n), foreignNames(s, n)
 		known := slices.Concat(slices.Collect(maps.Keys(own)), foreign)
+		back, foreignBack := reverseNames(s, n)
+		for _, a := range slices.Concat(slices.Collect(maps.Keys(back)), foreignBack) {
+			known = append(known, arpa(t, a))
+		}
 		dns, addresses, upstream := startCoreDNS(t, n, corefile, r.previews[name][v1alpha1.HostsFile[1:]], known)
 		askOwn(t, dns, own)
 		askForeign(t, dns, foreign, upstream)
+		askReverse(t, dns, back, foreignBack, upstream)
 		api := "api." + s.Domain
 		if len(own[api]) == 0 { // which is the site's then
 			api = n.Name + "." + s.Domain
@@ -96,7 +104,7 @@ func site(where netip.Prefix, known []string) daemon.Upstream {
 	u := daemon.Upstream{Address: where}
 	slices.Sort(known)
 	for _, name := range slices.Compact(known) {
-		for _, record := range []string{elsewhere, elsewhere6, "MX 10 mail.example.net.", `TXT "elsewhere"`, "HTTPS 1 ."} {
+		for _, record := range []string{elsewhere, elsewhere6, "MX 10 mail.example.net.", `TXT "elsewhere"`, "HTTPS 1 .", elsewhereBack} {
 			u.Records = append(u.Records, name+". 60 IN "+record)
 		}
 	}
@@ -139,4 +147,32 @@ func askForeign(t *testing.T, dns *daemon.Resolver, foreign []string, upstream b
 			ask(t, dns, name, qtype, want[qtype])
 		}
 	}
+}
+
+// askReverse: addresses of nodes and API VIPs lead back to their names, all others are the
+// upstream's to know.
+func askReverse(t *testing.T, dns *daemon.Resolver, own map[netip.Addr][]string, foreign []netip.Addr, upstream bool) {
+	for a, names := range own {
+		want := daemon.Answer{Rcode: "NOERROR"}
+		for _, name := range names {
+			want.Records = append(want.Records, "PTR "+name+".")
+		}
+		slices.Sort(want.Records)
+		ask(t, dns, arpa(t, a), "PTR", want)
+	}
+	want := daemon.Answer{Rcode: "NOERROR", Records: []string{elsewhereBack}}
+	if !upstream {
+		want = daemon.Answer{Rcode: "SERVFAIL"}
+	}
+	for _, a := range foreign {
+		ask(t, dns, arpa(t, a), "PTR", want)
+	}
+}
+
+// arpa returns the name that an address is looked up by, without the last dot.
+func arpa(t *testing.T, a netip.Addr) string {
+	t.Helper()
+	name, err := dns.ReverseAddr(a.String())
+	testkit.Must(t, err)
+	return strings.TrimSuffix(name, ".")
 }

@@ -78,6 +78,39 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	return all
 }
 
+// reverseNames works out which names addresses lead back to: those of nodes and of API
+// VIPs. foreign are other addresses that the cluster knows of, and some of nobody.
+func reverseNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) (own map[netip.Addr][]string, foreign []netip.Addr) {
+	own = map[netip.Addr][]string{}
+	for name, addresses := range ownNames(s, n) {
+		short := strings.TrimSuffix(name, "."+s.Domain)
+		node := short == strings.TrimSuffix(n.Name, "."+s.Domain) ||
+			slices.ContainsFunc(n.Peers, func(p v1alpha1.Peer) bool { return short == strings.TrimSuffix(p.Name, "."+s.Domain) })
+		api := name == "api."+s.Domain || name == "api-int."+s.Domain ||
+			slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.Names, name) })
+		for _, a := range addresses {
+			if node || api {
+				own[a] = append(own[a], name)
+			}
+		}
+	}
+	foreign = []netip.Addr{netip.MustParseAddr("203.0.113.77"), netip.MustParseAddr("2001:db8:bad::77")}
+	others := func(addresses []netip.Addr) {
+		for _, a := range addresses {
+			if own[a] == nil && !slices.Contains(foreign, a) {
+				foreign = append(foreign, a)
+			}
+		}
+	}
+	for _, g := range s.Groups {
+		others(g.VIPs)
+	}
+	for _, r := range s.DNS.Records {
+		others(r.Addresses)
+	}
+	return own, foreign
+}
+
 // records are the user's, with the names of more API VIPs.
 func records(s *v1alpha1.ClusterConfigSpec) []v1alpha1.DNSRecord {
 	out := slices.Clone(s.DNS.Records)

@@ -76,7 +76,7 @@ func TestPreviousTemplates(t *testing.T) {
 	}{
 		{"keepalived/keepalived.conf.tmpl", keepalived.Template, keepalived.Render, false},
 		{"haproxy/haproxy.cfg.tmpl", haproxy.Template, haproxy.Render, true},
-		{"coredns/Corefile.tmpl", coredns.Template, coredns.Render, false},
+		{"coredns/Corefile.tmpl", coredns.Template, coredns.Render, true},
 		{"coredns/hosts.tmpl", coredns.HostsTemplate, coredns.RenderHosts, false},
 	} {
 		before, err := f.render(string(previous.File(t, "rendered/"+f.path)), c, n)

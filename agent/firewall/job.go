@@ -35,6 +35,7 @@ type Job struct {
 	watchdog liveness.Watchdog
 	told     atomic.Pointer[state.Firewall]
 	telling  logging.Transitions
+	removing logging.Transitions
 	reading  logging.Transitions
 }
 
@@ -165,7 +166,8 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 }
 
 func (j *Job) publish(s State) {
-	p := state.Firewall{InPlace: s.InPlace, Own: s.Own, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err)}
+	p := state.Firewall{InPlace: s.InPlace, Own: s.Own, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err), Operators: s.Leftover}
+	j.removing.Warn(j.Log, s.LeftoverErr, "OpenShift's own redirect cannot be removed; trying again", "OpenShift's own redirect can be removed")
 	if s.InPlace {
 		p.VIPs = s.Redirect.VIPs
 	}
@@ -189,6 +191,12 @@ func (j *Job) tell() {
 
 // say logs what changed since before, which is nil at the start.
 func (j *Job) say(before *state.Firewall, now state.Firewall) {
+	switch {
+	case now.Operators != "" && (before == nil || now.Operators != before.Operators):
+		j.Log.Warn("OpenShift's own redirect is on this node: it is removed once vipgen's is in place", "found", now.Operators)
+	case now.Operators == "" && before != nil && before.Operators != "":
+		j.Log.Info("OpenShift's own redirect removed", "found", before.Operators)
+	}
 	level, what := slog.LevelInfo, ""
 	switch {
 	case before == nil:

@@ -34,6 +34,10 @@ type State struct {
 	// Restored counts how often somebody else had changed or removed what was
 	// in place, and it was put back.
 	Restored int
+	// Leftover names what the node has of the operator's redirect, which is removed once
+	// InPlace; LeftoverErr is what kept it from that.
+	Leftover    string
+	LeftoverErr error
 	// Err is what kept the Keeper from doing its work at the last attempt. It
 	// tries again after the interval.
 	Err error
@@ -125,6 +129,7 @@ type keeping struct {
 
 	generations ruleset.Generations
 	read        reading
+	left        leftover
 }
 
 // reading is what was found in place when the kernel's rules were read last.
@@ -156,6 +161,7 @@ func (k *keeping) step() {
 	whole := next.Err == nil && k.serving && len(want.VIPs) > 0
 	next.InPlace = whole && (k.Leaving == nil || !k.Leaving())
 	next.Own = whole && want.Own
+	next.Leftover, next.LeftoverErr = k.leftover(whole)
 	if changed && k.placed != nil && k.placed.Own == want.Own {
 		next.Restored++
 	}
@@ -192,7 +198,8 @@ func (k *keeping) enter(next State) {
 	}
 	k.state = next
 	same := reflect.DeepEqual(next.Redirect, last.Redirect) && next.Serving == last.Serving && next.InPlace == last.InPlace && next.Own == last.Own &&
-		next.Restored == last.Restored && text(next.Err) == text(last.Err)
+		next.Restored == last.Restored && text(next.Err) == text(last.Err) &&
+		next.Leftover == last.Leftover && text(next.LeftoverErr) == text(last.LeftoverErr)
 	if k.Notify != nil && !same {
 		k.Notify(next)
 	}

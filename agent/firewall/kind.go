@@ -26,9 +26,13 @@ The environment variable NODE_NAME holds the name of this node.`,
 	},
 	Probed: "whether the firewall job is alive",
 	Summary: job.Summarize(func(p *state.Firewall) [][]string {
-		return [][]string{
+		rows := [][]string{
 			{name, job.Either(p.InPlace, "redirect in place", "no redirect"), job.Addresses(p.VIPs), fmt.Sprintf("restored %d", p.Restored), p.Why},
 			{"  own requests", job.Either(p.Own, "HAProxy here", "holder of the VIP")},
 		}
+		if p.Operators != "" {
+			rows = append(rows, []string{"  OpenShift's redirect", "still here", p.Operators})
+		}
+		return rows
 	}),
 }

@@ -50,6 +50,7 @@ type report struct {
 	Own      bool
 	Restored int
 	Err      string
+	Leftover string
 }
 
 // keeperProcess runs a Keeper until SIGTERM. It fails if goroutines are left.
@@ -83,7 +84,7 @@ func keeperProcess() error {
 	}()
 	out := json.NewEncoder(os.Stdout)
 	keeper := &Keeper{Redirects: redirects, Serving: serving, Notify: func(s State) {
-		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Own, s.Restored, text(s.Err)})
+		out.Encode(report{s.Redirect.VIPs, s.Serving, s.InPlace, s.Own, s.Restored, text(s.Err), s.Leftover + text(s.LeftoverErr)})
 	}, Leaving: leaving.Load, Ready: ready.Load, Linger: func(r Redirect) {
 		if linger.Load() {
 			job.AwaitVIPs(r.VIPs, testkit.Patience)

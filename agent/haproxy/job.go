@@ -101,10 +101,10 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon = daemon.Daemon{
 		Process: supervise.Supervisor{
 			Command: supervise.Command{
-				Path:   binary,
-				Args:   []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
-				NoFile: supervise.HAProxyNoFile, Unprivileged: true,
-				Log: logLimit, Logged: j.logged,
+				Path:         binary,
+				Args:         []string{"-W", "-S", masterSocket + ",mode,666", "-f", v1alpha1.HAProxyConf},
+				Unprivileged: true,
+				Log:          logLimit, Logged: j.logged,
 			},
 			Before: j.starting, Ended: func() { j.ended(ctx.Err() != nil) }, Log: j.Log,
 			Backoff: supervise.Backoff{Well: steadyAfter, AtOnce: true},

@@ -172,7 +172,9 @@ func TestMonitorRepeats(t *testing.T) {
 	}
 }
 
-const haproxyConf = `defaults
+const haproxyConf = `global
+	maxconn 100
+defaults
 	mode http
 	timeout connect 1s
 	timeout client 5s
@@ -192,7 +194,7 @@ func TestHAProxyReady(t *testing.T) {
 	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
 	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, unhurried))
-	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}, NoFile: supervise.HAProxyNoFile})
+	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}})
 	if err != nil {
 		t.Fatal(err)
 	}

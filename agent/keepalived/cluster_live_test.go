@@ -96,8 +96,13 @@ func newClusterOf(t *testing.T, l layout) *cluster {
 // agent yet.
 func (c *cluster) add(name, role string, n int) *node {
 	c.t.Helper()
-	address := c.host(n)
-	ns, err := c.net.AddNode(name, address)
+	return c.addAt(name, role, c.host(n))
+}
+
+// addAt is add with addresses, of which the first is the node's own.
+func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
+	c.t.Helper()
+	ns, err := c.net.AddNode(name, addresses...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -107,7 +112,7 @@ func (c *cluster) add(name, role string, n int) *node {
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
 	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
-	node := &node{Host: host, t: c.t, name: name, role: role, address: address}
+	node := &node{Host: host, t: c.t, name: name, role: role, address: addresses[0]}
 	node.join(c.list)
 	c.nodes[name] = node
 	return node

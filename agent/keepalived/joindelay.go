@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
@@ -29,6 +30,7 @@ type joinDelay struct {
 	sure   bool      // an API server or the link has confirmed known since the start
 	doubt  bool      // the link has not: it may have been removed from the cluster
 	unheld time.Time // while in doubt: nobody has held a VIP since then; zero if somebody does
+	beside beside
 }
 
 // presence is whether the other nodes know this one, and where.
@@ -59,7 +61,7 @@ const (
 )
 
 // again has the node join once more, when the others know it no longer.
-func (a *joinDelay) again() { a.known, a.listed = false, false }
+func (a *joinDelay) again() { a.known, a.listed, a.beside.heard = false, false, nil }
 
 // wait says for how much longer the node is to stay out. A node that is not
 // listed is out for another reason, and joins when it is. An agent that just
@@ -104,13 +106,29 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	if !before {
 		a.since = now
 	}
-	passed := now.Sub(a.since)
-	left := max(joinTime-passed, 0)
-	if left == 0 && passed < joinTime+unknownTime && link() == unknownTo {
-		left = time.Second
-	}
+	left := a.left(now, link)
 	a.known = left == 0
 	return left
+}
+
+// left returns for how much longer the others may not know a node that joins. After
+// joinTime the link is asked, too, but not for ever: a holder may never learn of it.
+func (a *joinDelay) left(now time.Time, link func() linkState) time.Duration {
+	if left := joinTime - now.Sub(a.since); left > 0 {
+		return left
+	}
+	before := now.Add(-unknownTime)
+	if before.Sub(a.since) >= joinTime && a.beside.left(before, a.since) == 0 {
+		return 0
+	}
+	said, slow := link(), a.beside.left(now, a.since)
+	switch {
+	case slow > 0 && len(a.beside.unheard()) > 0:
+		return min(slow, doubtTime)
+	case said == unknownTo:
+		return time.Second
+	}
+	return 0
 }
 
 // alone says whether nobody has held a VIP for long, by what the link says now.
@@ -141,9 +159,13 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance)
 	alone, again := j.leaveMismatched(d, f)
 	link := func() linkState { return j.askLink(d, d.conf.Instances) }
 	later := j.contested(d, now, f.Stale)
+	j.looping.presence.join.beside.follow(now, j.operators(d), f.Node.Peers)
 	wait, why := j.looping.presence.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
 	if j.looping.presence.join.doubt {
 		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	}
+	if names := j.looping.presence.join.beside.unheard(); len(names) > 0 && wait > 0 && !j.looping.presence.join.doubt {
+		why = "OpenShift's own keepalived may not know this node yet on " + strings.Join(names, ", ")
 	}
 	if wait > 0 && d.takesPart() {
 		d.disable(why)

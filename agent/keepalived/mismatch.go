@@ -84,18 +84,17 @@ func (d addressMismatches) wait(now time.Time, instance string, s situation) tim
 
 // reached says whether the others, who see this node as self, send the adverts of an
 // instance to where it listens. Those of multicast instances reach everybody.
-func reached(s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, self v1alpha1.Peer, i *keepalived.Instance) bool {
+func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.Instance) bool {
 	if len(i.Peers) == 0 {
 		return true
 	}
-	bind, ok := node.Bind(i.VIP.Addr())
 	g := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool {
 		return g.VirtualRouterID == i.RouterID && slices.Contains(g.VIPs, i.VIP.Addr())
 	})
-	if !ok || g < 0 {
+	if g < 0 {
 		return false
 	}
-	at, ok := vrrp.AddressOf(s, &s.Groups[g], self, bind)
+	at, ok := vrrp.AddressOf(s, &s.Groups[g], self, i.At)
 	return ok && at == i.Source
 }
 
@@ -109,7 +108,7 @@ func (j *Job) leaveMismatched(d *decision, f *facts.Facts) (alone []keepalived.I
 			j.looping.presence.mismatches[i.Name] = a
 		}
 		wait := j.looping.presence.mismatches.wait(time.Now(), i.Name, situation{
-			reached: reached(&f.Cluster.Spec, f.Node, f.Self, &i), stale: f.Stale, claimed: j.rivals.claimed(i.VIP.Addr()),
+			reached: reached(&f.Cluster.Spec, f.Self, &i), stale: f.Stale, claimed: j.rivals.claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return j.askLink(d, []keepalived.Instance{i}) },
 		})
@@ -150,7 +149,7 @@ func (j *Job) lost() bool {
 	d := j.shared.decided()
 	return d != nil && slices.ContainsFunc(d.conf.Instances, func(i keepalived.Instance) bool {
 		spec := &d.cluster.Spec
-		return reached(spec, d.node, d.self, &i) && !reached(spec, d.node, self, &i)
+		return reached(spec, d.self, &i) && !reached(spec, self, &i)
 	})
 }
 
@@ -162,8 +161,15 @@ func deaf(instances []keepalived.Instance, have []netip.Addr) bool {
 	})
 }
 
-// sources are the addresses, by instance, at which the others know the node.
-type sources map[string]netip.Addr
+// sources are the addresses at which the others know the node.
+type sources map[sourceKey]netip.Addr
+
+// sourceKey is an instance, and where the node finds the others: at a move to other VRRP
+// settings that may change, and they know it at both addresses.
+type sourceKey struct {
+	instance string
+	network  netip.Prefix
+}
 
 // moved notes where unicast instances are heard from now on, and says whether one of
 // them was at another address before. An address that only went away for a while, as
@@ -176,9 +182,10 @@ func (s *sources) moved(instances []keepalived.Instance) (moved bool) {
 		if len(i.Peers) == 0 {
 			continue
 		}
-		was, known := (*s)[i.Name]
+		key := sourceKey{i.Name, i.At.Network}
+		was, known := (*s)[key]
 		moved = moved || known && was != i.Source
-		(*s)[i.Name] = i.Source
+		(*s)[key] = i.Source
 	}
 	return moved
 }

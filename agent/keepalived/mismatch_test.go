@@ -52,7 +52,7 @@ func TestReached(t *testing.T) {
 			third := v1alpha1.Peer{Name: "third", Role: "master", Addresses: addrs("192.0.2.14 2001:db8::14")}
 			node := &v1alpha1.Node{Name: "self", Role: "master", VRRP: vrrp, Listed: self.Addresses, Interfaces: links(tt.own), Peers: []v1alpha1.Peer{other, third}}
 			i := keepalived.New(cluster, node).Instances[0]
-			if got := reached(&cluster.Spec, node, self, &i); got != tt.want {
+			if got := reached(&cluster.Spec, self, &i); got != tt.want {
 				t.Errorf("reached: %v", got)
 			}
 			sends := keepalived.New(cluster, &v1alpha1.Node{
@@ -237,6 +237,9 @@ func TestDeaf(t *testing.T) {
 func TestMoved(t *testing.T) {
 	old, fresh, peer := netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.40"), []netip.Addr{netip.MustParseAddr("192.0.2.11")}
 	at := func(a netip.Addr) []keepalived.Instance {
+		return []keepalived.Instance{{Name: "API_0", Source: a, Peers: peer, At: v1alpha1.Binding{Network: netip.MustParsePrefix("192.0.2.0/24")}}}
+	}
+	listed := func(a netip.Addr) []keepalived.Instance {
 		return []keepalived.Instance{{Name: "API_0", Source: a, Peers: peer}}
 	}
 	var s sources
@@ -251,6 +254,9 @@ func TestMoved(t *testing.T) {
 		{"another address", at(fresh), true},
 		{"it stays", at(fresh), false},
 		{"the first one again", at(old), true},
+		{"the listed one, of other VRRP settings (hard case 46)", listed(fresh), false},
+		{"moved with the others", at(old), false},
+		{"listed elsewhere", listed(old), true},
 	} {
 		if got := s.moved(step.instances); got != step.want {
 			t.Errorf("%s: %t", step.name, got)

@@ -27,12 +27,11 @@ func listenTime(i keepalived.Instance) time.Duration {
 // unheard gives the VIPs of unicast instances that another node answers for on
 // the link while no advert of theirs comes here: their holder does not know this
 // node, which would take them beside it. That takes as long as the holder has for
-// its adverts, and no longer than an advert where they come; came says that they did,
-// of any instance. nodes are all other nodes. The error says that it could not be found
-// out.
-func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []netip.Addr, came bool, err error) {
+// its adverts, and no longer than an advert where they come; from are their senders, of
+// any instance. nodes are all other nodes. The error says that it could not be found out.
+func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from []netip.Addr, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
-	heard, unknown := make([]bool, len(instances)), make([]bool, len(instances))
+	heard, unknown := make([]netip.Addr, len(instances)), make([]bool, len(instances))
 	began := time.Now()
 	var all sync.WaitGroup
 	for n, i := range instances {
@@ -53,8 +52,11 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []net
 	askAgain(instances, began, done)
 	<-done
 	for n, i := range instances {
-		if heard[n] || unknown[n] {
-			came = came || heard[n]
+		if heard[n].IsValid() {
+			from = append(from, heard[n])
+			continue
+		}
+		if unknown[n] {
 			continue
 		}
 		is, e := answered(i.Interface, i.VIP.Addr())
@@ -62,7 +64,7 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips []net
 			vips = append(vips, i.VIP.Addr())
 		}
 	}
-	return vips, came, err
+	return vips, from, err
 }
 
 // listenFor listens for the adverts of an instance, and asks the link whose its VIP
@@ -121,17 +123,17 @@ func askWhose(link string, a netip.Addr) error {
 	return nil
 }
 
-// hears says whether an advert of an instance comes in time.
-func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) bool {
+// hears returns the sender of an advert of an instance that comes in time, none if none does.
+func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) netip.Addr {
 	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
 	defer cancel()
 	for {
 		a, err := l.Receive(ctx)
 		switch {
 		case err != nil: // the deadline, or an address that went meanwhile
-			return false
+			return netip.Addr{}
 		case accepts(&i, nodes, a):
-			return true
+			return a.Source
 		}
 	}
 }
@@ -189,7 +191,8 @@ func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
 		// What an earlier one left here would answer for itself.
 		j.removeAll(d)
 	}
-	vips, heard, err := unheard(instances, d.node.Peers)
+	vips, from, err := unheard(instances, d.node.Peers)
+	j.looping.presence.join.beside.heard = append(j.looping.presence.join.beside.heard, from...)
 	j.looping.presence.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
 	if len(vips) > 0 && !slices.Equal(vips, j.looping.presence.unknown) {
 		j.Log.Info("the holder of VIPs does not know this node", "vips", vips)
@@ -198,7 +201,7 @@ func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
 	switch {
 	case len(vips) > 0:
 		return unknownTo
-	case heard:
+	case len(from) > 0:
 		return knownTo
 	case err != nil:
 		return undetermined

@@ -132,9 +132,10 @@ func usable(a netip.Addr) bool {
 
 // peer is the node as its fellows see it. A family that the status lacks comes
 // from the annotations (hard case 12): the addresses in the nodes' networks if
-// there is any, for the annotations list storage networks and the like too. So does
-// an address in a network of VIPs that the status has none in. A VIP never is a node's
-// address.
+// there is any, for the annotations list storage networks and the like too; first one in
+// the VIPs' network, which the operator's own keepalived takes (baremetal-runtimecfg,
+// getNodeIpForRequestedIpStack). So does an address in a network of VIPs that the status has
+// none in. A VIP never is a node's address.
 func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels.only(selecting(spec))}
 	for _, a := range r.Addresses {
@@ -144,6 +145,7 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 	}
 	// The rule asks for networks alone, and goes by those of that node.
 	networks := spec.NodeNetworks([]v1alpha1.Interface{{Addresses: r.Networks}})
+	vipNetworks := spec.VIPNetworks(networks)
 	status := p.Addresses
 	for _, is4 := range []bool{true, false} {
 		family := func(a netip.Addr) bool { return a.Is4() == is4 }
@@ -163,9 +165,12 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 		if len(near) > 0 {
 			all = near
 		}
+		if first := slices.IndexFunc(all, func(a netip.Addr) bool { return v1alpha1.InNetworks(vipNetworks, a) }); first > 0 {
+			all = slices.Concat(all[first:first+1], all[:first], all[first+1:])
+		}
 		p.Addresses = append(p.Addresses, all...)
 	}
-	for _, network := range spec.VIPNetworks(networks) {
+	for _, network := range vipNetworks {
 		if slices.ContainsFunc(p.Addresses, network.Contains) {
 			continue
 		}

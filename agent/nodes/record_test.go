@@ -175,10 +175,11 @@ func TestHardCase44AnnotationsHaveTheNetwork(t *testing.T) {
 		host, status         string
 		addresses, elsewhere []netip.Addr
 	}{
-		"the other family":              {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"fd00::10/64\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
-		"another network in the status": {`[\"10.0.1.10/16\",\"192.0.3.10/23\",\"2001:db8::10/64\"]`, "10.0.1.10", testkit.Addrs("10.0.1.10", "2001:db8::10"), testkit.Addrs("192.0.3.10")},
-		"no prefix lengths":             {`[\"192.0.2.10\",\"2001:db8::10\"]`, "192.0.2.10", testkit.Addrs("192.0.2.10", "2001:db8::10"), nil},
-		"not in the VIP's network":      {`[\"192.0.3.10/24\",\"198.51.100.1/24\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10"), nil},
+		"the other family":                       {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"fd00::10/64\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
+		"the VIP's network first (hard case 46)": {`[\"192.0.3.10/23\",\"2001:db8:0:7::10/56\",\"2001:db7::10/64\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10", "2001:db8:0:7::10"), nil},
+		"another network in the status":          {`[\"10.0.1.10/16\",\"192.0.3.10/23\",\"2001:db8::10/64\"]`, "10.0.1.10", testkit.Addrs("10.0.1.10", "2001:db8::10"), testkit.Addrs("192.0.3.10")},
+		"no prefix lengths":                      {`[\"192.0.2.10\",\"2001:db8::10\"]`, "192.0.2.10", testkit.Addrs("192.0.2.10", "2001:db8::10"), nil},
+		"not in the VIP's network":               {`[\"192.0.3.10/24\",\"198.51.100.1/24\"]`, "192.0.3.10", testkit.Addrs("192.0.3.10"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n nodeObject

@@ -84,6 +84,9 @@ type Firewall struct {
 	Since    time.Time `json:"since,omitzero"`
 	Restored int       `json:"restored"`
 	Why      string    `json:"why,omitempty"`
+	// Operators names what the node still has of OpenShift's own redirect. It is removed
+	// once this one is in place.
+	Operators string `json:"operators,omitempty"`
 }
 
 // CoreDNS is the state of the coredns job.

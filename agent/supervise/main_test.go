@@ -30,17 +30,16 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// agent starts the daemon of its arguments with a limit of files, prints its
-// process ID and lives until it is killed, while its other threads come and go.
+// agent starts the daemon of its arguments, prints its process ID and lives until it is
+// killed, while its other threads come and go.
 func agent() {
-	files, _ := strconv.ParseUint(os.Args[1], 10, 64)
 	// A file, so that the daemon does not hold the pipe that is read.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	p, err := Start(Command{Path: os.Args[2], Args: os.Args[3:], NoFile: files, Stdout: null, Stderr: null})
+	p, err := Start(Command{Path: os.Args[1], Args: os.Args[2:], Stdout: null, Stderr: null})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -32,10 +32,6 @@ type Command struct {
 	// does. It must not keep the line, and not wait. It may be nil; without Log it is not
 	// called.
 	Logged func(line []byte)
-	// NoFile bounds how many files the daemon may open, lowered to the agent's
-	// own hard limit; 0 means as the agent was started with. HAProxy computes
-	// from it how many connections it takes.
-	NoFile uint64
 	// Unprivileged has the daemon run as DaemonUser, so that it reads none of the agent's
 	// credentials and writes none of its files, where the agent can change users.
 	Unprivileged bool
@@ -50,11 +46,6 @@ type Command struct {
 // defaultGrace covers keepalived, which takes one to three seconds to end
 // although its VIPs are gone within milliseconds.
 const defaultGrace = 5 * time.Second
-
-// HAProxyNoFile is NoFile for HAProxy, whose configuration names no number of
-// connections: room for about 20,000 of them, without the memory that HAProxy
-// would set aside where the limit is a million or more.
-const HAProxyNoFile = 40_000
 
 // Process is a running daemon, leader of a process group of its own.
 type Process struct {
@@ -114,9 +105,6 @@ func (c Command) exec() *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if c.Unprivileged {
 		unprivileged(cmd)
-	}
-	if c.NoFile > 0 && cmd.Err == nil {
-		limit(cmd, c.NoFile)
 	}
 	return cmd
 }

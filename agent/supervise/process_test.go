@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"golang.org/x/sys/unix"
 )
 
 // exitCode is that of an error of Wait: minus the signal for a process that was
@@ -92,19 +90,16 @@ func TestEnded(t *testing.T) {
 func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
 	haproxy := haproxyConf(t)
 	tests := map[string]struct {
-		files   string
 		command []string
 		comm    string
 		workers int
 	}{
-		"as it is":              {"0", []string{"sleep", "1000"}, "sleep", 0},
-		"with a limit of files": {"100", []string{"sleep", "1000"}, "sleep", 0},
-		"HAProxy":               {"0", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
-		"HAProxy with a limit":  {"1000", []string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
+		"a program": {[]string{"sleep", "1000"}, "sleep", 0},
+		"HAProxy":   {[]string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			agent := exec.Command("/proc/self/exe", append([]string{tt.files}, tt.command...)...)
+			agent := exec.Command("/proc/self/exe", tt.command...)
 			agent.Env = append(os.Environ(), roleVariable+"=agent")
 			out, err := agent.StdoutPipe()
 			if err != nil {
@@ -233,46 +228,10 @@ func TestNothingOutlivesADaemon(t *testing.T) {
 	}
 }
 
-func TestLimitOfFiles(t *testing.T) {
-	var have unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct{ ask, want uint64 }{
-		"lower":                 {100, 100},
-		"more than there is":    {1 << 62, have.Max},
-		"what HAProxy is given": {HAProxyNoFile, min(HAProxyNoFile, have.Max)},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			p, err := Start(Command{Path: "sh", Args: []string{"-c", "ulimit -Sn; ulimit -Hn"}, Stdout: w, NoFile: tt.ask})
-			w.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := io.ReadAll(r)
-			if err != nil || p.Err() != nil {
-				t.Fatal(err, p.Err())
-			}
-			want := strconv.FormatUint(tt.want, 10)
-			if got := strings.Fields(string(out)); len(got) != 2 || got[0] != want || got[1] != want {
-				t.Errorf("limits %q, want %s", got, want)
-			}
-		})
-	}
-}
-
 func TestStartFails(t *testing.T) {
-	for _, files := range []uint64{0, 100} {
-		if p, err := Start(Command{Path: "/no/such/daemon", NoFile: files}); err == nil {
-			p.Stop(context.Background())
-			t.Errorf("with a limit of %d: started", files)
-		}
+	if p, err := Start(Command{Path: "/no/such/daemon"}); err == nil {
+		p.Stop(context.Background())
+		t.Error("started")
 	}
 }
 

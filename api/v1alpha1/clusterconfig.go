@@ -124,6 +124,11 @@ type VRRPSettings struct {
 	AdvertIntervalMS int `json:"advertIntervalMS"`
 }
 
+// LikeOperator reports whether the settings are those of the operator's own keepalived, which
+// may run on other nodes then. Nodes send adverts as it does, from where it does
+// (Node.BindAsListed), until they move to other settings together.
+func (v VRRPSettings) LikeOperator() bool { return v == ClassicSettings(v.Mode) }
+
 // GroupRole says what is behind the VIPs of a group.
 type GroupRole string
 
@@ -176,6 +181,11 @@ const FirstAPI = "api"
 func (g *Group) AdditionalAPI() bool {
 	return g.Role == GroupAPI && strings.HasPrefix(g.Name, FirstAPI+"-")
 }
+
+// OfOperator reports whether the operator's own keepalived elects a holder of the group's
+// VIPs as well. It has one group of each role; vipgen's further ones are called
+// "<role>-<name>".
+func (g *Group) OfOperator() bool { return !strings.Contains(g.Name, "-") }
 
 // APINames are the exact names that resolve to the VIPs of an API group.
 func (s *ClusterConfigSpec) APINames(g *Group) []string {

@@ -78,6 +78,9 @@ type Binding struct {
 	Interface string
 	// Source is the node's own address there, with its prefix.
 	Source netip.Prefix
+	// Network is where other nodes are reached, if they are listed in it. The zero value is
+	// for nodes that are reached at the first address that they are listed at.
+	Network netip.Prefix
 }
 
 // Bind finds where a VIP goes: the interface with the narrowest network that
@@ -86,7 +89,57 @@ type Binding struct {
 // which the others know. ok is false when the node has no address of that family at all.
 func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
 	b, how := n.bind(vip)
+	b.Network = b.Source.Masked()
 	return b, how >= ofFamily
+}
+
+// BindAsListed is Bind as the operator's own keepalived does it: the VIP goes to the interface
+// with kubelet's address of its family, which is the first that the cluster lists the node
+// at, and other nodes are reached at theirs, whatever network the VIP is in (hard case 46;
+// baremetal-runtimecfg, getInterfaceAndNonVIPAddr and getNodeIpForRequestedIpStack). A node
+// that is listed at none of its addresses is bound as Bind does it. The bootstrap is not
+// listed at all; where nothing is known of what is listed, BindAsListed is Bind.
+func (n *Node) BindAsListed(vip netip.Addr) (b Binding, ok bool) {
+	b, ok = n.Bind(vip)
+	if n.Listed == nil && n.Role != RoleBootstrap {
+		return b, ok
+	}
+	b.Network = netip.Prefix{}
+	if listed, found := n.listed(vip); found {
+		return listed, true
+	}
+	return b, ok
+}
+
+// BindKnown is Bind at an address that the other nodes know: where the cluster does not list
+// the node at the one in the VIP's network, at the first that it is listed at, if the same
+// interface has it.
+func (n *Node) BindKnown(vip netip.Addr) (b Binding, ok bool) {
+	b, ok = n.Bind(vip)
+	if slices.Contains(n.Listed, b.Source.Addr()) {
+		return b, ok
+	}
+	if listed, found := n.listed(vip); found && listed.Interface == b.Interface {
+		b.Source = listed.Source
+	}
+	return b, ok
+}
+
+// listed finds the first address of a VIP's family that the cluster lists the node at; found
+// is false if that is none of its own.
+func (n *Node) listed(vip netip.Addr) (b Binding, found bool) {
+	first := slices.IndexFunc(n.Listed, func(a netip.Addr) bool { return a.Is4() == vip.Is4() })
+	if first < 0 {
+		return b, false
+	}
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			if a.Addr() == n.Listed[first] {
+				return Binding{Interface: i.Name, Source: a}, true
+			}
+		}
+	}
+	return b, false
 }
 
 // How well an address fits a VIP. One in the VIP's network is worth the length of that
@@ -171,14 +224,14 @@ func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
 		if a.Is4() != b.Source.Addr().Is4() {
 			continue
 		}
-		if b.Source.Contains(a) {
+		if b.Network.Contains(a) {
 			return a, true
 		}
 		if !first.IsValid() {
 			first = a
 		}
 	}
-	if n := slices.IndexFunc(p.Elsewhere, b.Source.Contains); n >= 0 {
+	if n := slices.IndexFunc(p.Elsewhere, b.Network.Contains); n >= 0 {
 		return p.Elsewhere[n], true
 	}
 	return first, first.IsValid()

@@ -46,6 +46,54 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// The other nodes know the address in the VIP's network, or another of the same interface.
+func TestHardCase46BindKnown(t *testing.T) {
+	n := &Node{Interfaces: []Interface{iface("eth0", true, true, "2001:db8:1::30/64", "fd99:7::30/64"), iface("eth1", false, false, "2001:db8:2::30/64")}}
+	for listed, want := range map[string]string{
+		"2001:db8:1::30": "2001:db8:1::30/64", "fd99:7::30": "fd99:7::30/64", "2001:db8:2::30": "2001:db8:1::30/64", "fd99:7::99": "2001:db8:1::30/64",
+	} {
+		n.Listed = []netip.Addr{netip.MustParseAddr(listed)}
+		if b, ok := n.BindKnown(netip.MustParseAddr("2001:db8:1::5")); !ok || b.Source.String() != want || b.Interface != "eth0" || b.Network.String() != "2001:db8:1::/64" {
+			t.Errorf("listed at %s: %+v, want %s", listed, b, want)
+		}
+	}
+}
+
+// The operator's own keepalived sends from the address that kubelet has.
+func TestHardCase46BindAsListed(t *testing.T) {
+	eth0 := iface("eth0", true, true, "192.168.111.30/24", "2001:db8:1::30/64", "fd99:7::30/64")
+	eth1 := iface("eth1", false, false, "172.22.0.30/24", "2001:db8:2::30/64")
+	for name, tt := range map[string]struct {
+		role, vip string
+		listed    []string // nil: the cluster does not list the node
+		want      string
+		asListed  bool
+	}{
+		"not in the VIP's prefix":       {RoleMaster, "2001:db8:1::5", []string{"192.168.111.30", "fd99:7::30", "2001:db8:1::30"}, "eth0 fd99:7::30/64", true},
+		"the other family":              {RoleMaster, "192.168.111.5", []string{"192.168.111.30", "fd99:7::30"}, "eth0 192.168.111.30/24", true},
+		"another interface":             {RoleMaster, "2001:db8:1::5", []string{"2001:db8:2::30"}, "eth1 2001:db8:2::30/64", true},
+		"one that the node has not":     {RoleMaster, "2001:db8:1::5", []string{"fd99:7::99"}, "eth0 2001:db8:1::30/64", true},
+		"listed in the other one alone": {RoleMaster, "2001:db8:1::5", []string{"192.168.111.30"}, "eth0 2001:db8:1::30/64", true},
+		"not listed":                    {RoleMaster, "2001:db8:1::5", nil, "eth0 2001:db8:1::30/64", false},
+		"the bootstrap never is":        {RoleBootstrap, "2001:db8:1::5", nil, "eth0 2001:db8:1::30/64", true},
+	} {
+		n := &Node{Role: tt.role, Interfaces: []Interface{eth0, eth1}}
+		for _, a := range tt.listed {
+			n.Listed = append(n.Listed, netip.MustParseAddr(a))
+		}
+		b, ok := n.BindAsListed(netip.MustParseAddr(tt.vip))
+		if got := b.Interface + " " + b.Source.String(); !ok || got != tt.want || b.Network.IsValid() == tt.asListed {
+			t.Errorf("%s: got %s, as listed %v; want %s, %v", name, got, !b.Network.IsValid(), tt.want, tt.asListed)
+		}
+	}
+	peer := Peer{Addresses: []netip.Addr{netip.MustParseAddr("192.168.111.31"), netip.MustParseAddr("fd99:7::31")}, Elsewhere: []netip.Addr{netip.MustParseAddr("2001:db8:1::31")}}
+	for want, network := range map[string]netip.Prefix{"2001:db8:1::31": netip.MustParsePrefix("2001:db8:1::/64"), "fd99:7::31": {}} {
+		if a, ok := peer.AddressFor(Binding{Source: netip.MustParsePrefix("2001:db8:1::30/64"), Network: network}); !ok || a.String() != want {
+			t.Errorf("in network %v: %v, want %s", network, a, want)
+		}
+	}
+}
+
 func TestAddressFor(t *testing.T) {
 	tests := []struct {
 		name, source string
@@ -66,7 +114,7 @@ func TestAddressFor(t *testing.T) {
 			p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
 		}
 		got := ""
-		if a, ok := p.AddressFor(Binding{Source: netip.MustParsePrefix(tt.source)}); ok {
+		if a, ok := p.AddressFor(Binding{Source: netip.MustParsePrefix(tt.source), Network: netip.MustParsePrefix(tt.source).Masked()}); ok {
 			got = a.String()
 		}
 		if got != tt.want {

@@ -32,10 +32,18 @@ func (m *Member) PeerAddresses() (out []netip.Addr) {
 	return slices.Compact(out)
 }
 
+// Bind finds where a VIP of a group goes on a node with these VRRP settings.
+func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSettings) (b v1alpha1.Binding, ok bool) {
+	if g.OfOperator() && v.LikeOperator() {
+		return n.BindAsListed(vip)
+	}
+	return n.BindKnown(vip)
+}
+
 // Join works out for which VIPs of a group a node takes part in electing the holder, and
-// with whom, where advertisements are sent in that mode. idle says, a line each, why it
+// with whom, where advertisements are sent with these settings. idle says, a line each, why it
 // takes no part for others that are for its role.
-func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, mode v1alpha1.Mode) (members []Member, idle []string) {
+func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v v1alpha1.VRRPSettings) (members []Member, idle []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
 			idle = []string{IdleArbiter}
@@ -47,12 +55,12 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, mo
 		return nil, []string{why}
 	}
 	for i, vip := range g.VIPs {
-		at, ok := n.Bind(vip)
+		at, ok := Bind(n, g, vip, v)
 		if !ok {
 			idle = append(idle, fmt.Sprintf("no address of the family of %s on this node", vip))
 			continue
 		}
-		heard, why := near(s, n, g, at, vip, peers, mode)
+		heard, why := near(s, n, g, at, vip, peers, v.Mode)
 		if why != "" {
 			idle = append(idle, why)
 			continue
@@ -133,11 +141,14 @@ func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 // Workers say themselves which addresses they have. So what they say pushes no other node
 // out of an ingress group, nor into one, where it would hear nobody else (hard case 39): a
 // node goes by its own address in the VIP's network, and by being listed at it.
+//
+// A node that is bound as listed has all nodes for peers, which reach it there.
 func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
 	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
 		return peers, ""
 	}
-	networks := s.NodeNetworks(n.Interfaces)
+	networks, asListed := s.NodeNetworks(n.Interfaces), !bind.Network.IsValid()
+	bind, _ = n.Bind(vip) // whether the node has an address in the VIP's network at all
 	within := func(a netip.Addr) bool {
 		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
 			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
@@ -151,7 +162,7 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	switch here := within(bind.Source.Addr()); {
 	case !here && ingress && nodesAreIn(s, n, vip, within):
 		return nil, IdleElsewhere + vip.String()
-	case !here && ingress:
+	case !here && ingress, asListed:
 		return peers, ""
 	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
 		return nil, fmt.Sprintf("the other nodes do not know this node's address in the network of %s", vip)

@@ -31,6 +31,21 @@ func render(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images)
 	return r.files, r.err
 }
 
+// KeepalivedConf returns the keepalived.conf of a node as today's monitor writes it, for tests
+// that run keepalived without its pod. Its check scripts are below checkDir.
+func KeepalivedConf(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
+	const any = "registry.example.com/any:1"
+	f, err := gather(c, n, v1alpha1.Images{Keepalived: any, HAProxy: any})
+	if err != nil {
+		return nil, err
+	}
+	root, err := parsed()
+	if err != nil {
+		return nil, err
+	}
+	return templates.Run(root.Lookup("keepalived.conf"), f)
+}
+
 // renderer executes templates until the first error.
 type renderer struct {
 	root  *template.Template

@@ -158,6 +158,9 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	if f != nil && !f.InPlace && f.Serving {
 		c.find(redirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", because(f.Why))
 	}
+	if f != nil && f.Operators != "" {
+		c.find(redirectLeft, n.Name, "", "OpenShift's own redirect is still there, until vipgen's is in place: %s", f.Operators)
+	}
 	if h == nil {
 		return
 	}

@@ -105,6 +105,7 @@ const (
 	notServing       Code = "not-serving"
 	backendDown      Code = "backend-down"
 	redirectMissing  Code = "redirect-missing"
+	redirectLeft     Code = "redirect-left"
 	nameNotAnnounced Code = "name-not-announced"
 )
 

@@ -147,6 +147,8 @@ func TestFindings(t *testing.T) {
 			[]string{"backend-down master-2  API server master-0 (192.0.2.10:6443) is down for its HAProxy"}},
 		"no redirect": {change("master-2", func(r *state.Report) { r.Firewall.InPlace, r.Firewall.Why = false, "nft: no" }),
 			[]string{"redirect-missing master-2  HAProxy serves, and the API VIPs are not redirected to it: nft: no"}},
+		"OpenShift's redirect": {change("master-2", func(r *state.Report) { r.Firewall.Operators = "table ip ocp_nat" }),
+			[]string{"redirect-left master-2  OpenShift's own redirect is still there, until vipgen's is in place: table ip ocp_nat"}},
 		"HAProxy does not serve": {change("master-2", func(r *state.Report) {
 			r.HAProxy.Serving, r.HAProxy.Why, r.Firewall.InPlace, r.Firewall.Serving = false, "no backend", false, false
 		}), []string{"not-serving master-2  HAProxy does not serve: no backend"}},

@@ -31,7 +31,7 @@ var openShiftsTemplate string
 func openShiftsBootstrap(cluster string, g *v1alpha1.Group, n *v1alpha1.Node) ([]byte, error) {
 	conf := keepalived.Conf{Node: n.Name}
 	for i, vip := range g.VIPs {
-		bind, ok := n.Bind(vip)
+		bind, ok := n.BindAsListed(vip)
 		if !ok || g.Name != v1alpha1.FirstAPI {
 			continue
 		}

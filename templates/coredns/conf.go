@@ -43,8 +43,8 @@ type Conf struct {
 	HealthPort int
 	TTL        int
 	HostsFile  string
-	// Hosts are exact names; Wildcards answer for every name below a domain, the
-	// longest domain first.
+	// Hosts are the names of nodes and API VIPs, which their addresses lead back to;
+	// Wildcards answer for every name below a domain, the longest domain first.
 	Hosts     []Host
 	Wildcards []Wildcard
 	Upstreams []netip.Addr
@@ -60,11 +60,12 @@ type Host struct {
 }
 
 // Wildcard answers for every name below a domain, and for no other name. It can
-// also stand for one exact name: CoreDNS asks templates before hosts, so a name
-// below a wildcard has to be a template itself to win over it.
+// also stand for one exact name, which no address leads back to. CoreDNS asks templates
+// before hosts, so a name below a wildcard has to be a template itself to win over it.
 type Wildcard struct {
-	// Zone is the domain, such as "apps.demo.example.com".
-	Zone string
+	// Zone is the domain, such as "apps.demo.example.com", or the name if it is Exact.
+	Zone  string
+	Exact bool
 	// Pattern matches the names as CoreDNS sees them: lower case, with a dot at
 	// the end. It is anchored, and dots in it are dots (hard case 17).
 	Pattern string
@@ -86,7 +87,8 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		HostsFile:  v1alpha1.HostsFile,
 		Upstreams:  upstreams(c, n),
 	}
-	var exact []v1alpha1.DNSRecord
+	names := hosts{}
+	var api []v1alpha1.DNSRecord
 	anyAddress := false
 	for _, g := range c.Spec.Groups {
 		if c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
@@ -96,7 +98,8 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		case v1alpha1.GroupAPI:
 			for _, name := range c.Spec.APINames(&g) {
 				if c.Spec.Answered(name) {
-					exact = append(exact, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
+					names.add(name, g.VIPs)
+					api = append(api, v1alpha1.DNSRecord{Name: name, Addresses: g.VIPs})
 				}
 			}
 		case v1alpha1.GroupIngress:
@@ -113,15 +116,12 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		if domain, ok := strings.CutPrefix(r.Name, "*."); ok {
 			d.Wildcards = append(d.Wildcards, wildcard(domain, r.Addresses))
 		} else {
-			exact = append(exact, r)
+			d.Wildcards = append(d.Wildcards, exact(r.Name, r.Addresses))
 		}
 	}
-	names := hosts{}
-	for _, r := range exact {
-		if slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return strings.HasSuffix(r.Name, "."+w.Zone) }) {
-			d.Wildcards = append(d.Wildcards, answers(r.Name, "^", r.Addresses))
-		} else {
-			names.add(r.Name, r.Addresses)
+	for _, r := range api {
+		if slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return w.covers(r.Name) }) {
+			d.Wildcards = append(d.Wildcards, exact(r.Name, r.Addresses))
 		}
 	}
 	// The first one that matches answers, and domains may lie below each other.
@@ -160,6 +160,15 @@ func RenderHosts(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]by
 func wildcard(domain string, addresses []netip.Addr) Wildcard {
 	return answers(domain, `^.+\.`, addresses)
 }
+
+func exact(name string, addresses []netip.Addr) Wildcard {
+	w := answers(name, "^", addresses)
+	w.Exact = true
+	return w
+}
+
+// covers reports whether it answers for a name because that is below its domain.
+func (w Wildcard) covers(name string) bool { return !w.Exact && strings.HasSuffix(name, "."+w.Zone) }
 
 // answers are those for a domain with what the pattern has before it.
 func answers(domain, before string, addresses []netip.Addr) Wildcard {

@@ -78,10 +78,10 @@ func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 func (d *Conf) Answers(name string) bool {
 	return name == "localhost" ||
 		slices.ContainsFunc(d.Hosts, func(h Host) bool { return slices.Contains(h.Names, name) }) ||
-		slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return name == w.Zone || strings.HasSuffix(name, "."+w.Zone) })
+		slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return name == w.Zone || w.covers(name) })
 }
 
-// hosts gathers names by address.
+// hosts gathers names by address: an address leads back to the first.
 type hosts map[netip.Addr][]string
 
 func (h hosts) add(name string, addresses []netip.Addr) {
@@ -95,7 +95,6 @@ func (h hosts) add(name string, addresses []netip.Addr) {
 func (h hosts) sorted() []Host {
 	out := make([]Host, 0, len(h))
 	for a, names := range h {
-		slices.Sort(names)
 		out = append(out, Host{Address: a, Names: names})
 	}
 	slices.SortFunc(out, func(a, b Host) int { return a.Address.Compare(b.Address) })

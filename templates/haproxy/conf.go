@@ -18,6 +18,15 @@ import (
 //go:embed haproxy.cfg.tmpl
 var Template string
 
+// MaxConn is how many connections HAProxy of the control plane serves at once, more wait:
+// as many as the operator's since OpenShift 4.18 (machine-config-operator,
+// haproxy-haproxy.yaml). HAProxy's limit of open files follows from it, two for each.
+// Memory does not: one that is open takes some when it comes.
+const MaxConn = 40_000
+
+// maxConnOwn is MaxConn for programs of one node, which have a few dozen connections.
+const maxConnOwn = 2000
+
 // Conf is what the template is executed with.
 type Conf struct {
 	Cluster string
@@ -26,6 +35,8 @@ type Conf struct {
 	// Else it is for those of the node's own programs, on loopback, in front of the control
 	// plane's HAProxy.
 	ControlPlane bool
+	// MaxConn is how many connections are served at once.
+	MaxConn int
 	// IPv6 says whether to listen on IPv6 too: binding to it fails where the
 	// kernel has it switched off (hard case 25).
 	IPv6 bool
@@ -58,12 +69,16 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		Cluster:      c.Metadata.Name,
 		Node:         n.Name,
 		ControlPlane: v1alpha1.ControlPlaneRole(n.Role),
+		MaxConn:      maxConnOwn,
 		IPv6:         !n.NoIPv6,
 		Port:         c.Spec.Ports.HAProxy,
 		ReadyPort:    c.Spec.Ports.HAProxyReady,
 		KeepAlive:    n.HAProxyAtLeast(2, 3),
 		OneThread:    n.HAProxyAtLeast(2, 6),
 		Socket:       v1alpha1.HAProxySocket,
+	}
+	if h.ControlPlane {
+		h.MaxConn = MaxConn
 	}
 	for _, g := range c.Spec.Groups {
 		if g.Role == v1alpha1.GroupAPI && len(g.VIPs) > 0 {

@@ -199,27 +199,6 @@ func testHealthChecks(t *testing.T, g daemon.Generation) {
 	}
 }
 
-// stream opens a connection through HAProxy that stays open.
-func stream(lb *daemon.LoadBalancer) (net.Conn, error) {
-	conn, err := lb.Dial("192.0.2.21:9445")
-	if err != nil {
-		return nil, err
-	}
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
-	secure.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := fmt.Fprint(secure, "GET /watch HTTP/1.1\r\nHost: api\r\n\r\n"); err != nil {
-		return nil, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(secure), nil)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %s", resp.Status)
-	}
-	return secure, nil
-}
-
 // slowest is how long a connection may take to which HAProxy has first given a server whose
 // node is gone: 150 ms, and what a busy machine adds.
 const slowest = 400 * time.Millisecond
@@ -401,14 +380,4 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	}
 	apis[1].die()
 	t.Logf("one that died was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
-}
-
-// echo says what is wrong with a stream; nil if bytes come back.
-func echo(conn net.Conn) error {
-	conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := conn.Write([]byte("ping")); err != nil {
-		return err
-	}
-	_, err := io.ReadFull(conn, make([]byte, 4))
-	return err
 }

@@ -80,6 +80,8 @@ type Instance struct {
 	// those of a host prefix are deprecated at once, which says as much.
 	Label string
 	Terms []vrrp.Term
+	// At is where the others find the node, on Interface: at Source, in unicast mode.
+	At v1alpha1.Binding
 }
 
 // Interval is the time between two adverts; 0 if AdvertInterval is no number.
@@ -122,7 +124,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 	if n.VRRP != nil {
 		settings = *n.VRRP
 	}
-	members, idle := vrrp.Join(s, n, g, settings.Mode)
+	members, idle := vrrp.Join(s, n, g, settings)
 	for _, why := range idle {
 		k.Idle = append(k.Idle, g.Name+": "+why)
 	}
@@ -135,6 +137,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		inst := Instance{
 			Name:      fmt.Sprintf("%s_%d", g.Instance, m.Index),
 			Interface: m.At.Interface,
+			At:        m.At,
 			RouterID:  g.VirtualRouterID,
 			Priority:  base,
 			VIP:       netip.PrefixFrom(m.VIP, m.VIP.BitLen()),

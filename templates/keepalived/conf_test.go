@@ -419,6 +419,12 @@ func TestInstances(t *testing.T) {
 				w.Label = []string{"vip", ""}[i] // hard case 33
 			}
 			got := New(cluster(nil), tt.node).Instances
+			for i := range got {
+				if s := got[i].Source; s.IsValid() && s != got[i].At.Source.Addr() {
+					t.Errorf("source %v, found at %v", s, got[i].At.Source)
+				}
+				got[i].At = v1alpha1.Binding{}
+			}
 			addresses := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 			testkit.Equal(t, tt.want, got, addresses, sameTerm)
 		})
@@ -435,5 +441,66 @@ func TestStart(t *testing.T) {
 	n.VRRP = &c.Spec.VRRP.Target
 	if v := New(c, n).Instances[0].Version; v != 3 {
 		t.Errorf("after the switch VRRPv%d", v)
+	}
+}
+
+// Next to nodes of the operator, adverts go from and to the addresses that the cluster
+// lists, also where the VIP is in another network; after the move, as everywhere, those of
+// the VIP's network are taken.
+func TestHardCase46AsListed(t *testing.T) {
+	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
+		s.VRRP.Start = &classic
+		for i, vip := range []string{"2001:db8:1::5", "2001:db8:1::4"} {
+			s.Groups[i].VIPs = testkit.Addrs([]string{"192.168.111.5", "192.168.111.4"}[i], vip)
+		}
+		s.Groups = append(s.Groups, v1alpha1.Group{Name: "ingress-shard", Role: v1alpha1.GroupIngress, VIPs: testkit.Addrs("2001:db8:1::17"), Instance: "demo_INGRESS_shard", VirtualRouterID: 17})
+	})
+	listed := func(n int) []netip.Addr {
+		return testkit.Addrs(fmt.Sprintf("192.168.111.%d", n), fmt.Sprintf("fd99:7::%d", n))
+	}
+	near := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", n)) }
+	for name, tt := range map[string]struct {
+		role      string
+		settings  v1alpha1.VRRPSettings
+		annotated bool // OVN-Kubernetes lists all addresses
+		instance  string
+		source    string
+		peers     []netip.Addr
+	}{
+		"API":                         {"master", classic, true, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"API, IPv4":                   {"master", classic, true, "demo_API_0", "192.168.111.30", testkit.Addrs("192.168.111.31", "192.168.111.32")},
+		"API, no annotation":          {"master", classic, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"ingress":                     {"worker", classic, true, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"ingress, no annotation":      {"worker", classic, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"a group that is vipgen's":    {"worker", classic, true, "demo_INGRESS_shard_0", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"API, moved":                  {"master", fast, true, "demo_API_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"ingress, moved":              {"worker", fast, true, "demo_INGRESS_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"ingress, moved, unannotated": {"worker", fast, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"API, moved, unannotated":     {"master", fast, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &v1alpha1.Node{Name: "node-30", Role: tt.role, VRRP: &tt.settings, Listed: listed(30), Interfaces: []v1alpha1.Interface{{
+				Name: "eth0", DefaultRoute4: true, DefaultRoute6: true, Addresses: []netip.Prefix{
+					netip.MustParsePrefix("192.168.111.30/24"), netip.MustParsePrefix("2001:db8:1::30/64"), netip.MustParsePrefix("fd99:7::30/64")},
+			}}}
+			for _, i := range []int{31, 32} {
+				p := v1alpha1.Peer{Name: fmt.Sprintf("node-%d", i), Role: tt.role, Addresses: listed(i)}
+				if tt.annotated {
+					p.Elsewhere = []netip.Addr{near(i)}
+				}
+				n.Peers = append(n.Peers, p)
+			}
+			if tt.annotated {
+				n.Listed = append(n.Listed, near(30))
+			}
+			k := New(c, n)
+			i := slices.IndexFunc(k.Instances, func(i Instance) bool { return i.Name == tt.instance })
+			if i < 0 {
+				t.Fatalf("takes no part: %q", k.Idle)
+			}
+			if got := k.Instances[i]; got.Source.String() != tt.source || !slices.Equal(got.Peers, tt.peers) {
+				t.Errorf("from %v to %v, want from %s to %v", got.Source, got.Peers, tt.source, tt.peers)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,22 @@ func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 
 // MasterSocket is where the master process listens, as the host sees it.
 func (l *LoadBalancer) MasterSocket() string { return l.sandbox.path(masterSocket) }
+
+// Info returns a figure that HAProxy gives about itself, such as "Maxconn".
+func (l *LoadBalancer) Info(t testing.TB, figure string) int {
+	t.Helper()
+	text, err := l.ask("show info")
+	testkit.Must(t, err)
+	for line := range strings.Lines(text) {
+		if name, value, _ := strings.Cut(line, ":"); name == figure {
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			testkit.Must(t, err)
+			return n
+		}
+	}
+	t.Fatalf("no %s in:\n%s", figure, text)
+	return 0
+}
 
 // Servers gives the state of every server of a backend, such as "UP".
 func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {

@@ -1,0 +1,146 @@
+package firewall
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/userdata"
+	"github.com/google/nftables/xt"
+	"golang.org/x/sys/unix"
+)
+
+// The redirect of OpenShift's own haproxy-monitor (baremetal-runtimecfg, pkg/monitor:
+// ensureHAProxyFirewallRules). It has a table of its own from 4.22 on, and rules of
+// iptables in the table nat before, which are known by their comment.
+const (
+	operatorsTable   = "ocp_nat"
+	operatorsComment = "OCP_API_LB_REDIRECT"
+	iptablesTable    = "nat"
+)
+
+// operators is what an adopted node still has of the operator's redirect (hard case 58):
+// while HAProxy does not serve, it would send connections there that the API server of the
+// node could take.
+type operators struct {
+	tables []*nftables.Table
+	rules  []*nftables.Rule
+}
+
+// String names what is there, and is empty if nothing is.
+func (o operators) String() string {
+	var out []string
+	for _, t := range o.tables {
+		out = append(out, "table "+familyName(t)+" "+t.Name)
+	}
+	for _, r := range o.rules {
+		out = append(out, "a rule of iptables in "+familyName(r.Table)+" "+r.Table.Name+" "+r.Chain.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+func familyName(t *nftables.Table) string {
+	if t.Family == nftables.TableFamilyIPv6 {
+		return "ip6"
+	}
+	return "ip"
+}
+
+// findOperators looks for the operator's redirect, in both families.
+func findOperators(conn *nftables.Conn) (o operators, err error) {
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
+		tables, err := conn.ListTablesOfFamily(family)
+		if err != nil {
+			return o, fmt.Errorf("read the tables: %w", explain(err))
+		}
+		for _, t := range tables {
+			switch t.Name {
+			case operatorsTable:
+				o.tables = append(o.tables, t)
+			case iptablesTable:
+				for _, name := range []string{"OUTPUT", "PREROUTING"} {
+					rules, err := conn.GetRules(t, &nftables.Chain{Name: name, Table: t})
+					if err != nil && !errors.Is(err, unix.ENOENT) {
+						return o, fmt.Errorf("read the chain %s of the table %s: %w", name, t.Name, explain(err))
+					}
+					o.rules = append(o.rules, slices.DeleteFunc(rules, func(r *nftables.Rule) bool { return !isOperators(r) })...)
+				}
+			}
+		}
+	}
+	return o, nil
+}
+
+// isOperators reports whether a rule has the operator's comment: as a match of iptables, or
+// as nft stores comments.
+func isOperators(r *nftables.Rule) bool {
+	if comment, ok := userdata.GetString(r.UserData, userdata.TypeComment); ok && comment == operatorsComment {
+		return true
+	}
+	return slices.ContainsFunc(r.Exprs, func(e expr.Any) bool {
+		match, ok := e.(*expr.Match)
+		if !ok {
+			return false
+		}
+		comment, ok := match.Info.(*xt.Comment)
+		return ok && *comment == operatorsComment
+	})
+}
+
+// removeOperators removes the operator's redirect, and returns what was there; without
+// remove it only looks.
+func removeOperators(remove bool) (found string, err error) {
+	conn, err := open()
+	if err != nil {
+		return "", err
+	}
+	defer conn.CloseLasting()
+	o, err := findOperators(conn)
+	if found = o.String(); err != nil || found == "" || !remove {
+		return found, err
+	}
+	for _, t := range o.tables {
+		conn.DelTable(t)
+	}
+	for _, r := range o.rules {
+		if err := conn.DelRule(r); err != nil {
+			return found, fmt.Errorf("remove a rule: %w", err)
+		}
+	}
+	if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) { // it was just removed
+		return found, fmt.Errorf("remove %s: %w", found, explain(err))
+	}
+	return found, nil
+}
+
+// leftover is what a Keeper found of the operator's redirect when it looked last.
+type leftover struct {
+	found      string
+	err        error
+	whole      bool      // vipgen's redirect was in place
+	generation uint32    // of the rules
+	at         time.Time // zero: look again
+}
+
+// leftover looks for the operator's redirect, every readEvery if any rule has changed, and
+// removes it once vipgen's is whole. What it removed is reported until the next look.
+func (k *keeping) leftover(whole bool) (found string, err error) {
+	l := &k.left
+	if whole == l.whole && k.now().Sub(l.at) < readEvery {
+		return l.found, l.err
+	}
+	generation, err := k.generations.Current()
+	if err == nil && whole == l.whole && generation == l.generation {
+		l.at = k.now()
+		return l.found, l.err
+	}
+	*l = leftover{whole: whole, generation: generation, at: k.now()}
+	if l.found, l.err = removeOperators(whole); l.err == nil && l.found != "" && whole {
+		l.at = time.Time{}
+	}
+	return l.found, l.err
+}

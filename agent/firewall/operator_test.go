@@ -1,0 +1,93 @@
+package firewall
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// operatorsRules are the redirect of OpenShift's own haproxy-monitor, as it is since 4.22.
+const operatorsRules = `
+table ip ocp_nat {
+	chain ocp_prerouting {
+		type nat hook prerouting priority -100;
+		ip daddr 192.0.2.10 tcp dport 6443 dnat to 192.0.2.10:9445 comment "OCP_API_LB_REDIRECT"
+	}
+	chain ocp_output {
+		type nat hook output priority -100;
+		ip daddr 192.0.2.10 tcp dport 6443 oifname "lo" redirect to :9445 comment "OCP_API_LB_REDIRECT"
+	}
+}
+table ip6 ocp_nat {
+	chain ocp_prerouting {
+		type nat hook prerouting priority -100;
+		ip6 daddr 2001:db8::10 tcp dport 6443 dnat to [2001:db8::10]:9445 comment "OCP_API_LB_REDIRECT"
+	}
+}
+`
+
+// iptables runs the program that the operator's monitor runs before 4.22.
+func (l *lab) iptables(program string, args ...string) {
+	l.t.Helper()
+	if out, err := l.node.Command(context.Background(), testkit.Program(l.t, program), args...).CombinedOutput(); err != nil {
+		l.t.Fatalf("%s %v: %v: %s", program, args, err, out)
+	}
+}
+
+// OpenShift's own redirect is left on a node that was adopted without a reboot. It stays
+// until vipgen's is in place, since clients need one of them, and then goes: while HAProxy
+// does not serve, the node's API server is reached, and not a port where nobody listens.
+func TestHardCase58OperatorsRedirect(t *testing.T) {
+	tests := map[string]struct {
+		load func(*lab)
+		want []string
+	}{
+		"nftables": {func(l *lab) { l.load(operatorsRules) }, []string{"table ip ocp_nat", "table ip6 ocp_nat"}},
+		"iptables": {func(l *lab) {
+			to := []string{"-t", "nat", "-p", "tcp", "--dport", "6443", "-m", "comment", "--comment", "OCP_API_LB_REDIRECT"}
+			rule := func(program, chain, vip string, target ...string) {
+				l.iptables(program, append(append(to, "-I", chain, "--dst", vip), target...)...)
+			}
+			rule("iptables", "PREROUTING", "192.0.2.10", "-j", "DNAT", "--to-destination", "192.0.2.10:9445")
+			rule("iptables", "OUTPUT", "192.0.2.10", "-o", "lo", "-j", "REDIRECT", "--to-ports", "9445")
+			rule("ip6tables", "PREROUTING", "2001:db8::10", "-j", "DNAT", "--to-destination", "[2001:db8::10]:9445")
+		}, []string{"a rule of iptables in ip nat OUTPUT", "a rule of iptables in ip nat PREROUTING", "a rule of iptables in ip6 nat PREROUTING"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			// Rules of others, also in the same chains.
+			l.iptables("iptables", "-t", "nat", "-A", "PREROUTING", "-p", "tcp", "--dport", "22623", "-m", "comment", "--comment", "of somebody else", "-j", "ACCEPT")
+			l.load("table ip other { chain c { type nat hook output priority -50; }\n}")
+			tt.load(l)
+			with := l.nft("-s", "list", "ruleset")
+			k := l.keep()
+			k.redirect(api)
+			k.serving(false)
+			testkit.Await(t, "the state to name it", func() bool { return k.state().Leftover == strings.Join(tt.want, ", ") }, func() string { return k.state().Leftover })
+			if now := l.nft("-s", "list", "ruleset"); !strings.Contains(now, with) {
+				t.Errorf("before:\n%s\nwhile vipgen's is not in place:\n%s", with, now)
+			}
+			l.reaches(l.client, vips[0], 6443, "9445")
+
+			k.serving(true)
+			testkit.Await(t, "it to be gone", func() bool { return k.state().InPlace && k.state().Leftover == "" })
+			l.reaches(l.client, vips[0], 6443, "9445")
+			l.reaches(l.client, vips[2], 6443, "9445")
+			k.serving(false)
+			testkit.Await(t, "the end of vipgen's", func() bool { return !k.state().InPlace })
+			l.reaches(l.client, vips[0], 6443, "6443")
+			l.reaches(l.client, vips[2], 6443, "6443")
+			k.end(syscall.SIGTERM)
+			after := l.nft("-s", "list", "ruleset") // iptables' chains stay, empty
+			for part, want := range map[string]bool{"tcp dport 22623": true, "hook output priority -50": true, "9445": false, operatorsTable: false} {
+				if strings.Contains(after, part) != want {
+					t.Errorf("%q should be there: %t\n%s", part, want, after)
+				}
+			}
+		})
+	}
+}
