@@ -64,7 +64,7 @@ func (p policy) reason(c Change) Reason {
 	case kindFile:
 		rule, ok := p.file(c.Name)
 		r.Effect, r.Why = effect(rule, ok)
-		if r.Effect == Files && slices.Contains(v1alpha1.LiveFiles(), c.Name) {
+		if r.Effect == Files && c.What != rewritten && slices.Contains(v1alpha1.LiveFiles(), c.Name) {
 			r.Effect, r.Why = AgentReload, "the agent applies it; the node disruption policy asks for nothing else"
 		}
 	case kindUnit:
@@ -75,6 +75,9 @@ func (p policy) reason(c Change) Reason {
 		}
 	default:
 		r.Effect, r.Why = p.setting(c.Name)
+	}
+	if c.What == rewritten {
+		r.Why = rewritten + "; " + r.Why
 	}
 	return r
 }
