@@ -157,8 +157,8 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 	}
 }
 
-// TestHardCase57OperatorRules has what the operator of each release does without a policy.
-func TestHardCase57OperatorRules(t *testing.T) {
+// TestHardCase56OperatorRules has what the operator of each release does without a policy.
+func TestHardCase56OperatorRules(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		// from each of these releases on; "" is not known.
