@@ -113,6 +113,7 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster, release s
 		was, is := merge(before), merge(after)
 		changes := compareStates(was, is)
 		changes = append(changes, compareSpelling(was, is, release, changes)...)
+		changes = append(changes, compareOrder(was, is, release)...)
 		if was, is := version(before), version(after); was != is && was != "" && is != "" {
 			changes = append(changes, Change{Kind: kindSetting, Name: settingVersion, What: changed, Fields: []Field{{Path: settingVersion, Old: was, New: is}}})
 		}

@@ -124,7 +124,7 @@ func (p policy) setting(name string) (Effect, string) {
 		return Reboot, "whatever the node disruption policy says"
 	case settingVersion:
 		return Nothing, "the operator translates it; its release has to know it"
-	case ignition.SettingMasks:
+	case ignition.SettingMasks, settingOrder:
 		return Reboot, "units are changed by a reboot"
 	}
 	return Refused, fmt.Sprintf("the operator does not change %s of a node that runs; new nodes get it", name)

@@ -16,6 +16,8 @@ type nodeState struct {
 	files    map[string]nodeFile
 	units    map[string]nodeUnit
 	settings map[string]string
+	// order has the names of units as they come in the rendered MachineConfig.
+	order []string
 	// spelled has files and units as the operator writes them into the rendered
 	// MachineConfig; nil for one that a MachineConfig in Ignition 2 has.
 	spelled map[string]ignition.Spelling
@@ -35,7 +37,7 @@ type nodeUnit struct {
 // path the last one counts, units and their drop-ins are merged by name, and
 // settings add up or the last one counts.
 func merge(docs []ignition.Document) nodeState {
-	s := nodeState{map[string]nodeFile{}, map[string]nodeUnit{}, map[string]string{}, map[string]ignition.Spelling{}}
+	s := nodeState{files: map[string]nodeFile{}, units: map[string]nodeUnit{}, settings: map[string]string{}, spelled: map[string]ignition.Spelling{}}
 	for _, d := range docs {
 		for _, f := range d.Files {
 			if old, there := s.files[f.Path]; f.Append && there {
@@ -49,6 +51,9 @@ func merge(docs []ignition.Document) nodeState {
 			s.spell(f.Path, d)
 		}
 		for _, u := range d.Units {
+			if _, there := s.units[u.Name]; !there {
+				s.order = append(s.order, u.Name)
+			}
 			s.units[u.Name] = nodeUnit{mergeUnit(s.units[u.Name].Unit, u), d.Name}
 			s.spell(u.Name, d)
 		}

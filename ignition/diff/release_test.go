@@ -150,6 +150,21 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 	if p := Compare(live("data:,one"), live("data:;base64,b25l")).Pools; len(p) != 1 || p[0].Effect != Files {
 		t.Errorf("with a policy: %+v", p)
 	}
+	// Units in another order, as a renamed MachineConfig may have them.
+	units := func(first, second string) *Cluster {
+		list := ""
+		for name, unit := range map[string]string{first: "a.service", second: "b.service"} {
+			list += strings.Replace(config("    systemd: {units: [{name: "+unit+", enabled: true}]}\n"), "50-a", name, 1)
+		}
+		return clusterOf(t, list)
+	}
+	for release, want := range map[string]int{"4.12": 1, "4.16": 1, "4.17": 0, "5.2": 0, "": 0} {
+		a, b := units("50-a", "60-b"), units("70-a", "60-b")
+		b.Release = release
+		if p := Compare(a, b).Pools; len(p) != want || want == 1 && (p[0].Effect != Reboot || p[0].Changes[0].Name != settingOrder) {
+			t.Errorf("units in another order, release %q: %+v", release, p)
+		}
+	}
 	// A mode that a MachineConfig leaves out is that of one before.
 	modes := clusterOf(t, file(`mode: 384, contents: {source: "data:,one"}`), strings.Replace(file(`contents: {source: "data:,two"}`), "50-a", "60-b", 1))
 	if f := merge(inPool(modes.configs, "master", nameOrder)).files["/etc/a"]; f.Mode != 0o600 || string(f.Contents) != "two" {

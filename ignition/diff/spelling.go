@@ -2,6 +2,8 @@ package diff
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
@@ -34,6 +36,26 @@ func compareSpelling(a, b nodeState, release string, changes []Change) []Change 
 		}
 	}
 	return out
+}
+
+// settingOrder is the order of units.
+const settingOrder = "systemd.units, their order"
+
+// compareOrder finds units that come in another order, which is a change to machine config
+// daemons before 4.17: they compare units as one list (newMachineConfigDiff,
+// calculatePostConfigChangeAction). A MachineConfig that is renamed may do that.
+func compareOrder(a, b nodeState, release string) []Change {
+	if release == "" || assets.AtLeast(release, "4.17") {
+		return nil
+	}
+	both := func(order []string) []string {
+		return slices.DeleteFunc(slices.Clone(order), func(name string) bool { return a.units[name].from == "" || b.units[name].from == "" })
+	}
+	was, is := both(a.order), both(b.order)
+	if slices.Equal(was, is) {
+		return nil
+	}
+	return []Change{{Kind: kindSetting, Name: settingOrder, What: changed, Fields: []Field{{Path: settingOrder, Old: strings.Join(was, " "), New: strings.Join(is, " ")}}}}
 }
 
 func spelledOtherwise(before, after ignition.Spelling, release string) (out []Field) {
