@@ -26,22 +26,31 @@ func (e Entry) Applies(words []string, role, release string) bool {
 			return false
 		}
 	}
-	return (e.From == "" || AtLeast(release, e.From)) && (e.To == "" || release == e.To || !AtLeast(release, e.To))
+	return Within(release, e.From, e.To)
+}
+
+// Within reports whether a release is one from a first to a last; "" is the first, and the
+// last, that is known.
+func Within(release, from, to string) bool {
+	return (from == "" || AtLeast(release, from)) && (to == "" || release == to || !AtLeast(release, to))
 }
 
 // Span is the releases of a row, in words.
-func (e Entry) Span() string {
+func (e Entry) Span() string { return Span(e.From, e.To) }
+
+// Span returns releases in words, from a first to a last; see Within.
+func Span(from, to string) string {
 	switch {
-	case e.From == "" && e.To == "":
+	case from == "" && to == "":
 		return "all"
-	case e.From == e.To:
-		return e.From
-	case e.To == "":
-		return "from " + e.From
-	case e.From == "":
-		return "to " + e.To
+	case from == to:
+		return from
+	case to == "":
+		return "from " + from
+	case from == "":
+		return "to " + to
 	}
-	return e.From + " to " + e.To
+	return from + " to " + to
 }
 
 // places are the folders whose files are VIPs', load balancing's or the cluster's DNS'.

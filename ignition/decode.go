@@ -186,6 +186,9 @@ func (d *decoder) machineConfig(raw json.RawMessage) error {
 		if err := d.config(mc.Spec.Config, &doc); err != nil {
 			return fmt.Errorf("%s: %w", doc.Source, err)
 		}
+		if strings.HasPrefix(doc.IgnitionVersion, "3.") {
+			doc.Spelling = spellings(mc.Spec.Config)
+		}
 	}
 	doc.noteList("kernel arguments", mc.Spec.KernelArguments)
 	doc.noteList("extensions", mc.Spec.Extensions)

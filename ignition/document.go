@@ -19,6 +19,10 @@ type Document struct {
 	Units           []Unit
 	// Annotations are those of a MachineConfig.
 	Annotations map[string]string
+	// Spelling has the files of a MachineConfig by their paths, and its units by their
+	// names, as it writes them; nothing of one in Ignition 2, which the operator
+	// translates.
+	Spelling map[string]Spelling
 	// Settings are what it has besides files and units, for comparing: the fields
 	// of a MachineConfig with their values, parts of an Ignition config with a
 	// digest, as they may hold secrets. What is not there is missing.

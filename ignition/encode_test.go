@@ -48,8 +48,8 @@ func TestIgnitionVersionFollowsTarget(t *testing.T) {
 		"openshift 4.14": "3.4.0", "openshift 4.15": "3.4.0", "openshift 4.16": "3.4.0",
 		"openshift 4.17": "3.4.0", "openshift 4.18": "3.4.0",
 		"openshift 4.19": "3.5.0", "openshift 4.20": "3.5.0", "openshift 4.21": "3.5.0",
-		"openshift 4.22": "3.6.0", "openshift 4.23": "3.6.0",
-		"openshift 5.0": "3.6.0", "openshift 5.1": "3.6.0", "openshift 5.2": "3.6.0",
+		"openshift 4.22": "3.5.0", "openshift 4.23": "3.5.0",
+		"openshift 5.0": "3.5.0", "openshift 5.1": "3.5.0", "openshift 5.2": "3.5.0",
 		"fcos 1.7": "3.6.0", "flatcar 1.1": "3.4.0",
 	}
 	if len(supported) != len(want) {

@@ -16,7 +16,6 @@ import (
 	"github.com/coreos/butane/config/openshift/v4_19"
 	"github.com/coreos/butane/config/openshift/v4_20"
 	"github.com/coreos/butane/config/openshift/v4_21"
-	"github.com/coreos/butane/config/openshift/v4_22"
 )
 
 // Variants of operating systems, named as Butane names them.
@@ -41,8 +40,9 @@ func (t Target) String() string { return t.Variant + " " + t.Version }
 // supported are the targets that vipgen writes for, each with the Ignition
 // version that its systems read, the version of the Butane specification and the
 // Butane package that encodes it. The last version of a variant comes last.
-// Releases that Butane has no stable specification for take the one before: what
-// that makes, later releases read.
+// Releases take an earlier specification where Butane has no stable one for them,
+// or where that one writes a newer Ignition than their machine-config operator
+// reads (assets.Release.Ignition, hard case 55).
 var supported = []struct {
 	Target
 	ignition  string
@@ -59,11 +59,11 @@ var supported = []struct {
 	{Target{OpenShift, "4.19"}, "3.5.0", "4.19.0", through(v4_19.Config.ToIgn3_5)},
 	{Target{OpenShift, "4.20"}, "3.5.0", "4.20.0", through(v4_20.Config.ToIgn3_5)},
 	{Target{OpenShift, "4.21"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
-	{Target{OpenShift, "4.22"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
-	{Target{OpenShift, "4.23"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
-	{Target{OpenShift, "5.0"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
-	{Target{OpenShift, "5.1"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
-	{Target{OpenShift, "5.2"}, "3.6.0", "4.22.0", through(v4_22.Config.ToIgn3_6)},
+	{Target{OpenShift, "4.22"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
+	{Target{OpenShift, "4.23"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
+	{Target{OpenShift, "5.0"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
+	{Target{OpenShift, "5.1"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
+	{Target{OpenShift, "5.2"}, "3.5.0", "4.21.0", through(v4_21.Config.ToIgn3_5)},
 	{Target{FCOS, "1.7"}, "3.6.0", "1.7.0", through(v1_7.Config.ToIgn3_6)},
 	{Target{Flatcar, "1.1"}, "3.4.0", "1.1.0", through(flatcar.Config.ToIgn3_4)},
 }

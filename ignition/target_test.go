@@ -4,6 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coreos/ignition/v2/config/v3_2"
+	"github.com/coreos/ignition/v2/config/v3_4"
+	"github.com/coreos/ignition/v2/config/v3_5"
+	"github.com/coreos/vcontext/report"
+
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -37,4 +43,34 @@ func TestParseTarget(t *testing.T) {
 	}
 	want := strings.Split("4.12 4.13 4.14 4.15 4.16 4.17 4.18 4.19 4.20 4.21 4.22 4.23 5.0 5.1 5.2", " ")
 	testkit.Equal(t, want, SupportedOpenShift())
+}
+
+// TestHardCase55IgnitionCeiling: an operator ends an installation over a
+// MachineConfig in an Ignition newer than it parses. It parses with these packages of
+// Ignition, whose judgement is asked for each release, and with no release given.
+func TestHardCase55IgnitionCeiling(t *testing.T) {
+	parse := map[string]func([]byte) (report.Report, error){
+		"3.2.0": func(raw []byte) (report.Report, error) { _, r, err := v3_2.ParseCompatibleVersion(raw); return r, err },
+		"3.4.0": func(raw []byte) (report.Report, error) { _, r, err := v3_4.ParseCompatibleVersion(raw); return r, err },
+		"3.5.0": func(raw []byte) (report.Report, error) { _, r, err := v3_5.ParseCompatibleVersion(raw); return r, err },
+	}
+	for _, release := range assets.Releases {
+		ceiling := parse[release.Ignition]
+		if ceiling == nil {
+			t.Fatalf("%s: no parser of Ignition %s", release.Version, release.Ignition)
+		}
+		for _, version := range []string{release.Version, ""} {
+			target, err := ParseTarget(OpenShift, version)
+			testkit.Must(t, err)
+			raw, err := NewEncoder(target).Ignition(sample())
+			testkit.Must(t, err)
+			if r, err := ceiling(raw); err != nil || r.IsFatal() {
+				t.Errorf("%s for release %q: Ignition %s refused: %v %s", release.Version, version, NewEncoder(target).IgnitionVersion(), err, r)
+			}
+		}
+		newer := `{"ignition": {"version": "3.6.0"}}`
+		if _, err := ceiling([]byte(newer)); err == nil {
+			t.Errorf("%s: the parser of %s takes 3.6.0", release.Version, release.Ignition)
+		}
+	}
 }

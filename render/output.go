@@ -225,8 +225,9 @@ func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignit
 
 // MachineConfigName gives a name that sorts after the operator's own. A custom
 // pool's nodes get the worker's MachineConfig too, and of two files with one
-// path the one in the MachineConfig that sorts last wins; so its name starts
-// with the worker's.
+// path the one in the MachineConfig that is merged last wins. From OpenShift 4.15 on
+// that is the pool's own; before, the one whose name sorts last, so its name starts
+// with the worker's (hard case 50).
 func MachineConfigName(role string) string {
 	switch role {
 	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:

@@ -23,7 +23,7 @@ type ModeFileContent struct {
 	// Time is the planned instant; nil leaves it to the nodes.
 	Time *time.Time `json:"time,omitempty"`
 	// Without names nodes that the others do not wait for, and that take no part while
-	// they stand here.
+	// they stand here. It may stand alone.
 	Without []string `json:"without,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (m *ModeFileContent) validate() error {
 	case k.list.Err() != nil:
 		p := k.list[0]
 		return fmt.Errorf("%s: found %.50s, expected %s", p.Field, p.Found, p.Expected)
-	case m.Mode == "" && m.Profile == "" && m.Version == 0 && m.AdvertInterval == 0:
+	case m.Mode == "" && m.Profile == "" && m.Version == 0 && m.AdvertInterval == 0 && len(m.Without) == 0:
 		return errors.New("it says neither mode nor profile")
 	case m.Profile != ProfileCustom && (m.Version != 0 || m.AdvertInterval != 0):
 		return errors.New("version and advertInterval are for profile custom alone")

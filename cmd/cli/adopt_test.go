@@ -104,6 +104,7 @@ func TestAdoptRefuses(t *testing.T) {
 	lay(t, map[string]string{
 		"unknown.yaml": mc("00-new", "a: b", "/etc/kubernetes/manifests/kube-vip.yaml"), "full/mine": "mine",
 		"shadowed.yaml": mc("99-zz", "a: b", "/etc/NetworkManager/conf.d/99-vipgen.conf"),
+		"pool.yaml":     strings.Replace(mc("50-infra-site", "a: b", "/etc/NetworkManager/conf.d/99-vipgen.conf"), "role: master}\n  annotations: {a: b", "role: infra}\n  annotations: {a: b", 1),
 	})
 	before := snapshot(t, ".")
 	for _, tt := range []struct {
@@ -114,6 +115,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"adopt unknown.yaml --dir new", command.Input, "file /etc/kubernetes/manifests/kube-vip.yaml: found it in MachineConfig 00-new of the operator"},
 		{"adopt shadowed.yaml --dir new", command.Shadowed, "[shadowed]"},
 		{"adopt shadowed.yaml --accept 99-zz", command.OK, ""},
+		{"adopt pool.yaml", command.Shadowed, "it in MachineConfig 50-infra-site of somebody else, too, which the operator merges after 99-worker-vipgen (pool infra)"},
 		{"adopt unknown.yaml --accept /etc/kubernetes/manifests/kube-vip.yaml", command.OK, ""},
 		{"adopt live.yaml --dir full", command.Input, "full: error: found files in it"},
 		{"adopt", command.Input, "missing: FILE|DIR"},

@@ -15,12 +15,14 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 )
 
 func (a *app) diffCommand() *cobra.Command {
 	var o command.Format
 	var allowed []string
+	var release string
 	c := &cobra.Command{
 		Use:        "diff A B",
 		SuggestFor: []string{"compare", "drift"},
@@ -35,8 +37,11 @@ files only, reload by the agent, restart services, drain or reboot.
 
 Where one side was exported from a cluster and the other is vipgen's output, what is
 not vipgen's stays, and the report says which files vipgen replaces. A MachineConfig
-whose name sorts after vipgen's and that has one of its files is an error: that file
-of vipgen's would never reach the node.
+that the operator merges after vipgen's and that has one of its files is an error: that
+file of vipgen's would never reach the node.
+
+What the operator does depends on its release. An export of a cluster says which one
+that is; where neither side does, give it with --openshift-version.
 
 Exit code 0: no difference. 1: there is one. 2: bad input. 4: a file of vipgen's is
 shadowed by another MachineConfig.`,
@@ -46,11 +51,16 @@ shadowed by another MachineConfig.`,
   oc get machineconfig -o yaml | vipgen diff - rendered`,
 		Args: command.Args(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.diff(args[0], args[1], o, allowed)
+			if known := ignition.SupportedOpenShift(); release != "" && !slices.Contains(known, release) {
+				return command.Usagef(c, "--openshift-version %s: expected %s to %s, without a patch level", release, known[0], known[len(known)-1])
+			}
+			return a.diff(args[0], args[1], release, o, allowed)
 		},
 	}
 	o.Add(c, "text", "json", "markdown", "html")
 	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may replace vipgen's")
+	c.Flags().StringVar(&release, "openshift-version", "", "OpenShift `version` of the operator, "+versions()+" (default: that of an export; without one, what any of them may do)")
+	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
 	return c
 }
 
@@ -61,8 +71,10 @@ type diffReport struct {
 	Compared int            `json:"compared"`
 	Clusters []diff.Result  `json:"clusters"`
 	Effects  map[string]int `json:"effects"`
-	groups   []diffGroup
-	byHash   map[[sha256.Size]byte]int
+	// release is what the command line says, "" for nothing.
+	release string
+	groups  []diffGroup
+	byHash  map[[sha256.Size]byte]int
 }
 
 // diffGroup are clusters that differ in the same way.
@@ -71,7 +83,7 @@ type diffGroup struct {
 	diff.Result
 }
 
-func (a *app) diff(from, to string, o command.Format, allowed []string) error {
+func (a *app) diff(from, to, release string, o command.Format, allowed []string) error {
 	left, err := a.takeInventory(from)
 	if err != nil {
 		return err
@@ -80,7 +92,7 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 	if err != nil {
 		return errors.Join(err, left.close())
 	}
-	report, err := compareSides(left, right)
+	report, err := compareSides(left, right, release)
 	if err := errors.Join(err, left.close(), right.close()); err != nil {
 		return err
 	}
@@ -103,8 +115,8 @@ func (a *app) diff(from, to string, o command.Format, allowed []string) error {
 }
 
 // compareSides compares cluster by cluster, so that memory holds two at a time.
-func compareSides(left, right *inventory) (*diffReport, error) {
-	r := &diffReport{A: left.arg, B: right.arg, Clusters: []diff.Result{}, Effects: map[string]int{}}
+func compareSides(left, right *inventory, release string) (*diffReport, error) {
+	r := &diffReport{release: release, A: left.arg, B: right.arg, Clusters: []diff.Result{}, Effects: map[string]int{}}
 	for _, side := range []*inventory{left, right} {
 		if found, err := side.holdsAny(); err != nil || !found {
 			return nil, errors.Join(err, side.nothing())
@@ -151,6 +163,7 @@ func (r *diffReport) add(left, right *inventory, a, b string) error {
 	if err != nil {
 		return err
 	}
+	now.Release = cmp.Or(r.release, now.Release)
 	result := diff.Compare(old, now)
 	result.Cluster = clusterLabel(b, now.Name(), old.Name())
 	if result.Empty() && len(result.Replaces)+len(result.Shadowed) == 0 {
@@ -219,9 +232,9 @@ func (r *diffReport) shadowed(allowed []string) problem.List {
 				continue
 			}
 			out = append(out, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
-				Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which sorts after %s (cluster %s, pool %s)", s.Other, s.Owner, s.Vipgen, c.Cluster, s.Pool),
+				Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which the operator merges after %s (cluster %s, pool %s)", s.Other, s.Owner, s.Vipgen, c.Cluster, s.Pool),
 				Expected: "no MachineConfig after vipgen's with the same path",
-				Hint:     "rename or remove that MachineConfig; --allow-shadow " + s.Name + " accepts it"})
+				Hint:     "take it out of that MachineConfig; --allow-shadow " + s.Name + " accepts it"})
 		}
 	}
 	return out

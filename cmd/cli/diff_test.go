@@ -216,6 +216,16 @@ func TestDiffWithWhatRuns(t *testing.T) {
 			t.Errorf("allowed: exit code %d\n%s", code, errOut)
 		}
 	}
+	// Hard case 50: by the operator's release.
+	lay(t, map[string]string{"pool.yaml": live + strings.Replace(config("50-infra-site", keepalived, ""), "role: worker", "role: infra", 1)})
+	for release, want := range map[string]int{"": command.Shadowed, " --openshift-version 4.18": command.Shadowed, " --openshift-version 4.14": command.Finding} {
+		if code, out, errOut := run("", strings.Fields("diff pool.yaml rendered"+release)...); code != want || want == command.Shadowed && !strings.Contains(errOut, "50-infra-site") {
+			t.Errorf("diff%s: exit code %d, want %d\n%s%s", release, code, want, out, errOut)
+		}
+	}
+	if code, _, errOut := run("", "diff", "pool.yaml", "rendered", "--openshift-version", "4.18.3"); code != command.Input || !strings.Contains(errOut, "without a patch level") {
+		t.Errorf("a patch level: exit code %d\n%s", code, errOut)
+	}
 	// The same on both sides is looked at, too.
 	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != command.Shadowed {
 		t.Errorf("shadowed on both sides: exit code %d", code)

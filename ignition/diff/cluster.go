@@ -13,6 +13,10 @@ import (
 
 // Cluster is what one side has of a cluster. Its zero value is ready.
 type Cluster struct {
+	// Release of OpenShift without a patch level, as "4.18"; "" where nothing says it.
+	// Add takes it from MachineConfigs that the operator rendered.
+	Release string
+
 	configs []ignition.Document // MachineConfigs
 	hosts   []ignition.Document // Ignition configs
 	objects []object
@@ -92,7 +96,7 @@ func (c *Cluster) Add(name string, data []byte) error {
 		case !strings.HasPrefix(d.Source, "MachineConfig "):
 			c.hosts = append(c.hosts, d)
 		case strings.HasPrefix(d.Name, "rendered-"):
-			// made by the operator of all the others
+			c.observe(d) // made by the operator of all the others
 		default:
 			c.configs = append(c.configs, d)
 		}
@@ -181,12 +185,13 @@ func (c *Cluster) of(owners ...string) []ignition.Document {
 // foreign are the MachineConfigs that are not vipgen's.
 func (c *Cluster) foreign() []ignition.Document { return c.of(ownOperator, Users) }
 
-// policy is the node disruption policy of the cluster.
-func (c *Cluster) policy() (p policy, given bool) {
+// policy is the node disruption policy of the cluster, with what the operator of a
+// release adds.
+func (c *Cluster) policy(release string) (p policy, given bool) {
 	for _, o := range c.objects {
 		if o.kind == "MachineConfiguration" && o.name == "cluster" {
-			return parsePolicy(o.raw), true
+			return parsePolicy(o.raw, release), true
 		}
 	}
-	return clusterDefaults(), false
+	return clusterDefaults(release), false
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type Change struct {
 	// text (a file by itself).
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// What is added, removed or changed.
+	// What is added, removed, changed or rewritten.
 	What string `json:"what"`
 	// From is the MachineConfig that has it, on the second side unless removed.
 	From string `json:"from,omitempty"`
@@ -49,20 +50,6 @@ type Pool struct {
 	// where that makes no difference.
 	Without *Effect  `json:"withoutNewPolicy,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
-}
-
-// Overlap is a file or unit that two MachineConfigs of a pool have, one of them
-// vipgen's. The last one by name is the node's.
-type Overlap struct {
-	Pool string `json:"pool"`
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// Vipgen is vipgen's MachineConfig, Other the other one, Owner whose that is.
-	Vipgen string `json:"vipgen"`
-	Other  string `json:"other"`
-	Owner  string `json:"owner"`
-	// Same says that both have the same contents.
-	Same bool `json:"same,omitempty"`
 }
 
 // Result is how one cluster differs.
@@ -101,9 +88,10 @@ func Compare(a, b *Cluster) Result {
 	case exportB:
 		left = append(slices.Clone(left), fb...)
 	}
-	r.pools(left, right, a, b)
+	release := cmp.Or(b.Release, a.Release)
+	r.pools(left, right, a, b, release)
 	for _, pool := range pools(right) {
-		r.overlaps(pool, inPool(right, pool))
+		r.overlaps(pool, right, orders(release))
 	}
 	if exportA && len(a.hosts)+len(a.objects) == 0 || exportB && len(b.hosts)+len(b.objects) == 0 {
 		return r // an export of MachineConfigs alone
@@ -114,15 +102,19 @@ func Compare(a, b *Cluster) Result {
 	return r
 }
 
-func (r *Result) pools(left, right []ignition.Document, a, b *Cluster) {
-	old, _ := a.policy()
-	policy, given := b.policy()
+func (r *Result) pools(left, right []ignition.Document, a, b *Cluster, release string) {
+	old, _ := a.policy(release)
+	policy, given := b.policy(release)
 	if !given {
 		policy = old
 	}
 	for _, name := range pools(left, right) {
-		changes := compareStates(merge(inPool(left, name)), merge(inPool(right, name)))
-		if was, is := version(inPool(left, name)), version(inPool(right, name)); was != is && was != "" && is != "" {
+		before, after := inPool(left, name, orders(release)[0]), inPool(right, name, orders(release)[0])
+		was, is := merge(before), merge(after)
+		changes := compareStates(was, is)
+		changes = append(changes, compareSpelling(was, is, release, changes)...)
+		changes = append(changes, compareOrder(was, is, release)...)
+		if was, is := version(before), version(after); was != is && was != "" && is != "" {
 			changes = append(changes, Change{Kind: kindSetting, Name: settingVersion, What: changed, Fields: []Field{{Path: settingVersion, Old: was, New: is}}})
 		}
 		p := Pool{Name: name, Changes: changes}
@@ -315,46 +307,6 @@ func compareTexts(a, b map[string]text) []Change {
 			c.contents(file, before.contents, after.contents)
 		}
 		out = append(out, c)
-	}
-	return out
-}
-
-// overlaps finds what vipgen's MachineConfigs of a pool have in common with
-// others of it.
-func (r *Result) overlaps(pool string, docs []ignition.Document) {
-	for i, d := range docs {
-		if owner(d) != ownVipgen {
-			continue
-		}
-		own := merge([]ignition.Document{d})
-		for j, other := range docs {
-			if owner(other) == ownVipgen {
-				continue
-			}
-			theirs := merge([]ignition.Document{other})
-			for _, o := range common(own, theirs) {
-				o.Pool, o.Vipgen, o.Other, o.Owner = pool, d.Name, other.Name, owner(other)
-				if j < i {
-					r.Replaces = append(r.Replaces, o)
-				} else {
-					r.Shadowed = append(r.Shadowed, o)
-				}
-			}
-		}
-	}
-}
-
-func common(a, b nodeState) []Overlap {
-	var out []Overlap
-	for _, name := range keys(a.files, a.files) {
-		if f, ok := b.files[name]; ok {
-			out = append(out, Overlap{Kind: kindFile, Name: name, Same: string(f.Contents) == string(a.files[name].Contents)})
-		}
-	}
-	for _, name := range keys(a.units, a.units) {
-		if u, ok := b.units[name]; ok && u.Contents != "" {
-			out = append(out, Overlap{Kind: kindUnit, Name: name, Same: u.text() == a.units[name].text()})
-		}
 	}
 	return out
 }

@@ -64,7 +64,7 @@ func (p policy) reason(c Change) Reason {
 	case kindFile:
 		rule, ok := p.file(c.Name)
 		r.Effect, r.Why = effect(rule, ok)
-		if r.Effect == Files && slices.Contains(v1alpha1.LiveFiles(), c.Name) {
+		if r.Effect == Files && c.What != rewritten && slices.Contains(v1alpha1.LiveFiles(), c.Name) {
 			r.Effect, r.Why = AgentReload, "the agent applies it; the node disruption policy asks for nothing else"
 		}
 	case kindUnit:
@@ -75,6 +75,9 @@ func (p policy) reason(c Change) Reason {
 		}
 	default:
 		r.Effect, r.Why = p.setting(c.Name)
+	}
+	if c.What == rewritten {
+		r.Why = rewritten + "; " + r.Why
 	}
 	return r
 }
@@ -121,7 +124,7 @@ func (p policy) setting(name string) (Effect, string) {
 		return Reboot, "whatever the node disruption policy says"
 	case settingVersion:
 		return Nothing, "the operator translates it; its release has to know it"
-	case ignition.SettingMasks:
+	case ignition.SettingMasks, settingOrder:
 		return Reboot, "units are changed by a reboot"
 	}
 	return Refused, fmt.Sprintf("the operator does not change %s of a node that runs; new nodes get it", name)

@@ -23,7 +23,7 @@ const policyObject = `{"apiVersion": "operator.openshift.io/v1", "kind": "Machin
 
 // TestEffects has the rules of docs/diff.md.
 func TestEffects(t *testing.T) {
-	none, given := clusterDefaults(), parsePolicy([]byte(policyObject))
+	none, given := clusterDefaults("4.18"), parsePolicy([]byte(policyObject), "4.18")
 	file := func(name string) Change { return Change{Kind: kindFile, Name: name} }
 	unit := func(name string) Change { return Change{Kind: kindUnit, Name: name} }
 	setting := func(name string) Change { return Change{Kind: kindSetting, Name: name} }
@@ -38,7 +38,6 @@ func TestEffects(t *testing.T) {
 		{file("/etc/app/main.conf"), Reboot, Drain},
 		{file("/etc/app/quiet/x"), Reboot, Files},
 		{file("/etc/application"), Reboot, Reboot},
-		{file("/etc/mco/internal-registry-pull-secret.json"), Files, Files},
 		{file("/var/lib/kubelet/config.json"), Files, Reboot},
 		{file("/etc/nmstate/openshift/a.yml"), Files, Files},
 		{file("/etc/containers/policy.json"), Services, Services},
@@ -87,7 +86,7 @@ func TestPolicyInForce(t *testing.T) {
 	if !json.Valid([]byte(object)) {
 		t.Fatal("not JSON")
 	}
-	p := parsePolicy([]byte(object))
+	p := parsePolicy([]byte(object), "")
 	for name, want := range map[string]bool{"/etc/a": true, "/etc/chrony.conf": true, "/etc/containers/policy.json": false} {
 		if _, ok := p.file(name); ok != want {
 			t.Errorf("%s: %t", name, ok)
@@ -98,7 +97,7 @@ func TestPolicyInForce(t *testing.T) {
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte(policyObject), "/etc/app/main.conf")
 	f.Fuzz(func(t *testing.T, object []byte, name string) {
-		p := parsePolicy(object)
+		p := parsePolicy(object, "")
 		if e, _ := p.outcome([]Change{{Kind: kindFile, Name: name}}); e < Files || e > Reboot {
 			t.Errorf("%s: %s", name, e)
 		}
@@ -143,7 +142,7 @@ func TestMerge(t *testing.T) {
 		"infra":  {"/etc/a": "infra", "/etc/b": "base", "/etc/log": "onetwo"},
 		"master": {"/etc/a": "master"},
 	} {
-		got := merge(inPool(c.configs, pool))
+		got := merge(inPool(c.configs, pool, nameOrder))
 		if len(got.files) != len(want) {
 			t.Errorf("%s: %v", pool, got.files)
 		}

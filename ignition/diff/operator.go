@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -30,18 +31,18 @@ func (c *Cluster) Pools() []string { return pools(c.configs) }
 // Operators are the files and units that the operator's own MachineConfigs give to nodes
 // of a pool, files first, by name.
 func (c *Cluster) Operators(pool string) []Item {
-	return items(inPool(c.of(ownOperator), pool))
+	return items(inPool(c.of(ownOperator), pool, orders(c.Release)[0]))
 }
 
 // Vipgens are the files and units that vipgen's MachineConfigs give to nodes of a pool.
 func (c *Cluster) Vipgens(pool string) []Item {
-	return items(inPool(c.of(ownVipgen), pool))
+	return items(inPool(c.of(ownVipgen), pool, orders(c.Release)[0]))
 }
 
 // With puts the MachineConfigs and objects of another side to those of c. Of two objects
-// with one name, that of c counts.
+// with one name, that of c counts, and so does its release.
 func (c *Cluster) With(other *Cluster) *Cluster {
-	return &Cluster{configs: slices.Concat(c.configs, other.configs), objects: slices.Concat(c.objects, other.objects)}
+	return &Cluster{Release: cmp.Or(c.Release, other.Release), configs: slices.Concat(c.configs, other.configs), objects: slices.Concat(c.objects, other.objects)}
 }
 
 func items(docs []ignition.Document) (out []Item) {

@@ -1,11 +1,13 @@
 package diff
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
@@ -53,29 +55,63 @@ type policy struct {
 	Given bool
 }
 
-const (
-	reloadCRIO  = "crio.service"
-	updateTrust = "coreos-update-ca-trust.service"
+// ruleSpan is a rule that the operator has by itself from a release to another; "" is the
+// first, and the last, that is known.
+type ruleSpan struct {
+	from, to string
+	kind     string
+	rule
+}
+
+var (
+	none         = action{Type: actionNone}
+	reloadCRIO   = action{actionReload, "crio.service"}
+	restartTrust = action{actionRestart, "coreos-update-ca-trust.service"}
+	restartIRI   = action{actionRestart, iriRegistry}
+	restartKube  = action{actionRestart, "kubelet.service"}
+	reloadUnits  = action{Type: actionDaemonReload}
 )
 
-// clusterDefaults is what OpenShift does without a policy of the user's:
-// OpenShift 4.18, "Using node disruption policies", the default policy. Releases
-// before 4.17 have the rules for these files built into the machine config daemon,
-// later ones more of them than earlier ones.
-func clusterDefaults() policy {
-	return policy{
-		Files: []rule{
-			{"/etc/mco/internal-registry-pull-secret.json", []action{{Type: actionNone}}},
-			{"/var/lib/kubelet/config.json", []action{{Type: actionNone}}},
-			{"/etc/machine-config-daemon/no-reboot/containers-gpg.pub", []action{{actionReload, reloadCRIO}}},
-			{"/etc/containers/policy.json", []action{{actionReload, reloadCRIO}}},
-			{"/etc/containers/registries.conf", []action{{Type: actionSpecial}}},
-			{"/etc/containers/registries.d", []action{{actionReload, reloadCRIO}}},
-			{"/etc/nmstate/openshift", []action{{Type: actionNone}}},
-			{"/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt", []action{{actionRestart, updateTrust}, {actionRestart, reloadCRIO}}},
-		},
-		SSHKey: []action{{Type: actionNone}},
+const iriRegistry = "iri-registry.service"
+
+// operatorRules are what the operator of each release does without a policy of the
+// user's. From 4.17 on: defaultClusterPolicies in its pkg/apihelpers. Before that, what
+// the machine config daemon has built in: calculatePostConfigChangeActionFromFileDiffs,
+// in 4.16 calculatePostConfigChangeActionFromMCDiffs.
+var operatorRules = []ruleSpan{
+	{"", "4.16", kindFile, rule{"/etc/kubernetes/kubelet-ca.crt", []action{none}}},
+	{"", "", kindFile, rule{"/var/lib/kubelet/config.json", []action{none}}},
+	{"4.14", "4.15", kindFile, rule{"/etc/mco/internal-registry-pull-secret.json", []action{none}}},
+	{"4.16", "", kindFile, rule{"/etc/nmstate/openshift", []action{none}}},
+	{"", "", kindFile, rule{"/etc/machine-config-daemon/no-reboot/containers-gpg.pub", []action{reloadCRIO}}},
+	{"", "", kindFile, rule{"/etc/containers/policy.json", []action{reloadCRIO}}},
+	{"", "", kindFile, rule{"/etc/containers/registries.conf", []action{{Type: actionSpecial}}}},
+	{"4.16", "", kindFile, rule{"/etc/containers/registries.d", []action{reloadCRIO}}},
+	{"4.18", "", kindFile, rule{"/etc/crio/policies", []action{reloadCRIO}}},
+	{"4.14", "", kindFile, rule{"/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt", []action{restartTrust, {actionRestart, "crio.service"}}}},
+	{"4.22", "", kindFile, rule{"/etc/pki/ca-trust/source/anchors/iri-root-ca.crt", []action{restartTrust}}},
+	{"4.22", "", kindFile, rule{"/etc/kubernetes/credential-providers", []action{restartKube}}},
+	{"4.22", "", kindFile, rule{"/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf", []action{reloadUnits, restartKube}}},
+	{"4.22", "", kindFile, rule{"/etc/iri-registry", []action{restartIRI}}},
+	{"4.22", "", kindFile, rule{"/usr/local/bin/load-registry-image.sh", []action{restartIRI}}},
+	{"4.22", "", kindUnit, rule{iriRegistry, []action{reloadUnits, restartIRI}}},
+}
+
+// clusterDefaults is what the operator of a release does without a policy of the user's;
+// of a release that is not known, what every one does.
+func clusterDefaults(release string) policy {
+	p := policy{SSHKey: []action{none}}
+	for _, r := range operatorRules {
+		if release == "" && (r.from != "" || r.to != "") || !assets.Within(release, r.from, r.to) {
+			continue
+		}
+		if r.kind == kindUnit {
+			p.Units = append(p.Units, r.rule)
+		} else {
+			p.Files = append(p.Files, r.rule)
+		}
 	}
+	return p
 }
 
 // file finds the rule of a file: the one of the longest path that is the file's
@@ -119,8 +155,9 @@ type policyJSON struct {
 }
 
 // parsePolicy reads the policy of a MachineConfiguration: the one that the
-// operator says is in force, else that of its spec over the defaults.
-func parsePolicy(object []byte) policy {
+// operator says is in force, else that of its spec over the defaults of the release, ""
+// where it is not known. Releases before 4.17 have no policies.
+func parsePolicy(object []byte, release string) policy {
 	var o struct {
 		Spec struct {
 			Policy policyJSON `json:"nodeDisruptionPolicy"`
@@ -131,7 +168,7 @@ func parsePolicy(object []byte) policy {
 			} `json:"nodeDisruptionPolicyStatus"`
 		} `json:"status"`
 	}
-	p := clusterDefaults()
+	p := clusterDefaults(cmp.Or(release, "4.17"))
 	if json.Unmarshal(object, &o) != nil {
 		return p
 	}

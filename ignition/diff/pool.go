@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +16,11 @@ type nodeState struct {
 	files    map[string]nodeFile
 	units    map[string]nodeUnit
 	settings map[string]string
+	// order has the names of units as they come in the rendered MachineConfig.
+	order []string
+	// spelled has files and units as the operator writes them into the rendered
+	// MachineConfig; nil for one that a MachineConfig in Ignition 2 has.
+	spelled map[string]ignition.Spelling
 }
 
 type nodeFile struct {
@@ -27,42 +33,29 @@ type nodeUnit struct {
 	from string
 }
 
-// inPool gives the MachineConfigs of a pool in the order in which the operator
-// merges them, that of their names. Nodes of a custom pool get the worker's too.
-func inPool(docs []ignition.Document, pool string) []ignition.Document {
-	var out []ignition.Document
-	for _, d := range docs {
-		if d.Role == pool || d.Role == v1alpha1.RoleWorker && custom(pool) {
-			out = append(out, d)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b ignition.Document) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-func custom(pool string) bool {
-	switch pool {
-	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:
-		return false
-	}
-	return true
-}
-
 // merge puts MachineConfigs together as the operator does: of files with one
 // path the last one counts, units and their drop-ins are merged by name, and
 // settings add up or the last one counts.
 func merge(docs []ignition.Document) nodeState {
-	s := nodeState{map[string]nodeFile{}, map[string]nodeUnit{}, map[string]string{}}
+	s := nodeState{files: map[string]nodeFile{}, units: map[string]nodeUnit{}, settings: map[string]string{}, spelled: map[string]ignition.Spelling{}}
 	for _, d := range docs {
 		for _, f := range d.Files {
 			if old, there := s.files[f.Path]; f.Append && there {
 				f.Contents = append(slices.Clone(old.Contents), f.Contents...)
 				f.Mode, f.Remote, f.Append = old.Mode, old.Remote, old.Append
 			}
+			if _, own := d.Spelling[f.Path]["mode"]; !own && d.Spelling != nil && s.files[f.Path].from != "" {
+				f.Mode = s.files[f.Path].Mode // left out, so that the one before stays
+			}
 			s.files[f.Path] = nodeFile{f, d.Name}
+			s.spell(f.Path, d)
 		}
 		for _, u := range d.Units {
+			if _, there := s.units[u.Name]; !there {
+				s.order = append(s.order, u.Name)
+			}
 			s.units[u.Name] = nodeUnit{mergeUnit(s.units[u.Name].Unit, u), d.Name}
+			s.spell(u.Name, d)
 		}
 		for name, value := range d.Settings {
 			switch name {
@@ -74,6 +67,20 @@ func merge(docs []ignition.Document) nodeState {
 		}
 	}
 	return s
+}
+
+// spell merges the spelling of a file or unit field by field, as Ignition does.
+func (s nodeState) spell(name string, d ignition.Document) {
+	before, there := s.spelled[name]
+	now := d.Spelling[name]
+	if there && before == nil || now == nil {
+		s.spelled[name] = nil
+		return
+	}
+	merged := ignition.Spelling{}
+	maps.Copy(merged, before)
+	maps.Copy(merged, now)
+	s.spelled[name] = merged
 }
 
 func mergeUnit(old, u ignition.Unit) ignition.Unit {

@@ -69,6 +69,7 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 		return nil, list
 	}
 	export := Export(files)
+	export.Release = observed.Release
 	o.DisruptionPolicy = false
 	own, known := export.OwnPolicy()
 	if assets.AtLeast(observed.Release, "4.17") && !own {
@@ -177,9 +178,9 @@ func (p *Plan) problems() (list problem.List) {
 	}
 	for _, s := range p.Shadowed {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
-			Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which sorts after %s (pool %s)", s.Other, s.Owner, s.Vipgen, s.Pool),
+			Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which the operator merges after %s (pool %s)", s.Other, s.Owner, s.Vipgen, s.Pool),
 			Expected: "no MachineConfig after vipgen's with the same path",
-			Hint:     "rename or remove that MachineConfig; --accept " + s.Other + " keeps it"})
+			Hint:     "take it out of that MachineConfig; --accept " + s.Other + " keeps it"})
 	}
 	return list
 }

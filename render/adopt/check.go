@@ -99,6 +99,7 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 		list = append(list, problem.Problem{File: importer.VIPConfigName, Severity: problem.Error, Code: problem.Syntax, Found: "input that cannot be rendered", Expected: "what 'vipgen validate' accepts"})
 	}
 	export := Export(later)
+	export.Release = observed.Release
 	list = append(list, complete(observed, export)...)
 	if list.Err() != nil {
 		list.Sort()

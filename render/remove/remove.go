@@ -80,6 +80,7 @@ type Removal struct {
 func Read(files []render.File, o Options) (*Removal, problem.List) {
 	observed, list := importer.Observe(files)
 	export := adopt.Export(files)
+	export.Release = observed.Release
 	r := &Removal{SplitBrain: []string{}}
 	fail := func(found, expected, hint string) {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: found, Expected: expected, Hint: hint})

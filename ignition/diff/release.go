@@ -1,0 +1,78 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
+)
+
+// releaseAnnotation is on what the operator renders of a pool's MachineConfigs: the
+// OpenShift release of the operator (ReleaseImageVersionAnnotationKey).
+const releaseAnnotation = "machineconfiguration.openshift.io/release-image-version"
+
+// observe takes the release from a rendered MachineConfig. Those of earlier releases
+// stay in a cluster, so the latest counts.
+func (c *Cluster) observe(d ignition.Document) {
+	version := strings.SplitN(d.Annotations[releaseAnnotation], ".", 3)
+	if len(version) < 2 {
+		return
+	}
+	if r := version[0] + "." + version[1]; assets.AtLeast(r, cmp.Or(c.Release, assets.Releases[0].Version)) {
+		c.Release = r
+	}
+}
+
+// An order compares two MachineConfigs of a pool by the order in which the operator merges
+// them.
+type order func(a, b ignition.Document) int
+
+// nameOrder is the order up to OpenShift 4.14 (MergeMachineConfigs).
+func nameOrder(a, b ignition.Document) int { return strings.Compare(a.Name, b.Name) }
+
+// workerFirst is the order from 4.15 on (MergeMachineConfigs, hard case 50): a pool's own
+// MachineConfigs come after the worker's, whatever their names.
+func workerFirst(a, b ignition.Document) int {
+	own := func(d ignition.Document) int {
+		if d.Role == v1alpha1.RoleWorker {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(own(a)-own(b), nameOrder(a, b))
+}
+
+// orders are those that the operator of a release may use, the one to assume first.
+func orders(release string) []order {
+	switch {
+	case release == "":
+		return []order{workerFirst, nameOrder}
+	case assets.AtLeast(release, "4.15"):
+		return []order{workerFirst}
+	}
+	return []order{nameOrder}
+}
+
+// inPool gives the MachineConfigs of a pool in the order in which the operator
+// merges them. Nodes of a custom pool get the worker's too.
+func inPool(docs []ignition.Document, pool string, by order) []ignition.Document {
+	var out []ignition.Document
+	for _, d := range docs {
+		if d.Role == pool || d.Role == v1alpha1.RoleWorker && custom(pool) {
+			out = append(out, d)
+		}
+	}
+	slices.SortStableFunc(out, by)
+	return out
+}
+
+func custom(pool string) bool {
+	switch pool {
+	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:
+		return false
+	}
+	return true
+}
