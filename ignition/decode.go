@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
 // ErrNoConfig says that a file has neither a MachineConfig nor an Ignition
@@ -50,7 +50,7 @@ func objectsIn(data []byte) ([]json.RawMessage, error) {
 	}
 	var objects []json.RawMessage
 	for _, document := range yamlDocuments(data) {
-		object, err := yaml.YAMLToJSON(document)
+		object, err := yamllimit.ToJSON(document)
 		if err != nil {
 			return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // The kind of what KRM functions read and write: the KRM Functions
@@ -105,8 +105,9 @@ func readResourceList(data []byte) (*resourceList, error) {
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return nil, bad(err.Error(), "a ResourceList")
 	}
-	if problems := source.Limits("-", &root); problems != nil {
-		return nil, problems
+	if p := yamllimit.New(len(data)).Check(&root); p != nil {
+		p.File, p.Severity = "-", problem.Error
+		return nil, problem.List{*p}
 	}
 	var list resourceList
 	if err := root.Decode(&list); err != nil {
