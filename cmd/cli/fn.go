@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -191,14 +192,7 @@ func readBelow(name string) ([]byte, error) {
 		return nil, input.Unreadable(name, err)
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, input.Unreadable(name, err)
-	}
-	f, err := root.Open(name)
+	f, err := regular.Open(root, name)
 	if err != nil {
 		return nil, input.Unreadable(name, err)
 	}
