@@ -13,6 +13,7 @@ import (
 
 // Cluster is what one side has of a cluster. Its zero value is ready.
 type Cluster struct {
+	decoder ignition.Decoder
 	configs []ignition.Document // MachineConfigs
 	hosts   []ignition.Document // Ignition configs
 	objects []object
@@ -80,7 +81,7 @@ func (c *Cluster) Add(name string, data []byte) error {
 		c.addText(name, "", data)
 		return nil
 	}
-	docs, err := ignition.Decode(path.Base(name), data)
+	docs, err := c.decoder.Decode(path.Base(name), data)
 	if err != nil && !errors.Is(err, ignition.ErrNoConfig) {
 		if path.Ext(name) == ".ign" || strings.Contains(string(data), "kind: MachineConfig") {
 			return fmt.Errorf("%s: %w", name, err)
