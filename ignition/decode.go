@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
 // ErrNoConfig says that a file has neither a MachineConfig nor an Ignition
@@ -25,12 +25,19 @@ var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
 //
 // It is an error if data is not what it should be or holds no such object. A
 // single file that cannot be decoded is not: its Problem says why.
-func Decode(name string, data []byte) ([]Document, error) {
+func Decode(name string, data []byte) ([]Document, error) { return new(Decoder).Decode(name, data) }
+
+// Decoder decodes files that are read together: what their contents unpack to is bounded by
+// its sum. The zero value is ready to use.
+type Decoder struct{ unpacked int64 }
+
+// Decode is the function of that name.
+func (all *Decoder) Decode(name string, data []byte) ([]Document, error) {
 	objects, err := Objects(data)
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{file: strings.TrimSuffix(path.Base(name), path.Ext(name)), budget: maxDecoded}
+	d := decoder{file: strings.TrimSuffix(path.Base(name), path.Ext(name)), all: all}
 	for _, o := range objects {
 		if err := d.object(o); err != nil {
 			return nil, err
@@ -50,7 +57,7 @@ func objectsIn(data []byte) ([]json.RawMessage, error) {
 	}
 	var objects []json.RawMessage
 	for _, document := range yamlDocuments(data) {
-		object, err := yaml.YAMLToJSON(document)
+		object, err := yamllimit.ToJSON(document)
 		if err != nil {
 			return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
 		}
@@ -124,10 +131,10 @@ func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMe
 	return append(out, raw)
 }
 
-// decoder gathers documents, within a bound of decoded bytes.
+// decoder gathers the documents of a file.
 type decoder struct {
 	file      string
-	budget    int64
+	all       *Decoder
 	documents []Document
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -186,6 +187,21 @@ func TestDecompressionIsBounded(t *testing.T) {
 		if fits := i < maxDecoded/maxFile; fits != (f.Problem == "") {
 			t.Errorf("file %d: %q", i, f.Problem)
 		}
+	}
+	// What is refused has been unpacked, too: 300 files that unpack to 17 MiB each, in as
+	// many documents.
+	var before, after runtime.MemStats
+	var all Decoder
+	large := config(1, maxFile+1<<20)
+	runtime.ReadMemStats(&before)
+	for i := range 300 {
+		if docs, err := all.Decode("x", large); err != nil || docs[0].Files[0].Problem == "" {
+			t.Errorf("large file %d: %v", i, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 600 {
+		t.Errorf("300 large files: %d MiB", used)
 	}
 }
 

@@ -40,7 +40,7 @@ func Merge(base []byte, b Bundle, enc *Encoder, overwrite bool) (merged []byte, 
 	if err != nil {
 		return nil, nil, err
 	}
-	m := merger{decoder: decoder{budget: maxDecoded}}
+	m := merger{decoder: decoder{all: new(Decoder)}}
 	if err := m.encode(b, enc); err != nil {
 		return nil, nil, err
 	}

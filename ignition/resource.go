@@ -10,8 +10,8 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Bounds of what Decode unpacks: of a file, and of all files of one call. A
-// kilobyte of gzip can unpack to a megabyte. A MachineConfig has 1.5 MiB at most, which
+// Bounds of what a Decoder unpacks: of a file, and of all files. A kilobyte of gzip can
+// unpack to a megabyte, and what is refused has been unpacked as well, so it counts. A MachineConfig has 1.5 MiB at most, which
 // is what etcd takes for an object.
 const (
 	maxFile    = 16 << 20
@@ -43,9 +43,11 @@ func (d *decoder) contents(r resource) (contents []byte, remote string, err erro
 	}
 	switch r.Compression {
 	case "":
-		return d.spend(decoded)
+		contents, err = d.all.spend(decoded, nil)
+		return contents, "", err
 	case "gzip":
-		return d.gunzip(decoded)
+		contents, err = d.all.gunzip(decoded)
+		return contents, "", err
 	}
 	return nil, "", fmt.Errorf("unknown compression %q", r.Compression)
 }
@@ -60,30 +62,32 @@ func decodeDataURL(source string) ([]byte, error) {
 	return u.Data, nil
 }
 
-func (d *decoder) gunzip(compressed []byte) ([]byte, string, error) {
+func (all *Decoder) gunzip(compressed []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
-		return nil, "", fmt.Errorf("the contents are not gzip: %w", err)
+		return nil, fmt.Errorf("the contents are not gzip: %w", err)
 	}
-	limit := min(maxFile, d.budget)
-	contents, err := io.ReadAll(io.LimitReader(z, limit+1))
+	contents, err := io.ReadAll(io.LimitReader(z, min(maxFile, maxDecoded-all.unpacked)+1))
 	if err != nil {
-		return nil, "", fmt.Errorf("the contents are not gzip: %w", err)
+		err = fmt.Errorf("the contents are not gzip: %w", err)
 	}
-	return d.spend(contents)
+	return all.spend(contents, err)
 }
 
-// spend counts decoded bytes against the bounds.
-func (d *decoder) spend(contents []byte) ([]byte, string, error) {
+// spend counts unpacked bytes against the bounds, also those of contents that are not taken.
+func (all *Decoder) spend(contents []byte, err error) ([]byte, error) {
 	n := int64(len(contents))
-	if n > maxFile {
-		return nil, "", fmt.Errorf("the contents are more than %d MiB", maxFile>>20)
+	room := maxDecoded - all.unpacked
+	all.unpacked += min(n, room)
+	switch {
+	case n > maxFile:
+		return nil, fmt.Errorf("the contents are more than %d MiB", maxFile>>20)
+	case n > room:
+		return nil, fmt.Errorf("the contents of all files are more than %d MiB", maxDecoded>>20)
+	case err != nil:
+		return nil, err
 	}
-	if n > d.budget {
-		return nil, "", fmt.Errorf("the contents of all files are more than %d MiB", maxDecoded>>20)
-	}
-	d.budget -= n
-	return contents, "", nil
+	return contents, nil
 }
 
 // withoutSecrets gives a URL without user, password, query and fragment, where

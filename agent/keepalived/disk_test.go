@@ -46,10 +46,21 @@ func (d disk) fill() {
 	}
 }
 
+// fillUp takes what has become free.
+func (d disk) fillUp() {
+	d.t.Helper()
+	more := d.rubbish() + "-more"
+	if err := os.WriteFile(more, make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
+		d.t.Fatalf("the disk is not full: %v", err)
+	}
+}
+
 func (d disk) empty() {
 	d.t.Helper()
-	if err := os.Remove(d.rubbish()); err != nil {
-		d.t.Fatal(err)
+	for _, name := range []string{d.rubbish(), d.rubbish() + "-more"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			d.t.Fatal(err)
+		}
 	}
 }
 
@@ -143,9 +154,9 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A full /run does not keep up the priority of a node that lost its load
-// balancer.
-func TestDiskOfTheTrackFiles(t *testing.T) {
+// Hard case 54: a full /run does not keep up the priority of a node that lost its load
+// balancer, and the job says so all the same and lives.
+func TestHardCase54FullRun(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)
@@ -168,7 +179,21 @@ func TestDiskOfTheTrackFiles(t *testing.T) {
 	n.unready()
 	stop()
 	c.holder("cp-2")
+	before := n.awaitState("it says so", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
+	if out, err := n.probe(); err != nil {
+		t.Errorf("the probe while /run is full: %v: %s", err, out)
+	}
+	// So does one that has nothing to take the room of.
+	testkit.Must(t, os.Remove(n.Path(v1alpha1.JobDir("keepalived")+"/state.json")))
+	disk.fillUp()
+	c.list.setNode("cp-3", "master", c.host(13).Addr().String()) // has it publish
+	if out, err := n.probe(); err != nil {
+		t.Errorf("the probe of a job without a state: %v: %s", err, out)
+	}
 	disk.empty()
-	n.awaitState("it says so", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
+	after := n.awaitState("it is there again", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
+	if before.PID != after.PID {
+		t.Errorf("keepalived was restarted: %d, %d before", after.PID, before.PID)
+	}
 	c.holder("cp-2")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,9 +55,10 @@ func (d *Dir) file(name string) string { return filepath.Join(d.path, name, file
 // process ends or publishes anew. A job has one writer; where a pod is replaced
 // and two of them meet, the later one counts.
 //
-// When j cannot be written, as on a full disk, what was published before does not
-// count any more, since it is not so: readers find no writer. It is tried again
-// until it is there or replaced; the error is for the log.
+// On a full disk j takes the room of what was published before (hard case 54). Where it does
+// not fit, what was published before does not count any more, since it is not so: readers
+// find no writer. It is tried again until it is there or replaced; the error is for the log.
+// Whether a job lives is asked otherwise (internal/liveness).
 func (d *Dir) Publish(j Job) error {
 	name := j.JobName()
 	data, err := json.Marshal(j)
@@ -79,22 +79,29 @@ func (d *Dir) publish(name string, data []byte) error {
 	if again && bytes.Equal(before.data, data) && owns(before.file, d.file(name)) {
 		return nil
 	}
-	f, err := d.write(name, data)
+	f, err := d.write(name, padded(data))
+	if err == nil {
+		if again {
+			before.file.Close()
+		}
+		d.held[name] = published{file: f, data: data}
+		return nil
+	}
+	if again && d.overwrite(name, before.file, data) == nil {
+		d.held[name] = published{file: before.file, data: data}
+		return nil
+	}
 	if again {
 		before.file.Close()
 		delete(d.held, name)
 	}
-	if err != nil {
-		d.later(name, data)
-		// The temporary file has another name at every attempt, whereas the same
-		// failure is to read the same.
-		if number := syscall.Errno(0); errors.As(err, &number) {
-			err = number
-		}
-		return fmt.Errorf("shared state %s: %w", d.file(name), err)
+	d.later(name, data)
+	// The temporary file has another name at every attempt, whereas the same
+	// failure is to read the same.
+	if number := syscall.Errno(0); errors.As(err, &number) {
+		err = number
 	}
-	d.held[name] = published{file: f, data: data}
-	return nil
+	return fmt.Errorf("shared state %s: %w", d.file(name), err)
 }
 
 // later tries again unless something else was published meanwhile.
@@ -209,10 +216,7 @@ func read(f *os.File, path string, v any) (alive, stale bool, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return false, false, errors.Join(err, errors.New("not a regular file"))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("more than %d bytes", maxSize)
-	}
+	data, err := settled(f)
 	if err != nil {
 		return false, false, err
 	}

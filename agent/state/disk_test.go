@@ -5,16 +5,25 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
-// What a full disk has no room for withdraws what was said before, and is there
-// as soon as it can be.
-func TestFullDisk(t *testing.T) {
-	testkit.Deterministic(t)
+// long is a state of any length.
+type long struct {
+	Text string `json:"text"`
+}
+
+func (long) JobName() string { return value{}.JobName() }
+
+// Hard case 54: on a full disk a job says what fits in the room of what it said before, and
+// readers are told. What does not fit withdraws what was said before, and is there as soon as
+// it can be.
+func TestHardCase54FullDisk(t *testing.T) {
+	testkit.Privileged(t)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)
@@ -23,29 +32,78 @@ func TestFullDisk(t *testing.T) {
 	writer, reader := open(t, dir), open(t, dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	changed, err := reader.Watch(ctx, value{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer func() {
 		cancel()
 		for range changed { // until the watch has ended
 		}
 	}()
-	if err := writer.Publish(value{true, 1}); err != nil {
-		t.Fatal(err)
+	awaitValue := func(want value) {
+		t.Helper()
+		for range changed {
+			got, err := Read[value](reader)
+			testkit.Must(t, err)
+			if got != nil && *got == want {
+				return
+			}
+		}
 	}
+	testkit.Must(t, writer.Publish(value{true, 1}))
 	awaitAlive(t, reader, changed, true)
 	rubbish := filepath.Join(dir, "rubbish")
 	if err := os.WriteFile(rubbish, make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if err := writer.Publish(value{false, 2}); !errors.Is(err, unix.ENOSPC) {
+	for i := range 100 {
+		testkit.Must(t, writer.Publish(value{i%2 == 1, 100000 - 999*i}))
+		expect(t, reader, true, value{i%2 == 1, 100000 - 999*i})
+	}
+	awaitValue(value{true, 100000 - 999*99})
+	text := strings.Repeat("x", reserve)
+	testkit.Must(t, writer.Publish(long{text}))
+	if got, err := Read[long](reader); err != nil || got == nil || got.Text != text {
+		t.Errorf("a longer state: %v, %v", got, err)
+	}
+	if err := writer.Publish(long{strings.Repeat("x", 3*reserve)}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
 	awaitAlive(t, reader, changed, false)
-	if err := os.Remove(rubbish); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(rubbish))
 	awaitAlive(t, reader, changed, true)
-	expect(t, reader, true, value{false, 2})
+	if got, err := Read[long](reader); err != nil || got == nil || len(got.Text) != 3*reserve {
+		t.Errorf("when there is room: %v, %v", got, err)
+	}
+}
+
+// A reader sees one state or the next, never some of both.
+func TestOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	writer, reader := open(t, dir), open(t, dir)
+	states := []long{{strings.Repeat("a", 3000)}, {strings.Repeat("b", 2000)}}
+	testkit.Must(t, writer.Publish(states[0]))
+	held := writer.held["firewall"].file
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			text := `{"text":"` + states[i%2].Text + `"}`
+			if err := writer.overwrite("firewall", held, []byte(text)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for range 2000 {
+		if got, err := Read[long](reader); err != nil && !strings.Contains(err.Error(), "all the time") || got != nil && *got != states[0] && *got != states[1] {
+			t.Errorf("neither of two states: %.20v, %v", got, err)
+			break
+		}
+	}
+	close(stop)
+	<-done
 }

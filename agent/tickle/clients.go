@@ -1,8 +1,6 @@
 package tickle
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,6 +11,10 @@ import (
 // MaxClients bounds of how many connections a holder tells its peers, all VIPs together:
 // as many as HAProxy takes (templates/haproxy).
 const MaxClients = 20000
+
+// maxPorts bounds of how many ports of a VIP a holder tells: its services have the lowest ones,
+// programs of the node that connect from the VIP others.
+const maxPorts = 64
 
 // Clients are the connections to VIPs: by VIP and its port, the clients' addresses and
 // ports, sorted.
@@ -64,6 +66,9 @@ func pick(open []netdump.Connection, vips []VIP, here []netip.Addr) Clients {
 		}
 	}
 	for _, ports := range out {
+		for _, port := range slices.Sorted(maps.Keys(ports))[min(len(ports), maxPorts):] {
+			delete(ports, port)
+		}
 		for _, clients := range ports {
 			slices.SortFunc(clients, netip.AddrPort.Compare)
 		}
@@ -75,47 +80,6 @@ func pick(open []netdump.Connection, vips []VIP, here []netip.Addr) Clients {
 func outside(client netip.AddrPort) bool {
 	a := client.Addr()
 	return a.IsGlobalUnicast() && !a.Is4In6() && a.Zone() == "" && client.Port() != 0
-}
-
-// maxBody bounds what a peer may send, in bytes: MaxClients with the longest addresses.
-const maxBody = 64*MaxClients + 4096
-
-// decode reads what a peer sent, of which nothing is believed that could not be: only VIPs
-// that this node may hold, and clients of their family.
-func decode(data []byte, vips []VIP) (Clients, error) {
-	var c Clients
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("no list of clients: %w", err)
-	}
-	count := 0
-	for vip, ports := range c {
-		if !slices.ContainsFunc(vips, func(v VIP) bool { return v.Address == vip }) {
-			return nil, fmt.Errorf("%s is no VIP that this node may hold", vip)
-		}
-		for port, clients := range ports {
-			if count += len(clients); count > MaxClients {
-				return nil, fmt.Errorf("more than %d clients", MaxClients)
-			}
-			for _, client := range clients {
-				if port == 0 || !outside(client) || client.Addr().Is4() != vip.Is4() {
-					return nil, fmt.Errorf("%s is no client of %s, port %d", client, vip, port)
-				}
-			}
-		}
-	}
-	return c, nil
-}
-
-// byFamily is what peers are told at their addresses of IPv4 (true) and IPv6: a peer of both
-// is told of each client once.
-func (c Clients) byFamily() map[bool][]byte {
-	out := map[bool][]byte{}
-	for _, four := range []bool{true, false} {
-		of := maps.Clone(c)
-		maps.DeleteFunc(of, func(vip netip.Addr, _ map[uint16][]netip.AddrPort) bool { return vip.Is4() != four })
-		out[four], _ = json.Marshal(of) // which has no type that it could not write
-	}
-	return out
 }
 
 // count is how many clients a VIP has.

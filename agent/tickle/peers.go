@@ -3,29 +3,20 @@ package tickle
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 const (
-	path = "/clients"
 	// answerTime is how long a peer has to take what it is told.
 	answerTime = time.Second
 	// tries are how many failures in a row are no accident: a peer restarts.
 	tries = 5
-	// maxConnections are those of peers at one time.
-	maxConnections = 64
 )
 
 // peer is a node that may follow this one as the holder of a VIP.
@@ -46,11 +37,15 @@ func peersOf(vips []VIP, here []netip.Addr) (out []peer) {
 	return out
 }
 
-// teller tells one peer. One that does not answer keeps nobody else waiting.
+// teller tells one peer, over a connection that stays open. One that does not answer keeps
+// nobody else waiting.
 type teller struct {
-	url    string
-	client *http.Client
+	to     netip.AddrPort
+	dialer net.Dialer
 	all    *sync.WaitGroup
+	stop   context.CancelFunc // closes the connection
+	ctx    context.Context
+	conn   net.Conn // of put; nil while there is none
 
 	mu       sync.Mutex
 	busy     bool
@@ -59,15 +54,13 @@ type teller struct {
 	at       time.Time
 }
 
-func newTeller(p peer, port int, all *sync.WaitGroup) *teller {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from.AsSlice()}, Timeout: answerTime}
-	return &teller{
-		all: all,
-		url: (&url.URL{Scheme: "http", Host: netip.AddrPortFrom(p.to, uint16(port)).String(), Path: path}).String(),
-		client: &http.Client{Timeout: answerTime, Transport: &http.Transport{
-			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
-		}},
+func newTeller(ctx context.Context, p peer, port int, all *sync.WaitGroup) *teller {
+	t := &teller{
+		all: all, to: netip.AddrPortFrom(p.to, uint16(port)),
+		dialer: net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from.AsSlice()}, Timeout: answerTime},
 	}
+	t.ctx, t.stop = context.WithCancel(ctx)
+	return t
 }
 
 // failed says whether the peer has not taken anything several times in a row.
@@ -79,7 +72,7 @@ func (p *teller) failed() bool {
 
 // tell sends body, unless the peer has just taken it, or failed again and again, or is
 // still being told.
-func (p *teller) tell(ctx context.Context, body []byte, now time.Time) {
+func (p *teller) tell(body []byte, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.failures == 0 && bytes.Equal(body, p.taken)
@@ -88,7 +81,7 @@ func (p *teller) tell(ctx context.Context, body []byte, now time.Time) {
 	}
 	p.busy, p.at = true, now
 	p.all.Go(func() {
-		err := p.put(ctx, body)
+		err := p.put(body)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.busy, p.taken = false, body; err != nil {
@@ -99,91 +92,39 @@ func (p *teller) tell(ctx context.Context, body []byte, now time.Time) {
 	})
 }
 
-func (p *teller) put(ctx context.Context, body []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, p.url, bytes.NewReader(body))
+// put sends a message and waits until it is taken. A connection that the peer has closed
+// meanwhile is replaced.
+func (p *teller) put(message []byte) error {
+	if p.conn != nil {
+		if err := p.exchange(message); err == nil || errors.Is(err, errRefused) {
+			return err
+		}
+	}
+	conn, err := p.dialer.DialContext(p.ctx, "tcp", p.to.String())
 	if err != nil {
 		return err
 	}
-	answer, err := p.client.Do(request)
+	context.AfterFunc(p.ctx, func() { conn.Close() })
+	p.conn = conn
+	return p.exchange(message)
+}
+
+var errRefused = errors.New("the peer does not take it")
+
+// exchange closes the connection where it fails.
+func (p *teller) exchange(message []byte) error {
+	_ = p.conn.SetDeadline(time.Now().Add(answerTime))
+	_, err := p.conn.Write(message)
+	var answer [1]byte
+	if err == nil {
+		_, err = io.ReadFull(p.conn, answer[:])
+	}
+	if err == nil && answer[0] != taken {
+		err = errRefused
+	}
 	if err != nil {
-		return err
+		p.conn.Close()
+		p.conn = nil
 	}
-	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 1024) // so that the connection can be used again
-	if answer.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("the peer answers %s", answer.Status)
-	}
-	return nil
-}
-
-// serve takes what peers tell, until ctx ends. Where the port is taken it tries again.
-func (t *Tickler) serve(ctx context.Context) {
-	server := &http.Server{
-		Handler: http.HandlerFunc(t.take), ReadHeaderTimeout: answerTime, ReadTimeout: 2 * answerTime, WriteTimeout: 2 * answerTime,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 4096, ErrorLog: slog.NewLogLogger(t.Log.Handler(), slog.LevelDebug),
-	}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	for ctx.Err() == nil {
-		on, err := net.Listen("tcp", ":"+strconv.Itoa(t.Port))
-		t.serving.Warn(t.Log, err, "this node cannot be told who the clients of VIPs are: those that only listen may wait when it gets a VIP", "this node can be told who the clients of VIPs are")
-		if err == nil {
-			_ = server.Serve(peersOnly{netutil.LimitListener(on, maxConnections), t})
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(every):
-		}
-	}
-}
-
-// peersOnly closes connections of others before anything is read from them.
-type peersOnly struct {
-	net.Listener
-	t *Tickler
-}
-
-func (l peersOnly) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		from, ok := conn.RemoteAddr().(*net.TCPAddr)
-		if ok && l.t.admits(from.AddrPort().Addr().Unmap()) {
-			return conn, nil
-		}
-		conn.Close()
-	}
-}
-
-func (t *Tickler) admits(a netip.Addr) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.isPeer(a)
-}
-
-func (t *Tickler) isPeer(a netip.Addr) bool {
-	return slices.ContainsFunc(t.vips, func(v VIP) bool { return slices.Contains(v.Peers, a) })
-}
-
-// take is the answer to a holder. What it tells replaces what it told before.
-func (t *Tickler) take(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPut || r.URL.Path != path {
-		http.NotFound(w, r)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, "too long, or too slow", http.StatusBadRequest)
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clients, err := decode(body, t.vips)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	t.known[netip.MustParseAddrPort(r.RemoteAddr).Addr().Unmap()] = told{clients, time.Now()}
-	w.WriteHeader(http.StatusNoContent)
+	return err
 }

@@ -2,12 +2,13 @@ package tickle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
@@ -41,36 +42,73 @@ func running(t *testing.T, f func(context.Context)) {
 }
 
 // A holder tells a peer, although another takes connections and says nothing, and a third
-// does not listen. The peer forgets it when the holder is no peer any more.
+// does not listen. The peer forgets it when the holder is no peer any more. A peer that
+// restarts is told again.
 func TestShare(t *testing.T) {
 	port := freePort(t)
 	receiver := newTickler(port, "127.0.0.1")
-	at := func(address string, handler http.Handler) {
+	listen := func(address string) net.Listener {
 		l, err := net.Listen("tcp", netip.AddrPortFrom(addr(address), uint16(port)).String())
 		testkit.Must(t, err)
 		t.Cleanup(func() { l.Close() })
-		if handler != nil {
-			server := &http.Server{Handler: handler}
-			t.Cleanup(func() { server.Close() })
-			go server.Serve(peersOnly{l, receiver})
-		}
+		return l
 	}
-	at("127.0.0.2", nil)
-	at("127.0.0.3", http.HandlerFunc(receiver.take))
+	listen("127.0.0.2")
+	ctx, cancel := context.WithCancel(t.Context())
+	first, done := listen("127.0.0.3"), make(chan struct{})
+	go func() { defer close(done); receiver.accept(ctx, first) }()
 
 	holder := newTickler(port, "127.0.0.2", "127.0.0.3", "127.0.0.4")
 	running(t, holder.share)
 	holder.See([]netip.Addr{api4.Address}, nil)
-	testkit.Await(t, "the peer to be told", func() bool {
+	told := func() bool {
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()
-		_, told := receiver.known[addr("127.0.0.1")].clients[api4.Address]
+		_, told := receiver.known[addr("127.0.0.1")]
 		return told
-	})
+	}
+	testkit.Await(t, "the peer to be told", told)
+	vips := receiver.vips
 	receiver.Follow(nil)
 	if n := len(receiver.known); n != 0 {
 		t.Errorf("%d holders that are no peers are known", n)
 	}
+	cancel()
+	<-done
+	receiver.Follow(vips)
+	second := listen("127.0.0.3")
+	running(t, func(ctx context.Context) { receiver.accept(ctx, second) })
+	testkit.Await(t, "the peer to be told again", told)
+}
+
+// sender is a host that sends to a Tickler at 127.0.0.9.
+type sender struct {
+	net.Conn
+	t *testing.T
+}
+
+func connect(t *testing.T, from string, port int) *sender {
+	t.Helper()
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: addr(from).AsSlice()}}
+	conn, err := dialer.Dial("tcp", netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String())
+	testkit.Must(t, err)
+	testkit.Must(t, conn.SetDeadline(time.Now().Add(testkit.Patience)))
+	t.Cleanup(func() { conn.Close() })
+	return &sender{conn, t}
+}
+
+// tell gives the answer, or -1 if the connection is closed instead.
+func (s *sender) tell(message []byte) int {
+	s.t.Helper()
+	_, _ = s.Write(message) // it may be closed by now
+	var answer [1]byte
+	if _, err := io.ReadFull(s, answer[:]); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			s.t.Errorf("no answer, and the connection stays open")
+		}
+		return -1
+	}
+	return int(answer[0])
 }
 
 // Only peers are heard; what they say is checked, and nothing that they send takes the
@@ -79,55 +117,100 @@ func TestServe(t *testing.T) {
 	port := freePort(t)
 	tickler := newTickler(port, "127.0.0.2")
 	running(t, tickler.serve)
-	put := func(from, method, path, body string) (int, string) {
-		t.Helper()
-		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: addr(from).AsSlice()}}
-		c := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-		r, err := http.NewRequest(method, "http://"+netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String()+path, strings.NewReader(body))
-		testkit.Must(t, err)
-		answer, err := c.Do(r)
-		if err != nil {
-			return 0, err.Error()
+	good := Clients{api4.Address: {6443: clients("198.51.100.9:1", "198.51.100.9:2")}}.encode(true)
+	testkit.Await(t, "the port to be open", func() bool {
+		conn, err := net.Dial("tcp", netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String())
+		if err == nil {
+			conn.Close()
 		}
-		defer answer.Body.Close()
-		text, _ := io.ReadAll(answer.Body)
-		return answer.StatusCode, string(text)
-	}
-	const good = `{"192.0.2.5":{"6443":["198.51.100.9:1","198.51.100.9:2"]}}`
-	testkit.Await(t, "an answer", func() bool { code, _ := put("127.0.0.2", "PUT", path, `{}`); return code == 204 })
-	// One that says nothing and does not go.
-	idle, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: addr("127.0.0.2").AsSlice()}}).Dial("tcp", netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String())
-	testkit.Must(t, err)
-	defer idle.Close()
+		return err == nil
+	})
 	for name, tt := range map[string]struct {
-		from, method, path, body string
-		want                     int
+		from    string
+		message []byte
+		want    int
 	}{
-		"a stranger":     {"127.0.0.3", "PUT", path, good, 0},
-		"another method": {"127.0.0.2", "GET", path, "", 404},
-		"another path":   {"127.0.0.2", "PUT", "/", good, 404},
-		"no list":        {"127.0.0.2", "PUT", path, "x", 400},
-		"too long":       {"127.0.0.2", "PUT", path, strings.Repeat(" ", maxBody+1), 400},
+		"a stranger":         {"127.0.0.3", good, -1},
+		"HTTP":               {"127.0.0.2", []byte("PUT /clients HTTP/1.1\r\n\r\n"), -1},
+		"too long":           {"127.0.0.2", []byte("VTK\x04\xff\xff\xff\xff"), -1},
+		"no VIP of a node's": {"127.0.0.2", Clients{addr("192.0.2.9"): {1: clients("198.51.100.9:1")}}.encode(true), refused},
 	} {
-		if code, text := put(tt.from, tt.method, tt.path, tt.body); code != tt.want {
-			t.Errorf("%s: %d %s, want %d", name, code, text, tt.want)
+		if got := connect(t, tt.from, port).tell(tt.message); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 		if n := tickler.Known(api4.Address); n != 0 {
 			t.Errorf("%s: %d clients", name, n)
 		}
 	}
-	if code, text := put("127.0.0.2", "PUT", path, good); code != 204 {
-		t.Errorf("%d %s", code, text)
-	}
-	if n := tickler.Known(api4.Address); n != 2 {
-		t.Errorf("%d clients, want 2", n)
-	}
 	most := Clients{api4.Address: {6443: nil}}
 	for i := range MaxClients {
 		most[api4.Address][6443] = append(most[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
 	}
-	if code, text := put("127.0.0.2", "PUT", path, string(most.byFamily()[true])); code != 204 || tickler.Known(api4.Address) != MaxClients {
-		t.Errorf("as many as there may be: %d %s", code, text)
+	holder := connect(t, "127.0.0.2", port)
+	for _, c := range []struct {
+		message []byte
+		want    int
+	}{{good, 2}, {most.encode(true), MaxClients}, {Clients{}.encode(true), 0}} {
+		if got := holder.tell(c.message); got != taken {
+			t.Errorf("%d clients: answer %d", c.want, got)
+		}
+		if n := tickler.Known(api4.Address); n != c.want {
+			t.Errorf("%d clients, want %d", n, c.want)
+		}
+	}
+}
+
+// Hard case 52: a peer's address that keeps connections open, and sends slowly, takes the
+// port from no other peer, and has two connections: a third takes the place of the first.
+func TestHardCase52Connections(t *testing.T) {
+	port := freePort(t)
+	tickler := newTickler(port, "127.0.0.2", "127.0.0.3")
+	on, err := net.Listen("tcp", netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String())
+	testkit.Must(t, err)
+	running(t, func(ctx context.Context) { tickler.accept(ctx, on) })
+	good := Clients{api4.Address: {6443: clients("198.51.100.9:1")}}.encode(true)
+	var held []*sender
+	for range maxConnections + 10 {
+		s := connect(t, "127.0.0.2", port)
+		_, _ = s.Write(good[:headerSize+1]) // it may be closed by now
+		held = append(held, s)
+	}
+	for range 3 {
+		if got := connect(t, "127.0.0.3", port).tell(good); got != taken {
+			t.Fatalf("answer to another peer: %d", got)
+		}
+	}
+	for i, s := range held[:len(held)-perPeer] {
+		if got := s.tell(nil); got != -1 {
+			t.Errorf("connection %d is still served: %d", i, got)
+		}
+	}
+}
+
+// Hard case 52: what many peers' addresses tell is bounded altogether, and decoded without
+// keeping the job waiting.
+func TestHardCase52Memory(t *testing.T) {
+	var peers []string
+	for i := range 20 {
+		peers = append(peers, fmt.Sprintf("127.0.1.%d", i+1))
+	}
+	tickler := newTickler(0, peers...)
+	most := Clients{api4.Address: {6443: nil}}
+	for i := range MaxClients {
+		most[api4.Address][6443] = append(most[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
+	}
+	message := most.encode(true)[headerSize:]
+	for _, p := range peers {
+		testkit.Must(t, tickler.take(addr(p), true, message))
+	}
+	if n := tickler.Known(api4.Address); n != maxKnown {
+		t.Errorf("%d clients, want %d", n, maxKnown)
+	}
+	if _, latest := tickler.known[addr(peers[19])]; !latest {
+		t.Errorf("the latest is forgotten")
+	}
+	if used := testing.AllocsPerRun(3, func() { testkit.Must(t, tickler.take(addr(peers[0]), true, message)) }); used > 100 {
+		t.Errorf("%v allocations for a message", used)
 	}
 }
 

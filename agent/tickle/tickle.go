@@ -211,7 +211,13 @@ func (s *sharing) turn(ctx context.Context) (again bool) {
 	vips, here := t.vips, t.here
 	t.mu.Unlock()
 	peers := peersOf(vips, here)
-	maps.DeleteFunc(s.peers, func(p peer, _ *teller) bool { return !slices.Contains(peers, p) })
+	maps.DeleteFunc(s.peers, func(p peer, to *teller) bool {
+		gone := !slices.Contains(peers, p)
+		if gone {
+			to.stop()
+		}
+		return gone
+	})
 	if len(peers) == 0 {
 		s.due = time.Time{}
 		return false
@@ -225,14 +231,14 @@ func (s *sharing) turn(ctx context.Context) (again bool) {
 	if err != nil {
 		return true
 	}
-	bodies, size := clients.byFamily(), 0
+	messages, size := map[bool][]byte{true: clients.encode(true), false: clients.encode(false)}, 0
 	for _, p := range peers {
 		if s.peers[p] == nil {
-			s.peers[p] = newTeller(p, t.Port, &s.all)
+			s.peers[p] = newTeller(ctx, p, t.Port, &s.all)
 		}
-		body := bodies[p.to.Is4()]
-		s.peers[p].tell(ctx, body, now)
-		size += len(body)
+		message := messages[p.to.Is4()]
+		s.peers[p].tell(message, now)
+		size += len(message)
 	}
 	pace := max(every, time.Duration(size)*time.Second/rate)
 	s.due = now.Add(pace - every/4) // ticks are shared, and may come a little early

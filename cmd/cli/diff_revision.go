@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"path"
 	"slices"
@@ -27,12 +28,43 @@ type revision struct {
 	out   *bufio.Reader
 }
 
+// gitCommand is a Git that reads objects and runs nothing. The configuration of a
+// repository belongs to whoever made it, and of what it may name only the way to a remote is
+// used by commands that read: for an object that is missing, of a partial clone. Settings of
+// user and system stay: they say which repositories are safe (safe.directory).
+func gitCommand(args ...string) *exec.Cmd {
+	c := exec.Command("git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	c.Env = append(os.Environ(),
+		"GIT_NO_LAZY_FETCH=1",     // Git 2.39.4 and later fetch nothing
+		"GIT_ALLOW_PROTOCOL=none", // any Git: from nowhere, whatever protocol.*.allow says
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_OPTIONAL_LOCKS=0",
+	)
+	return c
+}
+
+// maxListing bounds the list of a revision's files, in bytes: a few objects can make a tree
+// of billions of files.
+const maxListing = 32 << 20
+
 func git(args ...string) ([]byte, error) {
-	c := exec.Command("git", args...)
+	c := gitCommand(args...)
 	var errOut bytes.Buffer
 	c.Stderr = &errOut
-	out, err := c.Output()
+	pipe, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
 	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(pipe, maxListing+1))
+	if len(out) > maxListing {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		return nil, fmt.Errorf("git %s: more than %d MiB: name a folder with fewer files", args[0], maxListing>>20)
+	}
+	if err = errors.Join(err, c.Wait()); err != nil {
 		if said := strings.TrimSpace(errOut.String()); said != "" {
 			err = errors.New(said)
 		}
@@ -91,7 +123,7 @@ func (r *revision) parse(listing string) {
 
 // start runs the process that hands out contents.
 func (r *revision) start() error {
-	r.batch = exec.Command("git", "cat-file", "--batch")
+	r.batch = gitCommand("cat-file", "--batch")
 	in, err := r.batch.StdinPipe()
 	if err != nil {
 		return err

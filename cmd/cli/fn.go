@@ -14,8 +14,9 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/regular"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/source"
 )
 
 // The kind of what KRM functions read and write: the KRM Functions
@@ -105,8 +106,9 @@ func readResourceList(data []byte) (*resourceList, error) {
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return nil, bad(err.Error(), "a ResourceList")
 	}
-	if problems := source.Limits("-", &root); problems != nil {
-		return nil, problems
+	if p := yamllimit.New(len(data)).Check(&root); p != nil {
+		p.File, p.Severity = "-", problem.Error
+		return nil, problem.List{*p}
 	}
 	var list resourceList
 	if err := root.Decode(&list); err != nil {
@@ -190,14 +192,7 @@ func readBelow(name string) ([]byte, error) {
 		return nil, input.Unreadable(name, err)
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, input.Unreadable(name, err)
-	}
-	f, err := root.Open(name)
+	f, err := regular.Open(root, name)
 	if err != nil {
 		return nil, input.Unreadable(name, err)
 	}

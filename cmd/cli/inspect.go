@@ -56,6 +56,7 @@ fetched, and secrets are not shown; --dir writes the files as they are.`,
 func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	var docs []ignition.Document
 	var sum input.Sum
+	var all ignition.Decoder
 	for _, name := range names {
 		files, err := expand(name)
 		if err != nil {
@@ -69,7 +70,7 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 			if err != nil {
 				return nil, err
 			}
-			d, err := ignition.Decode(filepath.Base(file), data)
+			d, err := all.Decode(filepath.Base(file), data)
 			if err != nil {
 				if len(files) > 1 && errors.Is(err, ignition.ErrNoConfig) {
 					continue // a folder may hold other files

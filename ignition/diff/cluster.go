@@ -17,6 +17,7 @@ type Cluster struct {
 	// Add takes it from MachineConfigs that the operator rendered.
 	Release string
 
+	decoder ignition.Decoder
 	configs []ignition.Document // MachineConfigs
 	hosts   []ignition.Document // Ignition configs
 	objects []object
@@ -84,7 +85,7 @@ func (c *Cluster) Add(name string, data []byte) error {
 		c.addText(name, "", data)
 		return nil
 	}
-	docs, err := ignition.Decode(path.Base(name), data)
+	docs, err := c.decoder.Decode(path.Base(name), data)
 	if err != nil && !errors.Is(err, ignition.ErrNoConfig) {
 		if path.Ext(name) == ".ign" || strings.Contains(string(data), "kind: MachineConfig") {
 			return fmt.Errorf("%s: %w", name, err)

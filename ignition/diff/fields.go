@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
 // Field is a difference within a file.
@@ -27,11 +26,11 @@ type Field struct {
 // compareYAML compares documents by field; nothing where one of them is no
 // YAML, or where they say the same in other words.
 func compareYAML(before, after string) []Field {
-	a, err := yaml.YAMLToJSON([]byte(before))
+	a, err := yamllimit.ToJSON([]byte(before))
 	if err != nil {
 		return nil
 	}
-	b, err := yaml.YAMLToJSON([]byte(after))
+	b, err := yamllimit.ToJSON([]byte(after))
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/regular"
 )
 
 // File is what was read of a record.
@@ -85,7 +86,7 @@ func readFile(path string, in io.Reader) ([]events.Event, events.Skipped, error)
 	if path == "-" {
 		return events.Read(in)
 	}
-	f, err := os.Open(path)
+	f, err := regular.Named(path)
 	if err != nil {
 		return nil, events.Skipped{}, err
 	}

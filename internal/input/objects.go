@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/source"
@@ -25,7 +26,7 @@ func isYAML(name string) bool {
 // peek reads a file that may hold objects; nothing of one that cannot be read or
 // is too large.
 func peek(name string) []byte {
-	f, err := os.Open(name)
+	f, err := regular.Open(regular.FS{}, name)
 	if err != nil {
 		return nil
 	}

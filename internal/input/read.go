@@ -10,9 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/gitops"
 )
@@ -75,21 +75,15 @@ func ReadFile(name string) ([]byte, error) {
 	return Bounded(name, f)
 }
 
-// openFile refuses what may never be there to be read, such as a FIFO that nobody
-// writes to. A shell's <(command) is a pipe too, under the name of a descriptor.
 func openFile(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	descriptor := strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/")
-	switch mode := info.Mode(); {
-	case mode.IsDir():
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, errors.New("a directory")
-	case !mode.IsRegular() && !descriptor:
-		return nil, errors.New("not a regular file; for a pipe, give - and its output as standard input")
 	}
-	return os.Open(name)
+	f, err := regular.Named(name)
+	if errors.Is(err, regular.ErrOther) {
+		return nil, fmt.Errorf("%w; for a pipe, give - and its output as standard input", regular.ErrOther)
+	}
+	return f, err
 }
 
 // Bounded reads a file that is open, unless it is too large.

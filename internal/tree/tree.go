@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -85,7 +87,12 @@ func (d Dir) read(root *os.Root, p string) ([]byte, error) {
 	if root == nil {
 		return nil, fs.ErrNotExist
 	}
-	data, err := root.ReadFile(p)
+	f, err := regular.Open(root, p)
+	if err != nil {
+		return nil, d.failure(p, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
 	return data, d.failure(p, err)
 }
 

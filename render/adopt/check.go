@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/importer"
 )
@@ -91,7 +90,7 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	}
 	var record record
 	observed, list := importer.Observe(later)
-	if err := yaml.UnmarshalStrict(byName[recordName], &record); err != nil || record.Release == "" {
+	if err := yamllimit.UnmarshalStrict(byName[recordName], &record); err != nil || record.Release == "" {
 		list = append(list, problem.Problem{File: recordName, Severity: problem.Error, Code: problem.MissingField, Found: "no record of an adopted cluster", Expected: "a directory that 'vipgen adopt --dir' wrote"})
 	}
 	cluster, err := load(byName[importer.InstallConfigName], byName[importer.VIPConfigName])

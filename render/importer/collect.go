@@ -138,7 +138,7 @@ func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Docu
 	data, err := doc.JSON()
 	var decoded []ignition.Document
 	if err == nil {
-		decoded, err = ignition.Decode(path.Base(file), data)
+		decoded, err = i.configs.Decode(path.Base(file), data)
 	}
 	if err != nil {
 		i.add(problem.Problem{File: file, Line: position(doc, "metadata.name").Line, Code: problem.Syntax, Found: "a config that cannot be decoded", Expected: "a MachineConfig or an Ignition config of version 2 or 3", Hint: "'vipgen inspect' says why"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -101,7 +102,8 @@ type importer struct {
 	given Given
 	list  problem.List
 	// found says that something of a cluster was there.
-	found bool
+	found   bool
+	configs ignition.Decoder
 	evidence
 	result Result
 	lost   map[[2]string]int // What and Instead -> index in result.Lost

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
 	"github.com/vipgen/vipgen/render/importer"
@@ -127,7 +128,9 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 		var err error
 		switch i.Name {
 		case v1alpha1.ClusterConfigPath:
-			p.config, err = v1alpha1.LoadClusterConfig(i.From+":"+path.Base(i.Name), []byte(i.Text))
+			if err = yamllimit.Bound([]byte(i.Text)); err == nil {
+				p.config, err = v1alpha1.LoadClusterConfig(i.From+":"+path.Base(i.Name), []byte(i.Text))
+			}
 		case v1alpha1.UserModeFile:
 			mode, err = v1alpha1.ParseModeFile([]byte(i.Text))
 		}

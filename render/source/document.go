@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
 // MaxSize is the largest file that Parse takes, in bytes.
@@ -72,7 +73,7 @@ func (d *Document) load(data []byte) *problem.Problem {
 		}
 	}
 	d.root, d.data = root, data
-	return checkLimits(root)
+	return yamllimit.New(len(data)).Check(root)
 }
 
 // errSecond says that another document starts at a line.

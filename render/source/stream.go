@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
 // MaxStream is the largest file that ParseAll takes, in bytes: an export of all
@@ -66,6 +67,7 @@ func parseAll(file string, data []byte) ([]*Document, *problem.Problem) {
 		return nil, p
 	}
 	var out []*Document
+	limits := yamllimit.New(len(data))
 	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
@@ -78,7 +80,7 @@ func parseAll(file string, data []byte) ([]*Document, *problem.Problem) {
 		if len(doc.Content) == 0 {
 			continue
 		}
-		if p := checkLimits(doc.Content[0]); p != nil {
+		if p := limits.Check(doc.Content[0]); p != nil {
 			return nil, p
 		}
 		out = flatten(out, file, doc.Content[0], 0)

@@ -71,7 +71,7 @@ func TestParseProblems(t *testing.T) {
 		{"alias to itself", "a: &a [1, *a]\n",
 			"f.yaml:1:11: error: found an alias to the anchor that it is part of [syntax]\n"},
 		{"alias bomb", bomb(),
-			"f.yaml:6:45: error: found aliases that unfold into too much, expected at most 100000 values from aliases [syntax]\n"},
+			"f.yaml:6:40: error: found aliases that unfold into too much, expected at most 74192 bytes from aliases in a file of this size [syntax]\n"},
 		{"nesting", strings.Repeat("[", 200) + strings.Repeat("]", 200),
 			"f.yaml:1:102: error: found nesting that is too deep, expected at most 100 levels [syntax]\n"},
 		{"nesting by aliases", "a: &a " + strings.Repeat("[", 60) + strings.Repeat("]", 60) + "\nb: " +

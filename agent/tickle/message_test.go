@@ -1,0 +1,126 @@
+package tickle
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// read is what a peer makes of a message.
+func read(message []byte) (Clients, error) {
+	r := bytes.NewReader(message)
+	four, length, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Len() != length {
+		return nil, fmt.Errorf("%d bytes, announced %d", r.Len(), length)
+	}
+	return decode(message[headerSize:], four, vips)
+}
+
+// A peer of both families is told of each client once; a VIP without clients needs no entry.
+func TestMessage(t *testing.T) {
+	for _, c := range []struct {
+		in    Clients
+		four  bool
+		want  Clients
+		bytes string
+	}{
+		{Clients{}, true, Clients{}, "VTK\x04\x00\x00\x00\x00"},
+		{Clients{api4.Address: {}, api6.Address: {}}, false, Clients{}, "VTK\x06\x00\x00\x00\x00"},
+		{
+			Clients{api4.Address: {6443: clients("198.51.100.9:1", "198.51.100.9:2")}, api6.Address: {6443: clients("[2001:db8:1::9]:65535")}}, true,
+			Clients{api4.Address: {6443: clients("198.51.100.9:1", "198.51.100.9:2")}},
+			"VTK\x04\x00\x00\x00\x14\xc0\x00\x02\x05\x19\x2b\x00\x02\xc6\x33\x64\x09\x00\x01\xc6\x33\x64\x09\x00\x02",
+		},
+		{Clients{api4.Address: {6443: clients("198.51.100.9:1")}, api6.Address: {6443: clients("[2001:db8:1::9]:65535")}}, false, Clients{api6.Address: {6443: clients("[2001:db8:1::9]:65535")}}, ""},
+		{Clients{ingress.Address: {80: clients("192.0.2.99:2"), 443: {}}}, true, Clients{ingress.Address: {80: clients("192.0.2.99:2"), 443: {}}}, ""},
+	} {
+		message := c.in.encode(c.four)
+		if c.bytes != "" && string(message) != c.bytes {
+			t.Errorf("%v: %x, want %x", c.in, message, c.bytes)
+		}
+		if got, err := read(message); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %v, %v", c.in, got, err)
+		}
+	}
+}
+
+func TestMessageRefused(t *testing.T) {
+	of := func(vip string, port uint16, list ...string) []byte {
+		return Clients{addr(vip): {port: clients(list...)}}.encode(addr(vip).Is4())
+	}
+	ports := Clients{api4.Address: {}}
+	for i := range maxPorts + 1 {
+		ports[api4.Address][uint16(i+1)] = nil
+	}
+	many := Clients{api4.Address: {6443: nil}}
+	for i := range MaxClients + 1 {
+		many[api4.Address][6443] = append(many[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.9"), uint16(i+1)))
+	}
+	one := of("192.0.2.5", 6443, "198.51.100.9:1")
+	twice := append(bytes.Clone(one), one[headerSize:]...)
+	twice[headerSize-1] *= 2
+	for name, c := range map[string]struct {
+		message []byte
+		want    string
+	}{
+		"HTTP, as agents of before": {[]byte("PUT /clients HTTP/1.1\r\nHost: 192.0.2.12:9459\r\n\r\n{}"), "no list of clients"},
+		"another family":            {[]byte("VTK\x05\x00\x00\x00\x00"), "no list of clients"},
+		"too long":                  {[]byte("VTK\x04\x7f\x00\x00\x00"), "no list of clients"},
+		"short":                     {[]byte("VTK"), "EOF"},
+		"torn":                      {[]byte("VTK\x04\x00\x00\x00\x03\xc0\x00\x02"), "no list of clients"},
+		"torn after the port":       {[]byte("VTK\x04\x00\x00\x00\x07\xc0\x00\x02\x05\x19\x2b\x00"), "no list of clients"},
+		"fewer than announced":      {[]byte("VTK\x04\x00\x00\x00\x08\xc0\x00\x02\x05\x19\x2b\x00\x01"), "fewer than announced"},
+		"no VIP":                    {of("192.0.2.9", 6443, "198.51.100.9:1"), "192.0.2.9 is no VIP"},
+		"port 0":                    {of("192.0.2.5", 0, "198.51.100.9:1"), "port 0"},
+		"a port twice":              {twice, "twice"},
+		"many ports":                {ports.encode(true), "more than 64"},
+		"many clients":              {many.encode(true), fmt.Sprintf("more than %d", MaxClients)},
+		"port 0 of a client":        {of("192.0.2.5", 6443, "198.51.100.9:0"), "is no client"},
+		"loopback":                  {of("192.0.2.5", 6443, "127.0.0.1:1"), "is no client"},
+		"multicast":                 {of("192.0.2.5", 6443, "224.0.0.1:1"), "is no client"},
+		"broadcast":                 {of("192.0.2.5", 6443, "255.255.255.255:1"), "is no client"},
+		"no address":                {of("192.0.2.5", 6443, "0.0.0.0:1"), "is no client"},
+		"link-local":                {of("2001:db8::5", 6443, "[fe80::9]:1"), "is no client"},
+		"multicast of IPv6":         {of("2001:db8::5", 6443, "[ff02::1]:1"), "is no client"},
+		"IPv4 in IPv6":              {of("2001:db8::5", 6443, "[::ffff:1.2.3.4]:1"), "is no client"},
+	} {
+		if got, err := read(c.message); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %s", name, got, err, c.want)
+		}
+	}
+}
+
+// Whatever a peer sends, what is taken is of a VIP and a client that could be, and takes
+// little more memory than the message.
+func FuzzMessage(f *testing.F) {
+	f.Add(Clients{api4.Address: {6443: clients("198.51.100.9:1")}}.encode(true))
+	f.Add(Clients{api6.Address: {6443: clients("[2001:db8:1::9]:1")}}.encode(false))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		got, err := read(message)
+		if err != nil {
+			return
+		}
+		for vip, ports := range got {
+			for port, list := range ports {
+				for _, c := range list {
+					if !c.Addr().IsGlobalUnicast() || c.Addr().Is4() != vip.Is4() || c.Port() == 0 || port == 0 {
+						t.Errorf("%s of %s", c, vip)
+					}
+				}
+			}
+		}
+		again, err := read(got.encode(message[len(magic)] == 4))
+		testkit.Must(t, err)
+		if !reflect.DeepEqual(got, again) {
+			t.Errorf("%v, then %v", got, again)
+		}
+	})
+}

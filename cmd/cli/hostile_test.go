@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// allocated is what a function allocates, in bytes.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Hard case 53: a text of 1 MB that is aliased 1,000 times is refused before any command
+// unfolds it.
+func TestHardCase53Aliases(t *testing.T) {
+	good(t)
+	const most = 40 << 20
+	file := "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 00-master}\nx: &x " +
+		strings.Repeat("y", 1_000_000) + "\nlist:\n" + strings.Repeat("- *x\n", 1000)
+	testkit.Must(t, os.Mkdir("folder", 0o700))
+	lay(t, map[string]string{"bad.yaml": file, "folder/install-config.yaml": file, "folder/machineconfigs.yaml": file, "function.yaml": strings.Replace(file, "kind: MachineConfig", "kind: ResourceList", 1)})
+	for _, words := range []string{
+		"validate bad.yaml", "validate folder", "inspect bad.yaml", "inspect folder", "import bad.yaml", "adopt bad.yaml",
+		"remove bad.yaml", "diff bad.yaml install-config.yaml", "diff bad.yaml folder", "fn",
+	} {
+		stdin := ""
+		if words == "fn" {
+			stdin = string(testkit.ReadFile(t, "function.yaml"))
+		}
+		var code int
+		var errOut string
+		if used := allocated(func() { code, _, errOut = run(stdin, strings.Fields(words)...) }); used > most {
+			t.Errorf("%s: %d MB", words, used>>20)
+		}
+		if code == command.OK || !strings.Contains(errOut, "aliases that unfold into too much") {
+			t.Errorf("%s: exit code %d\n%.500s", words, code, errOut)
+		}
+	}
+}
+
+// A FIFO, or a link to a terminal, in a folder is no file, and nothing waits for it.
+func TestFolderHasNoFIFO(t *testing.T) {
+	good(t)
+	for _, dir := range []string{"clusters", "out"} {
+		testkit.Must(t, os.MkdirAll(dir+"/a", 0o700))
+	}
+	lay(t, map[string]string{"clusters/a/install-config.yaml": goodInstallConfig})
+	must(t, "render", "-d", "out")
+	testkit.Must(t, errors.Join(
+		syscall.Mkfifo("clusters/fifo.yaml", 0o600), os.Symlink("/dev/tty", "clusters/tty.yaml"), os.Symlink("/dev/zero", "clusters/zero.yml"),
+		syscall.Mkfifo("clusters/a/events.yaml", 0o600), syscall.Mkfifo("clusters/a/vipgen-events.jsonl", 0o600), os.Mkdir("clusters/b", 0o700),
+	))
+	for _, words := range []string{"render clusters -d out/all", "validate clusters/a", "vr-ids clusters", "inspect out", "import clusters", "status clusters", "diff clusters out", "doctor clusters/a/vipgen-events.jsonl"} {
+		code, _, errOut := run("", strings.Fields(words)...)
+		if wanted := slices.Contains([]string{"render", "validate", "vr-ids"}, strings.Fields(words)[0]); wanted && code != command.OK {
+			t.Errorf("%s: exit code %d\n%s", words, code, errOut)
+		}
+	}
+	for _, words := range []string{"render clusters -d out/all", "validate clusters/b", "validate clusters/fifo.yaml"} {
+		if words != "validate clusters/fifo.yaml" {
+			testkit.Must(t, errors.Join(os.RemoveAll("clusters/b"), os.Mkdir("clusters/b", 0o700), syscall.Mkfifo("clusters/b/install-config.yaml", 0o600)))
+		}
+		if code, _, errOut := run("", strings.Fields(words)...); code != command.Failed || !strings.Contains(errOut, "not a regular file") {
+			t.Errorf("%s: exit code %d\n%s", words, code, errOut)
+		}
+	}
+	record := "out/machineconfigs/99-master-vipgen.yaml"
+	testkit.Must(t, errors.Join(os.Remove(record), syscall.Mkfifo(record, 0o600)))
+	if code, _, errOut := run("", "render", "-d", "out", "--check"); code != command.Failed || !strings.Contains(errOut, "not a regular file") {
+		t.Errorf("render --check: exit code %d\n%s", code, errOut)
+	}
+}
