@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
@@ -21,7 +22,17 @@ const (
 	elsewhere6 = "AAAA 2001:db8:bad::99"
 )
 
-// checkCoreDNS starts each node's CoreDNS and asks it for everything.
+// TestNames starts each node's CoreDNS and asks it for everything.
+func TestNames(t *testing.T) {
+	testkit.Live(t)
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			checkCoreDNS(t, c, c.result(t))
+		})
+	}
+}
+
 func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 	s := &r.cluster(t).Spec
 	eachNode(t, r, v1alpha1.Corefile, func(t *testing.T, name string, corefile []byte) {

@@ -14,7 +14,7 @@ import (
 // What a full disk has no room for withdraws what was said before, and is there
 // as soon as it can be.
 func TestFullDisk(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)
