@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -47,6 +48,29 @@ type result struct {
 	rendered files
 	// previews are the nodes' files by their paths on the node.
 	previews map[string]files
+}
+
+// results holds what was made of cases, by name: each is made once for all tests.
+var results sync.Map // of *shared
+
+// shared is a result that one test makes and all use.
+type shared struct {
+	sync.Mutex
+	*result
+}
+
+// result returns what vipgen makes of a case. Tests share it and do not change it.
+func (c clusterCase) result(t testing.TB) result {
+	t.Helper()
+	value, _ := results.LoadOrStore(c.name, &shared{})
+	s := value.(*shared)
+	s.Lock()
+	defer s.Unlock()
+	if s.result == nil {
+		r := c.run(t)
+		s.result = &r
+	}
+	return *s.result
 }
 
 // run runs vipgen on a case.

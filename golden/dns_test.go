@@ -24,7 +24,17 @@ const (
 	elsewhereBack = "PTR elsewhere.example.net."
 )
 
-// checkCoreDNS starts each node's CoreDNS and asks it for everything.
+// TestNames starts each node's CoreDNS and asks it for everything.
+func TestNames(t *testing.T) {
+	testkit.Live(t)
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			checkCoreDNS(t, c, c.result(t))
+		})
+	}
+}
+
 func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 	s := &r.cluster(t).Spec
 	eachNode(t, r, v1alpha1.Corefile, func(t *testing.T, name string, corefile []byte) {

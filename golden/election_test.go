@@ -26,7 +26,7 @@ type election struct {
 func elect(t *testing.T, g daemon.Generation, caseName, group string, nodes ...string) election {
 	t.Helper()
 	c := clusterCase{name: caseName, dir: filepath.Join("cases", caseName)}
-	r := c.run(t)
+	r := c.result(t)
 	members := map[string]daemon.Member{}
 	for _, name := range nodes {
 		n := c.facts(t, r, name)

@@ -35,7 +35,7 @@ func TestHardCase29Generations(t *testing.T) {
 	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := c.run(t)
+			r := c.result(t)
 			for _, g := range daemon.Generations {
 				if g == daemon.Installed {
 					continue

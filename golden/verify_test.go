@@ -17,6 +17,7 @@ var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack"
 
 // TestVerify proves of every case that the VIPs are where they should be.
 func TestVerify(t *testing.T) {
+	testkit.Deterministic(t)
 	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

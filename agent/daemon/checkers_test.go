@@ -65,7 +65,7 @@ const corefile = `.:53 {
 `
 
 func TestCheckers(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	c := coredns.Check(testkit.Tool(t, "coredns"))
 	k, h := keepalived.Check(testkit.Program(t, "keepalived")), haproxy.Check(testkit.Program(t, "haproxy"))
 	tests := map[string]struct {

@@ -232,7 +232,7 @@ func disk(t *testing.T) string {
 }
 
 func TestDiskFaults(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	tests := map[string]struct{ breakDisk, mend func(dir string) error }{
 		"read-only": {
 			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") },

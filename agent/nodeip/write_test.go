@@ -117,7 +117,7 @@ func TestWriteWithoutAnAddress(t *testing.T) {
 }
 
 func TestWriteToAReadOnlyDisk(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	root := t.TempDir()
 	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)

@@ -32,7 +32,7 @@ func mountFile(t *testing.T) (onHost, inContainer string) {
 }
 
 func TestReplaced(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	onHost, inContainer := mountFile(t)
 	expect := func(want bool) {
 		t.Helper()
@@ -61,7 +61,7 @@ func TestReplaced(t *testing.T) {
 // A job ends only while its kubeconfig is replaced and no API server answers, and not
 // on all nodes at once.
 func TestAwaitReplaced(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	onHost, inContainer := mountFile(t)
 	run := func(node string, stale func(time.Duration) bool) (replaced bool, after time.Duration) {
 		synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,7 @@ func tmpfs(t *testing.T) string {
 // A disk without room for one more file takes every change of those that are
 // there.
 func TestFullDisk(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	dir := tmpfs(t)
 	f := open(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
@@ -136,7 +136,7 @@ func TestRemoved(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	dir := tmpfs(t)
 	f := open(t, dir)
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {

@@ -500,7 +500,7 @@ func TestLabNeedsRoot(t *testing.T) {
 }
 
 func TestLabBadArguments(t *testing.T) {
-	testkit.Deterministic(t) // others are told that a lab needs root
+	testkit.Privileged(t) // others are told that a lab needs root
 	tests := []struct {
 		args []string
 		code int

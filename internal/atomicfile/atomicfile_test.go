@@ -105,7 +105,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteKeepsOwnerAndLabel(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "a", 0o644)
 	if err := os.Chown(path, 1234, 5678); err != nil {
@@ -172,7 +172,7 @@ func mount(t *testing.T, options string) string {
 }
 
 func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	tests := []struct {
 		name string

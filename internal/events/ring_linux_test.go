@@ -269,7 +269,7 @@ func TestNoRecord(t *testing.T) {
 // On a full disk and on a read-only one, events are kept until there is room again: then the
 // record goes on, with whole lines. It keeps nobody from remounting the file system.
 func TestFullDisk(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
 		t.Fatalf("mounting needs root: %v", err)

@@ -34,7 +34,7 @@ func TestGeneration(t *testing.T) {
 
 // Each change of any table is a new generation, and asking makes none.
 func TestCurrent(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	nft := testkit.Program(t, "nft")
 	// The thread ends with the goroutine, and the namespace with it.
 	done := make(chan struct{})

@@ -14,7 +14,8 @@ import (
 //   - Deterministic: red means wrong, on any machine, however busy. It waits for conditions,
 //     or has its clock in hand (testing/synctest); daemons are parsers (haproxy -c,
 //     keepalived -t, nft -c, Corefiles on trial). This is the kind of a test that declares
-//     none, and is to be declared by one that needs root or a program that is no part of Go.
+//     none: it is declared by one that needs root or a program (Privileged), or that takes long
+//     enough for it to matter that it runs again where live tests do (Deterministic).
 //   - Live: red may mean late. Traffic passes daemons or namespaces, nodes elect, the kernel
 //     or a daemon has to do something in time.
 //   - Measured: live, and its bounds are a promise in milliseconds or bytes.
@@ -44,9 +45,12 @@ const (
 // attributes are the values of the attribute "kind", which internal/tools/retest reads.
 var attributes = map[kind]string{live: "live", measured: "measured", smoke: "live"}
 
-// Deterministic declares a deterministic test that needs root, or a program of a Debian
-// package or CoreDNS as a parser: `make test` runs it.
+// Deterministic declares a deterministic test that need not run again where live tests do.
 func Deterministic(t testing.TB) { t.Helper(); declare(t, deterministic) }
+
+// Privileged declares a deterministic test that needs root, or a program of a Debian
+// package or CoreDNS as a parser: `make unit` leaves it out.
+func Privileged(t testing.TB) { t.Helper(); needsRoot(t); declare(t, deterministic) }
 
 // Long declares that a test takes minutes, or a tool that takes minutes to build: `make test`
 // leaves it out. It is deterministic if it does not declare more.
@@ -66,7 +70,9 @@ var declared sync.Map
 
 func declare(t testing.TB, k kind) {
 	t.Helper()
-	needsRoot(t)
+	if k != deterministic {
+		needsRoot(t)
+	}
 	if covered(t.Name(), k) {
 		return
 	}

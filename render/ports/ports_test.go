@@ -122,7 +122,7 @@ func TestRulesAreThoseOfTheDaemons(t *testing.T) {
 
 // nftables takes the rules.
 func TestNFT(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	for _, name := range []string{"dual-stack", "baremetal", "none"} {
 		c := example(t, name)
 		text := bytes.NewBufferString("add table inet filter\nadd chain inet filter input { type filter hook input priority 0; policy drop; }\n")

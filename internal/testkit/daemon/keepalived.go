@@ -2,15 +2,11 @@ package daemon
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"syscall"
 	"testing"
-
-	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 const keepalivedConf = "/etc/keepalived/keepalived.conf"
@@ -56,7 +52,7 @@ func (g Generation) checkKeepalived(t testing.TB, conf []byte) string {
 	s := newSandboxOf(t, g)
 	s.write(t, keepalivedConf, conf)
 	s.mkdirsOfTrackFiles(t, conf) // which 2.3 looks for
-	cmd := s.command(context.Background(), nodeWithLinks(t, conf), keepalived, "-t", "-f", keepalivedConf)
+	cmd := s.parser(linksOf(conf), keepalived, "-t", "-f", keepalivedConf)
 	output, err := cmd.CombinedOutput()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGTERM && bytes.Contains(conf, []byte("vrrp_script ")) {
 		err = nil
@@ -76,24 +72,14 @@ func complaint(output []byte, err error) string {
 // linkNames finds "interface eth0" of an instance and "dev eth0" of an address.
 var linkNames = regexp.MustCompile(`(?m)(?:^\s*interface|\sdev)\s+"?([^\s"]+)`)
 
-// nodeWithLinks returns a node that has each link that the configuration names.
-func nodeWithLinks(t testing.TB, conf []byte) *netns.Node {
-	t.Helper()
-	links := []string{}
+// linksOf returns the links that a configuration names, but for loopback.
+func linksOf(conf []byte) (links []string) {
 	for _, match := range linkNames.FindAllSubmatch(conf, -1) {
 		if link := string(match[1]); link != "lo" && !slices.Contains(links, link) {
 			links = append(links, link)
 		}
 	}
-	if len(links) == 0 {
-		links = append(links, netns.DefaultLink)
-	}
-	node, err := newNetwork(t).AddNodeLink("node", links[0])
-	testkit.Must(t, err)
-	for _, link := range links[1:] {
-		testkit.Must(t, node.AddLink(link))
-	}
-	return node
+	return links
 }
 
 // numbered returns text with its line numbers, which complaints refer to.

@@ -11,12 +11,6 @@ import (
 func NewNetwork(t testing.TB) *netns.Network {
 	t.Helper()
 	testkit.Live(t)
-	return newNetwork(t)
-}
-
-// newNetwork is NewNetwork for what only parses there.
-func newNetwork(t testing.TB) *netns.Network {
-	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
 	testkit.Cleanup(t, network.Close)

@@ -1,12 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 const nginxConf = "/etc/nginx/nginx.conf"
@@ -28,12 +26,10 @@ func Nginx(t testing.TB, conf []byte) {
 func checkNginx(t testing.TB, conf []byte) string {
 	t.Helper()
 	nginx := testkit.Program(t, "nginx")
-	node, err := newNetwork(t).AddNodeLink("node", netns.DefaultLink)
-	testkit.Must(t, err)
 	s := newSandbox(t)
 	s.write(t, nginxConf, conf)
 	s.prepareNginx(t)
-	output, err := s.command(context.Background(), node, nginx, "-t", "-c", nginxConf).CombinedOutput()
+	output, err := s.parser(nil, nginx, "-t", "-c", nginxConf).CombinedOutput()
 	if err == nil && !strings.Contains(string(output), "[") {
 		return ""
 	}

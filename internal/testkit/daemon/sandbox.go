@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -128,9 +130,24 @@ func (s *sandbox) write(t testing.TB, path string, data []byte) {
 // command returns a command that will run in the sandbox and on the node. Its
 // process is the program itself, so signals reach it.
 func (s *sandbox) command(ctx context.Context, node *netns.Node, name string, args ...string) *exec.Cmd {
-	enter := []string{"--mount", "--", "/bin/sh", "-c", enterSandbox, "sandbox", s.dir}
-	enter = append(append(enter, s.binds...), "--", name)
-	cmd := node.Command(ctx, "unshare", append(enter, args...)...)
+	cmd := node.Command(ctx, "unshare", s.enter(enterSandbox, name, args, "--mount")...)
 	cmd.Env = []string{"PATH=" + testkit.SearchPath}
 	return cmd
+}
+
+// parser returns a command that will run in the sandbox, in a network of its own that has
+// links of these names and nothing else: a node costs several times as much.
+func (s *sandbox) parser(links []string, name string, args ...string) *exec.Cmd {
+	var script strings.Builder
+	for _, link := range links {
+		fmt.Fprintf(&script, "ip link add name '%s' type veth || exit\n", link)
+	}
+	cmd := exec.Command("unshare", s.enter(script.String()+enterSandbox, name, args, "--mount", "--net")...)
+	cmd.Env = []string{"PATH=" + testkit.SearchPath}
+	return cmd
+}
+
+// enter returns arguments of unshare, for a script that ends by becoming a program.
+func (s *sandbox) enter(script, name string, args []string, namespaces ...string) []string {
+	return slices.Concat(namespaces, []string{"--", "/bin/sh", "-c", script, "sandbox", s.dir}, s.binds, []string{"--", name}, args)
 }

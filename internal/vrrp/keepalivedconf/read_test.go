@@ -122,7 +122,7 @@ func TestRead(t *testing.T) {
 
 // Every form is one that keepalived takes.
 func TestFormsAreKeepaliveds(t *testing.T) {
-	testkit.Deterministic(t)
+	testkit.Privileged(t)
 	for name, text := range forms {
 		t.Run(name, func(t *testing.T) { daemon.Keepalived(t, []byte(text)) })
 	}
