@@ -32,7 +32,7 @@ func differences(t testing.TB, r result) files {
 	out := files{"summary.txt": all["summary.txt"], "cluster.yaml": all[cluster]}
 	delete(all, "summary.txt")
 	delete(all, cluster)
-	basis := readTree(t, filepath.Join("cases", base, "expected"))
+	basis := expected(t, clusterCase{base, filepath.Join("cases", base)}.run(t), false)
 	var text bytes.Buffer
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		like := counterpart(p, basis)
