@@ -32,7 +32,7 @@ func differences(t testing.TB, r result) files {
 	out := files{"summary.txt": all["summary.txt"], "cluster.yaml": all[cluster]}
 	delete(all, "summary.txt")
 	delete(all, cluster)
-	basis := expected(t, clusterCase{base, filepath.Join("cases", base)}.run(t), false)
+	basis := expected(t, clusterCase{base, filepath.Join("cases", base)}.result(t), false)
 	var text bytes.Buffer
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		like := counterpart(p, basis)
