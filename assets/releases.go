@@ -34,3 +34,17 @@ var Releases = []Release{
 	{"5.1", "3.5.0", "2.8", "2.2.8", ""},
 	{"5.2", "3.5.0", "2.8", "2.2.8", ""},
 }
+
+// NodeIPHints are the variables of /etc/default/nodeip-configuration that count on the nodes of
+// a cluster, the first that is set (machine-config-operator, templates/common/on-prem and
+// _base, units/nodeip-configuration.service). Where the operator knows VIPs, none did before
+// 4.16. A release that is not known is taken for a later one.
+func NodeIPHints(operatorHasVIPs bool, release string) []string {
+	switch {
+	case !operatorHasVIPs:
+		return []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
+	case release == "" || AtLeast(release, "4.16"):
+		return []string{"NODEIP_HINT"}
+	}
+	return nil
+}

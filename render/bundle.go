@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
@@ -52,7 +54,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role)})
+	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role), Hints: assets.NodeIPHints(c.operatorHasVIPs(), c.Version)})
 	if err != nil {
 		return b, err
 	}
@@ -75,6 +77,12 @@ func (c *Cluster) Pods(role string) []string {
 		}
 	}
 	return pods
+}
+
+// operatorHasVIPs reports whether the operator's own node-ip is given VIPs.
+func (c *Cluster) operatorHasVIPs() bool {
+	spec := &c.Config.Spec
+	return spec.OperatorHasVIPs() && slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return g.Name == v1alpha1.FirstAPI && len(g.VIPs) > 0 })
 }
 
 // authFile has the credentials to pull the agent's image with: kubelet's, on the

@@ -24,7 +24,7 @@ func (s *Source) choose() (*v1alpha1.ClusterConfig, nodeip.Choice, error) {
 		return nil, nodeip.Choice{}, err
 	}
 	choice := nodeip.Choose(snapshot, &cluster.Spec, nodeip.Preference{})
-	s.sayIgnored(choice.Rejected)
+	s.sayIgnored(choice.Unconfigured)
 	return cluster, choice, nil
 }
 

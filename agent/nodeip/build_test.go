@@ -78,10 +78,10 @@ func parseRoute(t *testing.T, link int, words []string) Route {
 	return r
 }
 
-// cluster builds the facts of a cluster with these VIPs and machine networks,
+// cluster builds the facts of a cluster on bare metal with these VIPs and machine networks,
 // each separated by spaces.
 func cluster(vips, machines string) *v1alpha1.ClusterConfigSpec {
-	spec := &v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}
+	spec := &v1alpha1.ClusterConfigSpec{Platform: "baremetal", LoadBalancer: v1alpha1.LoadBalancerInCluster}
 	for _, v := range strings.Fields(vips) {
 		spec.Groups = append(spec.Groups, v1alpha1.Group{VIPs: []netip.Addr{netip.MustParseAddr(v)}})
 	}

@@ -1,6 +1,7 @@
 package nodeip
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -31,11 +32,22 @@ type Choice struct {
 	// RemoteWorker says that the node is in none of the networks where the VIPs
 	// can be (hard case 9): it takes no part in electing who holds them.
 	RemoteWorker bool `json:"remoteWorker"`
-	// Interfaces are those with addresses of the node's own, VIPs left out, with
-	// the networks that they are in.
+	// Interfaces are those that daemons can be configured with, with addresses of the
+	// node's own, VIPs left out, and the networks that they are in.
 	Interfaces []v1alpha1.Interface `json:"interfaces"`
+	// Unconfigured are addresses that the node can be known by, of interfaces that are not
+	// in Interfaces.
+	Unconfigured []Rejected `json:"unconfigured,omitempty"`
 	// Rejected are all other addresses, except loopback.
 	Rejected []Rejected `json:"rejected,omitempty"`
+}
+
+// LeftOut returns what is logged of addresses that do not count: Rejected without
+// link-local ones, which every interface has, and Unconfigured.
+func (c Choice) LeftOut() []Rejected {
+	return append(slices.DeleteFunc(slices.Clone(c.Rejected), func(r Rejected) bool {
+		return r.Address.IsLinkLocalUnicast()
+	}), c.Unconfigured...)
 }
 
 // Chosen is the node's address of one family.
@@ -105,27 +117,32 @@ func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	return out
 }
 
-// Choose decides for each family that the cluster uses: the address in the
-// network of a hint; else the one that was chosen before; else the one in the
-// narrowest network that holds a VIP; else that of the default route with the
-// lowest metric (hard case 11); else one in a network of the nodes. An address that
-// is the right one but still tentative is waited for: the family has none.
+// Choose decides for each family that the cluster uses: the address that the node has, as
+// long as it has it; else the one in the narrowest network that holds a VIP, or that of a
+// hint, which on platforms without VIPs of the operator's comes first; else one of the
+// interface that the other family was found on so; else that of the default route with the
+// lowest metric (hard case 11); else one in a network of the nodes. Interfaces that are up
+// come before those that are down. An address that is the right one but still tentative is
+// waited for: the family has none.
 func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
-	found := look(s, VIPs(spec))
-	c := Choice{Interfaces: found.usable()}
+	vips := VIPs(spec)
+	found := look(s, vips, Link.unfit, Snapshot.listed)
+	configured := look(s, vips, Link.unconfigured, Snapshot.on)
+	c := Choice{Interfaces: configured.usable()}
 	for _, r := range found.rejected {
 		if !r.Address.IsLoopback() {
 			c.Rejected = append(c.Rejected, r)
 		}
 	}
-	// Where a node can hold VIPs follows from the network alone: its pods, which
-	// know of no preference, come to the same.
-	var impartial []Chosen
+	for _, r := range configured.rejected {
+		if !slices.ContainsFunc(found.rejected, func(f Rejected) bool { return f.Interface == r.Interface && f.Address == r.Address }) {
+			c.Unconfigured = append(c.Unconfigured, r)
+		}
+	}
 	for _, f := range families(spec) {
 		c.Addresses = append(c.Addresses, found.pick(f, spec, p))
-		impartial = append(impartial, found.pick(f, spec, Preference{}))
 	}
-	c.RemoteWorker = isRemote(impartial, c.Interfaces, spec)
+	c.RemoteWorker = found.isRemote(spec, p.Hints)
 	return c
 }
 
@@ -159,9 +176,12 @@ func other(f Family) Family {
 }
 
 func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
-	c := s.preferred(f, p)
+	c := s.kept(f, p.Kept)
 	if !c.Found() {
-		c = s.inVIPNetwork(f, spec)
+		c = s.wanted(f, spec, p.Hints)
+	}
+	if !c.Found() {
+		c = s.beside(s.wanted(other(f), spec, p.Hints), f)
 	}
 	if !c.Found() {
 		c = s.onDefaultRoute(f)
@@ -179,14 +199,36 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) C
 	return c
 }
 
-// inVIPNetwork looks VIP after VIP.
-func (s survey) inVIPNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
-	for _, vip := range whereNodesAre(spec) {
-		if familyOf(vip) != f {
+// wanted is the address in the network of a VIP or a hint. To the operator both are the same
+// (AddressesRouting), and it takes any of them; here the network of the VIPs comes first,
+// because its own keepalived puts the VIPs on the interface of this address. On platforms
+// where the operator knows no VIPs, hints are all that it goes by.
+func (s survey) wanted(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) Chosen {
+	find := []func(survey) Chosen{
+		func(s survey) Chosen { return s.inNetworks("VIP", f, whereNodesAre(spec)) },
+		func(s survey) Chosen { return s.inNetworks("hint", f, hints) },
+	}
+	if !spec.OperatorHasVIPs() {
+		slices.Reverse(find)
+	}
+	for _, among := range []survey{s.onlyUp(), s} {
+		for _, in := range find {
+			if c := in(among); c.Found() {
+				return c
+			}
+		}
+	}
+	return Chosen{}
+}
+
+// inNetworks returns the address in the network of the first of a list that has one.
+func (s survey) inNetworks(of string, f Family, list []netip.Addr) Chosen {
+	for _, a := range list {
+		if familyOf(a) != f {
 			continue
 		}
-		if c := s.inNetworkOf(vip); c.Found() {
-			c.Why = "in the network of VIP " + vip.String()
+		if c := s.inNetworkOf(a); c.Found() {
+			c.Why = "in the network of " + of + " " + a.String()
 			return c
 		}
 	}
@@ -204,18 +246,55 @@ func (s survey) inNetworkOf(a netip.Addr) Chosen {
 	return Chosen{}
 }
 
-func (s survey) onDefaultRoute(f Family) Chosen {
+// beside is the first address of a family on the interface with one of the other family.
+func (s survey) beside(c Chosen, f Family) Chosen {
 	for _, i := range s.interfaces {
-		if f == ipv4 && !i.DefaultRoute4 || f == ipv6 && !i.DefaultRoute6 {
+		if i.Name != c.Interface {
 			continue
 		}
 		for _, a := range i.Addresses {
 			if familyOf(a.Addr()) == f {
-				return Chosen{Address: a, Interface: i.Name, Why: "on the default route with the lowest metric"}
+				return Chosen{Address: a, Interface: i.Name, Why: "on the interface with the " + string(other(f)) + " address " + c.Why}
 			}
 		}
 	}
 	return Chosen{}
+}
+
+// onDefaultRoute is an address of the interface with the default route of the family, else of
+// one with that of the other, as the operator's AddressesDefault takes any.
+func (s survey) onDefaultRoute(f Family) (out Chosen) {
+	for _, r := range s.defaultRoutes(f) {
+		for _, i := range s.interfaces {
+			if i.Name != r.link {
+				continue
+			}
+			for _, a := range i.Addresses {
+				if familyOf(a.Addr()) == f && (!out.Found() || s.ahead(a, out.Address, r.gateway)) {
+					out = Chosen{Address: a, Interface: i.Name, Why: "on the default route with the lowest metric"}
+				}
+			}
+		}
+		if out.Found() {
+			break
+		}
+	}
+	return out
+}
+
+// ahead reports whether an address of the interface with the default route comes before
+// another one: the one in the network of the router, a public one, the lower one, as in the
+// operator's AddressesDefault from 4.22 on. What is tentative comes last.
+func (s survey) ahead(a, b netip.Prefix, gateway netip.Addr) bool {
+	rank := func(p netip.Prefix) (n int) {
+		for i, worse := range []bool{p.Addr().IsPrivate(), !p.Contains(gateway), slices.Contains(s.pending, p.Addr())} {
+			if worse {
+				n |= 1 << i
+			}
+		}
+		return n
+	}
+	return cmp.Or(rank(a)-rank(b), a.Addr().Compare(b.Addr())) < 0
 }
 
 func (s survey) inNodeNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {

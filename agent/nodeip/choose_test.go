@@ -3,6 +3,7 @@ package nodeip
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,25 +32,36 @@ func (tt choice) run(t *testing.T) {
 	})
 }
 
-// A link that no configuration can name is as if it were not there.
+// A link that no configuration can name is as if it were not there to daemons.
 func TestHardCase37LinkName(t *testing.T) {
-	for _, tt := range []choice{
-		{"in the VIP's network", `
-			link wg+0
-			addr 192.0.2.20/24
-			link eth0
-			addr 192.0.2.10/24`,
-			"192.0.2.2", "192.0.2.0/24", "192.0.2.10/24 eth0"},
-		{"with the default route", `
-			link wg+0
-			addr 198.51.100.20/24
-			route default via 198.51.100.1 metric 10
-			link eth0
-			addr 192.0.2.10/24
-			route default via 192.0.2.1 metric 100`,
-			"203.0.113.2", "203.0.113.0/24", "192.0.2.10/24 eth0"},
-	} {
-		tt.run(t)
+	c := Choose(network(t, `
+		link wg+0
+		addr 198.51.100.20/24
+		route default via 198.51.100.1 metric 10
+		link eth0
+		addr 192.0.2.10/24
+		route default via 192.0.2.1 metric 100`), cluster("192.0.2.2", "192.0.2.0/24"), Preference{})
+	if len(c.Interfaces) != 1 || c.Interfaces[0].Name != "eth0" || !c.Interfaces[0].DefaultRoute4 {
+		t.Errorf("daemons are configured with %+v", c.Interfaces)
+	}
+	if len(c.Unconfigured) != 1 || c.Unconfigured[0].Interface != "wg+0" || !strings.Contains(c.Unconfigured[0].Why, "characters") {
+		t.Errorf("left out: %+v", c.Unconfigured)
+	}
+}
+
+// kubelet gets its address whatever the interface is called, and while it is down.
+func TestHardCase48(t *testing.T) {
+	for _, name := range []string{"br-external", "br-ext", "tun0", "cni-ext", "eth0+1", "docker1", "eth0 down", "eth0+1 down"} {
+		link := "link " + name + "\naddr 192.0.2.10/24\n"
+		want := "192.0.2.10/24 " + strings.Fields(name)[0]
+		choice{"VIP's network: " + name, link, "192.0.2.2", "192.0.2.0/24", want}.run(t)
+		choice{"default route: " + name, link + "route default via 192.0.2.1", "203.0.113.2", "203.0.113.0/24", want}.run(t)
+	}
+	choice{"one that is up comes first", "link eth0 down\naddr 192.0.2.10/25\nlink eth1\naddr 192.0.2.11/24", "192.0.2.5", "192.0.2.0/24", "192.0.2.11/24 eth1"}.run(t)
+	choice{"one that is down, before a default route", "link eth0 down\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24\nroute default via 198.51.100.1", "192.0.2.5", "192.0.2.0/24", "192.0.2.10/24 eth0"}.run(t)
+	c := Choose(network(t, "link eth0 down\naddr 192.0.2.10/24"), cluster("192.0.2.5", "192.0.2.0/24"), Preference{})
+	if len(c.Interfaces) > 0 || len(c.LeftOut()) != 1 || c.LeftOut()[0].Why != "an interface that is down" {
+		t.Errorf("daemons are configured with %+v while it is down; left out: %+v", c.Interfaces, c.LeftOut())
 	}
 }
 
@@ -146,24 +158,6 @@ func TestHardCase10(t *testing.T) {
 			addr fd00::10/64
 			route default6 via fe80::1 src fd69::2`,
 			"fd00::2", "fd00::/64", "fd00::10/64 br-ex"},
-		{"OVN's port on the pod network", `
-			link ovn-k8s-mp0
-			addr 192.0.2.2/24
-			link br-ex
-			addr 192.0.2.10/16`,
-			"192.0.2.5", v4, "192.0.2.10/16 br-ex"},
-		{"pods' and container engines' interfaces", `
-			link veth1234
-			addr 192.0.2.11/25
-			link cni0
-			addr 192.0.2.12/25
-			link podman0
-			addr 192.0.2.13/25
-			link genev_sys_6081
-			addr 192.0.2.14/25
-			link eth0
-			addr 192.0.2.10/24`,
-			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
 		{"egress IPs of both networks", `
 			link eth0
 			addr 192.0.2.11/24 label=eth0ovn
@@ -182,12 +176,6 @@ func TestHardCase10(t *testing.T) {
 			addr 192.0.2.8/24 label=eth0:vip
 			addr 192.0.2.10/24`,
 			"192.0.2.5 192.0.2.6", v4, "192.0.2.10/24 eth0"},
-		{"an interface that is down", `
-			link eth0 down
-			addr 192.0.2.10/25
-			link eth1
-			addr 192.0.2.11/24`,
-			"192.0.2.5", v4, "192.0.2.11/24 eth1"},
 	} {
 		tt.run(t)
 	}
@@ -254,12 +242,31 @@ func TestHardCase11(t *testing.T) {
 			addr 203.0.113.10/24
 			route default via 203.0.113.1 metric 100`,
 			"192.0.2.5", v4, "203.0.113.10/24 eth1"},
-		{"the default route names its address", `
+		{"a public address before a private one", `
+			link eth0
+			addr 10.0.0.10/24
+			addr 203.0.113.10/24
+			route default via 198.51.100.1`,
+			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
+		{"the lower one of several alike", `
+			link eth0
+			addr 198.51.100.11/24
+			addr 198.51.100.10/24
+			route default via 198.51.100.1`,
+			"192.0.2.5", v4, "198.51.100.10/24 eth0"},
+		{"no address on the family's default route: on the other's", `
 			link eth0
 			addr 198.51.100.10/24
-			addr 203.0.113.10/24
-			route default via 198.51.100.1 src 203.0.113.10`,
-			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
+			route default6 via fe80::1`,
+			"192.0.2.5", v4, "198.51.100.10/24 eth0"},
+		{"the second family without VIPs: on the interface of the first", `
+			link eth0
+			addr 192.0.2.10/24
+			addr 2001:db8:1::10/64
+			link eth1
+			addr 2001:db8:2::10/64
+			route default6 via fe80::1`,
+			"192.0.2.5", v4 + " 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth0"},
 		{"the router's network among several", `
 			link eth0
 			addr 198.51.100.10/24
@@ -327,28 +334,32 @@ func TestHardCase09(t *testing.T) {
 	const remote = "link eth0\naddr 198.51.100.10/24\nroute default via 198.51.100.1"
 	const both = "192.0.2.0/24 198.51.100.0/24"
 	tests := []struct {
-		name, network, vips, machines string
-		lb                            v1alpha1.LoadBalancerType
-		want                          bool
+		name, platform, network, vips, machines, hint string
+		lb                                            v1alpha1.LoadBalancerType
+		want                                          bool
 	}{
-		{"in the VIPs' network", local, "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, false},
-		{"in another machine network", remote, "192.0.2.5 192.0.2.6", both, v1alpha1.LoadBalancerInCluster, true},
-		{"in no machine network", "link eth0\naddr 203.0.113.10/24\nroute default", "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, true},
-		{"in the network of one VIP", remote, "192.0.2.5 198.51.100.5", both, v1alpha1.LoadBalancerInCluster, false},
-		{"the only machine network (vSphere)", remote, "192.0.2.5", "192.0.2.0/24", v1alpha1.LoadBalancerInCluster, false},
-		{"in the VIP's machine network, another subnet", "link eth0\naddr 10.0.1.10/24\nroute default", "10.0.2.5", "10.0.0.0/16 10.1.0.0/16", v1alpha1.LoadBalancerInCluster, false},
-		{"narrowest machine network counts", "link eth0\naddr 10.0.1.10/24\nroute default", "10.0.2.5", "10.0.0.0/16 10.0.1.0/24", v1alpha1.LoadBalancerInCluster, true},
-		{"external load balancer", remote, "192.0.2.5", both, v1alpha1.LoadBalancerExternal, false},
-		{"dual-stack, one machine network each", remote + "\naddr 2001:db8:1::10/64\nroute default6 via fe80::1", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", v1alpha1.LoadBalancerInCluster, false},
-		{"dual-stack, remote in both", remote + "\naddr 2001:db8:1::10/64\nroute default6 via fe80::1", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64 2001:db8:1::/64", v1alpha1.LoadBalancerInCluster, true},
-		{"dual-stack, remote in one", remote + "\naddr 2001:db8::10/64", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64", v1alpha1.LoadBalancerInCluster, false},
-		{"no address yet", "link eth0", "192.0.2.5", both, v1alpha1.LoadBalancerInCluster, false},
+		{"in the VIPs' network", "baremetal", local, "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"in another machine network", "baremetal", remote, "192.0.2.5 192.0.2.6", both, "", v1alpha1.LoadBalancerInCluster, true},
+		{"in no machine network", "baremetal", "link eth0\naddr 203.0.113.10/24\nroute default", "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, true},
+		{"one machine network, and not in it", "baremetal", remote, "192.0.2.5", "192.0.2.0/24", "", v1alpha1.LoadBalancerInCluster, true},
+		{"in the network of one VIP", "baremetal", remote, "192.0.2.5 198.51.100.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"in the network of a hint", "baremetal", remote, "192.0.2.5", both, "198.51.100.1", v1alpha1.LoadBalancerInCluster, false},
+		{"an interface that is down", "baremetal", remote + "\nlink eth1 down\naddr 192.0.2.10/24", "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"in the VIP's machine network, another subnet", "baremetal", "link eth0\naddr 10.0.1.10/24\nroute default", "10.0.2.5", "10.0.0.0/16", "", v1alpha1.LoadBalancerInCluster, true},
+		{"vSphere, several networks", "vsphere", remote, "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"Nutanix, several networks", "nutanix", remote, "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"VIPs on none", "none", remote, "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"external load balancer", "baremetal", remote, "192.0.2.5", both, "", v1alpha1.LoadBalancerExternal, false},
+		{"dual-stack, remote in both", "baremetal", remote + "\naddr 2001:db8:1::10/64\nroute default6 via fe80::1", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64", "", v1alpha1.LoadBalancerInCluster, true},
+		{"dual-stack, remote in one", "baremetal", remote + "\naddr 2001:db8::10/64", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64", "", v1alpha1.LoadBalancerInCluster, false},
+		{"no VIPs", "baremetal", remote, "", both, "", v1alpha1.LoadBalancerInCluster, false},
+		{"no address yet", "baremetal", "link eth0", "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := cluster(tt.vips, tt.machines)
-			spec.LoadBalancer = tt.lb
-			if c := Choose(network(t, tt.network), spec, Preference{}); c.RemoteWorker != tt.want {
+			spec.LoadBalancer, spec.Platform = tt.lb, tt.platform
+			if c := Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hint)}); c.RemoteWorker != tt.want {
 				t.Errorf("remote %v with %s, want %v", c.RemoteWorker, picked(c), tt.want)
 			}
 		})

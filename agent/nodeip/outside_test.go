@@ -33,15 +33,4 @@ func TestHardCase44(t *testing.T) {
 	} {
 		tt.run(t)
 	}
-	const zones = "10.1.0.0/16 10.2.0.0/16"
-	onRoute := network(t, `
-		link eth0
-		addr 10.1.0.10/16
-		route default via 10.1.0.1`)
-	if Choose(onRoute, cluster("192.0.2.5", zones), Preference{}).RemoteWorker {
-		t.Error("a node is remote, although nobody knows where VIPs are")
-	}
-	if !Choose(onRoute, cluster("10.2.0.5", zones), Preference{}).RemoteWorker {
-		t.Error("a node in another machine network than the VIPs is not remote")
-	}
 }

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Preference is what a node's address is chosen by before anything else.
+// Preference is what else than the network a node's address is chosen by.
 type Preference struct {
-	// Hints are addresses in the networks to choose from, whether the node has
-	// them or not.
+	// Hints are addresses in further networks to choose from, whether the node has them or
+	// not.
 	Hints []netip.Addr
-	// Kept are the addresses that were chosen before: they stay, as long as the
-	// node has them and no hint says otherwise.
+	// Kept are the addresses that the node has: they stay, as long as it has them.
 	Kept []netip.Addr
 }
 
 // hintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
-// older name last; the first that is set counts.
+// older name last; the first that is set counts. The unit passes those on that count on the
+// cluster's platform and release (hard case 47; templates/unit).
 var hintVariables = []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
 
 // ReadHints reads hintVariables, which hold addresses with spaces between. The
@@ -69,23 +69,6 @@ func ReadKept(root string) ([]netip.Addr, error) {
 		}
 	}
 	return out, nil
-}
-
-// preferred goes by the preference alone.
-func (s survey) preferred(f Family, p Preference) Chosen {
-	for _, hint := range p.Hints {
-		if familyOf(hint) != f {
-			continue
-		}
-		if c := s.kept(f, p.Kept); c.Found() && c.Address.Contains(hint) {
-			return c
-		}
-		if c := s.inNetworkOf(hint); c.Found() {
-			c.Why = "in the network of hint " + hint.String()
-			return c
-		}
-	}
-	return s.kept(f, p.Kept)
 }
 
 // kept is an address that was chosen before and is still the node's.

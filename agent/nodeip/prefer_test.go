@@ -30,29 +30,44 @@ func TestPreference(t *testing.T) {
 		link eth2
 		addr 203.0.113.10/24
 		addr 2001:db8:3::10/64`
-	for _, tt := range []struct{ name, network, hints, kept, vips, want string }{
-		{"none", three, "", "", "192.0.2.5", "192.0.2.10/24 eth0"},
-		{"a hint is an address in the network", three, "198.51.100.1", "", "192.0.2.5", "198.51.100.10/24 eth1"},
-		{"of each family", three, "198.51.100.1 2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "198.51.100.10/24 eth1, 2001:db8:3::10/64 eth2"},
-		{"for one family, the other as always", three, "2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
-		{"in no network of the node", three, "10.9.9.9", "", "192.0.2.5", "192.0.2.10/24 eth0"},
-		{"the second hint", three, "10.9.9.9 203.0.113.1", "", "192.0.2.5", "203.0.113.10/24 eth2"},
-		{"chosen before", three, "", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
-		{"chosen before, gone now", three, "", "203.0.113.99", "192.0.2.5", "192.0.2.10/24 eth0"},
-		{"chosen before, of one family", three, "", "2001:db8:3::10", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
-		{"chosen before, a VIP now", three, "", "203.0.113.10", "192.0.2.5 203.0.113.10", "192.0.2.10/24 eth0"},
-		{"chosen before, of a family that the cluster does not use", three, "", "2001:db8:3::10", "192.0.2.5", "192.0.2.10/24 eth0"},
-		{"chosen before, in the hint's network", three, "198.51.100.1", "198.51.100.11", "192.0.2.5", "198.51.100.11/24 eth1"},
-		{"a hint outdoes what was chosen before", three, "198.51.100.1", "203.0.113.10", "192.0.2.5", "198.51.100.10/24 eth1"},
-		{"a hint in no network does not", three, "10.9.9.9", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
-		{"chosen before, tentative: waited for", "link eth0\naddr 2001:db8::10/64\nlink eth1\naddr 2001:db8:1::10/64 tentative", "", "2001:db8:1::10", "2001:db8::5", "no IPv6"},
+	for _, tt := range []struct{ name, platform, network, hints, kept, vips, want string }{
+		{"none", "baremetal", three, "", "", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"a hint after the VIPs", "baremetal", three, "198.51.100.1", "", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"a hint where no VIP is near", "vsphere", three, "198.51.100.1", "", "10.0.0.5", "198.51.100.10/24 eth1"},
+		{"a hint before the VIPs that the operator does not know", "none", three, "198.51.100.1", "", "192.0.2.5", "198.51.100.10/24 eth1"},
+		{"of each family", "none", three, "198.51.100.1 2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "198.51.100.10/24 eth1, 2001:db8:3::10/64 eth2"},
+		{"for one family, the other as always", "none", three, "2001:db8:3::1", "", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
+		{"in no network of the node", "none", three, "10.9.9.9", "", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"the second hint", "none", three, "10.9.9.9 203.0.113.1", "", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before", "baremetal", three, "", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before, gone now", "baremetal", three, "", "203.0.113.99", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"chosen before, of one family", "baremetal", three, "", "2001:db8:3::10", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:3::10/64 eth2"},
+		{"chosen before, a VIP now", "baremetal", three, "", "203.0.113.10", "192.0.2.5 203.0.113.10", "192.0.2.10/24 eth0"},
+		{"chosen before, of a family that the cluster does not use", "baremetal", three, "", "2001:db8:3::10", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"chosen before, and a hint", "none", three, "198.51.100.1", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth2"},
+		{"chosen before, on an interface that is down", "baremetal", "link eth0 down\naddr 203.0.113.10/24\nlink eth1\naddr 192.0.2.10/24", "", "203.0.113.10", "192.0.2.5", "203.0.113.10/24 eth0"},
+		{"chosen before, tentative: waited for", "baremetal", "link eth0\naddr 2001:db8::10/64\nlink eth1\naddr 2001:db8:1::10/64 tentative", "", "2001:db8:1::10", "2001:db8::5", "no IPv6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Choose(network(t, tt.network), cluster(tt.vips, ""), Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept)})
+			spec := cluster(tt.vips, "")
+			spec.Platform = tt.platform
+			c := Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept)})
 			if got := picked(c); got != tt.want {
 				t.Errorf("chose %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// The hint names another network than the VIP's and the address that the node has.
+func TestHardCase47(t *testing.T) {
+	s := network(t, "link eth0\naddr 192.168.111.30/24\nroute default via 192.168.111.1\nlink eth1\naddr 172.22.0.30/24")
+	for _, platform := range []string{"baremetal", "vsphere", "none"} {
+		spec := cluster("192.168.111.5", "192.168.111.0/24")
+		spec.Platform = platform
+		if got := picked(Choose(s, spec, Preference{Hints: addresses("172.22.0.1"), Kept: addresses("192.168.111.30")})); got != "192.168.111.30/24 eth0" {
+			t.Errorf("%s: the node moves to %s", platform, got)
+		}
 	}
 }
 
@@ -62,11 +77,10 @@ func TestPreference(t *testing.T) {
 func TestPreferenceMakesNoRemoteWorker(t *testing.T) {
 	s := network(t, "link eth0\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24")
 	spec := cluster("192.0.2.5", "192.0.2.0/24 198.51.100.0/24")
-	for _, p := range []Preference{{Hints: addresses("198.51.100.1")}, {Kept: addresses("198.51.100.10")}} {
-		c := Choose(s, spec, p)
-		if got := picked(c); got != "198.51.100.10/24 eth1" || c.RemoteWorker {
-			t.Errorf("chose %s, remote worker: %t", got, c.RemoteWorker)
-		}
+	spec.Platform = "baremetal"
+	c := Choose(s, spec, Preference{Kept: addresses("198.51.100.10")})
+	if got := picked(c); got != "198.51.100.10/24 eth1" || c.RemoteWorker {
+		t.Errorf("chose %s, remote worker: %t", got, c.RemoteWorker)
 	}
 }
 

@@ -17,20 +17,29 @@ type Rejected struct {
 
 // survey is what a snapshot comes to.
 type survey struct {
-	// interfaces have every address that is, or may soon be, the node's own.
+	// interfaces have every address that is, or may soon be, the node's own. down are the
+	// names of those that are down.
 	interfaces []v1alpha1.Interface
+	down       []string
+	// routes are the default routes of links that are there, by metric and link.
+	routes []defaultRoute
 	// pending are those that the kernel still checks.
 	pending  []netip.Addr
 	rejected []Rejected
 }
 
-func look(s Snapshot, vips []netip.Addr) survey {
+// look goes through the interfaces for which unfit says nothing, with their addresses in an
+// order.
+func look(s Snapshot, vips []netip.Addr, unfit func(Link) string, in func(Snapshot, Link) []Address) survey {
 	var out survey
-	default4, default6 := s.defaultLink(vips, true), s.defaultLink(vips, false)
+	default4, default6 := s.defaultLink(vips, unfit, true), s.defaultLink(vips, unfit, false)
 	for _, l := range s.Links {
 		face := v1alpha1.Interface{Name: l.Name, DefaultRoute4: l.Index == default4, DefaultRoute6: l.Index == default6}
-		for _, a := range s.on(l) {
-			why := cmp.Or(l.unfit(), a.unfit(l.Name, vips))
+		if !l.Up {
+			out.down = append(out.down, l.Name)
+		}
+		for _, a := range in(s, l) {
+			why := cmp.Or(unfit(l), a.unfit(l.Name, vips))
 			switch {
 			case why != "":
 				out.rejected = append(out.rejected, Rejected{l.Name, a.Prefix.Addr(), why})
@@ -45,7 +54,48 @@ func look(s Snapshot, vips []netip.Addr) survey {
 		}
 	}
 	slices.SortStableFunc(out.interfaces, order)
+	out.routes = s.defaultRoutes()
 	return out
+}
+
+// defaultRoute is a default route of a family over a link.
+type defaultRoute struct {
+	link    string
+	family  Family
+	gateway netip.Addr
+}
+
+// defaultRoutes returns the default routes of both families, by metric and link.
+func (s Snapshot) defaultRoutes() (out []defaultRoute) {
+	routes := slices.DeleteFunc(slices.Clone(s.Routes), func(r Route) bool { return !r.isDefault() })
+	slices.SortStableFunc(routes, func(a, b Route) int { return cmp.Or(a.Metric-b.Metric, a.Link-b.Link) })
+	for _, r := range routes {
+		if i := slices.IndexFunc(s.Links, func(l Link) bool { return l.Index == r.Link }); i >= 0 {
+			out = append(out, defaultRoute{s.Links[i].Name, familyOf(r.Destination.Addr()), r.Gateway})
+		}
+	}
+	return out
+}
+
+// defaultRoutes returns the default routes of a family before those of the other one.
+func (s survey) defaultRoutes(f Family) []defaultRoute {
+	out := slices.Clone(s.routes)
+	slices.SortStableFunc(out, func(a, b defaultRoute) int {
+		switch {
+		case a.family == b.family:
+			return 0
+		case a.family == f:
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// onlyUp leaves out the interfaces that are down.
+func (s survey) onlyUp() survey {
+	s.interfaces = slices.DeleteFunc(slices.Clone(s.interfaces), func(i v1alpha1.Interface) bool { return slices.Contains(s.down, i.Name) })
+	return s
 }
 
 // order puts interfaces with a default route first, so that they win where two
@@ -77,18 +127,38 @@ func (s survey) usable() []v1alpha1.Interface {
 	return out
 }
 
-// on returns the addresses of a link, the likeliest first: IPv4 before IPv6, in
-// each what the default route asks for, what is in the gateway's network, what
-// is in a network at all; the kernel's order among equals. What is tentative
+// listed returns the addresses of a link in the kernel's order, IPv4 first. What is tentative
 // comes after all of its family that is not.
-func (s Snapshot) on(l Link) []Address {
+func (s Snapshot) listed(l Link) []Address {
 	var out []Address
 	for _, a := range s.Addresses {
 		if a.Link == l.Index {
 			out = append(out, a)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Address) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+	slices.SortStableFunc(out, func(a, b Address) int { return standing(a) - standing(b) })
+	return out
+}
+
+func standing(a Address) (n int) {
+	if a.Tentative {
+		n++
+	}
+	if a.Prefix.Addr().Is6() {
+		n += 2
+	}
+	return n
+}
+
+// on returns the addresses of a link, the likeliest first: IPv4 before IPv6, in
+// each what the default route asks for, what is in the gateway's network, what
+// is in a network at all; the kernel's order among equals. What is tentative
+// comes after all of its family that is not.
+func (s Snapshot) on(l Link) []Address {
+	out := s.listed(l)
+	slices.SortStableFunc(out, func(a, b Address) int {
+		return cmp.Or(standing(a)-standing(b), s.rank(a)-s.rank(b))
+	})
 	return out
 }
 
@@ -107,22 +177,16 @@ func (s Snapshot) rank(a Address) int {
 			rank = min(rank, 1)
 		}
 	}
-	if a.Tentative {
-		rank += 10
-	}
-	if p.Addr().Is6() {
-		rank += 100
-	}
 	return rank
 }
 
 // defaultLink returns the index of the link with the default route of a family
 // that has the lowest metric, among the links with an address of that family
 // that is or may become the node's own; 0 for none.
-func (s Snapshot) defaultLink(vips []netip.Addr, is4 bool) int {
+func (s Snapshot) defaultLink(vips []netip.Addr, unfit func(Link) string, is4 bool) int {
 	best := Route{}
 	for _, r := range s.Routes {
-		if !r.isDefault() || r.Destination.Addr().Is4() != is4 || !s.hasOwn(r.Link, vips, is4) {
+		if !r.isDefault() || r.Destination.Addr().Is4() != is4 || !s.hasOwn(r.Link, vips, unfit, is4) {
 			continue
 		}
 		if best.Link == 0 || r.Metric < best.Metric || r.Metric == best.Metric && r.Link < best.Link {
@@ -132,9 +196,9 @@ func (s Snapshot) defaultLink(vips []netip.Addr, is4 bool) int {
 	return best.Link
 }
 
-func (s Snapshot) hasOwn(index int, vips []netip.Addr, is4 bool) bool {
+func (s Snapshot) hasOwn(index int, vips []netip.Addr, unfit func(Link) string, is4 bool) bool {
 	for _, l := range s.Links {
-		if l.Index != index || l.unfit() != "" {
+		if l.Index != index || unfit(l) != "" {
 			continue
 		}
 		for _, a := range s.Addresses {

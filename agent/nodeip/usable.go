@@ -8,31 +8,33 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// foreign are beginnings of the names of interfaces that carry pods, bridges
-// and tunnels of the cluster's own network or of container engines. br-ex,
-// which carries the node's address under OVN-Kubernetes, is none of them.
-var foreign = []string{
-	"ovn-k8s-mp", // OVN-Kubernetes: the node's port on its own pod network
-	"ovs-", "br-int", "br-ext", "br-local", "genev_sys_", "vxlan_sys_",
-	"tun0", // OpenShift SDN
-	"veth", "cni", "docker", "podman", "virbr", "flannel", "cali", "cilium", "lxc",
-	"kube-ipvs", "nodelocaldns",
-}
+// services is the interface on which kube-proxy keeps the addresses of all services, the same
+// on every node.
+const services = "kube-ipvs0"
 
 // masquerade is the network from which OVN-Kubernetes puts fd69::2 on br-ex of
 // every node, to answer pods that reach services of their own node. IPv4 has
 // 169.254.0.0/17 for the same, which is link-local already.
 var masquerade = netip.MustParsePrefix("fd69::/112")
 
-// unfit says why a link is no place for a node's address, or nothing.
+// unfit says why a link is no place for a node's address, or nothing. Neither its name nor
+// that it is down counts, as to the operator (hard case 48).
 func (l Link) unfit() string {
+	if l.Loopback {
+		return "a loopback interface"
+	}
+	return ""
+}
+
+// unconfigured says why daemons cannot be configured with a link, or nothing.
+func (l Link) unconfigured() string {
 	switch {
 	case l.Loopback:
 		return "a loopback interface"
 	case !l.Up:
 		return "an interface that is down"
-	case slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(l.Name, prefix) }):
-		return "an interface of pods or tunnels"
+	case l.Name == services:
+		return "an interface with the addresses of services"
 	case !v1alpha1.ValidInterface(l.Name):
 		// Linux takes almost any byte; daemons' configurations do not (hard case 37).
 		return "an interface whose name has other characters than letters, digits and . _ : -"

@@ -53,7 +53,7 @@ func (w *Waiter) Wait(ctx context.Context) (Choice, error) {
 			grace, over = nil, false
 		}
 		if missing != said {
-			w.Log.Info("waiting for an address of this node", "missing", missing)
+			w.Log.Info("waiting for an address of this node", "missing", missing, "leftOut", choice.LeftOut())
 			said = missing
 		}
 		select {

@@ -56,6 +56,12 @@ type ClusterConfigSpec struct {
 	Metrics MetricsAddress `json:"metrics,omitempty"`
 }
 
+// OperatorHasVIPs reports whether the platform is one on which the operator knows VIPs, and
+// its node-ip looks for their network (machine-config-operator, templates/common/on-prem).
+func (s *ClusterConfigSpec) OperatorHasVIPs() bool {
+	return s.Platform != "none" && s.Platform != "external"
+}
+
 // LocalAPI says whether the own connections of a node of that role to an API VIP go to its
 // HAProxy, wherever the VIP is.
 func (s *ClusterConfigSpec) LocalAPI(role string) bool {

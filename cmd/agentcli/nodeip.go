@@ -27,8 +27,8 @@ func (a *app) nodeIPShowCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Print the address that would be chosen, without writing it",
 		Long: `Print the addresses that would be chosen now, the primary family's first, and on
-standard error missing ones. As JSON, also why each was chosen, whether this is a
-remote worker, and why other addresses of the node were not chosen.
+standard error missing ones, and which addresses do not count and why. As JSON, also why
+each was chosen, and whether this is a remote worker.
 
 Exit code 1: an address is missing.`,
 		Example: `  vipgen-agent node-ip show
@@ -55,6 +55,7 @@ Exit code 1: an address is missing.`,
 }
 
 func (a *app) showNodeIP(c nodeip.Choice, o command.Format) error {
+	a.logLeftOut(c)
 	if o == "json" {
 		if err := a.printJSON(c); err != nil {
 			return err
@@ -72,6 +73,13 @@ func (a *app) showNodeIP(c nodeip.Choice, o command.Format) error {
 		return command.ErrFinding
 	}
 	return nil
+}
+
+// logLeftOut logs which addresses of the node do not count, and why.
+func (a *app) logLeftOut(c nodeip.Choice) {
+	for _, r := range c.LeftOut() {
+		a.log.Info("address left out", "interface", r.Interface, "address", r.Address, "why", r.Why)
+	}
 }
 
 // timeoutFlag is that of commands that need the node's address.
@@ -128,8 +136,8 @@ it to /run/nodeip-configuration and to the drop-ins 20-nodenet.conf of kubelet.s
 and crio.service. Correct files are not touched; systemd needs a daemon-reload for the
 others. Then enable forwarding on the interface of the address.
 
-An address in the network of $NODEIP_HINT, or $KUBELET_NODEIP_HINT, is preferred; else
-the address that was chosen before stays as long as the node has it.`,
+The address that the node has stays as long as it has it. The network of $NODEIP_HINT, or
+$KUBELET_NODEIP_HINT, is one more to choose from, where the unit hands these on.`,
 		Example: `  vipgen-agent node-ip set
   vipgen-agent node-ip set --timeout 5m --grace 10s
   NODEIP_HINT=192.0.2.1 vipgen-agent node-ip set`,
@@ -145,6 +153,7 @@ the address that was chosen before stays as long as the node has it.`,
 			if err != nil {
 				return err
 			}
+			a.logLeftOut(choice)
 			changed, err := nodeip.Write(a.root, choice)
 			if err != nil {
 				return err

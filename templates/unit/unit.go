@@ -20,6 +20,8 @@ type Params struct {
 	AgentImage string
 	// AuthFile has the credentials to pull it with; empty means podman's own.
 	AuthFile string
+	// Hints are the variables of /etc/default/nodeip-configuration that count.
+	Hints []string
 }
 
 // Unit is a systemd unit.

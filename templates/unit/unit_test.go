@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ const image = "registry.example.com/agent@sha256:0000000000000000000000000000000
 
 func rendered(t *testing.T) map[string]string {
 	t.Helper()
-	units, err := Render(Params{AgentImage: image, AuthFile: "/var/lib/kubelet/config.json"})
+	units, err := Render(Params{AgentImage: image, AuthFile: "/var/lib/kubelet/config.json", Hints: []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}})
 	testkit.Must(t, err)
 	out := map[string]string{}
 	for _, u := range units {
@@ -46,6 +47,20 @@ func TestRender(t *testing.T) {
 		// systemd 239 refuses Restart= in oneshot services, and ignores ExecCondition=.
 		if strings.Contains(u, "\nRestart") || strings.Contains(u, "\nExecCondition") {
 			t.Errorf("%s is not for systemd 239:\n%s", name, u)
+		}
+	}
+}
+
+// TestHardCase47Hints: the unit hands on the hints that count, and none otherwise.
+func TestHardCase47Hints(t *testing.T) {
+	for _, hints := range [][]string{nil, {"NODEIP_HINT"}, {"NODEIP_HINT", "KUBELET_NODEIP_HINT"}} {
+		units, err := Render(Params{AgentImage: image, Hints: hints})
+		testkit.Must(t, err)
+		script := shell(t, units[0].Contents)
+		for _, name := range []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"} {
+			if got := strings.Contains(script, " --env "+name+" "); got != slices.Contains(hints, name) {
+				t.Errorf("%v: %s is handed on: %t\n%s", hints, name, got, units[0].Contents)
+			}
 		}
 	}
 }

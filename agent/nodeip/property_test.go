@@ -1,0 +1,194 @@
+package nodeip
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/testkit/operator"
+)
+
+// exception is where vipgen's choice is another than the operator's, or one of several that
+// the operator leaves to chance.
+type exception struct {
+	name, reason string
+	applies      func(n *randomNode, c Choice) bool
+}
+
+var exceptions = []exception{
+	{"tentative addresses", "another host may have the address: vipgen waits for the right one, of either family, the operator only if it is kubelet's IPv6 address", func(n *randomNode, c Choice) bool {
+		waits := slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return strings.Contains(a.Why, "the kernel still checks") })
+		return waits || anyChosen(n, func(a operator.Address) bool { return a.Tentative }) || len(n.choices) == 0 && slices.ContainsFunc(n.host.Addresses, func(a operator.Address) bool { return a.Tentative })
+	}},
+	{"a hint of another family", "the operator takes an address in the network of a hint also where the cluster has no addresses of its family", func(n *randomNode, c Choice) bool {
+		return matches(n) && slices.ContainsFunc(n.prefer.Hints, func(h netip.Addr) bool {
+			return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return a.Family == familyOf(h) })
+		})
+	}},
+	{"VIPs on none", "the operator does not know VIPs on platform none; their network is the nodes'", func(n *randomNode, c Choice) bool {
+		return len(n.cluster.API) == 0 && slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return inNetworkOfAny(a, VIPs(n.spec)) })
+	}},
+	{"multipath default routes", "the operator takes a default route with several next hops for none", func(n *randomNode, c Choice) bool { return n.multipath && !matches(n) }},
+	{"the second family's VIP", "the second family has VIPs of its own: their network, on whatever interface, else its own default route, where the operator takes what the interface of the first has, or nothing", func(n *randomNode, c Choice) bool {
+		return len(c.Addresses) == 2 && matches(n)
+	}},
+	{"overlapping networks", "of two addresses of one interface that the VIPs' networks hold, the one in the narrowest, in which keepalived binds the VIP, where the operator takes the first", func(n *randomNode, c Choice) bool {
+		return matches(n) && slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return inNetworkOfAny(a, n.call.Wanted) })
+	}},
+	{"egress IPs and fd69::2 on old releases", "up to 4.14 the operator takes egress IPs of OpenShift SDN, up to 4.12 fd69::2 of OVN-Kubernetes, and always in a VIP's network: others have them too", func(n *randomNode, c Choice) bool {
+		return anyChosen(n, func(a operator.Address) bool {
+			return a.Label != "" || a.Prefix.Addr() == netip.MustParseAddr("fd69::2")
+		})
+	}},
+	{"a VIP on the default route", "the operator takes a VIP that is on the node for its address where it goes by default routes", func(n *randomNode, c Choice) bool {
+		return anyChosen(n, func(a operator.Address) bool { return slices.Contains(VIPs(n.spec), a.Prefix.Addr()) })
+	}},
+	{"family by family", "IPv4 and IPv6 may leave by different interfaces (hard case 11); the operator goes by the metric of the first route of an interface, which is that of IPv4", func(n *randomNode, c Choice) bool {
+		return len(n.choices) > 0 && !matches(n) && slices.ContainsFunc(n.host.Routes, func(r operator.Route) bool { return r.Destination.Bits() == 0 && r.Gateway.Is6() })
+	}},
+	{"several alike before 4.22", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.22 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
+		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.22")
+	}},
+	{"a machine network", "where there is neither the network of a VIP nor a default route, the operator waits; an address in a machine network lets kubelet start", func(n *randomNode, c Choice) bool {
+		return len(n.choices) == 0
+	}},
+}
+
+// matches reports whether the operator goes by networks that are wanted.
+func matches(n *randomNode) bool { return len(n.choices) > 0 && n.choices[0].Matches }
+
+func inNetworkOfAny(c Chosen, list []netip.Addr) bool {
+	return c.Found() && slices.ContainsFunc(list, c.Address.Contains)
+}
+
+// anyChosen reports whether the operator may come to an address of a kind.
+func anyChosen(n *randomNode, is func(operator.Address) bool) bool {
+	return slices.ContainsFunc(n.choices, func(o operator.Choice) bool {
+		return slices.ContainsFunc(n.host.Addresses, func(a operator.Address) bool {
+			return is(a) && slices.Contains(o.Addresses, a.Prefix.Addr())
+		})
+	})
+}
+
+// of returns the address of a family in a list.
+func of(f Family, list []netip.Addr) netip.Addr {
+	if i := slices.IndexFunc(list, func(a netip.Addr) bool { return familyOf(a) == f }); i >= 0 {
+		return list[i]
+	}
+	return netip.Addr{}
+}
+
+// same reports whether a choice is one that the operator may come to, in the families of the
+// cluster.
+func same(n *randomNode, c Choice) bool {
+	if len(n.choices) == 0 {
+		return !c.Addresses[0].Found()
+	}
+	return slices.ContainsFunc(n.choices, func(o operator.Choice) bool {
+		return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return a.Address.Addr() != of(a.Family, o.Addresses) })
+	})
+}
+
+// The choice is the operator's, or there is a reason: of new nodes one of those that it may
+// come to, of adopted ones the address that they have.
+func TestOperatorsChoice(t *testing.T) {
+	const nodes = 10_000
+	r := rand.New(rand.NewPCG(29, 48))
+	counts, alike, byChance, adopted, failed := map[string]int{}, 0, 0, 0, 0
+	fail := func(what string, n *randomNode, c Choice) {
+		if failed++; failed < 5 {
+			t.Errorf("%s: chose %s, remote worker %v\n%v", what, picked(c), c.RemoteWorker, n)
+		}
+	}
+	for range nodes {
+		n := newRandomNode(r)
+		c := Choose(n.snapshot, n.spec, n.prefer)
+		if why := remoteException(n, c); why == "" {
+			fail("whether it is a remote worker", n, c)
+		} else {
+			counts[why]++
+		}
+		switch i := slices.IndexFunc(exceptions, func(e exception) bool { return e.applies(n, c) }); {
+		case n.adopted:
+			adopted++
+			if !keeps(n, c) {
+				fail("adopted", n, c)
+			}
+		case same(n, c):
+			alike++
+			if len(n.choices) > 1 {
+				byChance++
+			}
+		case i >= 0:
+			counts[exceptions[i].name]++
+		default:
+			fail("no reason", n, c)
+		}
+	}
+	for _, e := range exceptions {
+		if t.Logf("%d: %s: %s", counts[e.name], e.name, e.reason); counts[e.name] == 0 {
+			t.Errorf("%s: no node", e.name)
+		}
+	}
+	for _, e := range []string{remoteAlike, remoteUserManaged, remoteOld, remoteAdvertised, remoteUnknown} {
+		if t.Logf("%d: %s", counts[e], e); counts[e] == 0 {
+			t.Errorf("%s: no node", e)
+		}
+	}
+	t.Logf("%d new nodes as the operator's, of which it leaves %d to chance; %d adopted, %d others", alike, byChance, adopted, failed)
+	if failed > 0 || byChance == 0 || adopted < nodes/5 || alike < nodes/2 {
+		t.Errorf("%d failed", failed)
+	}
+}
+
+// keeps reports whether an adopted node keeps the addresses that it has, in the families of
+// the cluster. One that is no node's, or tentative, it does not keep.
+func keeps(n *randomNode, c Choice) bool {
+	return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool {
+		has := of(a.Family, n.prefer.Kept)
+		i := slices.IndexFunc(n.snapshot.Addresses, func(x Address) bool { return x.Prefix.Addr() == has })
+		if i < 0 {
+			return false
+		}
+		x := n.snapshot.Addresses[i]
+		link := n.snapshot.Links[x.Link-2]
+		return x.unfit(link.Name, VIPs(n.spec)) == "" && !x.Tentative && a.Address.Addr() != has
+	})
+}
+
+// Whether a node is a remote worker, compared with the operator.
+const (
+	remoteAlike       = "remote worker or not as for the operator"
+	remoteUserManaged = "remote worker with UserManaged, where the operator runs no keepalived and vipgen does"
+	remoteOld         = "remote worker on 4.12, whose operator knows none: its keepalived runs where it is not heard"
+	remoteAdvertised  = "no remote worker for the operator, which takes the length of an advertised network for a /128 address that is in another one"
+	remoteUnknown     = "no address of the operator's choice, or one that is no node's"
+)
+
+// remoteException returns why a node is a remote worker or not, "" for no reason.
+func remoteException(n *randomNode, c Choice) string {
+	call := n.call
+	call.Wanted = slices.DeleteFunc(slices.Clone(call.Wanted), func(a netip.Addr) bool { return !slices.Contains(VIPs(n.spec), a) })
+	if n.cluster.Platform == "baremetal" {
+		call.Wanted = append(call.Wanted, n.prefer.Hints...) // of an adopted node, those that it has now
+	}
+	choices := n.host.Choices(call)
+	switch odd := slices.ContainsFunc(n.host.Addresses, func(a operator.Address) bool {
+		return a.Tentative || a.Label != "" || a.Prefix.Addr() == netip.MustParseAddr("fd69::2") || slices.Contains(VIPs(n.spec), a.Prefix.Addr())
+	}); {
+	case len(choices) > 0 && n.cluster.RemoteWorker(call, choices[0]) == c.RemoteWorker:
+		return remoteAlike
+	case c.RemoteWorker && n.cluster.UserManaged:
+		return remoteUserManaged
+	case c.RemoteWorker && n.cluster.Release == "4.12":
+		return remoteOld
+	case c.RemoteWorker && slices.ContainsFunc(n.host.Routes, func(r operator.Route) bool { return r.Advertised }):
+		return remoteAdvertised
+	case len(choices) == 0 || odd:
+		return remoteUnknown
+	}
+	return ""
+}

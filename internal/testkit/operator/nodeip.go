@@ -1,0 +1,241 @@
+// Package operator models what the operator's own programs decide on a node, for tests that
+// hold vipgen against them. It is written from the rules, which docs/openshift.md lists with
+// the functions of baremetal-runtimecfg that they are in, not from its code.
+package operator
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/assets"
+)
+
+// Host is the network of a node, as the kernel tells it.
+type Host struct {
+	Links     []Link
+	Addresses []Address // in the kernel's order
+	Routes    []Route   // in the kernel's order, IPv4 first
+}
+
+// Link is a network interface. The operator does not ask whether it is up.
+type Link struct {
+	Index int
+	Name  string
+}
+
+// Address is an address of a link.
+type Address struct {
+	Link       int
+	Prefix     netip.Prefix
+	Label      string
+	Deprecated bool // preferred for zero seconds more
+	Tentative  bool
+}
+
+// Route is a route of a link; with several next hops it is one of none (Link 0).
+type Route struct {
+	Link        int
+	Destination netip.Prefix
+	Gateway     netip.Addr
+	Metric      int
+	Advertised  bool // RTPROT_RA
+}
+
+// Cluster is what the units that run node-ip are rendered from.
+type Cluster struct {
+	Platform, Release string
+	UserManaged       bool
+	API, Ingress      []netip.Addr
+	IPv6First         bool // IPFamilies IPv6 or DualStackIPv6Primary
+}
+
+// Hints are the variables of /etc/default/nodeip-configuration.
+type Hints struct{ NodeIP, Kubelet []netip.Addr }
+
+// Call is how a unit runs node-ip.
+type Call struct {
+	// Wanted are its arguments: addresses in the networks to choose from.
+	Wanted     []netip.Addr
+	PreferIPv6 bool
+	Release    string
+}
+
+// Call returns how the unit of the cluster runs node-ip: that of platforms with VIPs (on-prem),
+// or the base one.
+func (c Cluster) Call(h Hints) Call {
+	call := Call{PreferIPv6: c.IPv6First, Release: c.Release}
+	if !c.onPrem() {
+		call.Wanted = h.NodeIP
+		if len(call.Wanted) == 0 {
+			call.Wanted = h.Kubelet
+		}
+		return call
+	}
+	if assets.AtLeast(c.Release, "4.16") {
+		call.Wanted = append(call.Wanted, h.NodeIP...)
+	}
+	call.Wanted = append(call.Wanted, c.API...)
+	if assets.AtLeast(c.Release, "4.13") {
+		call.Wanted = append(call.Wanted, c.Ingress...)
+	} else {
+		call.PreferIPv6 = false
+	}
+	return call
+}
+
+func (c Cluster) onPrem() bool {
+	return len(c.API) > 0 && c.Platform != "none" && c.Platform != "external"
+}
+
+// Choice is what node-ip may come to.
+type Choice struct {
+	// Addresses are those of the node, at most one of each family, the first for kubelet.
+	Addresses []netip.Addr
+	// Matches says that one is in a network that was wanted.
+	Matches bool
+	// Link has the first address.
+	Link int
+}
+
+// RemoteWorker reports whether node-ip labels the node (isRemoteWorker): from 4.13 on.
+func (c Cluster) RemoteWorker(call Call, choice Choice) bool {
+	return assets.AtLeast(c.Release, "4.13") && len(call.Wanted) > 0 && !choice.Matches && !c.UserManaged && strings.EqualFold(c.Platform, "baremetal")
+}
+
+// Choices returns all that node-ip may come to (getSuitableIPs): where several links have an
+// address in a wanted network, it is chance which is taken, since it goes through a Go map.
+// It is empty while node-ip looks again. A choice whose first address is tentative is looked
+// for again as well (checkAddressUsable), and left out.
+func (h Host) Choices(c Call) (out []Choice) {
+	if len(c.Wanted) > 0 {
+		if out = h.routing(c); len(out) > 0 {
+			return h.usable(out)
+		}
+	}
+	if all := h.byDefault(c); len(all) > 0 {
+		return h.usable([]Choice{{Addresses: all, Link: h.linkOf(all[0])}})
+	}
+	return nil
+}
+
+func (h Host) usable(list []Choice) []Choice {
+	return slices.DeleteFunc(list, func(c Choice) bool {
+		return slices.ContainsFunc(h.Addresses, func(a Address) bool {
+			return a.Tentative && a.Prefix.Addr() == c.Addresses[0] && a.Prefix.Addr().Is6()
+		})
+	})
+}
+
+func (h Host) linkOf(a netip.Addr) int {
+	i := slices.IndexFunc(h.Addresses, func(x Address) bool { return x.Prefix.Addr() == a })
+	return h.Addresses[i].Link
+}
+
+// on returns the addresses of a link that can be a node's (ValidNodeAddress).
+func (h Host) on(l Link, release string) (out []Address) {
+	for _, a := range h.Addresses {
+		egress := strings.Contains(a.Label, "eip") && assets.AtLeast(release, "4.15")
+		if a.Link == l.Index && !a.Prefix.Addr().IsLinkLocalUnicast() && !(a.Deprecated && a.Prefix.Addr().Is6()) && !egress {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// routing returns, for each link, the first address in a wanted network, with the first of the
+// other family on that link (AddressesRouting).
+func (h Host) routing(c Call) (out []Choice) {
+	for _, l := range h.Links {
+		all := h.on(l, c.Release)
+		match := slices.IndexFunc(all, func(a Address) bool { return h.inWanted(a, c.Wanted) })
+		if match < 0 {
+			continue
+		}
+		found := []netip.Addr{all[match].Prefix.Addr()}
+		if i := slices.IndexFunc(all, func(a Address) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
+			found = append(found, all[i].Prefix.Addr())
+		}
+		// Up to 4.12 they stay in this order.
+		if assets.AtLeast(c.Release, "4.13") {
+			slices.SortStableFunc(found, func(a, b netip.Addr) int { return ahead(b.Is6() == c.PreferIPv6, a.Is6() == c.PreferIPv6) })
+		}
+		out = append(out, Choice{Addresses: found, Matches: true, Link: l.Index})
+	}
+	return out
+}
+
+// inWanted reports whether an address is in the network of one that is wanted, and is none of
+// these. The network of an IPv6 address of /128 has the length of any network that a router
+// advertised on the link (usableIPv6Route).
+func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
+	if slices.Contains(wanted, a.Prefix.Addr()) {
+		return false
+	}
+	if !a.Prefix.Addr().Is6() || !a.Prefix.IsSingleIP() {
+		return slices.ContainsFunc(wanted, a.Prefix.Contains)
+	}
+	return slices.ContainsFunc(h.Routes, func(r Route) bool {
+		network := netip.PrefixFrom(a.Prefix.Addr(), r.Destination.Bits())
+		return r.Link == a.Link && r.Advertised && r.Destination.Addr().Is6() && r.Destination.Bits() > 0 && slices.ContainsFunc(wanted, network.Contains)
+	})
+}
+
+// byDefault returns the first address of each family on links with a default route
+// (AddressesDefault): by the metric of the link's first default route, whatever its family, by
+// link, by family, in the network of that route's router, public, by address. Up to 4.21 those
+// that are alike so far are in the kernel's order if they are private, in the reverse order if
+// they are public.
+func (h Host) byDefault(c Call) []netip.Addr {
+	type found struct {
+		a       netip.Addr
+		link    int
+		metric  int
+		gateway bool
+		place   int
+	}
+	var all []found
+	for _, l := range h.Links {
+		first := slices.IndexFunc(h.Routes, func(r Route) bool { return r.Link == l.Index && r.Destination.Bits() == 0 })
+		if first < 0 {
+			continue
+		}
+		r := h.Routes[first]
+		for place, a := range h.on(l, c.Release) {
+			if a.Prefix.Addr() == netip.MustParseAddr("fd69::2") && assets.AtLeast(c.Release, "4.13") {
+				continue // ValidOVNNodeAddress
+			}
+			if !a.Prefix.Addr().IsPrivate() && !assets.AtLeast(c.Release, "4.22") {
+				place = -place
+			}
+			all = append(all, found{a.Prefix.Addr(), l.Index, r.Metric, r.Gateway.IsValid() && a.Prefix.Contains(r.Gateway), place})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int {
+		order := cmp.Or(a.metric-b.metric, a.link-b.link, ahead(b.a.Is6() == c.PreferIPv6, a.a.Is6() == c.PreferIPv6),
+			ahead(b.gateway, a.gateway), ahead(a.a.IsPrivate(), b.a.IsPrivate()))
+		if assets.AtLeast(c.Release, "4.22") {
+			return cmp.Or(order, a.a.Compare(b.a))
+		}
+		return cmp.Or(order, a.place-b.place)
+	})
+	var out []netip.Addr
+	for _, f := range all {
+		if !slices.ContainsFunc(out, func(a netip.Addr) bool { return a.Is4() == f.a.Is4() }) {
+			out = append(out, f.a)
+		}
+	}
+	return out
+}
+
+// ahead compares two conditions: false comes first.
+func ahead(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
