@@ -39,6 +39,7 @@ type mixed struct {
 	mu        sync.Mutex
 	operators map[string]*operatorsNode
 	watch     *watch.Watch
+	began     time.Time // the watch
 	machine   *testkit.Stopwatch
 }
 
@@ -206,7 +207,8 @@ func (m *mixed) held() {
 // that is late itself sees the same. All nodes are there already.
 func (m *mixed) look() {
 	m.t.Helper()
-	cfg := watch.Config{Network: m.net, VIPs: m.vips}
+	m.began = time.Now()
+	cfg := watch.Config{Network: m.net, VIPs: m.vips, Since: m.began}
 	for _, name := range m.all() {
 		cfg.Nodes = append(cfg.Nodes, m.nodes[name].Node)
 	}
@@ -244,19 +246,15 @@ func (m *mixed) awaitPart(n *node) {
 	})
 }
 
-// neverNone fails the test if no node had a VIP for longer than bound, since the watch began.
-func (m *mixed) neverNone(timeline watch.Timeline, bound time.Duration) {
+// neverNone fails the test if no node had a VIP for longer than bound, from a time on.
+func (m *mixed) neverNone(timeline watch.Timeline, from time.Time, bound time.Duration) {
 	m.t.Helper()
 	for _, vip := range m.vips {
-		var until, longest time.Duration
+		until, longest := from.Sub(m.began), time.Duration(0)
 		for _, s := range timeline.Of(watch.Addresses) {
-			if s.VIP != vip {
-				continue
+			if s.VIP == vip {
+				longest, until = max(longest, s.From-until), max(until, s.To)
 			}
-			if gap := s.From - until; until > 0 && gap > longest {
-				longest = gap
-			}
-			until = max(until, s.To)
 		}
 		testkit.Promise(m.t, fmt.Sprintf("%v is on no node", vip), longest, bound, bound+lateSplitBrain, m.machine.End())
 		m.t.Logf("%v was on no node for %v at the longest", vip, longest)
