@@ -33,7 +33,7 @@ func TestHardCase51SplitBrain(t *testing.T) {
 				c.holder(holder)
 				both, late := stop(), machine.End()
 				t.Logf("it held the VIP beside another for %v", both)
-				testkit.Promise(t, "two holders", both, time.Second, 3*time.Second, late)
+				testkit.Promise(t, "split brain", both, time.Second, 3*time.Second, late)
 			})
 		}
 	}
