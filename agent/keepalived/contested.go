@@ -11,8 +11,12 @@ import (
 // contested puts the node in doubt when another one holds a VIP beside it and does not go
 // (hard case 36): the node was removed from the cluster while no API server could tell it.
 // Where both knew each other, one would have gone by the time that a holder has for its
-// adverts. It gives when to look again; 0 for never.
-func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Duration) {
+// adverts. It gives when to look again, 0 for never, and whether the node is in doubt now.
+//
+// The holder answers this node's announcements with its own (defence, hard case 51), so that
+// one that still comes after giveWay is enough: a peer that loses the VIP is gone by then.
+// Agents of before answer nothing; their keepalived announces every 30 s.
+func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Duration, suspected bool) {
 	var watched []keepalived.Instance
 	if stale && !j.looping.presence.join.doubt {
 		watched = slices.DeleteFunc(slices.Clone(d.conf.Instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
@@ -25,18 +29,23 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 			continue
 		}
 		left := listenTime(i) - now.Sub(at)
-		if left <= 0 {
+		if left <= 0 || j.claimants.again(i.VIP.Addr(), since, giveWay) {
 			j.Log.Warn("another host holds a VIP, too, and no API server lists this node", "vip", i.VIP.Addr())
 			j.looping.presence.join.suspect()
 			j.claimants.follow(nil)
-			return doubtTime
+			return doubtTime, true
 		}
-		if again == 0 || left < again {
-			again = left
-		}
+		again = lookAgain
 	}
-	return again
+	return again, false
 }
+
+const (
+	// giveWay is longer than a peer takes to hear an advert and remove the VIP.
+	giveWay = 200 * time.Millisecond
+	// lookAgain is how often it is looked whether another host still announces the VIP.
+	lookAgain = 50 * time.Millisecond
+)
 
 // heldSince says whether an address is on this node, and since when.
 func (j *Job) heldSince(a netip.Addr) (since time.Time, held bool) {

@@ -48,6 +48,19 @@ func (g *garp) announce(vips []netip.Addr) {
 		g.left[vip] = garpTimes
 	}
 	g.mu.Unlock()
+	g.now()
+}
+
+// answer announces a VIP once, if it is on this node.
+func (g *garp) answer(vip netip.Addr) {
+	g.mu.Lock()
+	g.left[vip] = max(g.left[vip], 1)
+	g.mu.Unlock()
+	g.now()
+}
+
+// now has run announce at once.
+func (g *garp) now() {
 	select {
 	case g.wake <- struct{}{}:
 	default:

@@ -21,6 +21,9 @@ import (
 // container.
 func (j *Job) handOver() {
 	d := j.shared.decided()
+	if j.inDoubt.Load() {
+		return // nobody hears it: who holds the VIP does not know this node
+	}
 	if d == nil || len(d.conf.TrackFiles) == 0 {
 		return
 	}

@@ -63,6 +63,8 @@ type Job struct {
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
 	rivals, claimants *rivals
+	defence           *defence
+	inDoubt           atomic.Bool // copy of what joinDelay has
 	garp              *garp
 	tickler           *tickle.Tickler
 	loop              *daemon.Debouncer
@@ -164,6 +166,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.adverts.follow(nil, nil)
 	j.rivals.follow(nil)
 	j.claimants.follow(nil)
+	j.defence.follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -200,6 +203,8 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
 	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
 	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
+	j.defence = &defence{garp: j.garp, claims: &rivals{log: j.Log, changed: func() {}}}
+	j.defence.claims.answer = j.defence.answer
 	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))

@@ -158,22 +158,29 @@ func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance)
 	}
 	alone, again := j.leaveMismatched(d, f)
 	link := func() linkState { return j.askLink(d, d.conf.Instances) }
-	later := j.contested(d, now, f.Stale)
-	j.looping.presence.join.beside.follow(now, j.operators(d), f.Node.Peers)
-	wait, why := j.looping.presence.join.wait(now, f.Node.Unregistered, f.Stale, link), "the other nodes are still getting to know this one"
-	if j.looping.presence.join.doubt {
-		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	later, suspected := j.contested(d, now, f.Stale)
+	join := &j.looping.presence.join
+	join.beside.follow(now, j.operators(d), f.Node.Peers)
+	wait, why := later, "the other nodes are still getting to know this one"
+	if !suspected { // else the link is asked when keepalived has ended: that takes time
+		wait = join.wait(now, f.Node.Unregistered, f.Stale, link)
 	}
-	if names := j.looping.presence.join.beside.unheard(); len(names) > 0 && wait > 0 && !j.looping.presence.join.doubt {
+	if join.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	} else if names := join.beside.unheard(); len(names) > 0 {
 		why = "OpenShift's own keepalived may not know this node yet on " + strings.Join(names, ", ")
 	}
+	j.inDoubt.Store(join.doubt)
 	if wait > 0 && d.takesPart() {
 		d.disable(why)
 	}
-	for _, w := range []time.Duration{wait, again, later} {
+	for _, w := range []time.Duration{wait, again} {
 		if w > 0 {
 			time.AfterFunc(w, j.loop.Trigger)
 		}
+	}
+	if later > 0 && !suspected {
+		time.AfterFunc(later, j.loop.Now)
 	}
 	return alone
 }

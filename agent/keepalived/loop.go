@@ -111,6 +111,7 @@ func (j *Job) decide() (*decision, error) {
 		j.resume(d)
 	}
 	j.rivals.follow(alone)
+	j.defence.follow(d.conf.Instances)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.shared.mu.Lock()
 	j.shared.now, j.shared.migration, j.shared.moves = d, j.looping.settings.migration, j.looping.settings.moves

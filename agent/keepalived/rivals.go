@@ -3,6 +3,7 @@ package keepalived
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,9 @@ import (
 type rivals struct {
 	log     *slog.Logger
 	changed func() // is told of the first claim of a VIP
+	// answer is told of every claim by another host, with that host's link address; nil
+	// where it is nobody's.
+	answer  func(vip netip.Addr, link string, from net.HardwareAddr)
 	failing logging.Transitions
 
 	mu   sync.Mutex
@@ -41,6 +45,7 @@ type claims struct {
 	// nobody asked for, which keepalived makes when it takes a VIP and every 30 s after.
 	// A kernel whose keepalived stands still makes none.
 	announced time.Time
+	latest    time.Time // when the last one came
 	told      time.Time // when changed was told of one
 }
 
@@ -102,12 +107,20 @@ func (r *rivals) announced(vip netip.Addr, since time.Time) time.Time {
 	return e.announced
 }
 
+// again says whether another host has announced that it has a VIP a while after since.
+func (r *rivals) again(vip netip.Addr, since time.Time, while time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.ears[vip]
+	return e != nil && e.latest.Sub(since) >= while
+}
+
 // listen waits for claims of a VIP until ctx ends.
 func (r *rivals) listen(ctx context.Context, vip netip.Addr, e *claims) error {
 	l, err := net.InterfaceByName(e.link)
 	var c *socket.Conn
 	if err == nil {
-		c, err = openClaims(l, vip.Is6())
+		c, err = openClaims(l, vip)
 	}
 	if err != nil {
 		return fmt.Errorf("listening for claims of %v on %s: %w", vip, e.link, err)
@@ -124,7 +137,12 @@ func (r *rivals) listen(ctx context.Context, vip netip.Addr, e *claims) error {
 				return
 			case at != nil && at.Pkttype != unix.PACKET_OUTGOING && claim(packet[:n]) == vip:
 				// A switch may send back what this node has sent.
-				r.note(e, announcement(packet[:n]) && !bytes.Equal(at.Addr[:min(int(at.Halen), len(at.Addr))], l.HardwareAddr))
+				by := net.HardwareAddr(bytes.Clone(at.Addr[:min(int(at.Halen), len(at.Addr))]))
+				other := !bytes.Equal(by, l.HardwareAddr)
+				r.note(e, announcement(packet[:n]) && other)
+				if r.answer != nil && other {
+					r.answer(vip, e.link, by)
+				}
 			}
 		}
 	}()
@@ -137,7 +155,7 @@ func (r *rivals) note(e *claims, announcement bool) {
 	tell := !e.came
 	e.came = true
 	if announcement {
-		if e.announced.IsZero() {
+		if e.latest = now; e.announced.IsZero() {
 			e.announced = now
 		}
 		tell = tell || now.Sub(e.told) >= tellEvery
@@ -160,23 +178,25 @@ const (
 	ipv6Header             = 40
 )
 
-// advertisements lets neighbour advertisements pass, from the network header on.
-var advertisements = []bpf.Instruction{
-	bpf.LoadAbsolute{Off: 6, Size: 1},
-	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_ICMPV6, SkipTrue: 3},
-	bpf.LoadAbsolute{Off: ipv6Header, Size: 1},
-	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: neighbourAdvertisement, SkipTrue: 1},
-	bpf.RetConstant{Val: 256},
-	bpf.RetConstant{Val: 0},
-}
-
-// openClaims opens a socket that receives what hosts on a link say of their addresses:
-// ARP, or neighbour advertisements.
-func openClaims(l *net.Interface, ipv6 bool) (*socket.Conn, error) {
-	if ipv6 {
-		return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_IPV6, l, advertisements)
+// openClaims opens a socket that receives what hosts on a link say of an address: ARP by
+// whoever has it, or neighbour advertisements of it. What is about other addresses wakes up
+// nobody.
+func openClaims(l *net.Interface, a netip.Addr) (*socket.Conn, error) {
+	const senderAddress = 14 // of an ARP packet
+	var filter []bpf.Instruction
+	is := func(offset, size, value uint32) {
+		filter = append(filter, bpf.LoadAbsolute{Off: offset, Size: int(size)}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: 1}, bpf.RetConstant{Val: 0})
 	}
-	return listener.PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ARP, l, []bpf.Instruction{bpf.RetConstant{Val: 256}})
+	protocol, first := uint16(unix.ETH_P_ARP), uint32(senderAddress)
+	if a.Is6() {
+		protocol, first = unix.ETH_P_IPV6, ipv6Header+8
+		is(6, 1, unix.IPPROTO_ICMPV6)
+		is(ipv6Header, 1, neighbourAdvertisement)
+	}
+	for n, b := 0, a.AsSlice(); n < len(b); n += 4 {
+		is(first+uint32(n), 4, binary.BigEndian.Uint32(b[n:]))
+	}
+	return listener.PacketSocket(unix.SOCK_DGRAM, protocol, l, append(filter, bpf.RetConstant{Val: 256}))
 }
 
 // claim is the address that the sender of a packet says it has; the zero value if it

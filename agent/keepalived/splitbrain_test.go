@@ -1,0 +1,40 @@
+package keepalived
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// Hard case 51: the Node of a backup is deleted while it is cut off from all API servers. The
+// holder sends it no more advertisements, it takes the VIP, and gives it back within a second,
+// whatever the profile: the holder answers its announcements.
+func TestHardCase51SplitBrain(t *testing.T) {
+	testkit.Long(t)
+	settings := maps.Clone(inForceEverywhere)
+	settings["virtual"] = [2]string{fmt.Sprintf(`{"profile":"virtual","mode":"unicast","version":3,"advertIntervalMS":%d}`, v1alpha1.VirtualIntervalMS), "mode: unicast\nprofile: virtual\n"}
+	for family, l := range families {
+		for profile, x := range settings {
+			t.Run(family+" "+profile, func(t *testing.T) {
+				c := newMembers(t, l, x[0], x[1])
+				c.awaitRunning()
+				holder := c.holder(c.all()...)
+				gone := c.nodes[c.others(holder)[0]]
+				cut(c, gone)
+				gone.awaitMetric("vipgen_nodes_stale", 1)
+				stop, machine := c.countTwo(gone.name), testkit.StartStopwatch()
+				c.list.removeNode(gone.name)
+				gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
+				testkit.Await(t, "the VIP to be on one node", func() bool { return len(c.holders()) == 1 })
+				c.holder(holder)
+				both, late := stop(), machine.End()
+				t.Logf("it held the VIP beside another for %v", both)
+				testkit.Promise(t, "split brain", both, time.Second, 3*time.Second, late)
+			})
+		}
+	}
+}
