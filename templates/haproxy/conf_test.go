@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -87,14 +88,36 @@ func TestComputeNode(t *testing.T) {
 		"a0":                                                false,
 		"readyz":                                            false,
 		"backend listening":                                 false,
+		"use_backend listening":                             false,
+		"    use_backend any-server if { nbsrv(api-servers) lt 1 }\n": true,
 	} {
 		if strings.Contains(string(text), line) != want {
 			t.Errorf("%q should be there: %t\n%s", line, want, text)
 		}
 	}
-	if n := strings.Count(string(text), "    server "); n != 1 {
+	// In the backends api-servers and any-server.
+	if n := strings.Count(string(text), "    server "); n != 2 {
 		t.Errorf("%d servers", n)
 	}
+}
+
+// Hard case 18: whatever checks find out, clients get a server. The backend that is asked
+// last checks none, and has all of them.
+func TestHardCase18AnyServer(t *testing.T) {
+	text, err := Render(Template, withVIPs("192.0.2.2"), controlNode("master", peerAt("m0", "master", "192.0.2.10"), peerAt("m2", "master", "192.0.2.12")))
+	testkit.Must(t, err)
+	chosen := regexp.MustCompile(`(?m)^    (?:use|default)_backend .*$`).FindAllString(string(text), -1)
+	testkit.Equal(t, []string{
+		"    use_backend listening if { nbsrv(api-servers) lt 1 } { nbsrv(listening) gt 0 }",
+		"    use_backend any-server if { nbsrv(api-servers) lt 1 }",
+		"    default_backend api-servers",
+		"    use_backend readyz if { path /readyz }",
+	}, chosen)
+	_, last, found := strings.Cut(string(text), "\nbackend any-server\n")
+	if !found || strings.Contains(last, " check") || strings.Contains(last, "\nbackend ") {
+		t.Errorf("the last backend is not any-server without checks:\n%s", text)
+	}
+	testkit.Equal(t, 3, strings.Count(last, "    server "))
 }
 
 // Without IPv6 in the kernel nothing binds to it (hard case 25).

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -303,6 +304,42 @@ func testReload(t *testing.T, g daemon.Generation) {
 		}
 	}
 	t.Logf("%d connections made during 6 reloads, %d kept", made.Load(), len(open))
+}
+
+// Hard case 18: a worker that a reload has started takes a server out by its first failed
+// check. Where those of all servers fail, as on a node that is too busy to answer in time,
+// clients reach an API server all the same, and HAProxy says that it cannot serve.
+func TestHardCase18FirstChecksFail(t *testing.T) { daemon.EachGeneration(t, testFirstChecksFail) }
+
+func testFirstChecksFail(t *testing.T, g daemon.Generation) {
+	lb, apis := start(t, g, render(t, g, 2))
+	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
+	for _, s := range apis {
+		s.ready.Store(false)
+	}
+	// Nothing listens on port 9, so that the checks of the backend listening fail, too.
+	late := bytes.ReplaceAll(render(t, g, 2), []byte("check inter 400ms fastinter 200ms fall 2 rise 1"), []byte("check port 9 inter 400ms fastinter 200ms fall 2 rise 1"))
+	lb.Reload(t, late)
+	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
+	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
+	for i := range 2 * len(apis) {
+		conn, err := stream(lb)
+		if err != nil {
+			t.Fatalf("connection %d with all servers down: %v", i, err)
+		}
+		conn.Close()
+	}
+	apis[0].die()
+	for i := range len(apis) {
+		conn, err := stream(lb)
+		if err != nil {
+			t.Fatalf("connection %d with all servers down and one dead: %v", i, err)
+		}
+		conn.Close()
+	}
+	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusServiceUnavailable {
+		t.Errorf("ready with all servers down: %d", got)
+	}
 }
 
 // frozenFor is how long all API servers stand still in the test of hard case 45.
