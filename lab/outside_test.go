@@ -27,7 +27,9 @@ networking:
   - cidr: fd00:10::/48
   clusterNetwork:
   - cidr: 10.128.0.0/14
+    hostPrefix: 23
   - cidr: fd01::/48
+    hostPrefix: 64
   serviceNetwork:
   - 172.30.0.0/16
   - fd02::/112

@@ -53,16 +53,6 @@ func (r *resolver) checkVersion(o Options) {
 		r.report(problem.Warning, layer(r.in.Install.Doc), problem.Problem{Code: problem.NeedsVersion, Field: "platform.ovirt",
 			Found: "OpenShift " + v, Expected: "OpenShift 4.13 or earlier, the last that can be installed on oVirt"})
 	}
-	if r.in.Install.FeatureSet != "" {
-		return // previews of features come with a feature set
-	}
-	if r.in.Install.ExternalDNS && v != "" && !assets.AtLeast(v, "4.21") {
-		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "platform."+r.in.Install.Platform+".dnsRecordsType", "External with OpenShift "+v,
-			"OpenShift 4.21 or later, the first with dnsRecordsType")
-	}
-	if r.in.Install.Arbiter != nil && v != "" && !assets.AtLeast(v, "4.20") {
-		r.errorAt(layer(r.in.Install.Doc), problem.NeedsVersion, "arbiter", "OpenShift "+v, "OpenShift 4.20 or later, the first with arbiters")
-	}
 }
 
 func (r *resolver) checkTopology() {
@@ -87,9 +77,6 @@ func (r *resolver) checkTopology() {
 		if i.Fencing {
 			bad("arbiter", "an arbiter and fencing", "one of them")
 		}
-	}
-	if i.Fencing && n != 2 {
-		bad("controlPlane.fencing", fmt.Sprintf("fencing with %d control-plane nodes", n), "controlPlane.replicas: 2")
 	}
 }
 
@@ -233,15 +220,17 @@ func (r *resolver) checkFamilies(list []place) {
 	}
 }
 
-// checkSameFamilies: API and ingress must be reachable by the same families.
+// checkSameFamilies warns where routes are reachable by other families than the API, which
+// the installer allows.
 func (r *resolver) checkSameFamilies() {
-	if a, b := families(r.api), families(r.ingress); a != b {
-		r.errorAt(r.ingress[0].docs, problem.FamilyOrder, r.ingress[0].field, b, a+", as the API VIPs")
+	if a, b := familyNames(addresses(r.api)), familyNames(addresses(r.ingress)); a != b {
+		r.report(problem.Warning, r.ingress[0].docs, problem.Problem{Code: problem.FamilyOrder, Field: r.ingress[0].field, Found: b, Expected: a + ", as the API VIPs",
+			Hint: "clients reach routes by " + b + " then, and the API by " + a})
 	}
 }
 
-func families(list []place) string {
-	out := lists.Map(list, func(p place) string { return family(p.Addr) })
+func familyNames(list []netip.Addr) string {
+	out := lists.Map(list, family)
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), " and ")
 }

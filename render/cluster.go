@@ -89,6 +89,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.collectVIPs()
 	r.checkVersion(o)
 	r.checkTopology()
+	r.checkInstaller()
 	r.checkVIPs()
 	r.checkLoadBalancer()
 	r.checkAppsDomain()

@@ -62,7 +62,7 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	pools := map[string]string{
 		"":        "controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 2}]\n",
 		"single":  "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n",
-		"fencing": "controlPlane: {name: master, replicas: 2, fencing: {}}\ncompute: [{name: worker, replicas: 0}]\n",
+		"fencing": "controlPlane: {name: master, replicas: 2, fencing: {credentials: [{}, {}]}}\nfeatureSet: TechPreviewNoUpgrade\ncompute: [{name: worker, replicas: 0}]\n",
 		"arbiter": "featureSet: TechPreviewNoUpgrade\ncontrolPlane: {name: master, replicas: 2}\narbiter: {name: arbiter, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n",
 	}[s.topology]
 	platform, spec := s.platform+": {}", "apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]"

@@ -31,7 +31,7 @@ baseDomain: example.com
 metadata: {name: demo.prod}
 networking:
   machineNetwork: [{cidr: 192.0.2.0/24}]
-compute: [{name: worker, replicas: 2}, {name: infra, replicas: 1}]
+compute: [{name: worker, replicas: 2}]
 platform: {none: {}}
 `
 	fullVIPConfig = `apiVersion: vipgen.io/v1alpha1

@@ -210,6 +210,7 @@ var rests = map[problem.Code][]string{
 	problem.NoVIPs:             {"platform", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.VIPOutsideNetwork:  {"networking"},
+	problem.NetworksOverlap:    {"networking"},
 	problem.Topology:           {"controlPlane", "compute", "arbiter"},
 	problem.RendezvousVIP:      {"platform", "controlPlane", "spec.loadBalancer"},
 	problem.RouterIDTaken:      {"metadata.name"},

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,10 +9,12 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// The rules of OpenShift's installer (pkg/types/validation/installconfig.go), each in
-// both directions: what it takes is rendered, with the codes of warnings, what it refuses
-// is refused with these codes. The base has machineNetwork 192.0.2.0/24; "+" adds the
-// second family to all networks.
+// The rules of OpenShift's installer, each in both directions and, where releases differ,
+// in both: what it takes is rendered, with the codes of warnings, what it refuses is refused
+// with these codes. A row without a source has that of the row before: a function of
+// pkg/types/validation/installconfig.go where no other file is named. The base has
+// machineNetwork 192.0.2.0/24; "+" adds 2001:db8::/64, "++" the second family to all
+// networks, "-" puts it first. docs/input.md says where vipgen differs, and why.
 func TestInstallersRules(t *testing.T) {
 	const (
 		agent    = "apiVersion: v1beta1\nrendezvousIP: 192.0.2.10\n"
@@ -26,9 +29,20 @@ func TestInstallersRules(t *testing.T) {
 		ovirtOut = "api_vips: [198.51.100.5], ingress_vips: [198.51.100.6]"
 		vips     = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiVIPs: [198.51.100.5], ingressVIPs: [198.51.100.6]}\n"
 	)
-	const without = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: None}}\n"
+	const (
+		without  = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: None}}\n"
+		six      = `apiVIPs: ["2001:db8::5"], ingressVIPs: ["2001:db8::6"]`
+		podsBoth = "[{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: 'fd01::/48', hostPrefix: 64}]"
+		join     = "  ovnKubernetesConfig: {ipv4: {internalJoinSubnet: "
+		single   = "controlPlane: {replicas: 1}\ncompute: [{name: worker, replicas: 0}]"
+		arbiter  = "arbiter: {replicas: 1}\ncontrolPlane: {replicas: 2}"
+		fencing  = "controlPlane: {replicas: 2, fencing: {credentials: "
+		preview  = "\nfeatureSet: TechPreviewNoUpgrade"
+	)
+	source := ""
 	for _, tt := range []struct {
-		platform string // "name: settings", "+" in front for dual-stack
+		source   string // the installer's function
+		platform string // "name: settings", "+", "++" or "-" in front for dual-stack
 		more     string // lines of the install-config, "old=>new" to replace text
 		agent    string
 		vip      string
@@ -36,7 +50,7 @@ func TestInstallersRules(t *testing.T) {
 		want     string // "severity code" of each problem, in order
 	}{
 		// VIPs inside of machineNetwork, or outside.
-		{platform: "baremetal: " + in},
+		{source: "validateVIPsForPlatform, ValidateIPinMachineCIDR", platform: "baremetal: " + in},
 		{platform: "baremetal: " + out, want: "error vip-outside-network, error vip-outside-network"},
 		{platform: "baremetal: " + out + users, want: "warning vip-outside-network"},
 		{platform: "baremetal: " + out + users, vip: external},
@@ -51,25 +65,26 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "vsphere: apiVIPs: [192.0.2.5], ingressVIPs: [198.51.100.6]", want: "warning vip-outside-network"},
 		{platform: "nutanix: " + in},
 		{platform: "nutanix: " + out, want: "warning vip-outside-network"},
-		{platform: "nutanix: " + out, agent: agent, want: "warning vip-outside-network"},
+		{platform: "nutanix: " + out, agent: agent, want: "error vip-outside-network, error vip-outside-network"},
+		{platform: "nutanix: " + out, agent: agent, version: "4.18", want: "error conflicting-fields, warning vip-outside-network"},
 		{platform: "ovirt: " + ovirt},
 		{platform: "ovirt: " + ovirtOut, want: "warning vip-outside-network"},
 		{platform: "ovirt: " + ovirtOut, version: "4.12", want: "error vip-outside-network, error vip-outside-network"},
 		{platform: "ovirt: " + ovirtOut + users, version: "4.13", want: "warning vip-outside-network"},
-		{platform: "ovirt: " + ovirt, version: "4.14", want: "warning needs-version"},
+		{source: "pkg/types/ovirt/validation: ValidatePlatform", platform: "ovirt: " + ovirt, version: "4.14", want: "warning needs-version"},
 		{platform: "none: ", vip: vips, want: "warning vip-outside-network"},
 		{platform: "external: ", vip: vips, want: "warning vip-outside-network"},
 
-		// Who holds the API VIP on the rendezvous host.
-		{platform: "baremetal: " + in, agent: agent},
+		// Who holds the API VIP on the rendezvous host: vipgen's own rule.
+		{source: "none", platform: "baremetal: " + in, agent: agent},
 		{platform: "baremetal: " + in + users, agent: agent, want: "warning rendezvous-vip"},
 		{platform: "baremetal: " + in + users, agent: agent, vip: external},
 		{platform: "baremetal: " + in + users},
 		{platform: "none: ", vip: strings.ReplaceAll(vips, "198.51.100", "192.0.2"), agent: agent, want: "warning rendezvous-vip"},
-		{platform: "none: ", vip: without, more: "controlPlane: {replicas: 1}", agent: agent},
+		{platform: "none: ", vip: without, more: single, agent: agent},
 
 		// VIPs that are needed, or not.
-		{platform: "baremetal: ", want: "error no-vips"},
+		{source: "validateAPIAndIngressVIPs", platform: "baremetal: ", want: "error no-vips"},
 		{platform: "openstack: "}, // the installer's default
 		{platform: "vsphere: ", want: "error no-vips"},
 		{platform: "nutanix: ", want: "error no-vips"},
@@ -82,32 +97,161 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "vsphere: " + same, want: "error vip-taken"},
 		{platform: "vsphere: " + same + users, want: "error vip-taken"}, // nodes cannot hold it twice
 		{platform: "vsphere: " + same + users, vip: external},
+		{platform: "none: apiVIPs: [192.0.2.5]", vip: vips, want: "error unknown-field, warning vip-outside-network"},
 
-		// Families, and their order.
+		// Families of networks.
+		{source: "validateNetworkingIPVersion", platform: "++baremetal: " + dual},
+		{platform: "baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16, 'fd02::/112']", want: "error family-order, error family-order"},
+		{platform: "+baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16, 'fd02::/112']", want: "error family-order"},
+		{platform: "+baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16]"},
+		{platform: "+baremetal: " + dual, more: "  clusterNetwork: " + podsBoth},
+		{platform: "baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16, 172.31.0.0/16]", want: "error family-order"},
+		{platform: "++baremetal: " + dual, more: "172.30.0.0/16=>172.31.0.0/16, 172.30.0.0/16", want: "error family-order"},
+		{platform: "++none: ", vip: without, more: single},
+		{source: "validateNetworkEntryOrder", platform: "++nutanix: " + in, more: "172.30.0.0/16, 'fd02::/112'=>'fd02::/112', 172.30.0.0/16", want: "error family-order, error family-order, error family-order"},
+		{platform: "++nutanix: " + in},
+		{platform: "-baremetal: " + turned},
+		{platform: "-baremetal: " + turned, version: "4.12", want: "error family-order, error family-order, error family-order"},
+		{platform: "-baremetal: " + turned, version: "4.13"},
+		{platform: "-vsphere: " + turned, version: "4.13", want: "error family-order, error family-order, error family-order"},
+		{platform: "-vsphere: " + turned, version: "4.14"},
+		{platform: "-openstack: " + turned, version: "4.14", want: "error family-order, error family-order, error family-order"},
+		{platform: "-openstack: " + turned, version: "4.15"},
+		{platform: "-none: ", vip: without, more: single, version: "4.20", want: "error family-order, error family-order, error family-order"},
+		{platform: "-none: ", vip: without, more: single, version: "4.21"},
+
+		// Families of VIPs, and their order.
+		{source: "validateAPIAndIngressVIPs", platform: "++baremetal: " + in},
+		{platform: "++baremetal: " + six, want: "error family-order, error family-order"},
+		{platform: "++baremetal: " + six + users, want: "error family-order, error family-order"},
+		{platform: "++baremetal: " + six, version: "4.19"},
+		{platform: "-baremetal: " + in, want: "error family-order, error family-order"},
+		{platform: "-baremetal: " + six},
+		{platform: "++baremetal: " + in, more: "172.30.0.0/16, 'fd02::/112'=>'fd02::/112', 172.30.0.0/16", want: "error family-order, error family-order"},
+		{platform: "++baremetal: " + in, more: "172.30.0.0/16, 'fd02::/112'=>'fd02::/112', 172.30.0.0/16", version: "4.19"},
+		{platform: `++baremetal: apiVIPs: [192.0.2.5, "2001:db8::5"], ingressVIPs: [192.0.2.6]`, want: "warning family-order"},
+		{platform: `+baremetal: apiVIPs: [192.0.2.5], ingressVIPs: ["2001:db8::6"]`, want: "warning family-order"},
 		{platform: "+baremetal: " + dual},
 		{platform: "+baremetal: " + in},
 		{platform: "+baremetal: " + turned, want: "error family-order, error family-order"}, // contradicts machineNetwork
-		{platform: "+nutanix: " + turned, want: "warning family-order, warning family-order"},
+		{source: "ensureIPv4IsFirstInDualStackSlice", platform: "+nutanix: " + turned, want: "warning family-order, warning family-order"},
 		{platform: "+ovirt: " + strings.NewReplacer("apiVIPs", "api_vips", "ingressVIPs", "ingress_vips").Replace(turned), want: "warning family-order, warning family-order"},
-		{platform: "baremetal: apiVIPs: [192.0.2.5, 192.0.2.7], ingressVIPs: [192.0.2.6]", want: "error bad-value"},
+		{source: "validateAPIAndIngressVIPs", platform: "baremetal: apiVIPs: [192.0.2.5, 192.0.2.7], ingressVIPs: [192.0.2.6]", want: "error bad-value"},
+		{source: "pkg/validate: SubnetCIDR", platform: "baremetal: " + in},
 		{platform: "baremetal: " + in, more: "192.0.2.0/24=>192.0.2.1/24", want: "error bad-network"},
 
 		// Networks that overlap.
-		{platform: "baremetal: " + in, more: "  - cidr: 198.51.100.0/24"},
+		{source: "validateMachineNetwork, validateServiceNetwork, validateClusterNetwork", platform: "baremetal: " + in, more: "  - cidr: 198.51.100.0/24"},
 		{platform: "baremetal: " + in, more: "  - cidr: 192.0.2.128/25", want: "error networks-overlap"},
 		{platform: "baremetal: " + in, more: "  serviceNetwork: [10.129.0.0/16]", want: "error networks-overlap"},
 		{platform: "baremetal: " + in, more: "  serviceNetwork: [10.200.0.0/16]"},
-		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 172.30.0.0/15}]", want: "error networks-overlap"},
-		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14}]"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 172.30.0.0/15, hostPrefix: 23}]", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14, hostPrefix: 23}]"},
+		{source: "validateNetworkNotOverlapDefaultOVNSubnets", platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24", version: "4.19", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24", version: "4.18"},
+		{platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24\n  networkType: Calico"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 100.88.0.0/16, hostPrefix: 23}]", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: "  - cidr: fd97::/64", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: "  - cidr: fd96::/64"},
+		{source: "validateOVNIPv4InternalJoinSubnet", platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24\n" + join + "100.66.0.0/16}}"},
+		{platform: "baremetal: " + in, more: join + "192.0.0.0/16}}", want: "error networks-overlap"},
+		{platform: "baremetal: " + in, more: join + "100.66.0.0/23}}", want: "error bad-network"},
+		{platform: "baremetal: " + in, more: join + "100.66.0.0/22}}"},
+		{source: "validateOVNKubernetesConfig", platform: "baremetal: " + in, more: join + "100.66.0.0/16}}\n  networkType: Calico", want: "error conflicting-fields"},
+		{platform: "baremetal: " + in, more: join + "100.66.0.0/16}}", version: "4.17", want: "warning unknown-field"},
+		{source: "pkg/validate: ServiceSubnetCIDR", platform: "baremetal: " + in, more: "  serviceNetwork: [10.96.0.0/11]", want: "error bad-network"},
+		{platform: "baremetal: " + in, more: "  serviceNetwork: [10.96.0.0/12]"},
+
+		// Parts of cluster networks.
+		{source: "validateClusterNetwork", platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14}]", want: "error missing-field"},
+		{platform: "baremetal: " + in, more: "  networkType: Calico\n  clusterNetwork: [{cidr: 10.132.0.0/14}]"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14, hostPrefix: 10}]", want: "error bad-value"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 60}]", want: "error bad-value"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14, hostPrefix: 23}, {cidr: 10.136.0.0/14, hostPrefix: 24}]", want: "error bad-value"},
+		{platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14, hostPrefix: 23}, {cidr: 10.136.0.0/14, hostPrefix: 24}]", version: "4.18"},
+
+		// Network types.
+		{source: "validateNetworking", platform: "baremetal: " + in, more: "  networkType: openshiftsdn", want: "error needs-version"},
+		{platform: "baremetal: " + in, more: "  networkType: OpenShiftSDN", version: "4.17", want: "error needs-version"},
+		{platform: "baremetal: " + in, more: "  networkType: OpenShiftSDN", version: "4.15", want: "warning needs-version"},
+		{platform: "baremetal: " + in, more: "  networkType: OpenShiftSDN", version: "4.14"},
+		{platform: "openstack: " + in, more: "  networkType: Kuryr", version: "4.15", want: "error needs-version"},
+		{platform: "openstack: " + in, more: "  networkType: Kuryr", version: "4.14"},
+		{platform: "baremetal: " + in, more: "  networkType: Cilium"},
+
+		// Names.
+		{source: "pkg/validate: OnPremClusterName", platform: "baremetal: " + in, more: "demo=>dev.prod", want: "error bad-name"},
+		{platform: "baremetal: " + in, more: "demo=>dev.prod", vip: "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {interoperable: false}}\n", want: "warning bad-name, warning conflicting-fields"},
+		{platform: "vsphere: " + in, more: "demo=>dev.prod", want: "error bad-name"},
+		{platform: "openstack: " + in, more: "demo=>dev.prod", want: "error bad-name"},
+		{platform: "nutanix: " + in, more: "demo=>dev.prod", want: "error bad-name"},
+		{platform: "none: ", vip: without, more: "demo=>dev.prod"},
+		{source: "pkg/validate: ClusterName", platform: "none: ", vip: without, more: "demo=>" + strings.Repeat("a", 55), want: "error bad-name"},
+		{platform: "none: ", vip: without, more: "demo=>" + strings.Repeat("a", 54)},
 
 		// Pools.
-		{platform: "baremetal: " + in, more: "controlPlane: {name: master}"},
-		{platform: "baremetal: " + in, more: "controlPlane: {name: control}", want: "error bad-name"},
-		{platform: "baremetal: " + in, more: "compute: [{name: worker}]"},
-		{platform: "baremetal: " + in, more: "compute: [{name: infra}]", want: "warning bad-name"},
+		{source: "pkg/types/defaults: SetInstallConfigDefaults", platform: "baremetal: " + in, more: "controlPlane: {name: master}"},
+		{platform: "baremetal: " + in, more: "controlPlane: {name: control}", want: "warning bad-name"},
+		{source: "validateCompute", platform: "baremetal: " + in, more: "compute: [{name: worker}]"},
+		{platform: "baremetal: " + in, more: "compute: [{name: infra}]", want: "error bad-name"},
+		{platform: "baremetal: " + in, more: "compute: [{name: edge}]", want: "error bad-name"},
 		{platform: "baremetal: " + in, more: "compute: [{name: worker}, {name: worker}]", want: "error bad-name"},
+		{platform: "baremetal: " + in, more: "compute: [{name: worker, fencing: {}}]", want: "error topology"},
 
-		// Spelling.
+		// Two nodes.
+		{source: "validateArbiter", platform: "baremetal: " + in, more: arbiter},
+		{platform: "none: ", vip: without, more: arbiter},
+		{platform: "vsphere: " + in, more: arbiter, want: "error topology"},
+		{platform: "nutanix: " + in, more: arbiter, want: "error topology"},
+		{platform: "baremetal: " + in, more: strings.Replace(arbiter, "1", "0", 1), want: "error topology"},
+		{source: "validateFencingForPlatform", platform: "baremetal: " + in, more: fencing + "[{}, {}]}}"},
+		{platform: "external: ", vip: without, more: fencing + "[{}, {}]}}"},
+		{platform: "openstack: " + in, more: fencing + "[{}, {}]}}", want: "error topology"},
+		{source: "validateCredentialsNumber", platform: "baremetal: " + in, more: fencing + "[{}]}}", want: "error topology"},
+		{platform: "baremetal: " + in, more: fencing + "[{}, {}, {}]}}", want: "error topology"},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 2, fencing: {}}", want: "error topology"},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 2}", want: "error topology"},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 3, fencing: {}}"},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 3, fencing: {credentials: [{}, {}]}}", want: "error topology"},
+
+		// Features that are previews first.
+		{source: "validateGatedFeatures", platform: "baremetal: " + in, more: arbiter, version: "4.19", want: "error needs-version"},
+		{platform: "baremetal: " + in, more: arbiter, version: "4.20"},
+		{platform: "baremetal: " + in, more: arbiter + preview, version: "4.19"},
+		{platform: "baremetal: " + in, more: fencing + "[{}, {}]}}", version: "4.21", want: "error needs-version"},
+		{platform: "baremetal: " + in, more: fencing + "[{}, {}]}}", version: "4.22"},
+		{platform: "baremetal: " + in, more: fencing + "[{}, {}]}}" + preview, version: "4.21"},
+		{platform: "baremetal: " + in + users + ", dnsRecordsType: External", vip: external, want: "error needs-version"},
+		{platform: "baremetal: " + in + users + ", dnsRecordsType: External", vip: external, more: preview},
+		{platform: "vsphere: " + in + ", hosts: [{role: compute}]", version: "4.15", want: "error needs-version"},
+		{platform: "vsphere: " + in + ", hosts: [{role: compute}]", version: "4.16"},
+		{source: "ValidateFeatureSet", platform: "baremetal: " + in, more: "featureSet: Mine", want: "error bad-value"},
+		{source: "pkg/types/baremetal/validation: validateLoadBalancer", platform: "baremetal: " + in + ", loadBalancer: {type: ''}", want: "error missing-field"},
+		{platform: "baremetal: " + in + ", loadBalancer: {}", want: "error missing-field"},
+		{platform: "baremetal: " + in + ", loadBalancer: {type: OpenShiftManagedDefault}"},
+		{platform: "baremetal: " + in + users, version: "4.12", want: "error needs-version"},
+
+		// Single nodes, and the agent-based method.
+		{source: "ValidateInstallConfig", platform: "baremetal: " + in, more: single + "\nbootstrapInPlace: {}", want: "error topology"},
+		{platform: "none: ", vip: without, more: single + "\nbootstrapInPlace: {}"},
+		{source: "pkg/asset/agent/installconfig.go: validateSNOConfiguration", platform: "baremetal: " + in, more: single, agent: agent, want: "error topology"},
+		{platform: "baremetal: " + in, more: single, agent: strings.Split(agent, "rendezvous")[0]}, // addresses alone
+		{platform: "none: ", vip: without, more: "controlPlane: {replicas: 1}", agent: agent, want: "error topology"},
+		{platform: "none: ", vip: without, more: "  networkType: Calico\n" + single, agent: agent, want: "error topology"},
+		{source: "pkg/asset/agent/installconfig.go: validateControlPlaneConfiguration", platform: "baremetal: " + in, more: "controlPlane: {replicas: 6}", agent: agent, want: "error topology"},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 5}", agent: agent},
+		{platform: "baremetal: " + in, more: "controlPlane: {replicas: 6}"},
+		{source: "pkg/asset/agent/installconfig.go: ValidateSupportedPlatforms", platform: "openstack: " + in, agent: agent, want: "error conflicting-fields"},
+		{platform: "nutanix: " + in, agent: agent, version: "4.19"},
+
+		// Fields that no installer has, or not every one.
+		{source: "pkg/asset/installconfig: LoadFromFile", platform: "baremetal: aipVIPs: [192.0.2.9], " + in, want: "error unknown-field"},
+		{platform: "baremetal: " + in, more: "fencing: {credentials: [{}, {}]}", want: "error unknown-field"},
+		{platform: "baremetal: " + in, more: "hunter: 2", want: "warning unknown-field"},
+		{platform: "baremetal: " + in, more: "osImageStream: rhel-9", version: "4.21", want: "warning unknown-field"},
+		{platform: "baremetal: " + in, more: "osImageStream: rhel-9", version: "4.22"},
+		{platform: "baremetal: " + in, more: "osImageStream: rhel-9"},
 		{platform: "baremetal: apivips: [192.0.2.5], ingressVips: [192.0.2.6]", want: "warning unknown-field, warning unknown-field"},
 		{platform: "baremetal: " + in, more: "baseDomain=>basedomain", want: "warning unknown-field"},
 		{platform: "baremetal: " + in, agent: agent},
@@ -115,15 +259,33 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "baremetal: " + in, agent: agent + "kind: Infrastructure\n", want: "error wrong-kind"}, // another file
 		{platform: "baremetal: apiVIP: 192.0.2.5, ingressVIP: 192.0.2.6", want: "warning deprecated"},
 
+		// What the installer takes, and vipgen does not: docs/input.md has the reasons.
+		{source: "SetMachinePoolDefaults", platform: "baremetal: " + in, more: "controlPlane: {replicas: 3.0}", want: "error wrong-type"},
+		{source: "validateArbiter", platform: "baremetal: " + in, more: "arbiter: {replicas: 1}", want: "error topology"},
+		{platform: "baremetal: " + in, more: "arbiter: {replicas: 2}\ncontrolPlane: {replicas: 2}", want: "error topology"},
+		{source: "pkg/validate: DomainName", platform: "baremetal: " + in, more: "example.com=>" + strings.Repeat("a", 64) + ".com", want: "error bad-name"},
+		{platform: "baremetal: " + in, more: "example.com=>" + strings.Repeat("a", 63) + ".com"},
+		{source: "validateClusterNetwork", platform: "baremetal: " + in, more: "  clusterNetwork: [{cidr: 10.132.0.0/14, hostPrefix: 33}]", want: "error bad-value"},
+		{source: "ValidatePlatform", platform: "baremetal: " + in + ", dnsRecordsType: Mine", want: "error bad-value"},
+
 		// Platforms without VIPs.
-		{platform: "aws: ", want: "error cloud-platform"},
+		{source: "validatePlatform", platform: "aws: ", want: "error cloud-platform"},
 		{platform: "powervc: ", want: "error bad-value"},
 		{platform: "libvirt: ", want: "error bad-value"},
 	} {
+		if source = cmp.Or(tt.source, source); source == "" {
+			t.Fatalf("%s: no source", tt.platform)
+		}
 		text := "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking:\n  machineNetwork:\n  - cidr: 192.0.2.0/24\n"
-		platform, dualStack := strings.CutPrefix(tt.platform, "+")
-		if dualStack {
+		platform := strings.TrimLeft(tt.platform, "+-")
+		switch tt.platform[:len(tt.platform)-len(platform)] {
+		case "+":
 			text += "  - cidr: 2001:db8::/64\n"
+		case "++":
+			text += "  - cidr: 2001:db8::/64\n  clusterNetwork: " + podsBoth + "\n  serviceNetwork: [172.30.0.0/16, 'fd02::/112']\n"
+		case "-": // IPv6 first
+			text = strings.Replace(text, "  - cidr: 192", "  - cidr: 2001:db8::/64\n  - cidr: 192", 1) +
+				"  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.128.0.0/14, hostPrefix: 23}]\n  serviceNetwork: ['fd02::/112', 172.30.0.0/16]\n"
 		}
 		old, fresh, replace := strings.Cut(tt.more, "=>")
 		if replace {
@@ -149,7 +311,7 @@ func TestInstallersRules(t *testing.T) {
 			}
 		}
 		if strings.Join(got, ", ") != tt.want {
-			t.Errorf("%s %s: %q, want %q\n%s", tt.platform, tt.more, strings.Join(got, ", "), tt.want, list.Error())
+			t.Errorf("%s: %s %s %s: %q, want %q\n%s", source, tt.platform, tt.more, tt.version, strings.Join(got, ", "), tt.want, list.Error())
 		}
 		if refused := strings.Contains(tt.want, "error"); refused != (err != nil) || refused != (c == nil) {
 			t.Errorf("%s %s: %v, rendered %t", tt.platform, tt.more, err, c != nil)

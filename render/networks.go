@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
@@ -44,7 +45,8 @@ func (r *resolver) checkOutside(vips []place) {
 // networksBind says whether the machine networks say where the nodes are. OpenShift's
 // installer insists on VIPs in them (its pkg/types/validation/installconfig.go,
 // validateVIPsForPlatform) on these platforms, unless the load balancer is the user's:
-// oVirt since there are lists of VIPs, in 4.12, and vSphere with the agent-based method.
+// oVirt since there are lists of VIPs, in 4.12, and vSphere and, since 4.19, Nutanix with the
+// agent-based method.
 func (r *resolver) networksBind() bool {
 	if r.in.Install.LoadBalancer == "UserManaged" {
 		return false
@@ -54,6 +56,8 @@ func (r *resolver) networksBind() bool {
 		return true
 	case "vsphere":
 		return r.in.Agent != nil
+	case "nutanix":
+		return r.in.Agent != nil && (r.version == "" || assets.AtLeast(r.version, "4.19"))
 	case "ovirt":
 		return r.version != ""
 	}

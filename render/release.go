@@ -17,11 +17,13 @@ func (r *resolver) needs() (out []string) {
 	if i.LoadBalancer == "UserManaged" {
 		out = append(out, "4.13 or later for UserManaged")
 	}
-	if i.Arbiter != nil {
-		out = append(out, "4.20 or later for an arbiter")
-	}
 	if i.ExternalDNS {
 		out = append(out, "4.21 or later for dnsRecordsType")
+	}
+	for _, f := range r.features() {
+		if f.used && f.since != "" && i.FeatureSet == "" {
+			out = append(out, f.since+" or later for "+f.what)
+		}
 	}
 	return out
 }

@@ -12,9 +12,7 @@ import (
 // in docs/pipeline.md.
 func (r *resolver) checkRendezvous() {
 	i := r.in.Install
-	// A file without rendezvousIP may be there for the addresses of hosts alone.
-	agentBased := r.in.Agent != nil && (r.in.Agent.RendezvousIP != nil || r.in.Manifests != nil)
-	if !agentBased || r.operatorsKeepalived() || r.withoutVIPs() || len(r.api) == 0 || i.ControlPlane.Replicas == 1 {
+	if !r.agentBased() && r.in.Manifests == nil || r.operatorsKeepalived() || r.withoutVIPs() || len(r.api) == 0 || i.ControlPlane.Replicas == 1 {
 		return
 	}
 	field, found := "platform."+i.Platform, "an agent-based installation on platform "+i.Platform

@@ -14,7 +14,8 @@ const (
 	Unreadable Code = "unreadable"
 	// DuplicateKey: a mapping has the same key twice.
 	DuplicateKey Code = "duplicate-key"
-	// UnknownField: a VIPConfig has a field that does not exist.
+	// UnknownField: a VIPConfig has a field that does not exist, or an install-config one
+	// that no installer has.
 	UnknownField Code = "unknown-field"
 	// WrongType: a list where text is expected, and so on.
 	WrongType Code = "wrong-type"
@@ -59,7 +60,7 @@ const (
 	RendezvousVIP Code = "rendezvous-vip"
 	// VIPTaken: a VIP that is another VIP, or the address of a host.
 	VIPTaken Code = "vip-taken"
-	// FamilyOrder: VIP lists whose address families do not match.
+	// FamilyOrder: networks or VIPs whose address families do not match.
 	FamilyOrder Code = "family-order"
 	// RouterIDTaken: two VRRP instances with one virtual router ID.
 	RouterIDTaken Code = "router-id-taken"
@@ -69,7 +70,7 @@ const (
 	Topology Code = "topology"
 	// UnsupportedVersion: an OpenShift version that vipgen does not know.
 	UnsupportedVersion Code = "unsupported-version"
-	// NeedsVersion: a feature that the chosen OpenShift version lacks.
+	// NeedsVersion: a feature that the chosen OpenShift version lacks, or has as a preview.
 	NeedsVersion Code = "needs-version"
 	// Shadowed: a MachineConfig of another replaces a file of vipgen's.
 	Shadowed Code = "shadowed"

@@ -264,7 +264,7 @@ func (a *app) initLab(c *cobra.Command, f *initFlags) error {
 	}
 	inner := "" // the installer's defaults of the networks inside are IPv4
 	if network.Addr().Is6() {
-		inner = "  clusterNetwork:\n  - cidr: fd01::/48\n  serviceNetwork:\n  - fd02::/112\n"
+		inner = "  clusterNetwork:\n  - cidr: fd01::/48\n    hostPrefix: 64\n  serviceNetwork:\n  - fd02::/112\n"
 	}
 	text := fmt.Sprintf(`# A cluster for the lab, with just what vipgen reads.
 apiVersion: v1

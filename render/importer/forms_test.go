@@ -206,7 +206,7 @@ func TestFencing(t *testing.T) {
 		files[n].Data = bytes.Replace(files[n].Data, []byte("controlPlaneTopology: HighlyAvailable\n"), []byte("controlPlaneTopology: DualReplica\n"), 1)
 	}
 	r := read(t, files, importer.Given{})
-	if c := load(t, r); c.Config.Spec.Topology != "DualReplica" || !strings.Contains(string(r.InstallConfig), "\n  fencing: {}\n") {
+	if c := load(t, r); c.Config.Spec.Topology != "DualReplica" || !strings.Contains(string(r.InstallConfig), "\n  fencing:\n    credentials:\n    - {}\n    - {}\n") {
 		t.Errorf("%s\n%s", c.Config.Spec.Topology, r.InstallConfig)
 	}
 }

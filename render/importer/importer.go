@@ -115,6 +115,7 @@ type evidence struct {
 	api, ingress, dns                claims[[]netip.Addr]
 	machineNetworks                  claims[[]netip.Prefix]
 	clusterNetworks, serviceNetworks claims[[]netip.Prefix]
+	hostPrefixes                     map[netip.Prefix]int // of cluster networks
 	networkType, topology, version   claims[string]
 	routes, appsDomain               claims[string] // domains of the cluster's Ingress object
 	external, externalDNS            claims[bool]

@@ -39,6 +39,9 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 	}
 	if len(c.ClusterNetworks) > 0 && !c.ClusterNetworks[0].Default {
 		i.clusterNetworks.add(prefixes(c.ClusterNetworks), at("networking"), byInstaller)
+		for _, n := range c.ClusterNetworks {
+			i.knowHostPrefix(n.Prefix, n.HostPrefix)
+		}
 	}
 	if len(c.ServiceNetworks) > 0 && !c.ServiceNetworks[0].Default {
 		i.serviceNetworks.add(prefixes(c.ServiceNetworks), at("networking"), byInstaller)

@@ -80,7 +80,8 @@ type networkConfig struct {
 	Status struct {
 		NetworkType    string `json:"networkType"`
 		ClusterNetwork []struct {
-			CIDR netip.Prefix `json:"cidr"`
+			CIDR       netip.Prefix `json:"cidr"`
+			HostPrefix int          `json:"hostPrefix"`
 		} `json:"clusterNetwork"`
 		ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
 	} `json:"status"`
@@ -305,6 +306,7 @@ func (i *importer) takeNetwork(doc *source.Document, n *networkConfig) {
 	var cluster []netip.Prefix
 	for _, c := range s.ClusterNetwork {
 		cluster = append(cluster, c.CIDR)
+		i.knowHostPrefix(c.CIDR, c.HostPrefix)
 	}
 	if len(cluster) > 0 {
 		i.clusterNetworks.add(cluster, position(doc, "status.clusterNetwork"), byState)
@@ -312,6 +314,14 @@ func (i *importer) takeNetwork(doc *source.Document, n *networkConfig) {
 	if len(s.ServiceNetwork) > 0 {
 		i.serviceNetworks.add(s.ServiceNetwork, position(doc, "status.serviceNetwork"), byState)
 	}
+}
+
+// knowHostPrefix keeps how much of a cluster network each node has.
+func (i *importer) knowHostPrefix(network netip.Prefix, bits int) {
+	if i.hostPrefixes == nil {
+		i.hostPrefixes = map[netip.Prefix]int{}
+	}
+	i.hostPrefixes[network.Masked()] = bits
 }
 
 func (i *importer) takeClusterVersion(doc *source.Document, v *clusterVersion) {

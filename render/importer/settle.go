@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -36,6 +37,7 @@ func (i *importer) settle() *Result {
 	i.settleDNS(&ic, &vc)
 	i.settleRoutes("apps."+ic.Metadata.Name+"."+ic.BaseDomain, &vc)
 	i.settleVersion(&vc)
+	ic.setFeatureSet(vc.Spec.OpenShiftVersion)
 	vc.Spec.Manifests.NodeDisruptionPolicy = i.given.DisruptionPolicy
 	if i.list.Err() != nil {
 		return nil
@@ -204,12 +206,20 @@ func (i *importer) settleNetworks(ic *installFile) {
 	} else {
 		i.guessNetworks(ic)
 	}
-	if t, ok := i.networkType.best(); ok {
+	// Installers take others no longer, and nodes have no use for it.
+	if t, ok := i.networkType.best(); ok && t.value != "OpenShiftSDN" && t.value != "Kuryr" {
 		ic.Networking.NetworkType = t.value
 		i.carry("network type", t.value, t.at)
 	}
 	if c, ok := i.clusterNetworks.best(); ok {
-		ic.Networking.Cluster = cidrs(c.value)
+		for _, n := range c.value {
+			n = n.Masked()
+			usual := max(23, n.Bits()) // the installer's defaults
+			if n.Addr().Is6() {
+				usual = 64
+			}
+			ic.Networking.Cluster = append(ic.Networking.Cluster, clusterNetworkFile{cidrFile{n}, cmp.Or(i.hostPrefixes[n], usual)})
+		}
 		i.carry("cluster networks", lists.Join(c.value, ", "), c.at)
 	}
 	if s, ok := i.serviceNetworks.best(); ok {

@@ -23,7 +23,7 @@ func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
 		masters, arbiters = 2, 1
 	case v1alpha1.TopologyDualReplica:
 		masters = 2
-		ic.ControlPlane.Fencing = &struct{}{}
+		ic.ControlPlane.Fencing = &fencingFile{Credentials: make([]struct{}, masters)}
 	}
 	if masters > 0 {
 		i.carry("topology", topology.value, topology.at)

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
@@ -28,13 +29,19 @@ type installFile struct {
 	Arbiter      *poolFile               `json:"arbiter,omitempty"`
 	Compute      []poolFile              `json:"compute"`
 	Platform     map[string]platformFile `json:"platform"`
+	FeatureSet   string                  `json:"featureSet,omitempty"`
 }
 
 type networkFile struct {
-	NetworkType string         `json:"networkType,omitempty"`
-	Machine     []cidrFile     `json:"machineNetwork,omitempty"`
-	Cluster     []cidrFile     `json:"clusterNetwork,omitempty"`
-	Service     []netip.Prefix `json:"serviceNetwork,omitempty"`
+	NetworkType string               `json:"networkType,omitempty"`
+	Machine     []cidrFile           `json:"machineNetwork,omitempty"`
+	Cluster     []clusterNetworkFile `json:"clusterNetwork,omitempty"`
+	Service     []netip.Prefix       `json:"serviceNetwork,omitempty"`
+}
+
+type clusterNetworkFile struct {
+	cidrFile
+	HostPrefix int `json:"hostPrefix,omitempty"`
 }
 
 type cidrFile struct {
@@ -52,9 +59,13 @@ type poolFile struct {
 
 type controlPlaneFile struct {
 	poolFile
-	// Fencing is there, and empty, for two nodes with fencing: what belongs into
-	// it are credentials.
-	Fencing *struct{} `json:"fencing,omitempty"`
+	// Fencing is there for two nodes with fencing.
+	Fencing *fencingFile `json:"fencing,omitempty"`
+}
+
+// fencingFile has an empty entry for each node: what belongs there are credentials.
+type fencingFile struct {
+	Credentials []struct{} `json:"credentials"`
 }
 
 type loadBalancerFile struct {
@@ -81,13 +92,23 @@ func (f *installFile) setPlatform(name string, p platformFile) {
 	f.Platform = map[string]platformFile{name: p}
 }
 
+// setFeatureSet says what a cluster has that has features of previews.
+func (f *installFile) setFeatureSet(version string) {
+	fencing := f.ControlPlane.Fencing != nil && version != "" && !assets.AtLeast(version, "4.22")
+	for _, p := range f.Platform {
+		if fencing || p.DNSRecords != "" {
+			f.FeatureSet = "TechPreviewNoUpgrade"
+		}
+	}
+}
+
 const installHead = `# Made by 'vipgen import' of a running cluster: what vipgen reads of an
 # install-config, and no more. pullSecret, sshKey and the credentials of the
 # platform are left out on purpose: vipgen reads none of them. An installer wants
 # them.
 `
 
-const fencingNote = `# controlPlane.fencing is empty on purpose: what belongs there are credentials.
+const fencingNote = `# The entries of controlPlane.fencing are empty on purpose: credentials belong there.
 `
 
 const vipHead = `# Made by 'vipgen import' of a running cluster, so that it goes on as it is.

@@ -23,25 +23,44 @@ type file struct {
 }
 
 type fileNetworks struct {
-	NetworkType    string         `json:"networkType"`
-	MachineNetwork []fileNetwork  `json:"machineNetwork"`
-	ClusterNetwork []fileNetwork  `json:"clusterNetwork"`
-	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
+	NetworkType    string               `json:"networkType"`
+	MachineNetwork []fileNetwork        `json:"machineNetwork"`
+	ClusterNetwork []fileClusterNetwork `json:"clusterNetwork"`
+	ServiceNetwork []netip.Prefix       `json:"serviceNetwork"`
+	OVNKubernetes  struct {
+		IPv4 struct {
+			JoinSubnet netip.Prefix `json:"internalJoinSubnet"`
+		} `json:"ipv4"`
+	} `json:"ovnKubernetesConfig"`
 
 	// Until 4.2, in v1beta3 and v1beta4.
-	Type            string        `json:"type"`
-	MachineCIDR     netip.Prefix  `json:"machineCIDR"`
-	ServiceCIDR     netip.Prefix  `json:"serviceCIDR"`
-	ClusterNetworks []fileNetwork `json:"clusterNetworks"`
+	Type            string               `json:"type"`
+	MachineCIDR     netip.Prefix         `json:"machineCIDR"`
+	ServiceCIDR     netip.Prefix         `json:"serviceCIDR"`
+	ClusterNetworks []fileClusterNetwork `json:"clusterNetworks"`
 }
 
 type fileNetwork struct {
 	CIDR netip.Prefix `json:"cidr"`
 }
 
+type fileClusterNetwork struct {
+	fileNetwork
+	HostPrefix int `json:"hostPrefix"`
+
+	// Until 4.2.
+	HostSubnetLength int `json:"hostSubnetLength"`
+}
+
 type filePool struct {
-	Name     string `json:"name"`
-	Replicas *int   `json:"replicas"`
+	Name     string       `json:"name"`
+	Replicas *int         `json:"replicas"`
+	Fencing  *fileFencing `json:"fencing"`
+}
+
+// fileFencing counts credentials, and decodes nothing of them.
+type fileFencing struct {
+	Credentials []struct{} `json:"credentials"`
 }
 
 type filePlatform struct {
@@ -57,16 +76,20 @@ type filePlatform struct {
 	OpenStack fileOpenStack `json:"openstack"`
 	Nutanix   fileVIPs      `json:"nutanix"`
 	Ovirt     fileOvirtVIPs `json:"ovirt"`
+
+	// These have no VIPs; what is there of them is a mistake.
+	None     fileVIPs `json:"none"`
+	External fileVIPs `json:"external"`
 }
 
 type fileVIPs struct {
-	APIVIPs      []netip.Addr     `json:"apiVIPs"`
-	APIVIP       netip.Addr       `json:"apiVIP"`
-	IngressVIPs  []netip.Addr     `json:"ingressVIPs"`
-	IngressVIP   netip.Addr       `json:"ingressVIP"`
-	DNSVIP       netip.Addr       `json:"dnsVIP"`
-	LoadBalancer fileLoadBalancer `json:"loadBalancer"`
-	DNSRecords   string           `json:"dnsRecordsType"`
+	APIVIPs      []netip.Addr      `json:"apiVIPs"`
+	APIVIP       netip.Addr        `json:"apiVIP"`
+	IngressVIPs  []netip.Addr      `json:"ingressVIPs"`
+	IngressVIP   netip.Addr        `json:"ingressVIP"`
+	DNSVIP       netip.Addr        `json:"dnsVIP"`
+	LoadBalancer *fileLoadBalancer `json:"loadBalancer"`
+	DNSRecords   string            `json:"dnsRecordsType"`
 }
 
 type fileOpenStack struct {
@@ -80,13 +103,13 @@ type fileOpenStack struct {
 
 // fileOvirtVIPs has the same fields in the spelling of oVirt alone.
 type fileOvirtVIPs struct {
-	APIVIPs      []netip.Addr     `json:"api_vips"`
-	APIVIP       netip.Addr       `json:"api_vip"`
-	IngressVIPs  []netip.Addr     `json:"ingress_vips"`
-	IngressVIP   netip.Addr       `json:"ingress_vip"`
-	DNSVIP       netip.Addr       `json:"dns_vip"`
-	LoadBalancer fileLoadBalancer `json:"loadBalancer"`
-	DNSRecords   string           `json:"dnsRecordsType"`
+	APIVIPs      []netip.Addr      `json:"api_vips"`
+	APIVIP       netip.Addr        `json:"api_vip"`
+	IngressVIPs  []netip.Addr      `json:"ingress_vips"`
+	IngressVIP   netip.Addr        `json:"ingress_vip"`
+	DNSVIP       netip.Addr        `json:"dns_vip"`
+	LoadBalancer *fileLoadBalancer `json:"loadBalancer"`
+	DNSRecords   string            `json:"dnsRecordsType"`
 }
 
 type fileLoadBalancer struct {

@@ -20,14 +20,18 @@ type InstallConfig struct {
 	// ClusterNetworks and ServiceNetworks are empty when the file names none
 	// and no machine network is IPv4.
 	ClusterNetworks, ServiceNetworks []Network
-	NetworkType                      string
+	// JoinNetwork is OVN-Kubernetes' internal one, nil where the file leaves it to the
+	// default.
+	JoinNetwork *Network
+	NetworkType string
 
 	ControlPlane Pool
 	Compute      []Pool
 	// Arbiter is nil when the cluster has none.
 	Arbiter *Pool
-	// Fencing tells that the file has fencing credentials.
-	Fencing bool
+	// Fencing tells that the control plane has fencing, with so many credentials.
+	Fencing            bool
+	FencingCredentials int
 
 	// Platform is the key under platform, one of baremetal, vsphere,
 	// openstack, ovirt, nutanix, none and external.
@@ -53,6 +57,10 @@ type InstallConfig struct {
 
 	Mirrors    []Mirror
 	FeatureSet string
+	// BootstrapInPlace tells that a single node installs itself.
+	BootstrapInPlace bool
+	// Newer are the fields of the file that not every release has.
+	Newer []Newer
 }
 
 // AgentConfig is what vipgen uses of an agent-config.yaml.
@@ -72,6 +80,8 @@ type Network struct {
 	Field string
 	// Default tells that the file does not have it.
 	Default bool
+	// HostPrefix is how long the prefix of each node's part of a cluster network is.
+	HostPrefix int
 }
 
 // Address is a unicast IP address without zone.

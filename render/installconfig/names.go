@@ -2,6 +2,7 @@ package installconfig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -12,12 +13,6 @@ const (
 	labelRule = "lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends"
 	nameRule  = "labels separated by periods, each of " + labelRule
 )
-
-// clusterName checks metadata.name. As the installer has it, the name may
-// have several labels; it leaves their length to DNS.
-func (r *reader) clusterName(name string) string {
-	return r.name("metadata.name", name, "the name of the cluster", "metadata")
-}
 
 // baseDomain checks baseDomain, which may end with a dot.
 func (r *reader) baseDomain(domain string) string {
@@ -34,6 +29,29 @@ func (r *reader) name(field, name, what string, around ...string) string {
 	default:
 		return name
 	}
+	return ""
+}
+
+// clusterName checks metadata.name. As the installer has it, the name may have several
+// labels, and leaves room for the nine characters of *.apps in DNS records (its
+// pkg/validate, ClusterName).
+func (r *reader) clusterName(name string) string {
+	const longest = 63 - 9
+	name = r.name("metadata.name", name, "the name of the cluster", "metadata")
+	if len(name) > longest {
+		r.add(problem.BadName, "metadata.name", fmt.Sprintf("%d characters", len(name)), fmt.Sprintf("at most %d, as OpenShift's installer wants", longest), "")
+	}
+	return name
+}
+
+// featureSet checks a value that switches checks of releases off (openshift/api,
+// config/v1, FeatureSet).
+func (r *reader) featureSet(s string) string {
+	known := []string{"CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "OKD", "TechPreviewNoUpgrade"}
+	if s == "" || slices.Contains(known, s) {
+		return s
+	}
+	r.add(problem.BadValue, "featureSet", problem.Quote(s), "one of "+strings.Join(known, ", "), "")
 	return ""
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -20,6 +21,9 @@ var (
 // defaultNetworkType is the installer's since 4.12.
 const defaultNetworkType = "OVNKubernetes"
 
+// defaultHostPrefix goes with defaultClusterNetwork.
+const defaultHostPrefix = 23
+
 func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
 	c.MachineNetworks = r.machineNetworks(in)
 
@@ -30,10 +34,14 @@ func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
 			cluster, field = in.ClusterNetworks, "networking.clusterNetworks"
 		}
 	}
-	c.ClusterNetworks = r.cidrs(cluster, field)
+	c.NetworkType = r.networkType(in)
+	c.ClusterNetworks = r.clusterNetworks(cluster, field, c.NetworkType)
 
 	for i, p := range in.ServiceNetwork {
 		c.ServiceNetworks = r.network(c.ServiceNetworks, p, fmt.Sprintf("networking.serviceNetwork[%d]", i))
+	}
+	if join := r.network(nil, in.OVNKubernetes.IPv4.JoinSubnet, joinSubnet); len(join) > 0 {
+		c.JoinNetwork = &join[0]
 	}
 	if in.ServiceCIDR.IsValid() {
 		r.deprecated("networking.serviceCIDR", "an old spelling", "serviceNetwork")
@@ -43,15 +51,96 @@ func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
 	}
 	if slices.ContainsFunc(c.MachineNetworks, func(n Network) bool { return n.Addr().Is4() }) {
 		if len(cluster) == 0 {
-			c.ClusterNetworks = []Network{{defaultClusterNetwork, "networking.clusterNetwork", true}}
+			c.ClusterNetworks = []Network{{Prefix: defaultClusterNetwork, Field: "networking.clusterNetwork", Default: true, HostPrefix: defaultHostPrefix}}
 		}
 		if len(in.ServiceNetwork) == 0 && !in.ServiceCIDR.IsValid() {
-			c.ServiceNetworks = []Network{{defaultServiceNetwork, "networking.serviceNetwork", true}}
+			c.ServiceNetworks = []Network{{Prefix: defaultServiceNetwork, Field: "networking.serviceNetwork", Default: true}}
 		}
 	}
-	r.overlaps(slices.Concat(c.MachineNetworks, c.ServiceNetworks, c.ClusterNetworks))
-	c.NetworkType = r.networkType(in)
+	all := slices.Concat(c.MachineNetworks, c.ServiceNetworks, c.ClusterNetworks)
+	if c.JoinNetwork != nil {
+		all = append(all, *c.JoinNetwork)
+		r.join(c)
+	}
+	r.overlaps(all)
+	r.sizes(c.ServiceNetworks)
 }
+
+const joinSubnet = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet"
+
+// join checks OVN-Kubernetes' internal network (the installer's validateOVNKubernetesConfig
+// and isV4NodeSubnetLargeEnough): it has an address for each node that the cluster networks
+// have room for.
+func (r *reader) join(c *InstallConfig) {
+	if !c.OVNKubernetes() {
+		r.add(problem.ConflictingFields, "networking.ovnKubernetesConfig", "networkType "+c.NetworkType, "networkType: "+defaultNetworkType+" beside it", "")
+	}
+	nodes := 0
+	if len(c.ClusterNetworks) == 0 { // the default, beside IPv6 machine networks
+		nodes = 1 << (defaultHostPrefix - defaultClusterNetwork.Bits())
+	}
+	for _, n := range c.ClusterNetworks {
+		if n.Addr().Is4() && n.HostPrefix >= n.Bits() {
+			nodes += 1 << min(n.HostPrefix-n.Bits(), 32)
+		}
+	}
+	if bits := c.JoinNetwork.Bits(); nodes >= 1<<(32-min(bits, 32))-3 {
+		r.add(problem.BadNetwork, joinSubnet, problem.Quote(c.JoinNetwork.String()),
+			fmt.Sprintf("a network with an address for each of the %d nodes that clusterNetwork has room for", nodes), "")
+	}
+}
+
+// sizes checks service networks as the installer does (its pkg/validate,
+// ServiceSubnetCIDR).
+func (r *reader) sizes(list []Network) {
+	for _, n := range list {
+		least := 12
+		if n.Addr().Is6() {
+			least = 108
+		}
+		if n.Bits() < least {
+			r.add(problem.BadNetwork, n.Field, problem.Quote(n.String()), fmt.Sprintf("a prefix of %d bits or more", least), "")
+		}
+	}
+}
+
+// clusterNetworks checks how much of a network each node gets, as the installer does (its
+// validateClusterNetwork): network types other than OVN-Kubernetes need not say it.
+func (r *reader) clusterNetworks(in []fileClusterNetwork, field, networkType string) (list []Network) {
+	for i, n := range in {
+		item := fmt.Sprintf("%s[%d]", field, i)
+		before := len(list)
+		list = r.cidr(list, n.fileNetwork, item)
+		if len(list) == before {
+			continue
+		}
+		c := &list[before]
+		c.HostPrefix = n.HostPrefix
+		if n.HostPrefix == 0 && n.HostSubnetLength != 0 {
+			c.HostPrefix = c.Addr().BitLen() - n.HostSubnetLength
+		}
+		least, most := c.Bits(), c.Addr().BitLen()
+		if c.Addr().Is6() {
+			least, most = max(least, 64), 64
+		}
+		expected := fmt.Sprintf("the prefix of each node's part of %s, from %d to %d bits", c, least, most)
+		if least >= most {
+			expected = fmt.Sprintf("%d, the prefix of each node's part of a network, in one of %d bits or fewer", most, most)
+		}
+		switch {
+		case c.HostPrefix == 0 && isOVN(networkType):
+			r.missing(item+".hostPrefix", expected, item)
+		case c.HostPrefix != 0 && (c.HostPrefix < least || c.HostPrefix > most):
+			r.add(problem.BadValue, item+".hostPrefix", fmt.Sprint(c.HostPrefix), expected, "")
+		}
+	}
+	return list
+}
+
+// OVNKubernetes reports whether the cluster has that network, whatever the case of its name.
+func (c *InstallConfig) OVNKubernetes() bool { return isOVN(c.NetworkType) }
+
+func isOVN(networkType string) bool { return strings.EqualFold(networkType, defaultNetworkType) }
 
 // overlaps reports networks that have addresses in common, as the installer does (its
 // pkg/types/validation/installconfig.go, validateMachineNetwork and so on): each once, at
@@ -101,7 +190,7 @@ func (r *reader) machineNetworks(in *fileNetworks) []Network {
 	case len(in.MachineNetwork) == 0 && old.IsValid():
 		return r.network(nil, old, "networking.machineCIDR")
 	case len(in.MachineNetwork) == 0:
-		return []Network{{defaultMachineNetwork, "networking.machineNetwork", true}}
+		return []Network{{Prefix: defaultMachineNetwork, Field: "networking.machineNetwork", Default: true}}
 	case old.IsValid() && in.MachineNetwork[0].CIDR.IsValid() && old != in.MachineNetwork[0].CIDR:
 		r.add(problem.ConflictingFields, "networking.machineCIDR", problem.Quote(old.String()),
 			fmt.Sprintf("%q, as in machineNetwork[0]", in.MachineNetwork[0].CIDR), "remove machineCIDR")
@@ -112,14 +201,17 @@ func (r *reader) machineNetworks(in *fileNetworks) []Network {
 func (r *reader) cidrs(in []fileNetwork, field string) []Network {
 	var networks []Network
 	for i, n := range in {
-		item := fmt.Sprintf("%s[%d]", field, i)
-		if !n.CIDR.IsValid() {
-			r.missing(item+".cidr", "a network, such as 192.0.2.0/24", item)
-			continue
-		}
-		networks = r.network(networks, n.CIDR, item+".cidr")
+		networks = r.cidr(networks, n, fmt.Sprintf("%s[%d]", field, i))
 	}
 	return networks
+}
+
+func (r *reader) cidr(networks []Network, n fileNetwork, item string) []Network {
+	if !n.CIDR.IsValid() {
+		r.missing(item+".cidr", "a network, such as 192.0.2.0/24", item)
+		return networks
+	}
+	return r.network(networks, n.CIDR, item+".cidr")
 }
 
 // network appends a network if it is one: with no host bits, of addresses

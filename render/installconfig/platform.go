@@ -55,6 +55,18 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	case ovirt:
 		vips := fileVIPs(in.Ovirt)
 		r.virtualIPs(c, &vips, ovirtSpelling)
+	case none, external:
+		r.noVIPs("platform." + c.Platform + ".")
+	}
+}
+
+// noVIPs reports fields that the platform does not have, but others.
+func (r *reader) noVIPs(at string) {
+	for _, name := range []string{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP", "dnsVIP", "loadBalancer", "dnsRecordsType"} {
+		if r.doc.Has(at + name) {
+			r.add(problem.UnknownField, at+name, problem.Quote(name), "no VIPs here, as OpenShift's installer has none on this platform",
+				"vipgen.yaml has the fields spec.apiVIPs, spec.ingressVIPs and spec.loadBalancer")
+		}
 	}
 }
 
@@ -85,6 +97,10 @@ func (r *reader) choosePlatform() string {
 		if !slices.Contains(others, other[0]) {
 			hint = "vipgen knows no such platform; " + hint
 		}
+		// The decoder knows no such field.
+		r.problems = slices.DeleteFunc(r.problems, func(p problem.Problem) bool {
+			return p.Code == problem.UnknownField && (p.Path() == "platform" || p.Path() == "platform."+other[0])
+		})
 		r.add(problem.BadValue, "platform", "the platform "+problem.Quote(other[0])+", which has no VIPs that vipgen could render",
 			"one of "+strings.Join(onPremises, ", "), hint)
 	default:

@@ -13,11 +13,9 @@ const (
 	master  = "master"
 	worker  = "worker"
 	arbiter = "arbiter"
-	edge    = "edge"
 )
 
-// defaultReplicas is the installer's, for the control plane and the pool
-// worker; every other pool has no machines until the file says so.
+// defaultReplicas is the installer's, for the control plane and the pool worker.
 const defaultReplicas = 3
 
 func (r *reader) pools(c *InstallConfig, in *file) {
@@ -27,14 +25,17 @@ func (r *reader) pools(c *InstallConfig, in *file) {
 		c.Arbiter = &p
 	}
 	c.Compute = r.compute(in.Compute)
-	// Only whether it is there: what is in it are credentials.
-	c.Fencing = r.doc.Has("controlPlane.fencing") || r.doc.Has("fencing")
+	if f := in.ControlPlane.Fencing; f != nil {
+		c.Fencing, c.FencingCredentials = true, len(f.Credentials)
+	}
 }
 
-// fixedPool is a pool whose name cannot be chosen.
+// fixedPool is a pool whose name cannot be chosen: the installer overwrites it (its
+// pkg/types/defaults, SetInstallConfigDefaults).
 func (r *reader) fixedPool(field, name string, in filePool, replicas int) Pool {
 	if in.Name != "" && in.Name != name {
-		r.add(problem.BadName, field+".name", problem.Quote(in.Name), strconv.Quote(name), "")
+		r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.BadName, Field: field + ".name",
+			Found: problem.Quote(in.Name), Expected: strconv.Quote(name), Hint: "OpenShift's installer calls it that whatever is said here"})
 	}
 	return Pool{Name: name, Field: field, Replicas: r.replicas(field, in.Replicas, replicas)}
 }
@@ -59,23 +60,19 @@ func (r *reader) compute(in []filePool) []Pool {
 			r.add(problem.BadName, name, problem.Quote(p.Name), "the name of a compute pool",
 				"master and arbiter have fields of their own, controlPlane and arbiter")
 			continue
-		case p.Name == "bootstrap" || p.Name == "control-plane":
-			r.add(problem.BadName, name, problem.Quote(p.Name), "the name of a compute pool", "")
+		case p.Name != worker:
+			// The installer's validateCompute; edge is for AWS alone.
+			r.add(problem.BadName, name, problem.Quote(p.Name), strconv.Quote(worker), "OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml")
 			continue
 		case first[p.Name] != "":
 			r.second(name, p.Name, first[p.Name])
 			continue
 		}
 		first[p.Name] = name
-		if p.Name != worker && p.Name != edge {
-			r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.BadName, Field: name, Found: problem.Quote(p.Name),
-				Expected: `"worker" or "edge"`, Hint: "OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml"})
+		if p.Fencing != nil {
+			r.add(problem.Topology, field+".fencing", "fencing of compute nodes", "none: it is for the control plane", "")
 		}
-		otherwise := 0
-		if p.Name == worker {
-			otherwise = defaultReplicas
-		}
-		pools = append(pools, Pool{Name: p.Name, Field: field, Replicas: r.replicas(field, p.Replicas, otherwise)})
+		pools = append(pools, Pool{Name: p.Name, Field: field, Replicas: r.replicas(field, p.Replicas, defaultReplicas)})
 	}
 	return pools
 }

@@ -62,6 +62,26 @@ func TestReadProblems(t *testing.T) {
 ic.yaml:3:13: error: baseDomain: found the bool "no", expected text (quote it if it is text: "no") [wrong-type]
 `},
 
+		{"long name", strings.Replace(head, "demo", strings.Repeat("a", 55), 1) + tail,
+			"ic.yaml:2:18: error: metadata.name: found 55 characters, expected at most 54, as OpenShift's installer wants [bad-name]\n"},
+
+		// Fields that no installer has.
+		{"misspelt", head + "netwroking: {}\n" + bareMetal("aipVIPs: [10.0.0.5]")[len(head):],
+			`ic.yaml:4:1: error: netwroking: found "netwroking", expected a field that OpenShift's installer has (did you mean "networking"?) [unknown-field]
+ic.yaml:7:5: error: platform.baremetal.aipVIPs: found "aipVIPs", expected a field that OpenShift's installer has (did you mean "apiVIPs"?) [unknown-field]
+`},
+		{"misspelt, of others", head + "proxi: {}\n" + tail,
+			"ic.yaml:4:1: warning: proxi: found \"proxi\", expected a field that OpenShift's installer has (did you mean \"proxy\"?) [unknown-field]\n"},
+		{"in the wrong place", head + "machineNetwork: [{cidr: 10.0.0.0/24}]\napiVIPs: [10.0.0.5]\n" + bareMetal("hosts: []")[len(head):],
+			`ic.yaml:4:1: error: machineNetwork: found "machineNetwork", expected a field that OpenShift's installer has (it belongs under networking) [unknown-field]
+ic.yaml:5:1: error: apiVIPs: found "apiVIPs", expected a field that OpenShift's installer has (it belongs under platform.baremetal) [unknown-field]
+`},
+		{"of no use to anybody", head + "hunter2: x\n" + tail,
+			"ic.yaml:4:1: warning: found an unknown field, expected a field that OpenShift's installer has [unknown-field]\n"},
+		{"left alone", head + "proxy: {x: y}\ncapabilities: {x: y}\nplatform: {vsphere: {vcenters: [{x: y}]}}\n", ""},
+		{"VIPs where there are none", head + "platform: {none: {apiVIPs: [10.0.0.5]}}\n",
+			"ic.yaml:4:19: error: platform.none.apiVIPs: found \"apiVIPs\", expected no VIPs here, as OpenShift's installer has none on this platform (vipgen.yaml has the fields spec.apiVIPs, spec.ingressVIPs and spec.loadBalancer) [unknown-field]\n"},
+
 		// Networks.
 		{"host bits", head + "networking: {machineNetwork: [{cidr: 10.0.0.5/24}]}\n" + tail,
 			"ic.yaml:4:38: error: networking.machineNetwork[0].cidr: found \"10.0.0.5/24\", expected the network itself, \"10.0.0.0/24\" [bad-network]\n"},
@@ -78,21 +98,42 @@ ic.yaml:4:27: warning: networking.machineCIDR: found an old spelling, expected m
 		{"network type", head + "networking: {networkType: 'a b'}\n" + tail,
 			"ic.yaml:4:27: error: networking.networkType: found \"a b\", expected a word of letters and digits [bad-value]\n"},
 
+		{"service network", head + "networking: {serviceNetwork: [172.16.0.0/11]}\n" + tail,
+			"ic.yaml:4:31: error: networking.serviceNetwork[0]: found \"172.16.0.0/11\", expected the network itself, \"172.0.0.0/11\" [bad-network]\n"},
+		{"large service networks", head + "networking: {serviceNetwork: [172.32.0.0/11, 'fd02::/64']}\n" + tail,
+			`ic.yaml:4:31: error: networking.serviceNetwork[0]: found "172.32.0.0/11", expected a prefix of 12 bits or more [bad-network]
+ic.yaml:4:46: error: networking.serviceNetwork[1]: found "fd02::/64", expected a prefix of 108 bits or more [bad-network]
+`},
+		{"host prefix", head + "networking: {clusterNetwork: [{cidr: 10.128.0.0/14}, {cidr: 10.132.0.0/14, hostPrefix: -1}, {cidr: 'fd01::/48', hostPrefix: 60}, {cidr: 'fd03::/72', hostSubnetLength: 64}]}\n" + tail,
+			`ic.yaml:4:31: error: networking.clusterNetwork[0].hostPrefix: found nothing, expected the prefix of each node's part of 10.128.0.0/14, from 14 to 32 bits [missing-field]
+ic.yaml:4:88: error: networking.clusterNetwork[1].hostPrefix: found -1, expected the prefix of each node's part of 10.132.0.0/14, from 14 to 32 bits [bad-value]
+ic.yaml:4:125: error: networking.clusterNetwork[2].hostPrefix: found 60, expected 64, the prefix of each node's part of a network, in one of 64 bits or fewer [bad-value]
+ic.yaml:4:130: error: networking.clusterNetwork[3].hostPrefix: found 64, expected 64, the prefix of each node's part of a network, in one of 64 bits or fewer [bad-value]
+`},
+		{"host prefix that another network type does not need", head + "networking: {networkType: Calico, clusterNetwork: [{cidr: 10.128.0.0/14}]}\n" + tail, ""},
+		{"OVN-Kubernetes' network", head + "networking: {networkType: Calico, ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.66.0.0/24}}}\n" + tail,
+			`ic.yaml:4:35: error: networking.ovnKubernetesConfig: found networkType Calico, expected networkType: OVNKubernetes beside it [conflicting-fields]
+ic.yaml:4:84: error: networking.ovnKubernetesConfig.ipv4.internalJoinSubnet: found "100.66.0.0/24", expected a network with an address for each of the 512 nodes that clusterNetwork has room for [bad-network]
+`},
+
 		// Pools.
 		{"control plane's name", head + "controlPlane: {name: boss}\n" + tail,
-			"ic.yaml:4:22: error: controlPlane.name: found \"boss\", expected \"master\" [bad-name]\n"},
-		{"pool's name", head + "compute: [{name: a.b}, {}, {name: master}, {name: worker}, {name: worker}]\n" + tail,
+			"ic.yaml:4:22: warning: controlPlane.name: found \"boss\", expected \"master\" (OpenShift's installer calls it that whatever is said here) [bad-name]\n"},
+		{"pool's name", head + "compute: [{name: a.b}, {}, {name: master}, {name: worker}, {name: worker}, {name: edge}]\n" + tail,
 			`ic.yaml:4:18: error: compute[0].name: found "a.b", expected ` + label + ` [bad-name]
 ic.yaml:4:24: error: compute[1].name: found nothing, expected the name of the pool, such as "worker" [missing-field]
 ic.yaml:4:35: error: compute[2].name: found "master", expected the name of a compute pool (master and arbiter have fields of their own, controlPlane and arbiter) [bad-name]
 ic.yaml:4:67: error: compute[4].name: found "worker" for the second time, expected a name of its own (first in compute[3].name) [bad-name]
+ic.yaml:4:83: error: compute[5].name: found "edge", expected "worker" (OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml) [bad-name]
 `},
 		{"replicas", head + "controlPlane: {replicas: -1}\ncompute: [{name: worker, replicas: many}]\n" + tail,
 			`ic.yaml:4:26: error: controlPlane.replicas: found "-1", expected a number from 0 [bad-value]
 ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whole number [wrong-type]
 `},
+		{"fencing of compute nodes", head + "compute: [{name: worker, fencing: {}}]\n" + tail,
+			"ic.yaml:4:26: error: compute[0].fencing: found fencing of compute nodes, expected none: it is for the control plane [topology]\n"},
 		{"feature set", head + "featureSet: \"a\\nb\"\n" + tail,
-			"ic.yaml:4:13: error: featureSet: found \"a\\nb\", expected a word of letters and digits [bad-value]\n"},
+			"ic.yaml:4:13: error: featureSet: found \"a\\nb\", expected one of CustomNoUpgrade, DevPreviewNoUpgrade, LatencySensitive, OKD, TechPreviewNoUpgrade [bad-value]\n"},
 
 		// Platform.
 		{"no platform", head,
@@ -108,6 +149,7 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 				" (it brings its own load balancer, so there is nothing to render; for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml) [cloud-platform]\n"},
 		{"other case", head + "platform: {None: {}, baremetal: {apivips: [10.0.0.5]}}\n",
 			"ic.yaml:4:1: error: platform: found baremetal and none, expected one platform [conflicting-fields]\n" +
+				"ic.yaml:4:12: warning: platform.None: found \"None\", expected \"none\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
 				"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\", expected \"apiVIPs\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
 		{"exact name beside it", bareMetal("apivips: [x]\n    apiVIPs: [10.0.0.5]"),
 			"ic.yaml:6:5: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
@@ -115,6 +157,8 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 			"ic.yaml:1:1: warning: APIVersion: found \"APIVersion\", expected \"apiVersion\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
 				"ic.yaml:3:1: warning: BaseDomain: found \"BaseDomain\", expected \"baseDomain\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
 				"ic.yaml:3:13: error: baseDomain: found \"-\", expected labels separated by periods, each of lower-case letters, digits and hyphens, at most 63, with a letter or digit at both ends [bad-name]\n"},
+		{"load balancer without a type", bareMetal("loadBalancer: {}"),
+			"ic.yaml:6:5: error: platform.baremetal.loadBalancer.type: found nothing, expected OpenShiftManagedDefault or UserManaged, or no loadBalancer at all [missing-field]\n"},
 		{"load balancer", bareMetal("loadBalancer: {type: Mine}"),
 			"ic.yaml:6:26: error: platform.baremetal.loadBalancer.type: found \"Mine\", expected OpenShiftManagedDefault or UserManaged [bad-value]\n"},
 		{"DNS records", bareMetal("dnsRecordsType: Elsewhere"),

@@ -26,7 +26,7 @@ func Read(name string, data []byte) (*InstallConfig, problem.List) {
 // objects as an install-config.
 func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 	var in file
-	r := newReader(doc, doc.Decode(&in))
+	r := newReader(doc, doc.DecodeKnown(&in, knownFields))
 	c := &InstallConfig{Doc: doc}
 	r.installVersion(&in)
 	c.Name = r.clusterName(in.Metadata.Name)
@@ -36,7 +36,9 @@ func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 	r.pools(c, &in)
 	r.platform(c, &in.Platform)
 	r.mirrors(c, &in)
-	c.FeatureSet = r.word("featureSet", in.FeatureSet)
+	c.FeatureSet = r.featureSet(in.FeatureSet)
+	c.BootstrapInPlace = doc.Has("bootstrapInPlace")
+	c.Newer = r.newer()
 	return c, r.report()
 }
 

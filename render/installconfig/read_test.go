@@ -36,13 +36,19 @@ func cidr(s, field string) network {
 	return network{Prefix: netip.MustParsePrefix(s), Field: field}
 }
 
+func pods(s, field string, hostPrefix int) network {
+	n := cidr(s, field)
+	n.HostPrefix = hostPrefix
+	return n
+}
+
 func hostAddr(s, field string) prefix {
 	return prefix{Prefix: netip.MustParsePrefix(s), Field: field}
 }
 
 var byDefault = map[string]network{
 	"machine": {Prefix: netip.MustParsePrefix("10.0.0.0/16"), Field: "networking.machineNetwork", Default: true},
-	"cluster": {Prefix: netip.MustParsePrefix("10.128.0.0/14"), Field: "networking.clusterNetwork", Default: true},
+	"cluster": {Prefix: netip.MustParsePrefix("10.128.0.0/14"), Field: "networking.clusterNetwork", Default: true, HostPrefix: 23},
 	"service": {Prefix: netip.MustParsePrefix("172.30.0.0/16"), Field: "networking.serviceNetwork", Default: true},
 }
 
@@ -65,6 +71,7 @@ var compare = cmp.Options{
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 	cmpopts.IgnoreTypes(&source.Document{}),
+	cmpopts.IgnoreFields(config{}, "Newer"), // see TestNewer
 }
 
 func TestRead(t *testing.T) {
@@ -90,7 +97,7 @@ func TestRead(t *testing.T) {
 		{name: "dual-stack, IPv6 first",
 			in: head + `networking:
   machineNetwork: [{cidr: 'fd00:1::/64'}, {cidr: 192.168.0.0/24}]
-  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.132.0.0/14}]
+  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.132.0.0/14, hostPrefix: 23}]
   serviceNetwork: ['fd02::/112', 172.31.0.0/16]
 platform:
   vsphere: {apiVIPs: ['fd00:1::5', 192.168.0.5], ingressVIPs: ['fd00:1::7', 192.168.0.7]}
@@ -100,8 +107,8 @@ platform:
 					cidr("fd00:1::/64", "networking.machineNetwork[0].cidr"),
 					cidr("192.168.0.0/24", "networking.machineNetwork[1].cidr")}
 				c.ClusterNetworks = []network{
-					cidr("fd01::/48", "networking.clusterNetwork[0].cidr"),
-					cidr("10.132.0.0/14", "networking.clusterNetwork[1].cidr")}
+					pods("fd01::/48", "networking.clusterNetwork[0].cidr", 64),
+					pods("10.132.0.0/14", "networking.clusterNetwork[1].cidr", 23)}
 				c.ServiceNetworks = []network{
 					cidr("fd02::/112", "networking.serviceNetwork[0]"),
 					cidr("172.31.0.0/16", "networking.serviceNetwork[1]")}
@@ -172,7 +179,7 @@ platform: {none: {}}
 				c.Name, c.NetworkType = "dev.prod", "OpenShiftSDN"
 				c.MachineNetworks = []network{cidr("10.2.0.0/16", "networking.machineCIDR")}
 				c.ServiceNetworks = []network{cidr("172.31.0.0/16", "networking.serviceCIDR")}
-				c.ClusterNetworks = []network{cidr("10.132.0.0/14", "networking.clusterNetworks[0].cidr")}
+				c.ClusterNetworks = []network{pods("10.132.0.0/14", "networking.clusterNetworks[0].cidr", 23)}
 			}),
 			warnings: `ic.yaml:1:13: warning: apiVersion: found "v1beta4", expected "v1" [deprecated]
 ic.yaml:5:16: warning: networking.machineCIDR: found an old spelling, expected machineNetwork [deprecated]
@@ -191,27 +198,29 @@ ic.yaml:8:9: warning: networking.type: found an old spelling, expected networkTy
 arbiter: {name: arbiter, replicas: 1}
 compute:
 - {name: worker, replicas: 0}
-- {name: infra, replicas: 2}
-- {name: gpu}
 featureSet: TechPreviewNoUpgrade
 platform: {none: {}}
 `,
 			want: basic(func(c *config) {
 				c.ControlPlane.Replicas = 2
 				c.Arbiter = &pool{Name: "arbiter", Field: "arbiter", Replicas: 1}
-				c.Compute = []pool{{"worker", "compute[0]", 0}, {"infra", "compute[1]", 2}, {"gpu", "compute[2]", 0}}
+				c.Compute = []pool{{"worker", "compute[0]", 0}}
 				c.FeatureSet = "TechPreviewNoUpgrade"
-			}),
-			warnings: "ic.yaml:8:10: warning: compute[1].name: found \"infra\", expected \"worker\" or \"edge\" (OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml) [bad-name]\n" +
-				"ic.yaml:9:10: warning: compute[2].name: found \"gpu\", expected \"worker\" or \"edge\" (OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml) [bad-name]\n"},
-		{name: "fencing in the control plane",
+			})},
+		{name: "fencing",
 			in: head + "controlPlane: {fencing: {credentials: [{password: x}]}}\nplatform: {none: {}}\n",
 			want: basic(func(c *config) {
-				c.Fencing = true
+				c.Fencing, c.FencingCredentials = true, 1
 			})},
-		{name: "fencing at the top",
-			in:   head + "fencing: {credentials: []}\nplatform: {none: {}}\n",
+		{name: "fencing without credentials",
+			in:   head + "controlPlane: {fencing: {}}\nplatform: {none: {}}\n",
 			want: basic(func(c *config) { c.Fencing = true })},
+		{name: "OVN-Kubernetes' own network",
+			in: head + "networking: {ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.66.0.0/16}}}\nbootstrapInPlace: {installationDisk: x}\nplatform: {none: {}}\n",
+			want: basic(func(c *config) {
+				join := cidr("100.66.0.0/16", "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet")
+				c.JoinNetwork, c.BootstrapInPlace = &join, true
+			})},
 		{name: "hosts",
 			in: head + `platform:
   baremetal:
@@ -296,6 +305,18 @@ platform: {none: {}}
 			testkit.Equal(t, test.want, *got, compare)
 		})
 	}
+}
+
+func TestNewer(t *testing.T) {
+	c, _ := installconfig.Read("ic.yaml", []byte(head+`
+arbiter: {replicas: 1}
+controlPlane: {diskSetup: []}
+imageDigestSources: [{source: a, sourcePolicy: NeverContactSource}]
+networking: {clusterNetworkMTU: 1400}
+platform: {baremetal: {loadBalancer: {type: UserManaged}, hosts: []}}
+`))
+	testkit.Equal(t, []installconfig.Newer{{"arbiter", "4.19"}, {"controlPlane.diskSetup", "4.20"}, {"imageDigestSources", "4.14"},
+		{"networking.clusterNetworkMTU", "4.15"}, {"platform.baremetal.loadBalancer", "4.13"}}, c.Newer)
 }
 
 func TestReadAgentConfig(t *testing.T) {

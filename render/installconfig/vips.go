@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 )
@@ -32,7 +33,9 @@ func (r *reader) virtualIPs(c *InstallConfig, in *fileVIPs, names vipNames) {
 			c.DNSVIP = &Address{Addr: in.DNSVIP, Field: dns}
 		}
 	}
-	c.LoadBalancer = r.loadBalancer(at+"loadBalancer.type", in.LoadBalancer.Type)
+	if in.LoadBalancer != nil {
+		c.LoadBalancer = r.loadBalancer(at+"loadBalancer.type", in.LoadBalancer.Type)
+	}
 	c.ExternalDNS = r.externalDNS(at+"dnsRecordsType", in.DNSRecords, c.LoadBalancer)
 }
 
@@ -100,8 +103,11 @@ func (r *reader) externalDNS(field, value, loadBalancer string) bool {
 
 func (r *reader) loadBalancer(field, value string) string {
 	switch value {
-	case "", "OpenShiftManagedDefault", "UserManaged":
+	case "OpenShiftManagedDefault", "UserManaged":
 		return value
+	case "":
+		r.missing(field, "OpenShiftManagedDefault or UserManaged, or no loadBalancer at all", strings.TrimSuffix(field, ".type"))
+		return ""
 	}
 	r.add(problem.BadValue, field, problem.Quote(value), "OpenShiftManagedDefault or UserManaged", "")
 	return ""

@@ -25,14 +25,25 @@ import (
 // What could not be read keeps its value, and so does what the document does
 // not have; null takes it away. Lists and maps are replaced as wholes; items of
 // lists keep their index.
-func (d *Document) Decode(into any) problem.List { return d.decode(into, false) }
+func (d *Document) Decode(into any) problem.List { return d.decode(into, false, nil) }
+
+// DecodeKnown is Decode that also looks at keys that the Go type does not have: known are
+// the fields of each mapping, by its path with "[]" for items of lists. What is neither is
+// a warning, and an error where a field of the Go type was meant. Mappings that known does
+// not have are left alone.
+func (d *Document) DecodeKnown(into any, known map[string][]string) problem.List {
+	return d.decode(into, false, known)
+}
 
 // DecodeStrict is Decode, with an error for every unknown field, and for every one in
 // another case.
-func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true) }
+func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true, nil) }
 
-func (d *Document) decode(into any, strict bool) problem.List {
-	dec := &decoder{file: d.File, strict: strict}
+func (d *Document) decode(into any, strict bool, known map[string][]string) problem.List {
+	dec := &decoder{file: d.File, doc: d, strict: strict, known: known}
+	if known != nil {
+		dec.read = namesBelow(reflect.TypeOf(into).Elem())
+	}
 	dec.value(d.root, reflect.ValueOf(into).Elem())
 	for i, p := range dec.problems {
 		dec.problems[i] = d.original(p)
@@ -42,9 +53,14 @@ func (d *Document) decode(into any, strict bool) problem.List {
 
 type decoder struct {
 	file     string
+	doc      *Document
 	strict   bool
 	path     []step
 	problems problem.List
+	// known are the fields of mappings beyond those of the Go type, whose names, at any
+	// depth, are read: see DecodeKnown.
+	known map[string][]string
+	read  map[string]bool
 }
 
 // report adds a problem about the value n at the current path.
@@ -205,28 +221,4 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value) bool {
 		d.path = d.path[:len(d.path)-1]
 	}
 	return true
-}
-
-// unknown reports a key that the struct does not have.
-func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
-	name := key.Value
-	meant, severity := fields.folded[strings.ToLower(name)], problem.Warning
-	if d.strict {
-		severity = problem.Error
-		if meant == "" {
-			meant = fields.suggest(name)
-		}
-	}
-	p := problem.Problem{Code: problem.UnknownField, Severity: severity}
-	switch {
-	case meant != "":
-		p.Found, p.Hint = problem.Quote(name), fmt.Sprintf("did you mean %q?", meant)
-	case d.strict:
-		p.Found, p.Expected = problem.Quote(name), "one of "+strings.Join(fields.names, ", ")
-	default:
-		return
-	}
-	d.path = append(d.path, step{name: name, key: key})
-	d.report(key, p)
-	d.path = d.path[:len(d.path)-1]
 }

@@ -64,14 +64,14 @@ func (f *structFields) add(t reflect.Type, prefix []int) {
 	}
 }
 
-// suggest returns the field that an unknown key most likely means, or "".
-func (f *structFields) suggest(key string) string {
+// suggest returns the one of names that an unknown key most likely means, or "".
+func suggest(key string, names []string) string {
 	if len(key) > 64 {
 		return ""
 	}
 	key = strings.ToLower(key)
 	best, distance := "", max(2, len(key)/3)+1
-	for _, name := range f.names {
+	for _, name := range names {
 		if d := levenshtein.ComputeDistance(key, strings.ToLower(name)); d < distance && d < len(name) {
 			best, distance = name, d
 		}
