@@ -25,15 +25,22 @@ import (
 // What could not be read keeps its value, and so does what the document does
 // not have; null takes it away. Lists and maps are replaced as wholes; items of
 // lists keep their index.
-func (d *Document) Decode(into any) problem.List { return d.decode(into, false) }
+func (d *Document) Decode(into any) problem.List { return d.decode("", into, false) }
+
+// DecodeAt is Decode for what stands at a path of the document.
+func (d *Document) DecodeAt(path string, into any) problem.List { return d.decode(path, into, false) }
 
 // DecodeStrict is Decode, with an error for every unknown field, and for every one in
 // another case.
-func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true) }
+func (d *Document) DecodeStrict(into any) problem.List { return d.decode("", into, true) }
 
-func (d *Document) decode(into any, strict bool) problem.List {
-	dec := &decoder{file: d.File, strict: strict}
-	dec.value(d.root, reflect.ValueOf(into).Elem())
+func (d *Document) decode(path string, into any, strict bool) problem.List {
+	steps, node, found := d.find(path)
+	if !found {
+		return nil
+	}
+	dec := &decoder{file: d.File, strict: strict, path: steps}
+	dec.value(node, reflect.ValueOf(into).Elem())
 	for i, p := range dec.problems {
 		dec.problems[i] = d.original(p)
 	}
