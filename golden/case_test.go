@@ -95,7 +95,7 @@ func (c clusterCase) run(t testing.TB) result {
 // input is the file that describes the case's cluster.
 func (c clusterCase) input(t testing.TB) string {
 	t.Helper()
-	for _, name := range []string{"install-config.yaml", "clusterinstance.yaml", "agentclusterinstall.yaml"} {
+	for _, name := range []string{"install-config.yaml", "clusterinstance.yaml", "agentclusterinstall.yaml", "siteconfig.yaml"} {
 		if path := filepath.Join(c.dir, name); exists(t, path) {
 			return path
 		}

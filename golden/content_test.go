@@ -22,7 +22,7 @@ func checkSecrets(t *testing.T, c clusterCase, r result) {
 	switch filepath.Base(c.input(t)) {
 	case "clusterinstance.yaml":
 		secrets = []string{`^  \.dockerconfigjson`, "^  sshPublicKey"}
-	case "agentclusterinstall.yaml":
+	case "agentclusterinstall.yaml", "siteconfig.yaml":
 		secrets = []string{"^  sshPublicKey"}
 	}
 	input := testkit.ReadFile(t, c.input(t))

@@ -5,7 +5,8 @@
 // A case has
 //
 //	install-config.yaml  says in its first comment what the case is for; or else
-//	clusterinstance.yaml or agentclusterinstall.yaml, with the objects beside it
+//	clusterinstance.yaml, siteconfig.yaml or agentclusterinstall.yaml, with the
+//	objects beside it
 //	vipgen.yaml          optional, as beside any install-config
 //	agent-config.yaml    optional, and so is cluster-ingress-02-config.yml
 //	release.json         optional, output of oc adm release info -o json

@@ -18,13 +18,28 @@ const ConfigMapName = "vipgen-extra-manifests"
 // in Kubernetes, which it has for both.
 const maxConfigMap = 1 << 20
 
-// configMap makes the ConfigMap that gives an installation all manifests of a
-// cluster, each under the name that it has in an installer's asset directory.
-func (r *Renderer) configMap(c *Cluster, w Want) (OutputFile, error) {
+// extraManifestsFolder is where the manifests are that a SiteConfig takes from a folder.
+const extraManifestsFolder = "extra-manifests"
+
+// extraManifests makes what gives an installation all manifests of a cluster, each under
+// the name that it has in an installer's asset directory: a folder, or a ConfigMap.
+func (r *Renderer) extraManifests(format Format, c *Cluster, w Want) ([]OutputFile, error) {
 	files, err := r.InstallDir(c, w)
 	if err != nil {
-		return OutputFile{}, err
+		return nil, err
 	}
+	for i := range files {
+		files[i].Path = extraManifestsFolder + "/" + path.Base(files[i].Path)
+	}
+	if format == FormatExtraManifests {
+		return files, nil
+	}
+	f, err := configMap(c, files)
+	return []OutputFile{f}, err
+}
+
+// configMap makes the ConfigMap of some files.
+func configMap(c *Cluster, files []OutputFile) (OutputFile, error) {
 	data, size := map[string]string{}, 0
 	for _, f := range files {
 		name := path.Base(f.Path)
@@ -43,13 +58,27 @@ func (r *Renderer) configMap(c *Cluster, w Want) (OutputFile, error) {
 	return OutputFile{Path: "configmaps/" + ConfigMapName + ".yaml", Data: text}, err
 }
 
-// Unreferenced warns where the object that describes a cluster does not reference
-// the ConfigMap.
+// Unreferenced warns where the object that describes a cluster does not reference what
+// holds its manifests.
 func (c *Cluster) Unreferenced(w Want) problem.List {
 	refs := c.ManifestRefs
-	if refs == nil || !slices.Contains(w.Formats, FormatConfigMap) || slices.Contains(refs.Names, ConfigMapName) {
+	if refs == nil {
 		return nil
 	}
-	return refs.Doc.Locate(problem.List{{Severity: problem.Warning, Code: problem.MissingField, Field: refs.Field,
-		Found: "no " + ConfigMapName, Expected: "- name: " + ConfigMapName, Hint: "without it nothing of the ConfigMap reaches the cluster"}})
+	p := problem.Problem{Severity: problem.Warning, Code: problem.MissingField, Field: refs.Field}
+	isFolder := func(name string) bool { return path.Base(path.Clean(name)) == extraManifestsFolder }
+	switch configMap := slices.Contains(w.Formats, FormatConfigMap); {
+	case configMap && refs.Folders:
+		p.Found, p.Expected = "--format configmap", "--format extra-manifests"
+		p.Hint = "a SiteConfig takes manifests from folders"
+	case configMap && !slices.Contains(refs.Names, ConfigMapName):
+		p.Found, p.Expected = "no "+ConfigMapName, "- name: "+ConfigMapName
+		p.Hint = "without it nothing of the ConfigMap reaches the cluster"
+	case refs.Folders && slices.Contains(w.Formats, FormatExtraManifests) && !slices.ContainsFunc(refs.Names, isFolder):
+		p.Found, p.Expected = "no folder "+extraManifestsFolder, "its path, such as - "+extraManifestsFolder+"/"
+		p.Hint = "without it nothing of the folder reaches the cluster"
+	default:
+		return nil
+	}
+	return refs.Doc.Locate(problem.List{p})
 }

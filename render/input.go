@@ -109,6 +109,9 @@ func Read(s Sources) (*Input, problem.List) {
 // readCluster reads the install-config, or the objects that stand for one.
 func readCluster(s Sources) (*Input, problem.List) {
 	if !gitops.HasCluster(s.InstallConfig.Data) {
+		if list := gitops.Instead(s.InstallConfig); list != nil {
+			return &Input{}, list
+		}
 		install, list := installconfig.Read(s.InstallConfig.Name, s.InstallConfig.Data)
 		return &Input{Install: install}, list
 	}

@@ -47,8 +47,9 @@ func (r *resolver) checkOutside(vips []place) {
 // validateVIPsForPlatform) on these platforms, unless the load balancer is the user's:
 // oVirt since there are lists of VIPs, in 4.12, and vSphere and, since 4.19, Nutanix with the
 // agent-based method.
+// Objects of the assisted installer may have none: it asks the hosts.
 func (r *resolver) networksBind() bool {
-	if r.in.Install.LoadBalancer == "UserManaged" {
+	if r.in.Install.LoadBalancer == "UserManaged" || len(r.in.Install.MachineNetworks) == 0 {
 		return false
 	}
 	switch r.in.Install.Platform {
@@ -92,6 +93,9 @@ func (r *resolver) defaultNetwork() string {
 }
 
 func (r *resolver) machineNetworkList() string {
+	if len(r.in.Install.MachineNetworks) == 0 {
+		return "networking.machineNetwork, which is not given"
+	}
 	return lists.Join(prefixes(r.in.Install.MachineNetworks), " or ")
 }
 

@@ -22,11 +22,13 @@ const (
 	FormatFiles         Format = "files"
 	// FormatConfigMap is a ConfigMap with the MachineConfigs and manifests.
 	FormatConfigMap Format = "configmap"
+	// FormatExtraManifests is a folder of the same, one object a file.
+	FormatExtraManifests Format = "extra-manifests"
 )
 
 // Formats lists all of them.
 func Formats() []Format {
-	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles, FormatConfigMap}
+	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles, FormatConfigMap, FormatExtraManifests}
 }
 
 // OutputFile is a file of the output, its path relative to where the output
@@ -72,10 +74,9 @@ func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
 }
 
 // Stream makes one YAML stream for `oc apply -f -`: the MachineConfigs, then
-// the cluster manifests that go with them; or the ConfigMap with both, where that
-// is the format wanted.
+// the cluster manifests that go with them; or the format wanted, where that has both.
 func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
-	if !w.configMapAlone() {
+	if !w.withManifests() {
 		w.Formats = []Format{FormatMachineConfig}
 	}
 	files, err := r.Tree(c, w)
@@ -124,12 +125,12 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	}
 	var out []OutputFile
 	for _, format := range w.Formats {
-		if format == FormatConfigMap {
-			f, err := r.configMap(c, w)
+		if format.HoldsManifests() {
+			files, err := r.extraManifests(format, c, w)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, f)
+			out = append(out, files...)
 			continue
 		}
 		for _, b := range bundles {
@@ -146,7 +147,7 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	if len(w.Roles) > 0 || c.OS != ignition.OpenShift {
 		return out, nil
 	}
-	if w.configMapAlone() {
+	if w.withManifests() {
 		if w.Kustomization {
 			out = append(out, kustomization(out, "configmaps/"))
 		}
@@ -165,9 +166,12 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	return out, nil
 }
 
-// configMapAlone: the manifests are in the ConfigMap.
-func (w Want) configMapAlone() bool {
-	return len(w.Formats) == 1 && w.Formats[0] == FormatConfigMap
+// HoldsManifests says whether a format has the cluster manifests, next to MachineConfigs.
+func (f Format) HoldsManifests() bool { return f == FormatConfigMap || f == FormatExtraManifests }
+
+// withManifests says whether the manifests are in what is wanted already.
+func (w Want) withManifests() bool {
+	return len(w.Formats) > 0 && !slices.ContainsFunc(w.Formats, func(f Format) bool { return !f.HoldsManifests() })
 }
 
 // kustomization names the files of some folders of a tree, in its order.
@@ -190,7 +194,7 @@ func (w Want) check(c *Cluster) error {
 			return fmt.Errorf("no pool %q: this cluster has %s", role, strings.Join(c.Roles, ", "))
 		}
 	}
-	for _, f := range []Format{FormatMachineConfig, FormatConfigMap} {
+	for _, f := range []Format{FormatMachineConfig, FormatConfigMap, FormatExtraManifests} {
 		if c.OS != ignition.OpenShift && slices.Contains(w.Formats, f) {
 			return fmt.Errorf("format %s is for OpenShift, not for %s: choose ignition, butane or files", f, c.OS)
 		}

@@ -146,15 +146,43 @@ func (l *List) Sort() {
 	*l = slices.Compact(*l)
 }
 
-// Final is the list as it is shown: in order, the old spellings of a file in one
-// warning, and no advice on output where an error stops it.
+// Final is the list as it is shown: in order, a file that is a template with that alone,
+// the old spellings of a file in one warning, and no advice on output where an error
+// stops it.
 func (l List) Final() List {
 	l = slices.Clone(l)
 	l.Sort()
+	l = l.templatesAlone()
 	if l.Err() != nil {
 		l = slices.DeleteFunc(l, func(p Problem) bool { return p.advice() > 0 })
 	}
 	return l.oncePerFile()
+}
+
+// templatesAlone leaves of a file that is a template the first place that says so: all
+// else may be otherwise once it is filled in.
+func (l List) templatesAlone() (out List) {
+	count := map[string]int{}
+	for _, p := range l {
+		if p.Code == Template {
+			count[p.File]++
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range l {
+		n := count[p.File]
+		switch {
+		case n == 0:
+			out = append(out, p)
+		case p.Code == Template && !seen[p.File]:
+			seen[p.File] = true
+			if n > 1 {
+				p.Found += fmt.Sprintf(", and %d more", n-1)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // oncePerFile gathers the old spellings of a file in the first one's warning.

@@ -77,3 +77,16 @@ func TestErr(t *testing.T) {
 	}
 	testkit.Equal(t, List{warning}, list.Warnings())
 }
+
+// Of a file that is a template nothing else is said; other files keep theirs.
+func TestFinalTemplatesAlone(t *testing.T) {
+	at := func(file string, line int, code Code, found string) Problem {
+		return Problem{File: file, Line: line, Severity: Error, Code: code, Found: found}
+	}
+	warning := at("a", 9, Deprecated, "an old spelling")
+	warning.Severity = Warning
+	list := List{at("a", 4, Template, "<y>"), at("a", 1, BadName, "A"), at("a", 2, Template, "<x>"), warning, at("b", 1, BadName, "B"), at("c", 1, Template, "<z>")}
+	want := List{at("a", 2, Template, "<x>, and 1 more"), at("b", 1, BadName, "B"), at("c", 1, Template, "<z>")}
+	testkit.Equal(t, want, list.Final())
+	testkit.Equal(t, want, want.Final())
+}

@@ -173,6 +173,60 @@ func TestConfigMap(t *testing.T) {
 	}
 }
 
+// siteOf is a SiteConfig with a cluster of each name.
+func siteOf(searchPath string, names ...string) string {
+	text := "apiVersion: ran.openshift.io/v1\nkind: SiteConfig\nmetadata:\n  name: site\nspec:\n  baseDomain: example.com\n  clusters:\n"
+	for _, name := range names {
+		text += strings.NewReplacer("NAME", name, "PATH", searchPath).Replace(`  - clusterName: NAME
+    apiVIPs: [192.0.2.2]
+    ingressVIPs: [192.0.2.3]
+    machineNetwork: [{cidr: 192.0.2.0/24}]
+    extraManifests:
+      searchPaths: [PATH]
+    nodes: [{hostName: a}, {hostName: b}, {hostName: c}]
+`)
+	}
+	return text
+}
+
+// Every cluster of a SiteConfig gets a folder of its manifests, as an installer's asset
+// directory has them, which one of its search paths has to be.
+func TestSiteConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"site.yaml": siteOf("out/one/extra-manifests/", "one", "two"), "ocp/manifests/.keep": ""})
+	must(t, "render", "site.yaml", "--format", "extra-manifests", "--dir", "out")
+	must(t, "render", "site.yaml#two", "--install-dir", "ocp")
+	want, got := map[string]string{}, map[string]string{}
+	for name, text := range snapshot(t, "ocp/openshift") {
+		want[filepath.Base(name)] = text
+	}
+	for name, text := range snapshot(t, "out/two/extra-manifests") {
+		got[filepath.Base(name)] = text
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 6 {
+		t.Errorf("-openshift/ +extra-manifests/\n%s", diff)
+	}
+	if n := len(snapshot(t, "out")); n != 2*len(want)+2 { // and the records
+		t.Errorf("%d files", n)
+	}
+	stream := must(t, "render", "site.yaml#two", "--format", "extra-manifests")
+	if plain := must(t, "render", "site.yaml#two"); strings.Count(stream, "\n---\n") != strings.Count(plain, "\n---\n") {
+		t.Errorf("printed:\n%s", stream)
+	}
+
+	lay(t, map[string]string{"site.yaml": siteOf("other/", "one")})
+	for format, want := range map[string]string{
+		"extra-manifests": "found no folder extra-manifests, expected its path, such as - extra-manifests/",
+		"configmap":       "found --format configmap, expected --format extra-manifests",
+		"machineconfig":   "",
+	} {
+		code, _, report := run("", "render", "site.yaml", "--format", format)
+		if warned := strings.HasPrefix(report, "site.yaml:13:7: warning: spec.clusters[0].extraManifests.searchPaths: "+want); code != 0 || warned != (want != "") {
+			t.Errorf("%s: exit code %d\n%s", format, code, report)
+		}
+	}
+}
+
 func TestConfigMapNotReferenced(t *testing.T) {
 	layObjects(t)
 	lay(t, map[string]string{"clusters/a.yaml": strings.Replace(instanceNamed("a"), "  - name: vipgen-extra-manifests", "  - name: other", 1)})

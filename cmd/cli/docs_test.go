@@ -145,6 +145,7 @@ func documentedDir(t *testing.T) {
 		"clusters/cnf10/install-config.yaml": []byte(clusterNamed("cnf10")),
 		"clusters/cnf11/install-config.yaml": []byte(strings.Replace(clusterNamed("cnf11"), "192.0.2.2", "192.0.2.12", 1)),
 		"clusterinstance.yaml":               []byte(instanceNamed("edge-1")),
+		"siteconfig.yaml":                    []byte(siteOf("rendered/extra-manifests/", "edge-3")),
 		"scan.json":                          []byte(`{"routers": []}`),
 		"live.yaml":                          []byte(`{"kind": "MachineConfig", "metadata": {"name": "00-worker", "labels": {"machineconfiguration.openshift.io/role": "worker"}}}`),
 		"cluster-ingress.yaml":               []byte(clusterIngress),

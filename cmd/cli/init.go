@@ -69,7 +69,7 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.from, "from", "", "`file` that describes the cluster: an install-config, a ClusterInstance or an AgentClusterInstall")
+	flags.StringVar(&f.from, "from", "", "`file` that describes the cluster: an install-config, a ClusterInstance, a SiteConfig or an AgentClusterInstall")
 	command.Dir(c, &f.dir, "`directory` to write to (default: the working directory)")
 	f.output.AddOptional(c, "yaml")
 	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")

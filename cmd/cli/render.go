@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -54,9 +55,10 @@ Formats of a tree: machineconfig (a MachineConfig for each pool), ignition (a wh
 Ignition config for each pool, and for the bootstrap host where it is vipgen's),
 butane (the same as Butane), files (plain files, as they are on the node), configmap
 (a ConfigMap of MachineConfigs and manifests, which a ClusterInstance or an
-AgentClusterInstall references as extra manifests).
+AgentClusterInstall references as extra manifests), extra-manifests (a folder of the
+same, which a SiteConfig searches).
 
-Instead of an install-config.yaml a file may hold a ClusterInstance, or an
+Instead of an install-config.yaml a file may hold a ClusterInstance, a SiteConfig, or an
 AgentClusterInstall whose ClusterDeployment and NMStateConfigs are in the same file
 or folder; of several clusters in a file, FILE#NAME is one.
 
@@ -110,14 +112,14 @@ written, unless --all-or-nothing.`,
 	flags.StringVar(&f.beside, "beside", "", "`name` of the folder next to each install-config to write a tree to")
 	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
 	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
-	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of machineconfig, ignition, butane, files, configmap (default: machineconfig,ignition; ignition for other systems than openshift)")
+	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of machineconfig, ignition, butane, files, configmap, extra-manifests (default: machineconfig,ignition; ignition for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; omits cluster manifests, and does not touch other pools' files")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; print how the files differ, and exit with 1 if they do")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with --dir, files that vipgen did not write")
-	command.Complete(c, "format", "machineconfig", "ignition", "butane", "files", "configmap")
+	command.Complete(c, "format", lists.Map(render.Formats(), func(f render.Format) string { return string(f) })...)
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
 	_ = c.MarkFlagDirname("install-dir")
@@ -134,7 +136,7 @@ func (f *renderFlags) validate(formatGiven bool) error {
 	}
 	for _, name := range f.formats {
 		if !slices.Contains(render.Formats(), render.Format(name)) {
-			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane, files or configmap", name)
+			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane, files, configmap or extra-manifests", name)
 		}
 	}
 	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
@@ -149,6 +151,9 @@ func (f *renderFlags) validate(formatGiven bool) error {
 	if f.kustomization && (f.dir == "" && f.beside == "" || len(f.roles) > 0 || f.os != ignition.OpenShift) {
 		return fmt.Errorf("--kustomization goes with whole trees for OpenShift: --dir DIR or --beside NAME, without --role")
 	}
+	if f.kustomization && len(f.formats) == 1 && f.formats[0] == string(render.FormatExtraManifests) {
+		return fmt.Errorf("--kustomization goes with what is applied; --format extra-manifests is what an installation reads")
+	}
 	if f.check && prints {
 		return fmt.Errorf("--check needs something to check: --dir DIR, --beside NAME, --install-dir DIR or --merge FILE")
 	}
@@ -158,7 +163,7 @@ func (f *renderFlags) validate(formatGiven bool) error {
 // streams says whether objects are rendered, which can be printed one after the other.
 func (f *renderFlags) streams() bool {
 	return len(f.formats) == 0 && f.os == ignition.OpenShift ||
-		len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || f.formats[0] == string(render.FormatConfigMap))
+		len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || render.Format(f.formats[0]).HoldsManifests())
 }
 
 // want turns flags into what to make; fallback are the formats where the user

@@ -42,6 +42,8 @@ type Fleet struct {
 	// Whole is the folder that holds the whole fleet, "" where only some of it
 	// was named.
 	Whole string
+	// others are files that were found and have no cluster.
+	others others
 }
 
 // Find finds the install-configs that arguments name: files, folders
@@ -57,6 +59,9 @@ func Find(args []string) (Fleet, error) {
 		if err := r.add(arg); err != nil {
 			return Fleet{}, err
 		}
+	}
+	if len(r.Clusters) == 0 {
+		return Fleet{}, none(r.others, args[0], errors.New("no install-config"))
 	}
 	slices.SortFunc(r.Clusters, func(a, b Cluster) int { return strings.Compare(a.Config, b.Config) })
 	r.Clusters = slices.CompactFunc(r.Clusters, func(a, b Cluster) bool { return a.Config == b.Config })
@@ -108,6 +113,7 @@ func (r *Fleet) add(arg string) error {
 		data = peek(arg)
 	}
 	if err == nil && r.Several && (besides(arg) || gitops.IsOther(data)) {
+		r.others.add(filepath.Clean(arg), data)
 		return nil
 	}
 	if gitops.HasCluster(data) {
@@ -148,23 +154,33 @@ func (r *Fleet) glob(pattern string) error {
 				return err
 			}
 		case !besides(name):
-			r.Clusters = append(r.Clusters, inFile(name, base)...)
+			r.Clusters = append(r.Clusters, r.inFile(name, base)...)
 		}
 	}
 	if len(r.Clusters) == before {
-		return Unreadable(pattern, errors.New("no install-config there"))
+		return none(r.others, pattern, errors.New("no install-config there"))
 	}
 	return nil
 }
 
+// none reports that arguments name no cluster: what to give in the place of other objects
+// that are there, or an error.
+func none(o others, name string, err error) error {
+	if list := o.instead(); list != nil {
+		return list
+	}
+	return Unreadable(name, err)
+}
+
 // inFile are the clusters that a file which a pattern matches describes: none where
 // it holds other objects.
-func inFile(name, base string) []Cluster {
+func (r *Fleet) inFile(name, base string) []Cluster {
 	if isYAML(name) {
 		switch data := peek(name); {
 		case gitops.HasCluster(data):
 			return objects(name, base, data)
 		case gitops.IsOther(data):
+			r.others.add(name, data)
 			return nil
 		}
 	}
@@ -192,15 +208,18 @@ func (r *Fleet) walk(dir, base string) error {
 			return fs.SkipDir
 		case !d.IsDir() && d.Name() == InstallConfigName:
 			r.Clusters = append(r.Clusters, named(filepath.Clean(p), base))
-		case !d.IsDir() && isYAML(p) && !besides(p):
-			if data := peek(p); gitops.HasCluster(data) {
+		case !d.IsDir() && isYAML(p) && !(besides(p) && len(r.Clusters) > before):
+			switch data := peek(p); {
+			case gitops.HasCluster(data) && !besides(p):
 				r.Clusters = append(r.Clusters, objects(filepath.Clean(p), base, data)...)
+			case len(r.Clusters) == before:
+				r.others.add(filepath.Clean(p), data)
 			}
 		}
 		return nil
 	})
 	if err == nil && len(r.Clusters) == before {
-		err = Unreadable(dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", InstallConfigName))
+		err = none(r.others, dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", InstallConfigName))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
@@ -82,18 +83,24 @@ func SplitObject(arg string) (file, object string) {
 	return arg[:at], arg[at+1:]
 }
 
-// input is the file in a folder that describes its cluster: the install-config, or
-// the only file with objects that do.
+// inputIn is the file in a folder that describes its cluster: the install-config, or
+// the only file with objects that do. Where there is none, it is one of others, as reading
+// that says what to give.
 func inputIn(dir string) string {
 	name := filepath.Join(dir, InstallConfigName)
 	if IsFile(name) {
 		return name
 	}
 	found := ""
+	var others others
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
-		if !isYAML(file) || !gitops.HasCluster(peek(file)) {
+		if !isYAML(file) {
+			continue
+		}
+		if data := peek(file); !gitops.HasCluster(data) {
+			others.add(file, data)
 			continue
 		}
 		if found != "" {
@@ -101,8 +108,26 @@ func inputIn(dir string) string {
 		}
 		found = file
 	}
+	if list := others.instead(); found == "" && list != nil {
+		return list[0].File
+	}
 	return cmp.Or(found, name)
 }
+
+// others are files with objects of which none describes a cluster.
+type others []render.File
+
+// mostOthers is how many are kept: one of them is reported.
+const mostOthers = 100
+
+func (o *others) add(name string, data []byte) {
+	if len(*o) < mostOthers && gitops.HasOther(data) {
+		*o = append(*o, render.File{Name: name, Data: data})
+	}
+}
+
+// instead says what to give in their place; nil where nothing is known.
+func (o others) instead() problem.List { return gitops.Instead(o...) }
 
 // companions finds the files with objects that AgentClusterInstalls of a folder go
 // with. It reads each folder once, and is safe for concurrent use.

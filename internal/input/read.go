@@ -204,6 +204,9 @@ func (r *Reader) beside(installConfig, named, usual string) (*render.File, error
 			return nil, nil
 		}
 		name = filepath.Join(filepath.Dir(installConfig), usual)
+		if name == filepath.Clean(installConfig) {
+			return nil, nil // given instead of an install-config, which it is refused as
+		}
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}

@@ -9,14 +9,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// The kinds that go with an AgentClusterInstall.
-const (
-	clusterDeployment = "ClusterDeployment"
-	nmStateConfig     = "NMStateConfig"
-	infraEnv          = "InfraEnv"
-	bareMetalHost     = "BareMetalHost"
-)
-
 // Annotations with which the assisted installer is told more.
 const (
 	overridesAnnotation = `metadata.annotations["agent-install.openshift.io/install-config-overrides"]`
@@ -55,9 +47,7 @@ func (r *reader) agentClusterInstall(docs []*source.Document) {
 	var in agentFile
 	r.problems = append(r.problems, r.main.Decode(&in)...)
 	r.deployment(docs, in.Spec.ClusterDeploymentRef.Name)
-	for _, field := range []string{"machineNetwork", "clusterNetwork", "serviceNetwork", "networkType"} {
-		r.install.Take("networking."+field, r.main, "spec.networking."+field)
-	}
+	r.networks("spec.networking", "serviceNetwork")
 	const agents = "spec.provisionRequirements."
 	need := in.Spec.ProvisionRequirements
 	r.pools(need.ControlPlaneAgents, need.WorkerAgents, need.ArbiterAgents,
@@ -90,8 +80,10 @@ func (r *reader) deployment(docs []*source.Document, name string) {
 			return
 		}
 	}
-	r.add(r.main, problem.MissingField, ref, "no ClusterDeployment "+problem.Quote(name)+" in this file or folder",
-		"the ClusterDeployment, which has the cluster's name and base domain", "")
+	if !r.unread { // it may be there
+		r.add(r.main, problem.MissingField, ref, "no ClusterDeployment "+problem.Quote(name)+" in this file or folder",
+			"the ClusterDeployment, which has the cluster's name and base domain", "")
+	}
 	// What is missing in consequence is not reported.
 	r.install.Put("metadata.name", "unknown", r.main, ref)
 	r.install.Put("baseDomain", "unknown", r.main, ref)

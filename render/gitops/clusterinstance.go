@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -19,9 +20,7 @@ type instanceFile struct {
 		InstallConfigOverrides string            `json:"installConfigOverrides"`
 		ServiceNetwork         []struct{}        `json:"serviceNetwork"`
 		ExtraManifestsRefs     []objectReference `json:"extraManifestsRefs"`
-		Nodes                  []struct {
-			Role string `json:"role"`
-		} `json:"nodes"`
+		Nodes                  []struct{}        `json:"nodes"`
 	} `json:"spec"`
 }
 
@@ -35,25 +34,15 @@ func (r *reader) clusterInstance() {
 	var in instanceFile
 	r.problems = append(r.problems, r.main.Decode(&in)...)
 	if in.Spec.ClusterType == "HostedControlPlane" {
-		r.addAs("controlPlane", r.main, problem.Topology, "spec.clusterType", problem.Quote(in.Spec.ClusterType), "SNO, HighlyAvailable or HighlyAvailableArbiter",
-			"a hosted control plane has no nodes of its own that could hold VIPs")
+		r.addAs("controlPlane", r.main, problem.Topology, "spec.clusterType", problem.Quote(in.Spec.ClusterType), "SNO, HighlyAvailable or HighlyAvailableArbiter", hosted)
 	}
 	r.install.Take("metadata.name", r.main, "spec.clusterName")
 	r.install.Take("baseDomain", r.main, "spec.baseDomain")
-	for _, field := range []string{"machineNetwork", "clusterNetwork", "networkType"} {
-		r.install.Take("networking."+field, r.main, "spec."+field)
-	}
+	r.networks("spec")
 	for i := range in.Spec.ServiceNetwork {
 		r.install.Take(fmt.Sprintf("networking.serviceNetwork[%d]", i), r.main, fmt.Sprintf("spec.serviceNetwork[%d].cidr", i))
 	}
-	count := map[string]int{}
-	for i, n := range in.Spec.Nodes {
-		if n.Role == "" {
-			n.Role = "master" // the CRD's default
-		}
-		count[n.Role]++
-		r.instanceNode(i, n.Role)
-	}
+	count := r.nodesOf("spec.nodes", len(in.Spec.Nodes))
 	r.pools(count["master"], count["worker"], count["arbiter"], "spec.nodes", "spec.nodes", "spec.nodes")
 	r.platform("spec.platformType", count["master"] == 1)
 	r.problems = append(r.problems, r.install.Overlay(r.main, "spec.installConfigOverrides")...)
@@ -66,11 +55,18 @@ func (r *reader) clusterInstance() {
 	}
 }
 
-// instanceNode reads a node with the addresses of its NMState block.
-func (r *reader) instanceNode(i int, role string) {
-	from := fmt.Sprintf("spec.nodes[%d]", i)
-	to := r.host(r.main, from)
-	r.agent.Take(to+".hostname", r.main, from+".hostName")
-	r.agent.Put(to+".role", role, r.main, from+".role")
-	r.agent.Take(to+".networkConfig", r.main, from+".nodeNetwork.config")
+// nodesOf reads the nodes of a list, with the addresses of their NMState blocks, and counts
+// the roles.
+func (r *reader) nodesOf(list string, n int) map[string]int {
+	count := map[string]int{}
+	for i := range n {
+		from := fmt.Sprintf("%s[%d]", list, i)
+		role := cmp.Or(r.main.Text(from+".role"), "master") // the default of both kinds
+		count[role]++
+		to := r.host(r.main, from)
+		r.agent.Take(to+".hostname", r.main, from+".hostName")
+		r.agent.Put(to+".role", role, r.main, from+".role")
+		r.agent.Take(to+".networkConfig", r.main, from+".nodeNetwork.config")
+	}
+	return count
 }

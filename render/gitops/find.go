@@ -13,27 +13,14 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// The kinds that describe a cluster.
-const (
-	kindClusterInstance     = "ClusterInstance"
-	kindAgentClusterInstall = "AgentClusterInstall"
-)
-
-// versions are the API versions of what is read.
-var versions = map[string]string{
-	kindClusterInstance:     "siteconfig.open-cluster-management.io/v1alpha1",
-	kindAgentClusterInstall: "extensions.hive.openshift.io/v1beta1",
-	clusterDeployment:       "hive.openshift.io/v1",
-	nmStateConfig:           "agent-install.openshift.io/v1beta1",
-	infraEnv:                "agent-install.openshift.io/v1beta1",
-	bareMetalHost:           "metal3.io/v1alpha1",
-}
+const installConfig = "InstallConfig"
 
 var (
-	clusterKind   = regexp.MustCompile(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:ClusterInstance|AgentClusterInstall)["']?[ \t,}]*(?:#.*)?\r?$`)
-	companionKind = regexp.MustCompile(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:ClusterDeployment|NMStateConfig|InfraEnv|BareMetalHost)["']?[ \t,}]*(?:#.*)?\r?$`)
+	clusterKind   = lineOf(describesClusters)
+	companionKind = lineOf(func(k kind) bool { return k.companion })
+	otherKind     = lineOf(func(k kind) bool { return !k.cluster })
 	// A ClusterDeployment has the kind too, in a reference by group and version.
-	clusterVersion = regexp.MustCompile(`apiVersion"?:[ \t]*["']?(?:siteconfig\.open-cluster-management\.io|extensions\.hive\.openshift\.io)/`)
+	clusterVersion = regexp.MustCompile(`apiVersion"?:[ \t]*["']?(?:` + groups() + `)/`)
 	anyKind        = regexp.MustCompile(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
 )
 
@@ -45,11 +32,14 @@ func HasCluster(data []byte) bool { return clusterKind.Match(data) && clusterVer
 // goes with.
 func HasCompanion(data []byte) bool { return companionKind.Match(data) }
 
+// HasOther says whether a file may hold objects for which Instead says what to give.
+func HasOther(data []byte) bool { return otherKind.Match(data) }
+
 // IsOther says whether a file holds Kubernetes objects and none that describes a
 // cluster.
 func IsOther(data []byte) bool {
 	m := anyKind.FindSubmatch(data)
-	return m != nil && string(m[1]) != "InstallConfig" && !HasCluster(data)
+	return m != nil && string(m[1]) != installConfig && !HasCluster(data)
 }
 
 // names finds names and namespaces in the text of objects.
@@ -61,10 +51,11 @@ func Related(clusters, other []byte) bool {
 	return slices.ContainsFunc(names.FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
 }
 
-// object is one that describes a cluster.
+// object is one that describes a cluster, or one of the clusters in a SiteConfig.
 type object struct {
-	doc        *source.Document
-	kind, name string
+	doc *source.Document
+	// spec is where the fields of the cluster are.
+	kind, spec, name string
 }
 
 // Names gives the names of the clusters that a file describes, in its order.
@@ -80,9 +71,14 @@ func clusters(docs []*source.Document) []object {
 	for _, d := range docs {
 		switch kind := d.Text("kind"); kind {
 		case kindClusterInstance:
-			out = append(out, object{d, kind, cmp.Or(d.Text("spec.clusterName"), d.Text("metadata.name"))})
+			out = append(out, object{d, kind, "spec", cmp.Or(d.Text("spec.clusterName"), d.Text("metadata.name"))})
 		case kindAgentClusterInstall:
-			out = append(out, object{d, kind, d.Text("metadata.name")})
+			out = append(out, object{d, kind, "spec", d.Text("metadata.name")})
+		case kindSiteConfig:
+			for i := range max(d.Len(siteClusters), 1) { // one without any is read, to say so
+				at := fmt.Sprintf("%s[%d]", siteClusters, i)
+				out = append(out, object{d, kind, at, cmp.Or(d.Text(at+".clusterName"), d.Text("metadata.name"))})
+			}
 		}
 	}
 	return out
@@ -103,7 +99,7 @@ func choose(file, name string, all []object) (*object, problem.List) {
 	p := problem.Problem{File: file, Severity: problem.Error, Code: problem.WrongKind}
 	switch {
 	case len(all) == 0:
-		p.Found, p.Expected = "no ClusterInstance and no AgentClusterInstall", "an object that describes a cluster"
+		p.Found, p.Expected = described("no "), "an object that describes a cluster"
 	case name == "":
 		p.Found, p.Expected = fmt.Sprintf("%d clusters", len(all)), "one cluster"
 		p.Hint = fmt.Sprintf("name it, as in %s#%s", file, all[0].name)

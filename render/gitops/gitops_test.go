@@ -83,6 +83,22 @@ host worker-1 worker 192.0.2.24 2001:db8:1::24
 manifests edge-1 vipgen-extra-manifests
 `
 
+func site(t testing.TB) source.File {
+	return file(t, "site-config/siteconfig.yaml")
+}
+
+const siteFacts = `domain edge-3.example.com
+platform baremetal 
+vips 203.0.113.5 203.0.113.7
+networks 203.0.113.0/24
+nodes mmmw
+host master-0.example.com master 203.0.113.20
+host master-1.example.com master 203.0.113.21
+host master-2.example.com master 203.0.113.22
+host worker-0.example.com worker 203.0.113.23
+manifests edge-3 sno-extra-manifest/,rendered/edge-3/extra-manifests/
+`
+
 const installFacts = `domain edge-2.example.com
 platform baremetal 
 vips 198.51.100.5 198.51.100.7
@@ -107,6 +123,18 @@ func TestRead(t *testing.T) {
 	}{
 		{name: "ClusterInstance", file: instance(t), from: instanceFacts},
 		{name: "AgentClusterInstall", file: aci, others: others, from: installFacts},
+		{name: "SiteConfig", file: site(t), from: siteFacts},
+		{name: "lists of VIPs, and the networks of the nodes", file: change(t, site(t), "apiVIP: 203.0.113.5", "apiVIPs: [203.0.113.5]", "ingressVIP: 203.0.113.7", "ingressVIPs: [203.0.113.7]",
+			"    machineNetwork:\n    - cidr: 203.0.113.0/24\n", ""), from: siteFacts},
+		{name: "the old path", file: change(t, site(t), "    extraManifests:\n      searchPaths:\n      - sno-extra-manifest/\n      - rendered/edge-3/extra-manifests/\n", "    extraManifestPath: mine/\n"), from: siteFacts,
+			want: []string{"sno-extra-manifest/,rendered/edge-3/extra-manifests/", "mine/"}},
+		{name: "paths before the old one", file: change(t, site(t), "    extraManifests:\n", "    extraManifestPath: mine/\n    extraManifests:\n"), from: siteFacts},
+		{name: "a load balancer of the user's in a SiteConfig", file: change(t, site(t), `'{"capabilities": {"baselineCapabilitySet": "None"}}'`, `'{"platform": {"baremetal": {"loadBalancer": {"type": "UserManaged"}}}}'`), from: siteFacts,
+			want: []string{"baremetal ", "baremetal UserManaged"}},
+		{name: "hosts with DHCP", file: change(t, aci, "  platformType: BareMetal\n", ""), from: installFacts,
+			want: []string{"networks 198.51.100.0/24", "networks ",
+				"host master-0 master 198.51.100.20\nhost master-1 master 198.51.100.21\nhost master-2 master 198.51.100.22\nhost worker-0 worker 198.51.100.23\nhost worker-1 worker 198.51.100.24\n", ""},
+			others: others[:1]},
 		{name: "role of a node by default", file: change(t, instance(t), "    role: master\n", ""), from: instanceFacts},
 		{name: "no platform, several nodes", file: change(t, instance(t), "  platformType: BareMetal\n", ""), from: instanceFacts},
 		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), from: instanceFacts},
@@ -126,7 +154,7 @@ func TestRead(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c, problems := gitops.Read(test.file, "", test.others)
-			if len(problems) > 0 {
+			if problems.Err() != nil {
 				t.Fatal(problems)
 			}
 			want := strings.NewReplacer(test.want...).Replace(test.from)
@@ -158,10 +186,13 @@ func TestReadSingleNode(t *testing.T) {
 func TestHasCluster(t *testing.T) {
 	aci, others := install(t)
 	for text, want := range map[string]bool{
-		string(instance(t).Data):    true,
-		string(aci.Data):            true,
-		string(others[0].Data):      false, // refers to one
-		"kind: ClusterInstance\n":   false,
+		string(instance(t).Data):  true,
+		string(aci.Data):          true,
+		string(others[0].Data):    false, // refers to one
+		string(site(t).Data):      true,
+		"kind: ClusterInstance\n": false,
+		// Of another group: an early name of ClusterInstance.
+		"apiVersion: metaclusterinstall.openshift.io/v1alpha1\nkind: SiteConfig\n": false,
 		"# kind: ClusterInstance\n": false,
 		`{"apiVersion": "siteconfig.open-cluster-management.io/v1alpha1",` + "\n" + `"kind": "ClusterInstance",` + "\n" + `"spec": {}}`: true,
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: siteconfig.open-cluster-management.io/v1alpha1\n  kind: ClusterInstance\n":   true,
@@ -180,12 +211,77 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// All clusters of a SiteConfig have names, and a single node of one has no VIPs; nodes that
+// join it later are not of its installation.
+func TestReadSiteClusters(t *testing.T) {
+	data := `apiVersion: ran.openshift.io/v1
+kind: SiteConfig
+metadata:
+  name: site
+spec:
+  baseDomain: example.com
+  clusters:
+  - clusterName: one
+    machineNetwork:
+    - cidr: 192.0.2.0/24
+    nodes:
+    - hostName: a
+    - hostName: b
+      role: worker
+  - clusterName: two
+    nodes:
+    - {hostName: a}
+`
+	names, problems := gitops.Names("site.yaml", []byte(data))
+	if len(problems) > 0 || !slices.Equal(names, []string{"one", "two"}) {
+		t.Errorf("%q, %v", names, problems)
+	}
+	for name, want := range map[string]string{"one": "nodes m\n", "two": "networks \nnodes m\n"} {
+		c, problems := gitops.Read(source.File{Name: "site.yaml", Data: []byte(data)}, name, nil)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if got := facts(c); c.Install.Platform != "none" || !strings.Contains(got, want) || !strings.Contains(got, "domain "+name+".example.com\n") {
+			t.Errorf("%s: read as %s", name, got)
+		}
+	}
+}
+
+// What to give instead is not said of what may be an install-config.
+func TestInstead(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: NMStateConfig\n---\nkind: ClusterDeployment\n": "ClusterDeployment",
+		"kind: NMStateConfig\n---\nkind: Secret\n":            "NMStateConfig",
+		"{\"kind\": \"Provisioning\"}":                        "Provisioning",
+		"kind: ConfigMap\n---\n# none\n---\nkind: Secret\n":   "ConfigMap",
+		"# a\n---\nkind: AgentConfig\nhosts: [\n":             "AgentConfig",
+		"kind: AgentConfig\n---\nplatform: [\n":               "",
+		"platform: {}\n---\nkind: AgentConfig\n":              "",
+		"kind: InstallConfig\n---\nkind: AgentConfig\n":       "",
+		"kind: Cluster\n":                                     "",
+		"platform: {}\n":                                      "",
+		"":                                                    "",
+	} {
+		got := ""
+		if list := gitops.Instead(source.File{Name: "f.yaml", Data: []byte(text)}); list != nil {
+			got = list[0].Found
+		}
+		if want != "" {
+			want = `"` + want + `"`
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // Nothing that somebody wrote into such a file makes the reader panic, and what it
 // says of it has a place.
 func FuzzRead(f *testing.F) {
 	aci, others := install(f)
 	f.Add(instance(f).Data)
 	f.Add(aci.Data)
+	f.Add(site(f).Data)
 	for _, o := range others {
 		f.Add(append(append([]byte{}, aci.Data...), append([]byte("---\n"), o.Data...)...))
 	}

@@ -5,43 +5,65 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// machineNetworks fills in the cluster's where the object has none: the assisted
-// installer then takes the networks of the hosts that the VIPs are in, which is
-// known here from static addresses alone.
-func (r *reader) machineNetworks(field string) {
-	if r.main.Len(field) > 0 || r.install.Document().Has("networking.machineNetwork") {
-		return
-	}
-	var found []netip.Prefix
-	for _, vips := range []string{"spec.apiVIPs", "spec.ingressVIPs"} {
-		for i := range r.main.Len(vips) {
-			found = r.networksOf(found, r.main.Text(fmt.Sprintf("%s[%d]", vips, i)))
-		}
-	}
-	for _, vip := range []string{"spec.apiVIP", "spec.ingressVIP"} {
-		found = r.networksOf(found, r.main.Text(vip))
-	}
-	for i, n := range found {
-		r.install.Put(fmt.Sprintf("networking.machineNetwork[%d].cidr", i), n.String(), r.main, field)
-	}
-	if len(found) == 0 {
-		r.addAs("networking", r.main, problem.MissingField, field, "nothing", "the networks of the nodes",
-			"without them the installation asks the hosts; no static address of a node is in the network of a VIP")
+// networks takes those of the cluster from below a path.
+func (r *reader) networks(at string, fields ...string) {
+	r.machineNetwork = at + ".machineNetwork"
+	for _, field := range append(fields, "machineNetwork", "clusterNetwork", "networkType") {
+		r.install.Take("networking."+field, r.main, at+"."+field)
 	}
 }
 
-// networksOf adds the network of a node that holds a VIP.
-func (r *reader) networksOf(found []netip.Prefix, vip string) []netip.Prefix {
-	addr, err := netip.ParseAddr(vip)
-	if err != nil {
-		return found
+// machineNetworks fills in the cluster's where the object has none: the assisted
+// installer then takes the networks of the hosts that the VIPs are in, which is
+// known here from static addresses alone. It reports whether any are known: where hosts
+// have DHCP, the networks that the installer would take by default are not those of the
+// nodes, and the VIPs alone stand in for them while the rest is read.
+func (r *reader) machineNetworks() bool {
+	const to = "networking.machineNetwork"
+	if r.install.Document().Has(to) {
+		return true
 	}
+	var found []netip.Prefix
+	for _, vip := range r.vips() {
+		found = r.networksOf(found, vip)
+	}
+	known := len(found) > 0
+	if !known {
+		for _, vip := range r.vips() {
+			found = append(found, netip.PrefixFrom(vip, vip.BitLen()))
+		}
+	}
+	for i, n := range found {
+		r.install.Put(fmt.Sprintf("%s[%d].cidr", to, i), n.String(), r.main, r.machineNetwork)
+	}
+	return known
+}
+
+// vips are those of the object, each once, as far as they are addresses.
+func (r *reader) vips() []netip.Addr {
+	var out []netip.Addr
+	add := func(field string) {
+		if a, err := netip.ParseAddr(r.main.Text(field)); err == nil && v1alpha1.UsableAddress(a) == "" && !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	for _, name := range []string{".apiVIP", ".ingressVIP"} {
+		for i := range r.main.Len(r.spec + name + "s") {
+			add(fmt.Sprintf("%s%ss[%d]", r.spec, name, i))
+		}
+		add(r.spec + name)
+	}
+	return out
+}
+
+// networksOf adds the network of a node that a VIP is in.
+func (r *reader) networksOf(found []netip.Prefix, vip netip.Addr) []netip.Prefix {
 	for _, h := range r.nodes.Hosts {
 		for _, a := range h.Addresses {
-			if n := a.Masked(); n.Contains(addr) && !slices.Contains(found, n) {
+			if n := a.Masked(); n.Contains(vip) && !slices.Contains(found, n) {
 				return append(found, n)
 			}
 		}

@@ -18,9 +18,12 @@ type Cluster struct {
 	Manifests ManifestRefs
 }
 
-// ManifestRefs are the ConfigMaps with manifests that an object names.
+// ManifestRefs are the ConfigMaps with manifests that an object names, or the folders that
+// a SiteConfig does.
 type ManifestRefs struct {
-	// Namespace is where they are.
+	// Folders says that these are folders.
+	Folders bool
+	// Namespace is where the ConfigMaps are.
 	Namespace string
 	Names     []string
 	// Doc and Field are where they stand, or would stand.
@@ -60,35 +63,45 @@ func readable(all []object, name string, docs []*source.Document, others []sourc
 
 // read reads the cluster of an object.
 func read(o *object, docs []*source.Document, others []source.File) (*Cluster, problem.List) {
-	r := &reader{main: o.doc, install: source.NewView(o.doc, "spec"), agent: source.NewView(o.doc, "spec")}
+	r := &reader{main: o.doc, spec: o.spec, install: source.NewView(o.doc, o.spec), agent: source.NewView(o.doc, o.spec)}
 	r.version(o.doc)
-	networks := "spec.machineNetwork"
-	if o.kind == kindClusterInstance {
+	switch o.kind {
+	case kindClusterInstance:
 		r.clusterInstance()
-	} else {
-		networks = "spec.networking.machineNetwork"
-
+	case kindSiteConfig:
+		if o.doc.Len(siteClusters) == 0 {
+			return nil, r.noSiteClusters()
+		}
+		r.siteConfig()
+	case kindAgentClusterInstall:
 		for _, f := range others {
 			more, problems := source.ParseEach(f.Name, f.Data)
 			docs, r.problems = append(docs, more...), append(r.problems, problems...)
+			r.unread = r.unread || len(problems) > 0
 		}
 		r.agentClusterInstall(docs)
 	}
-	return r.cluster(networks), r.report()
+	return r.cluster(), r.report()
 }
 
 // reader gathers what objects say about one cluster.
 type reader struct {
-	main           *source.Document
+	main *source.Document
+	// spec is where the fields of the cluster are in it.
+	spec string
+	// machineNetwork is where the networks of the nodes are, or would be.
+	machineNetwork string
 	install, agent *source.View
 	hosts          int
 	nodes          *installconfig.AgentConfig
 	manifests      ManifestRefs
-	problems       problem.List
+	// unread says that a file with more objects could not be read.
+	unread   bool
+	problems problem.List
 }
 
 // cluster reads what the views show.
-func (r *reader) cluster(networks string) *Cluster {
+func (r *reader) cluster() *Cluster {
 	c := &Cluster{Manifests: r.manifests}
 	r.install.Put("apiVersion", "v1", r.main, "apiVersion")
 	r.agent.Put("apiVersion", "v1beta1", r.main, "apiVersion")
@@ -96,8 +109,11 @@ func (r *reader) cluster(networks string) *Cluster {
 	var install, agent problem.List
 	c.Agent, agent = installconfig.ReadAgentDocument(r.agent.Document())
 	r.nodes = c.Agent
-	r.machineNetworks(networks)
+	given := r.machineNetworks()
 	c.Install, install = installconfig.ReadDocument(r.install.Document())
+	if !given {
+		c.Install.MachineNetworks = nil
+	}
 	r.problems = append(append(r.problems, install...), agent...)
 	return c
 }
@@ -121,7 +137,7 @@ func (r *reader) addAs(key string, d *source.Document, code problem.Code, field,
 
 // version checks the apiVersion of an object.
 func (r *reader) version(d *source.Document) {
-	want := versions[d.Text("kind")]
+	want := known(d.Text("kind")).version
 	switch got := d.Text("apiVersion"); got {
 	case want:
 	case "":
@@ -154,7 +170,7 @@ func (r *reader) platform(field string, alone bool) {
 		r.addAs("platform", r.main, problem.BadValue, field, problem.Quote(name), "BareMetal, VSphere, Nutanix, None or External", "")
 		r.install.Empty("platform.none", r.main, field)
 		return
-	case strings.EqualFold(r.main.Text(userManaged), "true"), alone && r.main.Len("spec.apiVIPs") == 0 && r.main.Text("spec.apiVIP") == "":
+	case strings.EqualFold(r.main.Text(userManaged), "true"), alone && r.main.Len(r.spec+".apiVIPs") == 0 && r.main.Text(r.spec+".apiVIP") == "":
 		platform = "none"
 	default:
 		platform = "baremetal"
@@ -166,14 +182,15 @@ func (r *reader) platform(field string, alone bool) {
 		return
 	}
 	for _, vips := range []string{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP"} {
-		r.install.Take(at+"."+vips, r.main, "spec."+vips)
+		r.install.Take(at+"."+vips, r.main, r.spec+"."+vips)
 	}
 }
 
 // noVIPs: these platforms have no VIPs in an install-config. Assisted installs
 // refuse them too.
 func (r *reader) noVIPs(platform string) {
-	for _, field := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.apiVIP", "spec.ingressVIP"} {
+	for _, name := range []string{"apiVIPs", "ingressVIPs", "apiVIP", "ingressVIP"} {
+		field := r.spec + "." + name
 		if r.main.Len(field) > 0 || r.main.Text(field) != "" {
 			r.add(r.main, problem.ConflictingFields, field, "VIPs on platform "+platform, "no VIPs here",
 				"an installation refuses them: give them in vipgen.yaml, as spec.apiVIPs and spec.ingressVIPs")

@@ -25,26 +25,35 @@ import (
 // What could not be read keeps its value, and so does what the document does
 // not have; null takes it away. Lists and maps are replaced as wholes; items of
 // lists keep their index.
-func (d *Document) Decode(into any) problem.List { return d.decode(into, false, nil) }
+func (d *Document) Decode(into any) problem.List { return d.decode("", into, false, nil) }
+
+// DecodeAt is Decode for what stands at a path of the document.
+func (d *Document) DecodeAt(path string, into any) problem.List {
+	return d.decode(path, into, false, nil)
+}
 
 // DecodeKnown is Decode that also looks at keys that the Go type does not have: known are
 // the fields of each mapping, by its path with "[]" for items of lists. What is neither is
 // a warning, and an error where a field of the Go type was meant. Mappings that known does
 // not have are left alone.
 func (d *Document) DecodeKnown(into any, known map[string][]string) problem.List {
-	return d.decode(into, false, known)
+	return d.decode("", into, false, known)
 }
 
 // DecodeStrict is Decode, with an error for every unknown field, and for every one in
 // another case.
-func (d *Document) DecodeStrict(into any) problem.List { return d.decode(into, true, nil) }
+func (d *Document) DecodeStrict(into any) problem.List { return d.decode("", into, true, nil) }
 
-func (d *Document) decode(into any, strict bool, known map[string][]string) problem.List {
-	dec := &decoder{file: d.File, doc: d, strict: strict, known: known}
+func (d *Document) decode(path string, into any, strict bool, known map[string][]string) problem.List {
+	steps, node, found := d.find(path)
+	if !found {
+		return nil
+	}
+	dec := &decoder{file: d.File, doc: d, strict: strict, known: known, path: steps}
 	if known != nil {
 		dec.read = namesBelow(reflect.TypeOf(into).Elem())
 	}
-	dec.value(d.root, reflect.ValueOf(into).Elem())
+	dec.value(node, reflect.ValueOf(into).Elem())
 	for i, p := range dec.problems {
 		dec.problems[i] = d.original(p)
 	}

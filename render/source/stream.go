@@ -36,11 +36,16 @@ func ParseAll(file string, data []byte) ([]*Document, problem.List) {
 }
 
 // ParseEach is ParseAll for a stream whose documents are read one by one once one of them
-// is no YAML: it gives the objects of the others, and reports each.
+// is no YAML: it gives the objects of the others, and reports each. Of a template it says
+// that alone.
 func ParseEach(file string, data []byte) ([]*Document, problem.List) {
 	docs, list := ParseAll(file, data)
 	if len(list) == 0 || list[0].Code != problem.Syntax || len(data) > maxBisect {
 		return docs, list
+	}
+	if p := templateProblem(data, list[0].Line); p != nil {
+		p.File = file
+		return nil, problem.List{*p}
 	}
 	marks := append(marker.FindAllIndex(data, -1), []int{len(data)})
 	if marks[0][0] > 0 {
@@ -83,12 +88,12 @@ func parseAll(file string, data []byte) ([]*Document, *problem.Problem) {
 		if p := limits.Check(doc.Content[0]); p != nil {
 			return nil, p
 		}
-		out = flatten(out, file, doc.Content[0], 0)
+		out = flatten(out, &Document{File: file, data: data}, doc.Content[0], 0)
 	}
 }
 
-// flatten appends an object, or the items of a list.
-func flatten(out []*Document, file string, n *yaml.Node, depth int) []*Document {
+// flatten appends an object of a file, or the items of a list.
+func flatten(out []*Document, of *Document, n *yaml.Node, depth int) []*Document {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
 		return out
@@ -96,10 +101,10 @@ func flatten(out []*Document, file string, n *yaml.Node, depth int) []*Document 
 	_, kind := child(n, step{name: "kind"})
 	_, items := child(n, step{name: "items"})
 	if kind == nil || items == nil || !strings.HasSuffix(target(kind).Value, "List") || depth == maxLists {
-		return append(out, &Document{File: file, root: n})
+		return append(out, &Document{File: of.File, data: of.data, root: n})
 	}
 	for _, item := range target(items).Content {
-		out = flatten(out, file, item, depth+1)
+		out = flatten(out, of, item, depth+1)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,8 +26,9 @@ var markers = []struct {
 	{regexp.MustCompile(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
 	{regexp.MustCompile(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to", true},
 	{regexp.MustCompile(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst", false},
-	{regexp.MustCompile(`<[A-Za-z][\w .-]*>`), "a placeholder", "put your value in its place", false},
+	{regexp.MustCompile(`<\w[^<>]*>`), "a placeholder", "put your value in its place", false},
 	{regexp.MustCompile(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place", false},
+	{regexp.MustCompile(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`), "a placeholder", "put your value in its place", false},
 }
 
 // unfinished finds the first marker in a piece of a line, and says where and what it is.
@@ -64,50 +66,49 @@ func templateProblem(data []byte, mistake int) *problem.Problem {
 	return nil
 }
 
-// Unfinished puts one problem in the place of all errors of a located list that are
-// about templates' markers in this document: which one is the first, and what to do.
+// Unfinished turns the errors of a located list that are about templates' markers in this
+// document, or in those that it is a view of, into what they are: a template's. What else
+// is wrong with such a file is not worth a word (problem.List.Final).
 func (d *Document) Unfinished(list problem.List) problem.List {
-	var out problem.List
-	first, more := -1, 0
-	for _, p := range list {
-		as, ok := d.unfinishedAt(p)
-		switch {
-		case !ok:
-			out = append(out, p)
-		case first < 0:
-			first = len(out)
-			out = append(out, as)
-		default:
-			more++
+	out := slices.Clone(list)
+	for _, from := range d.originals() {
+		for i, p := range out {
+			if p.Code != problem.Template {
+				out[i] = from.unfinishedAt(p)
+			}
 		}
-	}
-	if more > 0 {
-		out[first].Found += fmt.Sprintf(", and %d more", more)
 	}
 	return out
 }
 
-// unfinishedAt says whether an error is about a marker: in the text of its field, or, as
-// braces without quotes are a mapping of mappings in YAML, after its place. Only the
-// former is shown, as vipgen reads that field.
-func (d *Document) unfinishedAt(p problem.Problem) (problem.Problem, bool) {
-	if p.Severity != problem.Error || p.File != d.File {
-		return p, false
+// unfinishedAt gives an error about a marker the code of one: where that is in the text of
+// its field, or, as braces without quotes are a mapping of mappings in YAML, after its
+// place. Only the former is shown, as vipgen reads that field. Others stay as they are.
+func (d *Document) unfinishedAt(p problem.Problem) problem.Problem {
+	line, _ := d.Position(p.Field) // documents of a stream have one file
+	if p.Severity != problem.Error || p.File != d.File || p.Line != line {
+		return p
+	}
+	marked := func(text []byte, shown string) problem.Problem {
+		_, marker, as, ok := unfinished(text, false)
+		if !ok {
+			return p
+		}
+		as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
+		if shown == "" {
+			as.Found = fmt.Sprintf("%s, %s", problem.Quote(strings.TrimSpace(marker)), as.Found)
+		}
+		return as
 	}
 	_, node, found := d.find(p.Field)
 	if found && target(node).Kind == yaml.ScalarNode {
-		_, marker, as, ok := unfinished([]byte(target(node).Value), false)
-		as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
-		as.Found = fmt.Sprintf("%s, %s", problem.Quote(strings.TrimSpace(marker)), as.Found)
-		return as, ok
+		return marked([]byte(target(node).Value), "")
 	}
 	lines := bytes.Split(d.data, []byte("\n"))
 	if p.Code != problem.WrongType || p.Line < 1 || p.Line > len(lines) || !bytes.Contains(fromColumn(lines[p.Line-1], p.Column), []byte("{{")) {
-		return p, false
+		return p
 	}
-	_, _, as, ok := unfinished([]byte("{{}}"), false)
-	as.File, as.Line, as.Column, as.Field = p.File, p.Line, p.Column, p.Field
-	return as, ok
+	return marked([]byte("{{}}"), "braces")
 }
 
 // fromColumn is what stands in a line from a column on, which counts characters.

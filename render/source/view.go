@@ -170,6 +170,21 @@ func (d *Document) original(p problem.Problem) problem.Problem {
 	return p
 }
 
+// originals are the documents that a view has its fields from, each once; a file of its
+// own is its only one.
+func (d *Document) originals() []*Document {
+	if d.parts == nil {
+		return []*Document{d}
+	}
+	var out []*Document
+	for _, p := range d.parts {
+		if !slices.Contains(out, p.from) {
+			out = append(out, p.from)
+		}
+	}
+	return out
+}
+
 // origin finds where a field stands: the last part wins that has the most of it.
 func (d *Document) origin(field string) (*Document, string) {
 	best, rest := d.parts[0], ""
