@@ -284,7 +284,7 @@ func (s survey) onDefaultRoute(f Family) (out Chosen) {
 
 // ahead reports whether an address of the interface with the default route comes before
 // another one: the one in the network of the router, a public one, the lower one, as in the
-// operator's AddressesDefault from 4.22 on. What is tentative comes last.
+// operator's AddressesDefault from 4.21 on. What is tentative comes last.
 func (s survey) ahead(a, b netip.Prefix, gateway netip.Addr) bool {
 	rank := func(p netip.Prefix) (n int) {
 		for i, worse := range []bool{p.Addr().IsPrivate(), !p.Contains(gateway), slices.Contains(s.pending, p.Addr())} {

@@ -49,8 +49,8 @@ var exceptions = []exception{
 	{"family by family", "IPv4 and IPv6 may leave by different interfaces (hard case 11); the operator goes by the metric of the first route of an interface, which is that of IPv4", func(n *randomNode, c Choice) bool {
 		return len(n.choices) > 0 && !matches(n) && slices.ContainsFunc(n.host.Routes, func(r operator.Route) bool { return r.Destination.Bits() == 0 && r.Gateway.Is6() })
 	}},
-	{"several alike before 4.22", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.22 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
-		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.22")
+	{"several alike before 4.21", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.21 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
+		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.21")
 	}},
 	{"a machine network", "where there is neither the network of a VIP nor a default route, the operator waits; an address in a machine network lets kubelet start", func(n *randomNode, c Choice) bool {
 		return len(n.choices) == 0

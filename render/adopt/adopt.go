@@ -88,6 +88,7 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 	p := &Plan{Cluster: result.Domain, Release: observed.Release, Import: result, observed: observed, cluster: cluster, export: export, options: o,
 		Items: []Item{}, Accepted: []Unknown{}, Unknown: []Unknown{}, Replaced: []diff.Overlap{}, Shadowed: []diff.Overlap{}, Notes: []string{}}
 	p.policyNotes(own, known)
+	p.addressNotes()
 	if err := p.plan(); err != nil {
 		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
 	}

@@ -131,7 +131,8 @@ type evidence struct {
 	vipNetworks                      claims[netip.Prefix] // as keepalived has them on VIPs
 	confs                            []*keepalivedConf
 	nodes                            map[string]map[string]bool // role -> names
-	keepalivedRuns                   bool                       // its manifest is not switched off
+	seen                             []Node
+	keepalivedRuns                   bool // its manifest is not switched off
 	keepalivedPod                    bool
 }
 

@@ -97,11 +97,14 @@ func (i *importer) takeNode(doc *source.Document, h header) {
 		i.nodes[role][n.Metadata.Name] = true
 	}
 	var list []string
+	var host []netip.Prefix
+	defer func() { i.see(doc, &n, host) }()
 	if json.Unmarshal([]byte(n.Metadata.Annotations.HostCIDRs), &list) != nil {
 		return // not OVN-Kubernetes, or an older one
 	}
 	for _, text := range list {
 		if p, err := netip.ParsePrefix(text); err == nil && p.Bits() < p.Addr().BitLen() {
+			host = append(host, p)
 			i.hostNetworks.add(p.Masked(), position(doc, `metadata.annotations["k8s.ovn.org/host-cidrs"]`), byNode)
 		}
 	}

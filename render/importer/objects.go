@@ -111,6 +111,12 @@ type nodeObject struct {
 			HostCIDRs string `json:"k8s.ovn.org/host-cidrs"`
 		} `json:"annotations"`
 	} `json:"metadata"`
+	Status struct {
+		Addresses []struct {
+			Type    string `json:"type"`
+			Address string `json:"address"`
+		} `json:"addresses"`
+	} `json:"status"`
 }
 
 type configPool struct {

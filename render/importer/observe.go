@@ -23,6 +23,8 @@ type Observed struct {
 	Images v1alpha1.Images
 	// MachineConfigs are all of them, also those that the operator made of others.
 	MachineConfigs []ignition.Document
+	// Nodes are those of the export.
+	Nodes []Node
 }
 
 // Observe reads the objects of one cluster. Unlike Read it takes no node files, and
@@ -35,7 +37,7 @@ func Observe(files []render.File) (*Observed, problem.List) {
 			i.objects(&m, f)
 		}
 	}
-	o := &Observed{}
+	o := &Observed{Nodes: i.seen}
 	for _, d := range m.docs {
 		o.MachineConfigs = append(o.MachineConfigs, d.Document)
 	}

@@ -26,6 +26,7 @@ func (i *importer) settle() *Result {
 	i.settleNames(&ic)
 	platform := i.settlePlatform()
 	i.settleVIPs(&ic, &vc, platform)
+	i.settleRemoteWorkers(platform)
 	i.settleNetworks(&ic)
 	i.settlePools(&ic, &vc)
 	i.settleImages(&vc)

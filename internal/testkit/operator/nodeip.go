@@ -184,7 +184,7 @@ func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
 
 // byDefault returns the first address of each family on links with a default route
 // (AddressesDefault): by the metric of the link's first default route, whatever its family, by
-// link, by family, in the network of that route's router, public, by address. Up to 4.21 those
+// link, by family, in the network of that route's router, public, by address. Up to 4.20 those
 // that are alike so far are in the kernel's order if they are private, in the reverse order if
 // they are public.
 func (h Host) byDefault(c Call) []netip.Addr {
@@ -206,7 +206,7 @@ func (h Host) byDefault(c Call) []netip.Addr {
 			if a.Prefix.Addr() == netip.MustParseAddr("fd69::2") && assets.AtLeast(c.Release, "4.13") {
 				continue // ValidOVNNodeAddress
 			}
-			if !a.Prefix.Addr().IsPrivate() && !assets.AtLeast(c.Release, "4.22") {
+			if !a.Prefix.Addr().IsPrivate() && !assets.AtLeast(c.Release, "4.21") {
 				place = -place
 			}
 			all = append(all, found{a.Prefix.Addr(), l.Index, r.Metric, r.Gateway.IsValid() && a.Prefix.Contains(r.Gateway), place})
@@ -215,7 +215,7 @@ func (h Host) byDefault(c Call) []netip.Addr {
 	slices.SortFunc(all, func(a, b found) int {
 		order := cmp.Or(a.metric-b.metric, a.link-b.link, ahead(b.a.Is6() == c.PreferIPv6, a.a.Is6() == c.PreferIPv6),
 			ahead(b.gateway, a.gateway), ahead(a.a.IsPrivate(), b.a.IsPrivate()))
-		if assets.AtLeast(c.Release, "4.22") {
+		if assets.AtLeast(c.Release, "4.21") {
 			return cmp.Or(order, a.a.Compare(b.a))
 		}
 		return cmp.Or(order, a.place-b.place)
