@@ -25,8 +25,8 @@ const preemption = 300 * time.Millisecond
 
 // operatorsCheck is after what time an operator's node knows one that the cluster has listed:
 // its monitor has then looked three times, 10 s apart, or 5 s on the bootstrap host, and had
-// looked just before that.
-var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 29 * time.Second, v1alpha1.RoleBootstrap: 14 * time.Second}
+// looked just before that. On nodes its list was 5 s old.
+var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 34 * time.Second, v1alpha1.RoleBootstrap: 14 * time.Second}
 
 // mixed is a cluster of nodes with the operator's keepalived and of nodes with vipgen's agent.
 type mixed struct {
