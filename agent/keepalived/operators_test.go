@@ -169,6 +169,21 @@ func (m *mixed) adopt(n *node) {
 	m.held()
 }
 
+// awaitKnown waits until all operator's nodes have made a node a peer.
+func (m *mixed) awaitKnown(n *node) {
+	m.t.Helper()
+	testkit.Await(m.t, "the operator's nodes to know "+n.name, func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, o := range m.operators {
+			if !slices.Contains(o.peers, n.name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // leave ends the operator's keepalived on a node, if that runs there.
 func (m *mixed) leave(n *node) {
 	m.mu.Lock()

@@ -48,6 +48,7 @@ func TestHardCase49Rollout(t *testing.T) {
 			m.adopt(old[0])
 			m.list(late, at(last)...)
 			m.adopt(late)
+			m.awaitKnown(late)
 			m.adopt(old[1])
 			m.adopt(old[2])
 			m.judge()
