@@ -25,8 +25,8 @@ const preemption = 300 * time.Millisecond
 
 // operatorsCheck is after what time an operator's node knows one that the cluster has listed:
 // its monitor has then looked three times, 10 s apart, or 5 s on the bootstrap host, and had
-// looked just before that.
-var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 29 * time.Second, v1alpha1.RoleBootstrap: 14 * time.Second}
+// looked just before that. On nodes its list was 5 s old.
+var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 34 * time.Second, v1alpha1.RoleBootstrap: 14 * time.Second}
 
 // mixed is a cluster of nodes with the operator's keepalived and of nodes with vipgen's agent.
 type mixed struct {
@@ -167,6 +167,21 @@ func (m *mixed) adopt(n *node) {
 	n.start()
 	m.awaitPart(n)
 	m.held()
+}
+
+// awaitKnown waits until all operator's nodes have made a node a peer.
+func (m *mixed) awaitKnown(n *node) {
+	m.t.Helper()
+	testkit.Await(m.t, "the operator's nodes to know "+n.name, func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, o := range m.operators {
+			if !slices.Contains(o.peers, n.name) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // leave ends the operator's keepalived on a node, if that runs there.
