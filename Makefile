@@ -19,6 +19,10 @@ LIVE := VIPGEN_TESTS=live $(RETEST) $(TIMEOUT)
 # else runs beside these. The longest come first.
 ELECTIONS := ./agent/keepalived ./lab/... ./cmd/cli
 
+# Left out of test-race for the time that they take: whole command lines, of hundreds of
+# clusters. Packages that these call have tests of their own.
+RACELESS := ./golden ./cmd/cli ./examples ./docs ./internal/words ./internal/tools/...
+
 # No version control facts in what is built: the same source gives the same
 # bytes, also from a tree without history.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
@@ -61,7 +65,7 @@ LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +124,9 @@ unit: ## Run the tests that need neither root nor daemons; two minutes from noth
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
 	VIPGEN_TESTS=test go test $(TIMEOUT) $(TESTFLAGS) ./...
+
+test-race: ## Run the tests of make unit with Go's race detector, but for whole command lines (needs a C compiler)
+	VIPGEN_TESTS=unit go test -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
 
 test-all: test test-live test-elections test-image test-e2e ## Run every test; 45 minutes (needs root)
 

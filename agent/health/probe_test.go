@@ -27,7 +27,12 @@ type service struct {
 
 func newService(t testing.TB, secure bool) *service {
 	t.Helper()
-	s := &service{}
+	return start(t, &service{}, secure)
+}
+
+// start starts a service, whose fields its requests read from then on.
+func start(t testing.TB, s *service, secure bool) *service {
+	t.Helper()
 	s.status.Store(http.StatusOK)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.hangs != nil {
@@ -91,8 +96,7 @@ func TestConnectionStaysOpen(t *testing.T) {
 
 // A service that hangs costs one probe its time, and is asked afresh then.
 func TestHungService(t *testing.T) {
-	s := newService(t, true)
-	s.hangs = make(chan struct{})
+	s := start(t, &service{hangs: make(chan struct{})}, true)
 	h := newProbe(t, s.local())
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
