@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,6 +22,10 @@ type rule struct {
 	// latest hold.
 	since string
 	check func(*resolver) []finding
+	// forNew says that a running cluster may have what no new one can: an earlier release
+	// took it, or it came after the installation. It is a warning where the cluster is
+	// installed.
+	forNew bool
 }
 
 // finding is what one rule has against a field of the install-config. A warning has
@@ -33,20 +38,20 @@ type finding struct {
 // installersRules are named after the installer's functions, most of them in its
 // pkg/types/validation/installconfig.go.
 var installersRules = []rule{
-	{problem.BadName, "", (*resolver).nameOfOneLabel},               // pkg/validate: OnPremClusterName
-	{problem.FamilyOrder, "", (*resolver).networkFamilies},          // validateNetworkingIPVersion
-	{problem.FamilyOrder, "", (*resolver).ipv6First},                // validateNetworkEntryOrder
-	{problem.FamilyOrder, "4.20", (*resolver).primaryFamily},        // validateAPIAndIngressVIPs
-	{problem.NeedsVersion, "4.15", (*resolver).removedNetworkTypes}, // validateNetworking
-	{problem.NetworksOverlap, "4.19", (*resolver).ovnNetworks},      // validateNetworkNotOverlapDefaultOVNSubnets
-	{problem.BadValue, "4.19", (*resolver).oneHostPrefix},           // validateClusterNetwork
-	{problem.Topology, "", (*resolver).twoNodePlatforms},            // validateArbiter, validateFencingForPlatform
-	{problem.Topology, "", (*resolver).fencingCredentials},          // validateCredentialsNumber
-	{problem.Topology, "", (*resolver).inPlace},                     // ValidateInstallConfig
-	{problem.Topology, "", (*resolver).agentTopology},               // pkg/asset/agent: validateSNOConfiguration, validateControlPlaneConfiguration
-	{problem.ConflictingFields, "", (*resolver).agentPlatform},      // pkg/asset/agent: ValidateSupportedPlatforms
-	{problem.NeedsVersion, "", (*resolver).gatedFeatures},           // validateGatedFeatures
-	{problem.UnknownField, "", (*resolver).newerFields},             // pkg/asset/installconfig: LoadFromFile
+	{problem.BadName, "", (*resolver).nameOfOneLabel, true},                // pkg/validate: OnPremClusterName
+	{problem.FamilyOrder, "", (*resolver).networkFamilies, true},           // validateNetworkingIPVersion
+	{problem.FamilyOrder, "", (*resolver).ipv6First, true},                 // validateNetworkEntryOrder
+	{problem.FamilyOrder, "4.20", (*resolver).primaryFamily, true},         // validateAPIAndIngressVIPs
+	{problem.NeedsVersion, "4.15", (*resolver).removedNetworkTypes, false}, // validateNetworking
+	{problem.NetworksOverlap, "4.19", (*resolver).ovnNetworks, true},       // validateNetworkNotOverlapDefaultOVNSubnets
+	{problem.BadValue, "4.19", (*resolver).oneHostPrefix, true},            // validateClusterNetwork
+	{problem.Topology, "", (*resolver).twoNodePlatforms, false},            // validateArbiter, validateFencingForPlatform
+	{problem.Topology, "", (*resolver).fencingCredentials, false},          // validateCredentialsNumber
+	{problem.Topology, "", (*resolver).inPlace, false},                     // ValidateInstallConfig
+	{problem.Topology, "", (*resolver).agentTopology, false},               // pkg/asset/agent: validateSNOConfiguration, validateControlPlaneConfiguration
+	{problem.ConflictingFields, "", (*resolver).agentPlatform, false},      // pkg/asset/agent: ValidateSupportedPlatforms
+	{problem.NeedsVersion, "", (*resolver).gatedFeatures, false},           // validateGatedFeatures
+	{problem.UnknownField, "", (*resolver).newerFields, false},             // pkg/asset/installconfig: LoadFromFile
 }
 
 // checkInstaller reports what OpenShift's installer refuses.
@@ -56,10 +61,19 @@ func (r *resolver) checkInstaller() {
 			continue
 		}
 		for _, f := range rule.check(r) {
+			if rule.forNew && r.installed() {
+				f.severity, f.hint = problem.Warning, "no new cluster can have it"
+			}
 			r.report(cmp.Or(f.severity, problem.Error), layer(r.in.Install.Doc),
 				problem.Problem{Code: rule.code, Field: f.field, Found: f.found, Expected: f.expected, Hint: f.hint})
 		}
 	}
+}
+
+// installed reports whether the cluster is known to run: its bootstrap host is gone then.
+func (r *resolver) installed() bool {
+	want := r.in.VIP.Spec.VRRP.Interoperable
+	return want != nil && !*want
 }
 
 func (r *resolver) nameOfOneLabel() []finding {
@@ -67,29 +81,25 @@ func (r *resolver) nameOfOneLabel() []finding {
 	if !strings.Contains(i.Name, ".") || !slices.Contains([]string{"baremetal", "vsphere", "openstack", "nutanix"}, i.Platform) {
 		return nil
 	}
-	f := finding{field: "metadata.name", found: problem.Quote(i.Name), expected: "one label, without a period, as OpenShift's installer wants on platform " + i.Platform,
-		hint: "for a cluster that was installed with it before 4.11: spec.vrrp.interoperable: false in vipgen.yaml, as its bootstrap host is gone"}
-	if want := r.in.VIP.Spec.VRRP.Interoperable; want != nil && !*want {
-		f.severity, f.hint = problem.Warning, "no new cluster can have it"
-	}
-	return []finding{f}
+	return []finding{{field: "metadata.name", found: problem.Quote(i.Name), expected: "one label, without a period, as OpenShift's installer wants on platform " + i.Platform,
+		hint: "for a cluster that was installed with it before 4.11: spec.vrrp.interoperable: false in vipgen.yaml, as its bootstrap host is gone"}}
 }
 
-// networkLists are the three lists of networks with their fields, with the installer's
-// defaults also where IPv4 is not used.
+// networkLists are the lists of networks by their fields, with the installer's defaults also
+// where IPv4 is not used. Objects without machine networks have the other two alone.
 func (r *resolver) networkLists() map[string][]netip.Prefix {
 	i := r.in.Install
 	out := map[string][]netip.Prefix{}
 	for field, list := range map[string][]installconfig.Network{"machineNetwork": i.MachineNetworks, "clusterNetwork": i.ClusterNetworks, "serviceNetwork": i.ServiceNetworks} {
-		out["networking."+field] = prefixes(list)
-		if len(list) == 0 {
+		switch {
+		case len(list) > 0:
+			out["networking."+field] = prefixes(list)
+		case field != "machineNetwork":
 			out["networking."+field] = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")} // of that family
 		}
 	}
 	return out
 }
-
-var networkFields = []string{"networking.clusterNetwork", "networking.machineNetwork", "networking.serviceNetwork"}
 
 func familiesOf(list []netip.Prefix) string {
 	return familyNames(lists.Map(list, netip.Prefix.Addr))
@@ -111,7 +121,7 @@ func (r *resolver) networkFamilies() (out []finding) {
 	case !r.dualStack() && len(services) > 1 && services[0].Addr().Is4():
 		out = append(out, finding{field: "networking.serviceNetwork", found: fmt.Sprintf("%d networks", len(services)), expected: "one network, or one of each family"})
 	}
-	for _, field := range networkFields {
+	for _, field := range slices.Sorted(maps.Keys(all)) {
 		if f := familiesOf(all[field]); r.dualStack() && f != bothFamilies {
 			out = append(out, finding{field: field, found: f + " alone", expected: bothFamilies + ", as in networking.serviceNetwork"})
 		}
@@ -132,8 +142,9 @@ func (r *resolver) ipv6First() (out []finding) {
 	if allowed {
 		hint += " before " + since
 	}
-	for _, field := range networkFields {
-		if list := r.networkLists()[field]; list[0].Addr().Is6() && familiesOf(list) == bothFamilies {
+	all := r.networkLists()
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		if list := all[field]; list[0].Addr().Is6() && familiesOf(list) == bothFamilies {
 			out = append(out, finding{field: field, found: "IPv6 first", expected: "IPv4 first", hint: hint})
 		}
 	}
@@ -145,12 +156,13 @@ func (r *resolver) primaryFamily() (out []finding) {
 	if !r.dualStack() {
 		return nil
 	}
+	all := r.networkLists()
 	for _, list := range [][]place{r.api, r.ingress} {
 		if len(list) == 0 || strings.HasPrefix(list[0].field, "spec.") {
 			continue
 		}
 		first := family(list[0].Addr)
-		differ := slices.DeleteFunc(slices.Clone(networkFields), func(f string) bool { return family(r.networkLists()[f][0].Addr()) == first })
+		differ := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(f string) bool { return family(all[f][0].Addr()) == first })
 		// Of two VIPs checkFamilies says it.
 		if len(differ) > 0 && (len(list) == 1 || !slices.Contains(differ, "networking.machineNetwork")) {
 			out = append(out, finding{field: list[0].field, found: first + " first", expected: "the family that is first in " + strings.Join(differ, " and ")})

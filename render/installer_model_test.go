@@ -134,6 +134,9 @@ func (m *mutant) lists() [][]string {
 	for _, n := range m.Networking.ClusterNetwork {
 		out[1] = append(out[1], n.CIDR)
 	}
+	if m.dhcp {
+		return out[1:]
+	}
 	return out
 }
 
@@ -328,7 +331,32 @@ func TestInstallerModel(t *testing.T) {
 			t.Errorf("no mutant for %q", d.reason)
 		}
 	}
+	t.Logf("of 2000, the installer refuses %d; vipgen differs in %v", refused, seen)
 	if refused < 500 || refused > 1500 {
 		t.Errorf("%d of 2000 refused: the mutations are of no use", refused)
+	}
+}
+
+// TestInstallerModelOfObjects gives changed examples to vipgen as objects without machine
+// networks: the rules of families hold for the networks that are there.
+func TestInstallerModelOfObjects(t *testing.T) {
+	count := map[bool]int{}
+	for n, m := range mutants(t, 2000) {
+		name, _ := m.platform()
+		if m.odd != nil || name != "baremetal" && name != "vsphere" {
+			continue
+		}
+		m.dhcp = true
+		list, i := m.loadObject(t), m.defaulted()
+		_, p := i.platform()
+		refused := i.familiesRefused() || i.orderRefused(name) || i.atLeast("4.20") && i.primaryRefused(p)
+		count[refused]++
+		if has(problem.FamilyOrder)(m, list) && !refused || refused && list.Err() == nil {
+			t.Errorf("mutant %d of OpenShift %q: refused %t, vipgen:\n%s\n%s", n, m.version, refused, list.Error(), m.text(t))
+		}
+	}
+	t.Logf("%d are refused for their families, %d are not", count[true], count[false])
+	if count[true] < 50 || count[false] < 200 {
+		t.Errorf("%v: the mutations are of no use", count)
 	}
 }

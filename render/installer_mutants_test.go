@@ -39,6 +39,7 @@ type mutant struct {
 
 	version    string // of OpenShift, empty for any
 	agentBased bool
+	dhcp       bool // an object without machine networks
 	odd        *oddField
 }
 
@@ -263,5 +264,33 @@ func (m *mutant) load(t testing.TB) problem.List {
 		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: None}}\n")}
 	}
 	_, list, _ := render.Load(s, render.Options{OpenShiftVersion: m.version})
+	return list
+}
+
+// loadObject gives a mutant to vipgen as an AgentClusterInstall for hosts with DHCP.
+func (m *mutant) loadObject(t testing.TB) problem.List {
+	name, p := m.platform()
+	spec := map[string]any{
+		"clusterDeploymentRef":  map[string]any{"name": "demo"},
+		"platformType":          map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere"}[name],
+		"apiVIPs":               p.APIVIPs,
+		"ingressVIPs":           p.IngressVIPs,
+		"networking":            map[string]any{"clusterNetwork": m.Networking.ClusterNetwork, "serviceNetwork": m.Networking.ServiceNetwork},
+		"provisionRequirements": map[string]any{"controlPlaneAgents": 3},
+	}
+	if p.balancer() == "UserManaged" {
+		spec["loadBalancer"] = map[string]any{"type": "UserManaged"}
+	}
+	var file []byte
+	for _, o := range []map[string]any{
+		{"apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall", "metadata": map[string]any{"name": "demo"}, "spec": spec},
+		{"apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeployment", "metadata": map[string]any{"name": "demo"},
+			"spec": map[string]any{"clusterName": "demo", "baseDomain": "example.com"}},
+	} {
+		data, err := yaml.Marshal(o)
+		testkit.Must(t, err)
+		file = append(append(file, "---\n"...), data...)
+	}
+	_, list, _ := render.Load(render.Sources{InstallConfig: render.File{Name: "cluster.yaml", Data: file}}, render.Options{OpenShiftVersion: m.version})
 	return list
 }

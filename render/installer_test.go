@@ -38,6 +38,7 @@ func TestInstallersRules(t *testing.T) {
 		arbiter  = "arbiter: {replicas: 1}\ncontrolPlane: {replicas: 2}"
 		fencing  = "controlPlane: {replicas: 2, fencing: {credentials: "
 		preview  = "\nfeatureSet: TechPreviewNoUpgrade"
+		runs     = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {interoperable: false}}\n"
 	)
 	source := ""
 	for _, tt := range []struct {
@@ -120,6 +121,11 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "-none: ", vip: without, more: single, version: "4.20", want: "error family-order, error family-order, error family-order"},
 		{platform: "-none: ", vip: without, more: single, version: "4.21"},
 
+		{source: "none: a cluster that runs may have what came later", platform: "baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16, 'fd02::/112']", vip: runs, want: "warning family-order, warning family-order, warning conflicting-fields"},
+		{platform: "++baremetal: " + six, vip: runs, want: "warning family-order, warning family-order, warning conflicting-fields"},
+		{platform: "-baremetal: " + turned, vip: runs, version: "4.12", want: "warning family-order, warning family-order, warning family-order, warning conflicting-fields"},
+		{platform: "baremetal: " + in, more: "  - cidr: 100.64.3.0/24", vip: runs, want: "warning networks-overlap, warning conflicting-fields"},
+
 		// Families of VIPs, and their order.
 		{source: "validateAPIAndIngressVIPs", platform: "++baremetal: " + in},
 		{platform: "++baremetal: " + six, want: "error family-order, error family-order"},
@@ -182,7 +188,8 @@ func TestInstallersRules(t *testing.T) {
 
 		// Names.
 		{source: "pkg/validate: OnPremClusterName", platform: "baremetal: " + in, more: "demo=>dev.prod", want: "error bad-name"},
-		{platform: "baremetal: " + in, more: "demo=>dev.prod", vip: "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {interoperable: false}}\n", want: "warning bad-name, warning conflicting-fields"},
+		{platform: "baremetal: " + in, more: "demo=>dev.prod", vip: runs, want: "warning bad-name, warning conflicting-fields"},
+		{platform: "baremetal: " + in + users, more: "demo=>dev.prod", vip: strings.Replace(runs, "{vrrp", "{loadBalancer: {type: External}, vrrp", 1), want: "warning bad-name"},
 		{platform: "vsphere: " + in, more: "demo=>dev.prod", want: "error bad-name"},
 		{platform: "openstack: " + in, more: "demo=>dev.prod", want: "error bad-name"},
 		{platform: "nutanix: " + in, more: "demo=>dev.prod", want: "error bad-name"},

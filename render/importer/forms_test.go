@@ -199,6 +199,53 @@ status:
 	}
 }
 
+// TestInstalled: what OpenShift's installer refuses in a new cluster, a running one has.
+func TestInstalled(t *testing.T) {
+	const object = `apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata: {name: cluster}
+status:
+  apiServerInternalURI: https://api-int.demo.example.com:6443
+  platformStatus:
+    type: BareMetal
+    baremetal:
+      apiServerInternalIPs: [192.0.2.5]
+      ingressIPs: [192.0.2.6]
+`
+	const network = `---
+apiVersion: config.openshift.io/v1
+kind: Network
+metadata: {name: cluster}
+status:
+  networkType: OVNKubernetes
+  clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: 'fd01::/48', hostPrefix: 64}]
+  serviceNetwork: [172.30.0.0/16, 'fd02::/112']
+`
+	for _, tt := range []struct {
+		what, text string
+		given      importer.Given
+		installed  bool // said to be false
+	}{
+		{"as new ones have it", object, importer.Given{}, false},
+		{"a period", object, importer.Given{BaseDomain: "com"}, true},
+		{"a period behind a load balancer", object + "      loadBalancer: {type: UserManaged}\n", importer.Given{BaseDomain: "com"}, true},
+		{"IPv6 added to pods and services", object + network, importer.Given{}, true},
+		{"nodes in a network of OVN-Kubernetes", strings.ReplaceAll(object, "192.0.2", "100.88.2"), importer.Given{MachineNetworks: prefixes("100.88.2.0/24")}, true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			tt.given.Mode = "unicast"
+			if tt.given.MachineNetworks == nil {
+				tt.given.MachineNetworks = prefixes("192.0.2.0/24")
+			}
+			r := read(t, []render.File{{Name: "objects.yaml", Data: []byte(tt.text)}}, tt.given)
+			load(t, r)
+			if strings.Contains(string(r.VIPConfig), "interoperable: false") != tt.installed {
+				t.Errorf("%s\n%s", r.InstallConfig, r.VIPConfig)
+			}
+		})
+	}
+}
+
 // TestFencing: two nodes with fencing render without its credentials.
 func TestFencing(t *testing.T) {
 	files := sourceFiles(t, "baremetal")

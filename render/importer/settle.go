@@ -44,8 +44,8 @@ func (i *importer) settle() *Result {
 		return nil
 	}
 	i.result.Domain = ic.Metadata.Name + "." + ic.BaseDomain
-	i.result.InstallConfig, i.result.VIPConfig = ic.text(), vipConfigText(&vc)
-	i.proveReadable()
+	i.result.InstallConfig = ic.text()
+	i.proveReadable(&vc)
 	i.order()
 	return &i.result
 }
@@ -260,19 +260,33 @@ func (i *importer) agreedQuietly(c claims[[]netip.Addr]) ([]netip.Addr, bool) {
 	return best.value, ok
 }
 
-// proveReadable loads what was written as `vipgen render` does.
-func (i *importer) proveReadable() {
-	_, list, err := render.Load(render.Sources{
-		InstallConfig: render.File{Name: InstallConfigName, Data: i.result.InstallConfig},
-		VIPConfig:     &render.File{Name: VIPConfigName, Data: i.result.VIPConfig},
-	}, render.Options{})
-	if err == nil {
-		return
+// proveReadable writes the VIPConfig and loads both files as `vipgen render` does. Where
+// rules for new installations refuse them, it says that the bootstrap host is gone.
+func (i *importer) proveReadable(vc *v1alpha1.VIPConfig) {
+	list := i.load(vc)
+	if vc.Spec.VRRP.Interoperable == nil && list.Err() != nil {
+		before, no := i.result.VIPConfig, false
+		vc.Spec.VRRP.Interoperable = &no
+		if installed := i.load(vc); len(installed.Errors()) < len(list.Errors()) {
+			list = installed
+		} else {
+			i.result.VIPConfig = before
+		}
 	}
 	for _, p := range list.Errors() {
 		p.File, p.Line, p.Column = p.File+" as it would be written", 0, 0
 		i.list = append(i.list, p)
 	}
+}
+
+// load writes the VIPConfig, and returns the problems of what is written.
+func (i *importer) load(vc *v1alpha1.VIPConfig) problem.List {
+	i.result.VIPConfig = vipConfigText(vc)
+	_, list, _ := render.Load(render.Sources{
+		InstallConfig: render.File{Name: InstallConfigName, Data: i.result.InstallConfig},
+		VIPConfig:     &render.File{Name: VIPConfigName, Data: i.result.VIPConfig},
+	}, render.Options{})
+	return list
 }
 
 // order sorts the report: facts in the order in which they were settled, losses

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -25,8 +24,6 @@ func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
 	roles := i.settleIDs(ic, vc, derived)
 	// Beside OpenShift's own keepalived vipgen would start in its way.
 	other := mode != v1alpha1.ModeUnicast || settings != v1alpha1.ProfileClassic || vc.Spec.VRRP.VirtualRouterIDs.API != 0
-	// A name of several labels is refused, but where the bootstrap host is gone.
-	other = other || strings.Contains(ic.Metadata.Name, ".")
 	if other && len(vc.Spec.APIVIPs) == 0 {
 		no := false
 		vc.Spec.VRRP.Interoperable = &no

@@ -95,8 +95,9 @@ func (f *installFile) setPlatform(name string, p platformFile) {
 // setFeatureSet says what a cluster has that has features of previews.
 func (f *installFile) setFeatureSet(version string) {
 	fencing := f.ControlPlane.Fencing != nil && version != "" && !assets.AtLeast(version, "4.22")
+	arbiter := f.Arbiter != nil && version != "" && !assets.AtLeast(version, "4.20")
 	for _, p := range f.Platform {
-		if fencing || p.DNSRecords != "" {
+		if fencing || arbiter || p.DNSRecords != "" {
 			f.FeatureSet = "TechPreviewNoUpgrade"
 		}
 	}
