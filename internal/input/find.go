@@ -117,7 +117,7 @@ func (r *Fleet) add(arg string) error {
 		return nil
 	}
 	if gitops.HasCluster(data) {
-		found := objects(filepath.Clean(arg), filepath.Dir(filepath.Clean(arg)), data)
+		found := r.objects(filepath.Clean(arg), filepath.Dir(filepath.Clean(arg)), data)
 		r.Clusters = append(r.Clusters, found...)
 		r.Several = r.Several || len(found) > 1
 		return nil
@@ -178,7 +178,7 @@ func (r *Fleet) inFile(name, base string) []Cluster {
 	if isYAML(name) {
 		switch data := peek(name); {
 		case gitops.HasCluster(data):
-			return objects(name, base, data)
+			return r.objects(name, base, data)
 		case gitops.IsOther(data):
 			r.others.add(name, data)
 			return nil
@@ -211,7 +211,7 @@ func (r *Fleet) walk(dir, base string) error {
 		case !d.IsDir() && isYAML(p) && !(besides(p) && len(r.Clusters) > before):
 			switch data := peek(p); {
 			case gitops.HasCluster(data) && !besides(p):
-				r.Clusters = append(r.Clusters, objects(filepath.Clean(p), base, data)...)
+				r.Clusters = append(r.Clusters, r.objects(filepath.Clean(p), base, data)...)
 			case len(r.Clusters) == before:
 				r.others.add(filepath.Clean(p), data)
 			}

@@ -40,8 +40,9 @@ func peek(name string) []byte {
 }
 
 // objects are the clusters whose objects a file holds. A file that cannot be read
-// counts as one, so that reading it complains.
-func objects(name, base string, data []byte) []Cluster {
+// counts as one, so that reading it complains; one whose objects are a part of another
+// is among the others.
+func (r *Fleet) objects(name, base string, data []byte) []Cluster {
 	names, problems := gitops.Names(name, data)
 	if len(problems) > 0 {
 		return []Cluster{named(name, base)}
@@ -53,6 +54,9 @@ func objects(name, base string, data []byte) []Cluster {
 			m.Config += "#" + cluster
 		}
 		out = append(out, m)
+	}
+	if len(out) == 0 {
+		r.others.add(name, data)
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func IsOther(data []byte) bool {
 }
 
 // names finds names and namespaces in the text of objects.
-var names = regexp.MustCompile(`(?m)^[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
+var names = regexp.MustCompile(`(?m)(?:^|[{,])[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
 
 // Related says whether a file may hold objects of the clusters of another: it names
 // one of the names or namespaces there.

@@ -258,7 +258,9 @@ func TestInstead(t *testing.T) {
 		"kind: AgentConfig\n---\nplatform: [\n":               "",
 		"platform: {}\n---\nkind: AgentConfig\n":              "",
 		"kind: InstallConfig\n---\nkind: AgentConfig\n":       "",
-		"kind: Cluster\n":                                     "",
+		"kind: Cluster\n":                                     "Cluster",
+		"kind: Cluster\nbaseDomain: example.com\n":            "",
+		"rendezvousIP: 192.0.2.10\n":                          "AgentConfig",
 		"platform: {}\n":                                      "",
 		"":                                                    "",
 	} {

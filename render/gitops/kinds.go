@@ -21,6 +21,7 @@ const (
 	nmStateConfig           = "NMStateConfig"
 	infraEnv                = "InfraEnv"
 	bareMetalHost           = "BareMetalHost"
+	agentConfig             = "AgentConfig"
 )
 
 // kind is a kind of object that people have for their clusters.
@@ -41,7 +42,7 @@ const (
 	hosted         = "a hosted control plane has no VIPs that its nodes could hold; its API is a Service of the hosting cluster, to which MetalLB or a node port leads"
 	withCompanions = "the AgentClusterInstall that it belongs to, in the same file or folder"
 	nextToIt       = "the install-config that it goes with"
-	exported       = "'vipgen import' makes an install-config of the objects of a running cluster"
+	exported       = "'vipgen import' makes one of the objects of a running cluster"
 )
 
 // kinds are those that vipgen knows. Of several in a file or folder, the first here says
@@ -56,12 +57,12 @@ var kinds = []kind{
 	{name: "Template", expected: "the objects that it makes", hint: "give the output of 'oc process'"},
 	{name: "ImageClusterInstall", expected: "the ClusterInstance that it comes from, or an install-config"},
 	{name: clusterDeployment, version: "hive.openshift.io/v1", companion: true, expected: "its AgentClusterInstall, in the same file or folder",
-		hint: "of one without, give the install-config that Hive takes from its Secret"},
+		hint: "for a ClusterDeployment without one, give the install-config in the Secret of spec.provisioning.installConfigSecretRef"},
 	{name: infraEnv, version: "agent-install.openshift.io/v1beta1", companion: true, expected: withCompanions},
 	{name: nmStateConfig, version: "agent-install.openshift.io/v1beta1", companion: true, expected: withCompanions},
-	{name: "Provisioning", expected: "an install-config", hint: "what provisions hosts has no VIPs"},
+	{name: "Provisioning", expected: "an install-config", hint: "a Provisioning has the network that hosts start from, and no VIPs"},
 	{name: bareMetalHost, version: "metal3.io/v1alpha1", companion: true, expected: "the install-config, or the AgentClusterInstall, of the cluster that the host is in"},
-	{name: "AgentConfig", expected: nextToIt, hint: "an agent-config.yaml next to that is read too"},
+	{name: agentConfig, expected: nextToIt, hint: "an agent-config.yaml next to that is read too"},
 	{name: v1alpha1.KindVIPConfig, expected: nextToIt, hint: "a vipgen.yaml next to that is read too"},
 	{name: "Infrastructure", expected: "an install-config", hint: exported},
 	{name: "MachineConfig", expected: "an install-config", hint: exported},
@@ -106,11 +107,12 @@ func described(before string) string {
 type found struct {
 	kind         string
 	line, column int
+	// install says that it may be an install-config with a kind.
+	install bool
 }
 
 // Instead says what to give instead of a file that holds objects of which none describes a
-// cluster. There is no problem with a file that may be an install-config, and none with a
-// single object of a kind that vipgen does not know.
+// cluster. There is no problem with a file that may be an install-config.
 func Instead(files ...source.File) problem.List {
 	best, out := len(kinds)+1, problem.List(nil)
 	for _, f := range files {
@@ -138,7 +140,7 @@ func instead(file source.File) (int, *problem.Problem) {
 	switch {
 	case rank < len(kinds):
 		p.Expected, p.Hint = kinds[rank].expected, kinds[rank].hint
-	case len(all) == 1:
+	case len(all) == 1 && best.install:
 		return 0, nil
 	}
 	return rank, &p
@@ -152,7 +154,7 @@ var (
 // objectsIn are the kinds of the objects in a file; nothing where one of its documents
 // has none, as an install-config. What is no YAML is searched as text.
 func objectsIn(file source.File) []found {
-	if !anyKind.Match(file.Data) && !bytes.Contains(file.Data, []byte(`"kind"`)) {
+	if !anyKind.Match(file.Data) && !bytes.Contains(file.Data, []byte(`"kind"`)) && !bytes.Contains(file.Data, []byte("rendezvousIP")) {
 		return nil
 	}
 	docs, list := source.ParseAll(file.Name, file.Data)
@@ -161,7 +163,10 @@ func objectsIn(file source.File) []found {
 	}
 	var out []found
 	for _, d := range docs {
-		f := found{kind: d.Text("kind")}
+		f := found{kind: d.Text("kind"), install: d.Has("platform") || d.Has("baseDomain")}
+		if f.kind == "" && d.Has("rendezvousIP") { // it may lack the kind
+			f.kind = agentConfig
+		}
 		if f.kind == "" || f.kind == installConfig {
 			return nil
 		}
@@ -180,7 +185,7 @@ func kindsInText(data []byte) []found {
 		switch {
 		case at != nil && string(text[at[2]:at[3]]) != installConfig:
 			before := data[:m[1]+at[2]]
-			out = append(out, found{string(text[at[2]:at[3]]), bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')})
+			out = append(out, found{string(text[at[2]:at[3]]), bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n'), true})
 		case len(bytes.TrimSpace(comment.ReplaceAll(text, nil))) > 0:
 			return nil
 		}

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -40,6 +41,11 @@ func Read(file source.File, name string, others []source.File) (*Cluster, proble
 	all := clusters(docs)
 	if len(list) > 0 {
 		return nil, append(list, readable(all, name, docs, others)...)
+	}
+	if len(all) == 0 { // they are a part of another object, as of a Template
+		if list := Instead(file); list != nil {
+			return nil, list
+		}
 	}
 	o, list := choose(file.Name, name, all)
 	if o == nil {
@@ -199,8 +205,11 @@ func (r *reader) noVIPs(platform string) {
 }
 
 // pools gives the cluster the counts of its nodes, which follow from a field of
-// each pool.
+// each pool. What could not be read leaves the installer's defaults.
 func (r *reader) pools(masters, workers, arbiters int, masterField, workerField, arbiterField string) {
+	if slices.ContainsFunc(r.problems, func(p problem.Problem) bool { return p.Field == masterField && p.Code == problem.WrongType }) {
+		return
+	}
 	r.install.Put("controlPlane.name", "master", r.main, masterField)
 	r.install.Put("controlPlane.replicas", fmt.Sprint(masters), r.main, masterField)
 	r.install.Put("compute[0].name", "worker", r.main, workerField)

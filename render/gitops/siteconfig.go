@@ -58,7 +58,7 @@ func (r *reader) noSiteClusters() problem.List {
 	}
 	r.problems = append(r.problems, r.main.Decode(&in)...)
 	if len(r.problems) == 0 {
-		r.add(r.main, problem.MissingField, siteClusters, "nothing", "clusters", "")
+		r.add(r.main, problem.MissingField, siteClusters, "nothing", "a list of clusters, each with clusterName and nodes", "")
 	}
-	return r.report()
+	return r.main.Unfinished(r.report())
 }
