@@ -1,6 +1,10 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
 
 // HasVIPs says whether the file that describes the cluster has VIPs itself.
 func (in *Input) HasVIPs() bool {
@@ -12,6 +16,20 @@ func (in *Input) HasVIPs() bool {
 func (in *Input) UsuallyWithoutVIPs() bool {
 	_, field := shortNames[in.Install.Platform]
 	return !field && in.Install.ControlPlane.Replicas == 1
+}
+
+// chooseLoadBalancer takes a cluster that usually has no VIPs, and has none, for one without,
+// so that the single nodes of a fleet need no vipgen.yaml. Beside a bootstrap host, api-int
+// must not be the node's address yet: there somebody has to choose.
+func (in *Input) chooseLoadBalancer() {
+	s := &in.VIP.Spec
+	if in.Install == nil || !in.UsuallyWithoutVIPs() || s.LoadBalancer.Type != "" ||
+		len(s.APIVIPs)+len(s.IngressVIPs)+len(s.Ingress)+len(s.AdditionalAPIVIPs) > 0 {
+		return
+	}
+	if in.Manifests != nil || in.Install.BootstrapInPlace || in.Agent != nil && in.Agent.RendezvousIP != nil {
+		in.assumedNone, s.LoadBalancer.Type = true, v1alpha1.LoadBalancerNone
+	}
 }
 
 // LoadBalancerAdvice says which spec.loadBalancer.type goes with a cluster.

@@ -175,7 +175,7 @@ func (r *resolver) apiAndIngress(a, b place) bool {
 
 func (r *resolver) sharingHint(a, b place) string {
 	if r.apiAndIngress(a, b) {
-		return "only a load balancer outside of the cluster, spec.loadBalancer.type: External in vipgen.yaml, can serve both at one address"
+		return "nodes elect the holders of API and ingress apart, so two of them would have the address; if a load balancer outside of the cluster has it, set spec.loadBalancer.type: External in vipgen.yaml"
 	}
 	return ""
 }
@@ -187,6 +187,14 @@ func (r *resolver) withoutVIPs() bool {
 
 // checkNoVIPs: VIPs that nobody holds are a mistake.
 func (r *resolver) checkNoVIPs() {
+	if i := r.in.Install; r.in.assumedNone && i.Platform != "" {
+		hint := "its names are its own address; with VIPs, give spec.apiVIPs and spec.ingressVIPs there"
+		if r.in.Manifests != nil {
+			hint += "; the assisted installer may give the node a dnsmasq for the same names: keep one of the two"
+		}
+		r.report(problem.Warning, layer(i.Doc), problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform, Found: "no VIPs",
+			Expected: "spec.loadBalancer.type: None in vipgen.yaml, as vipgen assumes for a single node", Hint: hint})
+	}
 	all := slices.Concat(r.api, r.ingress)
 	if r.dns != nil {
 		all = append(all, *r.dns)

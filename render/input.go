@@ -79,6 +79,8 @@ type Input struct {
 	vipDocs layers
 	// givenProfile says that the profile of VIP is the user's choice.
 	givenProfile bool
+	// assumedNone says that nothing gives the cluster VIPs, or type None.
+	assumedNone bool
 }
 
 // Read reads all files of a cluster and finds the problems of all of them, which
@@ -148,6 +150,7 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 		}
 	}
 	in.chooseProfile()
+	in.chooseLoadBalancer()
 	in.VIP.Default()
 	return list, true
 }
@@ -213,8 +216,8 @@ var rests = map[problem.Code][]string{
 	problem.NoVIPs:             {"platform", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.VIPOutsideNetwork:  {"networking"},
-	problem.NetworksOverlap:    {"networking"},
-	problem.Topology:           {"controlPlane", "compute", "arbiter"},
+	problem.NetworksOverlap:    {"networking.networkType"},
+	problem.Topology:           {"controlPlane", "compute", "arbiter", "fencing"},
 	problem.RendezvousVIP:      {"platform", "controlPlane", "spec.loadBalancer"},
 	problem.RouterIDTaken:      {"metadata.name"},
 	problem.ConflictingFields:  {"metadata", "baseDomain", "platform", "spec"},

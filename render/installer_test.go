@@ -92,6 +92,11 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "vsphere: apiVIPs: [192.0.2.5]", want: "error no-vips"},
 		{platform: "vsphere: ingressVIPs: [192.0.2.6]", want: "error no-vips"},
 		{platform: "none: ", want: "error no-vips"},
+		{platform: "none: ", more: single, want: "error no-vips"}, // api-int is the bootstrap host's at first
+		{platform: "none: ", more: single + "\nbootstrapInPlace: {}", want: "warning no-vips"},
+		{platform: "none: ", more: single, agent: agent, want: "warning no-vips"},
+		{platform: "external: ", more: single, vip: vips, want: "warning vip-outside-network"},
+		{platform: "baremetal: ", more: single, want: "error no-vips"},
 
 		// API and ingress at one address.
 		{platform: "baremetal: " + same, want: "error vip-taken"},

@@ -69,10 +69,14 @@ func (r *resolver) networksBind() bool {
 func (r *resolver) goesBy(vips []place) string {
 	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
 	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}
-	by := "networking.machineNetwork says nothing then about where the nodes are: each node holds a VIP on the interface that has the VIP's subnet, " +
+	where := "networking.machineNetwork says nothing then about where the nodes are: "
+	if len(r.in.Install.MachineNetworks) == 0 {
+		where = ""
+	}
+	by := where + "each node holds a VIP on the interface that has the VIP's subnet, " +
 		"or else on that of the default route, and takes the other nodes' addresses there; to have this checked, put the nodes' network there"
 	if len(spec.VIPsOutside()) == 0 {
-		by = "networking.machineNetwork says nothing then about where the nodes are: their static addresses do, which are in " +
+		by = where + "their static addresses do, which are in " +
 			lists.Join(spec.VIPNetworks(spec.MachineNetworks), " or ")
 	}
 	if why := r.defaultNetwork(); why != "" {
