@@ -14,7 +14,7 @@ import (
 // holder sends it no more advertisements, it takes the VIP, and gives it back within a second,
 // whatever the profile: the holder answers its announcements.
 func TestHardCase51SplitBrain(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	settings := maps.Clone(inForceEverywhere)
 	settings["virtual"] = [2]string{fmt.Sprintf(`{"profile":"virtual","mode":"unicast","version":3,"advertIntervalMS":%d}`, v1alpha1.VirtualIntervalMS), "mode: unicast\nprofile: virtual\n"}
 	for family, l := range families {
