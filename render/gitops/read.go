@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -147,22 +148,13 @@ func (r *reader) version(d *source.Document) {
 	}
 }
 
-// platforms are the names that objects have for those of an install-config.
-var platforms = map[string]string{
-	"BareMetal": "baremetal",
-	"VSphere":   "vsphere",
-	"Nutanix":   "nutanix",
-	"None":      "none",
-	"External":  "external",
-}
-
 // platform gives the cluster the platform that a field names; alone says that it
 // has one control-plane node. Where the object leaves it to the assisted
 // installer, that is none for a single node and for networking that is the
 // user's, else bare metal.
 func (r *reader) platform(field string, alone bool) {
 	name := r.main.Text(field)
-	platform := platforms[name]
+	platform := assets.PlatformWhere(func(p assets.Platform) bool { return p.Assisted == name && name != "" }).Name
 	const userManaged = "spec.networking.userManagedNetworking"
 	switch {
 	case platform != "":
@@ -177,7 +169,7 @@ func (r *reader) platform(field string, alone bool) {
 	}
 	at := "platform." + platform
 	r.install.Empty(at, r.main, field)
-	if platform == "none" || platform == "external" {
+	if assets.PlatformNamed(platform).Bare() {
 		r.noVIPs(platform)
 		return
 	}
