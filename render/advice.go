@@ -1,6 +1,10 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vipgen/vipgen/assets"
+)
 
 // HasVIPs says whether the file that describes the cluster has VIPs itself.
 func (in *Input) HasVIPs() bool {
@@ -10,18 +14,16 @@ func (in *Input) HasVIPs() bool {
 // UsuallyWithoutVIPs says whether a cluster usually has no VIPs: a single node on a
 // platform that has no field for them.
 func (in *Input) UsuallyWithoutVIPs() bool {
-	_, field := shortNames[in.Install.Platform]
-	return !field && in.Install.ControlPlane.Replicas == 1
+	return !assets.PlatformNamed(in.Install.Platform).HasVIPs() && in.Install.ControlPlane.Replicas == 1
 }
 
 // LoadBalancerAdvice says which spec.loadBalancer.type goes with a cluster.
 func (in *Input) LoadBalancerAdvice() string {
 	platform := in.Install.Platform
-	_, field := shortNames[platform]
 	switch {
 	case in.UsuallyWithoutVIPs():
 		return "A single node needs no VIPs: its names are its own address."
-	case !field:
+	case !assets.PlatformNamed(platform).HasVIPs():
 		return "Platform " + platform + " has no field for VIPs: give them above, or None where the site has another way to the API."
 	case in.Install.LoadBalancer == "UserManaged":
 		return "The install-config has UserManaged: External if the VIPs there are those of a load balancer outside of the cluster."

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
@@ -165,7 +166,7 @@ var operators = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast).String()
 func (r *Removal) steps(o *importer.Observed, nodes []node, options Options) {
 	var with, without []string
 	held := false
-	runs := !o.UserManaged && o.Platform != "none" && o.Platform != "external" // OpenShift's keepalived
+	runs := !o.UserManaged && assets.PlatformNamed(o.Platform).HasVIPs() // OpenShift's keepalived
 	for _, p := range r.Pools {
 		if p.config == nil {
 			without = append(without, p.Name)
