@@ -133,7 +133,7 @@ func TestCI(t *testing.T) {
 	}
 	for name, steps := range scripts {
 		t.Run(name, func(t *testing.T) {
-			if len(steps) != 3 {
+			if len(steps) != 4 {
 				t.Fatalf("%d steps: %q", len(steps), steps)
 			}
 			r := newRepository(t)
@@ -154,6 +154,11 @@ func TestCI(t *testing.T) {
 			r.replace("clusters/baremetal/install-config.yaml", "192.0.2.7", "192.0.2.8")
 			if code, _ := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[0]); code != 1 {
 				t.Errorf("drift: exit code %d", code)
+			}
+			// A warning, in a cluster that is not the last.
+			r.replace("clusters/baremetal/vipgen.yaml", "spec:\n", "spec:\n  images: {release: 4.12.1, haproxy: registry.example.com/haproxy}\n")
+			if code, out := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[1]); code != 1 || !strings.Contains(out, "[other-release]") {
+				t.Errorf("warning: exit code %d\n%s", code, out)
 			}
 		})
 	}

@@ -28,25 +28,18 @@ const tooSlow = 60 * time.Millisecond
 
 var allAPIs = []string{"master-0", "master-1", "master-2"}
 
-// TestExternalTraffic sends traffic through pairs with either proxy.
+// TestExternalTraffic sends traffic through a pair.
 func TestExternalTraffic(t *testing.T) {
 	t.Parallel()
-	for _, proxy := range []string{"haproxy", "nginx"} {
-		t.Run(proxy, func(t *testing.T) {
-			o := newCluster(t)
-			o.balance(proxy, "--bootstrap-gone")
-			o.serving(allAPIs...)
-			o.reaches()
-			o.keepsOut()
-			// nginx learns of the death of a server by connections that fail.
-			o.apis["master-1"].kill()
-			o.serving("master-0", "master-2")
-			if proxy == "haproxy" {
-				o.apis["master-2"].draining.Store(true)
-				o.serving("master-0")
-			}
-		})
-	}
+	o := newCluster(t)
+	o.balance("--bootstrap-gone")
+	o.serving(allAPIs...)
+	o.reaches()
+	o.keepsOut()
+	o.apis["master-1"].kill()
+	o.serving("master-0", "master-2")
+	o.apis["master-2"].draining.Store(true)
+	o.serving("master-0")
 }
 
 // reaches: every service at every VIP is the right hosts', for clients in the
@@ -145,7 +138,7 @@ func TestExternalFailover(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	o := newCluster(t)
-	o.balance("haproxy", "--bootstrap-gone")
+	o.balance("--bootstrap-gone")
 	other := map[string]string{"lb-0": "lb-1", "lb-1": "lb-0"}
 	first := o.serving(allAPIs...)
 	second := other[first]

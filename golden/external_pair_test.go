@@ -89,14 +89,11 @@ func (o *outside) startControl(node *netns.Node) {
 }
 
 // balance starts the pair, keepalived after the proxies, so that nothing moves later.
-func (o *outside) balance(proxy string, flags ...string) {
+func (o *outside) balance(flags ...string) {
 	o.t.Helper()
-	for i, config := range pairConfigs(o.t, proxy, flags...) {
+	for i, config := range pairConfigs(o.t, flags...) {
 		b := o.host(i, config)
-		if proxy == "nginx" {
-			b.PrepareNginx()
-		}
-		b.proxy = b.run(proxy)
+		b.proxy = b.run("haproxy")
 		o.awaitReady(b.Name)
 		b.run("keepalived")
 	}
@@ -106,7 +103,7 @@ func (o *outside) balance(proxy string, flags ...string) {
 // host's own address, and no machine is too slow to keep a VIP where it is.
 func (o *outside) balanceAlone(flags ...string) *balancer {
 	o.t.Helper()
-	b := o.host(0, pairConfigs(o.t, "haproxy", flags...)[0])
+	b := o.host(0, pairConfigs(o.t, flags...)[0])
 	b.proxy = b.run("haproxy")
 	return b
 }
@@ -131,12 +128,11 @@ func (o *outside) host(i int, config []byte) *balancer {
 }
 
 // pairConfigs are the Ignition configs of the pair.
-func pairConfigs(t *testing.T, proxy string, more ...string) [][]byte {
+func pairConfigs(t *testing.T, more ...string) [][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	args := append([]string{"external-lb", "render", "external/pair-dual-stack/install-config.yaml"}, readFlags(t, "external/pair-dual-stack/flags")...)
-	args = append(append(args, more...), "--interface", netns.DefaultLink, "--proxy", proxy,
-		"--nginx-image", "registry.example.com/nginx:1.28", "--format", "ignition", "--dir", dir)
+	args = append(append(args, more...), "--interface", netns.DefaultLink, "--format", "ignition", "--dir", dir)
 	vipgen(t, args...)
 	all := readTree(t, dir)
 	return [][]byte{all["ignition/lb-0.ign"], all["ignition/lb-1.ign"]}

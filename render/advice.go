@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 )
 
 // HasVIPs says whether the file that describes the cluster has VIPs itself.
@@ -14,8 +15,7 @@ func (in *Input) HasVIPs() bool {
 // UsuallyWithoutVIPs says whether a cluster usually has no VIPs: a single node on a
 // platform that has no field for them.
 func (in *Input) UsuallyWithoutVIPs() bool {
-	_, field := shortNames[in.Install.Platform]
-	return !field && in.Install.ControlPlane.Replicas == 1
+	return !assets.PlatformNamed(in.Install.Platform).HasVIPs() && in.Install.ControlPlane.Replicas == 1
 }
 
 // chooseLoadBalancer takes a cluster that usually has no VIPs, and has none, for one without,
@@ -35,11 +35,10 @@ func (in *Input) chooseLoadBalancer() {
 // LoadBalancerAdvice says which spec.loadBalancer.type goes with a cluster.
 func (in *Input) LoadBalancerAdvice() string {
 	platform := in.Install.Platform
-	_, field := shortNames[platform]
 	switch {
 	case in.UsuallyWithoutVIPs():
 		return "A single node needs no VIPs: its names are its own address."
-	case !field:
+	case !assets.PlatformNamed(platform).HasVIPs():
 		return "Platform " + platform + " has no field for VIPs: give them above, or None where the site has another way to the API."
 	case in.Install.LoadBalancer == "UserManaged":
 		return "The install-config has UserManaged: External if the VIPs there are those of a load balancer outside of the cluster."

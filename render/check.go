@@ -140,7 +140,7 @@ func (r *resolver) checkPresence() bool {
 	if i.Platform == "ovirt" {
 		hint = "give platform.ovirt.api_vips and ingress_vips"
 	}
-	if _, has := shortNames[i.Platform]; !has {
+	if !assets.PlatformNamed(i.Platform).HasVIPs() {
 		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
 			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/gitops"
@@ -140,20 +141,11 @@ type resolver struct {
 	dns          *place
 }
 
-// shortNames of platforms stand in the names of OpenShift's namespaces.
-var shortNames = map[string]string{
-	"baremetal": "kni",
-	"vsphere":   "vsphere",
-	"openstack": "openstack",
-	"ovirt":     "ovirt",
-	"nutanix":   "nutanix",
-}
-
 // namespace gives the one of the mirror pods; own says that OpenShift does not
 // make it.
 func namespace(platform string) (name string, own bool) {
-	if short, ok := shortNames[platform]; ok {
-		return "openshift-" + short + "-infra", false
+	if p := assets.PlatformNamed(platform); p.HasVIPs() {
+		return "openshift-" + p.Namespace + "-infra", false
 	}
 	return "openshift-vipgen-infra", true
 }
@@ -231,8 +223,7 @@ func (r *resolver) besideOperators() bool { return r.operatorsKeepalived() && r.
 
 // operatorsKeepalived says whether OpenShift runs a keepalived of its own.
 func (r *resolver) operatorsKeepalived() bool {
-	_, vips := shortNames[r.in.Install.Platform]
-	return vips && r.in.Install.LoadBalancer != "UserManaged"
+	return assets.PlatformNamed(r.in.Install.Platform).HasVIPs() && r.in.Install.LoadBalancer != "UserManaged"
 }
 
 // hosts are those of the install-config and of the agent-config.

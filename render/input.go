@@ -134,10 +134,7 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 		in.VIP.APIVersion, in.VIP.Kind = v1alpha1.APIVersion, v1alpha1.KindVIPConfig
 	} else {
 		if doc, list = source.Parse(f.Name, f.Data); list.Err() != nil {
-			// What a field may be depends on others of the spec, but not what it is made of.
-			return append(list, source.ReadRest(f.Name, f.Data, 2, func(rest *source.Document) problem.List {
-				return rest.DecodeStrict(new(v1alpha1.VIPConfig))
-			})...), false
+			return list, false
 		}
 		unread = doc.DecodeStrict(in.VIP)
 		list = append(list, unread...)

@@ -269,13 +269,12 @@ func (r *resolver) agentTopology() (out []finding) {
 	if !r.agentBased() {
 		return nil
 	}
-	bare := i.Platform == "none" || i.Platform == "external"
 	switch n := i.ControlPlane.Replicas; {
 	case n > 5:
 		out = append(out, finding{field: "controlPlane.replicas", found: fmt.Sprint(n), expected: "at most 5 in an agent-based installation"})
 	case n == 1 && !r.schedulable():
 		out = append(out, finding{field: "compute", found: "compute nodes beside a single control-plane node", expected: "compute[0].replicas: 0 in an agent-based installation"})
-	case n == 1 && i.Platform != "" && !bare:
+	case n == 1 && assets.PlatformNamed(i.Platform).HasVIPs():
 		out = append(out, finding{field: "platform." + i.Platform, found: "a single node", expected: "platform none or external in an agent-based installation"})
 	case n == 1 && !i.OVNKubernetes():
 		out = append(out, finding{field: "networking.networkType", found: i.NetworkType, expected: "OVNKubernetes for a single node"})

@@ -4,13 +4,26 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 )
+
+// DefaultProfile is the profile of clusters on a platform of the install-config
+// whose vipgen.yaml chooses none. A hypervisor stops its virtual machines for 0.1 to
+// 1 s as a matter of course: at the end of a live migration, for a snapshot, or
+// because its host is busy. Platforms on which nodes may be anything (none, external)
+// are taken for metal.
+func DefaultProfile(platform string) v1alpha1.Profile {
+	if assets.PlatformNamed(platform).Virtual {
+		return v1alpha1.ProfileVirtual
+	}
+	return v1alpha1.ProfileFast
+}
 
 // chooseProfile fills in the profile of a cluster whose VIPConfig has none.
 func (in *Input) chooseProfile() {
 	v := &in.VIP.Spec.VRRP
 	if in.givenProfile = v.Profile != ""; !in.givenProfile && in.Install != nil {
-		v.Profile = v1alpha1.DefaultProfile(in.Install.Platform)
+		v.Profile = DefaultProfile(in.Install.Platform)
 	}
 }
 
@@ -20,7 +33,7 @@ func (in *Input) profileWhy() string {
 	switch {
 	case in.givenProfile:
 		return "spec.vrrp.profile says so"
-	case v1alpha1.DefaultProfile(platform) == v1alpha1.ProfileVirtual:
+	case DefaultProfile(platform) == v1alpha1.ProfileVirtual:
 		return fmt.Sprintf("nodes of platform %s are virtual machines, and a holder that its hypervisor pauses for %v keeps its VIPs; spec.vrrp.profile: fast replaces a dead one sooner",
 			platform, v1alpha1.Millis(v1alpha1.VirtualStallMS))
 	}

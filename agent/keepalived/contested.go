@@ -25,6 +25,9 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 	for _, i := range watched {
 		since, held := j.heldSince(i.VIP.Addr())
 		at := j.claimants.announced(i.VIP.Addr(), since)
+		if !held && j.claimants.again(i.VIP.Addr(), now.Add(-time.Second), 0) {
+			again = lookAgain // the VIP may be coming here, and announcements are told of once a second
+		}
 		if !held || at.IsZero() {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 // moved, without a split brain at any time. Where the cluster does not list them there, they
 // stay where they are known.
 func TestHardCase46Move(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	for name, annotated := range map[string]bool{"annotated": true, "not annotated": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 // meanwhile, which the operator's nodes know only 34 s later (hard case 49). No two nodes
 // hold a VIP for longer than where the operator's own pre-empt each other.
 func TestHardCase49Rollout(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for name, addresses := range map[string][]string{
 		"both families": {"192.168.111.%d/24", "2001:db8:1::%d/64"},
@@ -61,7 +61,7 @@ func TestHardCase49Rollout(t *testing.T) {
 // holder at each moment: the bootstrap, then the first node alone, also where that learns
 // only later that the cluster does without the bootstrap.
 func TestHardCase60TwoNodesWithFencing(t *testing.T) {
-	testkit.Long(t)
+	testkit.Live(t)
 	t.Parallel()
 	for name, etcdFirst := range map[string]bool{"etcd leaves the bootstrap first": true, "the bootstrap goes first": false} {
 		t.Run(name, func(t *testing.T) {

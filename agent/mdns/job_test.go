@@ -136,7 +136,7 @@ func TestWhyNothingIsPublished(t *testing.T) {
 	}{
 		{"no address", "master-0", nil, nil, "no interface has an IPv4 address"},
 		{"a VIP alone", "master-0", []string{"192.0.2.5/32"}, nil, "no interface has an IPv4 address"},
-		{"link down", "master-0", []string{"192.0.2.10/24"}, []string{"link", "set", "eth0", "down"}, "no interface has an IPv4 address"},
+		{"link down", "master-0", []string{"192.0.2.10/24"}, []string{"link", "set", "eth0", "down"}, "no link that is up has the node's address"},
 		{"localhost", "localhost.localdomain", []string{"192.0.2.10/24"}, nil, "called localhost"},
 		{"no host", "a_b", []string{"192.0.2.10/24"}, nil, "not one label"},
 	}

@@ -117,8 +117,8 @@ func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	return out
 }
 
-// Choose decides for each family that the cluster uses: the address that the node has, as
-// long as it has it; else the one in the narrowest network that holds a VIP, or that of a
+// Choose decides for each family that the cluster uses: the address that was chosen before, or
+// that its Node has, as long as the node has it; else the one in the narrowest network that holds a VIP, or that of a
 // hint, which on platforms without VIPs of the operator's comes first; else one of the
 // interface that the other family was found on so; else that of the default route with the
 // lowest metric (hard case 11); else one in a network of the nodes. Interfaces that are up
@@ -178,16 +178,10 @@ func other(f Family) Family {
 func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
 	c := s.kept(f, p.Kept)
 	if !c.Found() {
-		c = s.wanted(f, spec, p.Hints)
+		c = s.registered(f, spec, p)
 	}
 	if !c.Found() {
-		c = s.beside(s.wanted(other(f), spec, p.Hints), f)
-	}
-	if !c.Found() {
-		c = s.onDefaultRoute(f)
-	}
-	if !c.Found() {
-		c = s.inNodeNetwork(f, spec)
+		c = s.anew(f, spec, p.Hints)
 	}
 	c.Family = f
 	switch {
@@ -195,6 +189,21 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) C
 		c.Why = fmt.Sprintf("no interface has an %s address in the network of a VIP, on a default route or in a network of the nodes", f)
 	case slices.Contains(s.pending, c.Address.Addr()):
 		c = Chosen{Family: f, Why: fmt.Sprintf("the kernel still checks whether another host has %s, too (%s)", c.Address.Addr(), c.Interface)}
+	}
+	return c
+}
+
+// anew is the address of a node that has none yet.
+func (s survey) anew(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) Chosen {
+	c := s.wanted(f, spec, hints)
+	if !c.Found() {
+		c = s.beside(s.wanted(other(f), spec, hints), f)
+	}
+	if !c.Found() {
+		c = s.onDefaultRoute(f)
+	}
+	if !c.Found() {
+		c = s.inNodeNetwork(f, spec)
 	}
 	return c
 }

@@ -209,6 +209,9 @@ func (g generator) call() {
 	})
 	if n.adopted = len(n.choices) > 0 && g.chance(40); n.adopted {
 		n.prefer.Kept = pickOne(g, n.choices).Addresses
+		if g.chance(30) { // without kubelet's drop-in
+			n.prefer.Kept, n.prefer.Registered = nil, n.prefer.Kept
+		}
 		n.hints = operator.Hints{} // whatever they were
 		n.prefer.Hints = hint(50)
 	}
@@ -216,7 +219,7 @@ func (g generator) call() {
 
 func (n *randomNode) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, VIPs %v, networks %v, wanted %v, hints %v, kept %v, multipath %v\n", n.cluster.Platform, n.cluster.Release, VIPs(n.spec), n.spec.MachineNetworks, n.call.Wanted, n.prefer.Hints, n.prefer.Kept, n.multipath)
+	fmt.Fprintf(&b, "%s %s, VIPs %v, networks %v, wanted %v, hints %v, kept %v, registered %v, multipath %v\n", n.cluster.Platform, n.cluster.Release, VIPs(n.spec), n.spec.MachineNetworks, n.call.Wanted, n.prefer.Hints, n.prefer.Kept, n.prefer.Registered, n.multipath)
 	for _, l := range n.snapshot.Links {
 		fmt.Fprintf(&b, "  %+v\n", l)
 	}

@@ -1,6 +1,8 @@
 package nodeip
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // Preference is what else than the network a node's address is chosen by.
@@ -17,8 +21,11 @@ type Preference struct {
 	// Hints are addresses in further networks to choose from, whether the node has them or
 	// not.
 	Hints []netip.Addr
-	// Kept are the addresses that the node has: they stay, as long as it has them.
+	// Kept are the addresses that were chosen before: they stay, as long as the node has them.
 	Kept []netip.Addr
+	// Registered are those that the Node object has: without Kept of a family, one of them
+	// stays.
+	Registered []netip.Addr
 }
 
 // hintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
@@ -69,6 +76,53 @@ func ReadKept(root string) ([]netip.Addr, error) {
 		}
 	}
 	return out, nil
+}
+
+// servingCertificate is kubelet's, without the key: the node-ip unit copies it. Kubelet asks for
+// one with the addresses of the Node's status, and again when these change
+// (addressesToHostnamesAndIPs), so that they are known without the API; on a first boot there
+// is none.
+const servingCertificate = v1alpha1.NodeIPDir + "/kubelet-server.crt"
+
+// ReadRegistered reads which addresses the Node has, from servingCertificate under root. Where
+// there is none, as before kubelet ran for the first time, it has none.
+func ReadRegistered(root string) ([]netip.Addr, error) {
+	data, err := os.ReadFile(filepath.Join(root, servingCertificate))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses of the Node: %w", err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("reading the addresses of the Node: %s: no certificate", servingCertificate)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses of the Node: %s: %w", servingCertificate, err)
+	}
+	var out []netip.Addr
+	for _, ip := range cert.IPAddresses {
+		out = append(out, addr(ip))
+	}
+	return out, nil
+}
+
+// registered is an address that the Node has; of several, the one that would be chosen.
+func (s survey) registered(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
+	all := s.interfaces
+	s.interfaces = nil
+	for _, i := range all {
+		i.Addresses = slices.DeleteFunc(slices.Clone(i.Addresses), func(a netip.Prefix) bool { return !slices.Contains(p.Registered, a.Addr()) })
+		s.interfaces = append(s.interfaces, i)
+	}
+	c := s.anew(f, spec, p.Hints)
+	if !c.Found() {
+		c = s.kept(f, p.Registered)
+	}
+	c.Why = "the Node has it, as kubelet's certificate says"
+	return c
 }
 
 // kept is an address that was chosen before and is still the node's.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 )
 
 func addresses(words string) (out []netip.Addr) {
@@ -68,6 +69,66 @@ func TestHardCase47(t *testing.T) {
 		if got := picked(Choose(s, spec, Preference{Hints: addresses("172.22.0.1"), Kept: addresses("192.168.111.30")})); got != "192.168.111.30/24 eth0" {
 			t.Errorf("%s: the node moves to %s", platform, got)
 		}
+	}
+}
+
+// Without kubelet's drop-in, an address that the Node has wins over VIPs and hints.
+func TestHardCase47Registered(t *testing.T) {
+	const two = `
+		link eth0
+		addr 192.0.2.10/24
+		addr 2001:db8::10/64
+		route default via 192.0.2.1
+		link eth1
+		addr 198.51.100.10/24
+		addr 198.51.100.11/24
+		addr 2001:db8:1::10/64`
+	for _, tt := range []struct{ name, platform, hints, kept, registered, vips, want string }{
+		{"of one family", "external", "", "", "198.51.100.11", "192.0.2.5", "198.51.100.11/24 eth1"},
+		{"the drop-in first", "external", "", "192.0.2.10", "198.51.100.11", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"the drop-in has another family", "external", "", "192.0.2.10", "192.0.2.10 2001:db8:1::10", "192.0.2.5 2001:db8::5", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth1"},
+		{"and a hint", "external", "192.0.2.1", "", "198.51.100.11", "192.0.2.5", "198.51.100.11/24 eth1"},
+		{"of several, the one in a VIP's network", "baremetal", "", "", "198.51.100.11 192.0.2.10", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"of several, a hint's", "none", "198.51.100.1", "", "192.0.2.10 198.51.100.11", "192.0.2.5", "198.51.100.11/24 eth1"},
+		{"of several on no default route, the first", "external", "", "", "198.51.100.11 198.51.100.10", "10.0.0.5", "198.51.100.11/24 eth1"},
+		{"the other family as always", "external", "", "", "198.51.100.11", "192.0.2.5 2001:db8::5", "198.51.100.11/24 eth1, 2001:db8::10/64 eth0"},
+		{"gone now", "external", "", "", "203.0.113.10", "192.0.2.5", "192.0.2.10/24 eth0"},
+		{"a VIP", "external", "", "", "198.51.100.11", "198.51.100.11 192.0.2.5", "198.51.100.10/24 eth1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := cluster(tt.vips, "")
+			spec.Platform = tt.platform
+			c := Choose(network(t, two), spec, Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept), Registered: addresses(tt.registered)})
+			if got := picked(c); got != tt.want {
+				t.Errorf("chose %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestReadRegistered(t *testing.T) {
+	ca, err := authority.New("kubelet-serving")
+	testkit.Must(t, err)
+	pair, err := ca.Serving("worker-0", "192.0.2.10", "2001:db8::10")
+	testkit.Must(t, err)
+	signed := string(pair.Cert)
+	for _, tt := range []struct {
+		name, file, want string
+		fails            bool
+	}{
+		{"first boot", "", "", false},
+		{"kubelet's", signed, "192.0.2.10 2001:db8::10", false},
+		{"cut off", signed[:100], "", true},
+		{"no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "", true},
+	} {
+		root := t.TempDir()
+		testkit.WriteFile(t, filepath.Join(root, servingCertificate), []byte(tt.file))
+		if got, err := ReadRegistered(root); (err != nil) != tt.fails || !slices.Equal(got, addresses(tt.want)) {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
+		}
+	}
+	if got, err := ReadRegistered(t.TempDir()); err != nil || got != nil {
+		t.Errorf("without a file: %v, %v", got, err)
 	}
 }
 

@@ -52,8 +52,8 @@ var exceptions = []exception{
 	{"several alike before 4.21", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.21 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
 		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.21")
 	}},
-	{"a machine network", "where there is neither the network of a VIP nor a default route, the operator waits; an address in a machine network lets kubelet start", func(n *randomNode, c Choice) bool {
-		return len(n.choices) == 0
+	{"a machine network", "where a family has neither the network of a VIP nor a default route, the operator waits, or goes without the second one; an address in a machine network lets kubelet start", func(n *randomNode, c Choice) bool {
+		return len(n.choices) == 0 || slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return strings.HasPrefix(a.Why, "in machine network") })
 	}},
 }
 
@@ -148,7 +148,7 @@ func TestOperatorsChoice(t *testing.T) {
 // the cluster. One that is no node's, or tentative, it does not keep.
 func keeps(n *randomNode, c Choice) bool {
 	return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool {
-		has := of(a.Family, n.prefer.Kept)
+		has := of(a.Family, slices.Concat(n.prefer.Kept, n.prefer.Registered))
 		i := slices.IndexFunc(n.snapshot.Addresses, func(x Address) bool { return x.Prefix.Addr() == has })
 		if i < 0 {
 			return false

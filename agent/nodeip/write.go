@@ -19,10 +19,6 @@ const remoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
 // operator's own unit writes the same.
 const kubeletDropIn = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 
-// remoteWorkerLabel keeps routers, and so the ingress VIPs, off a remote worker;
-// OpenShift's kubelet unit takes it from its environment.
-const remoteWorkerLabel = "node.openshift.io/remote-worker"
-
 // errNoAddress is what Write returns for a choice without an address.
 var errNoAddress = errors.New("no address was chosen")
 
@@ -61,7 +57,8 @@ func files(c Choice, ips []netip.Addr) []file {
 	kubelet := fmt.Sprintf("[Service]\nEnvironment=\"KUBELET_NODE_IP=%s\" \"KUBELET_NODE_IPS=%s\"\n", words[0], strings.Join(words, ","))
 	remote := ""
 	if c.RemoteWorker {
-		kubelet += fmt.Sprintf("Environment=\"CUSTOM_KUBELET_LABELS=%s\"\n", remoteWorkerLabel)
+		// OpenShift's kubelet unit takes labels from its environment.
+		kubelet += fmt.Sprintf("Environment=\"CUSTOM_KUBELET_LABELS=%s\"\n", v1alpha1.RemoteWorkerLabel)
 		remote = "This node is in no network with a VIP: it runs no keepalived.\n"
 	}
 	crio := fmt.Sprintf("[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=%s\"\n", words[0])

@@ -19,21 +19,8 @@ var DefaultPorts = Ports{
 	Ironic:            6385,
 }
 
-// DefaultProfile is the profile of clusters on a platform of the install-config
-// whose vipgen.yaml chooses none. A hypervisor stops its virtual machines for 0.1 to
-// 1 s as a matter of course: at the end of a live migration, for a snapshot, or
-// because its host is busy. Platforms on which nodes may be anything (none, external)
-// are taken for metal.
-func DefaultProfile(platform string) Profile {
-	switch platform {
-	case "vsphere", "openstack", "nutanix", "ovirt":
-		return ProfileVirtual
-	}
-	return ProfileFast
-}
-
 // Default fills in what a user left out and what does not depend on the
-// install-config. Where it does, as DefaultProfile, the caller has filled it in.
+// install-config. Where it does, the caller has filled it in.
 func (c *VIPConfig) Default() {
 	s := &c.Spec
 	s.LoadBalancer.Type = cmp.Or(s.LoadBalancer.Type, LoadBalancerInCluster)

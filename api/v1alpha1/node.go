@@ -240,6 +240,10 @@ func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
 // RoleLabel is the label that OpenShift puts on the nodes of a pool.
 func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
 
+// RemoteWorkerLabel is the label of a remote worker (hard case 9): kubelet gives it to the node
+// on bare metal. It keeps routers, and so the ingress VIPs, off the node.
+const RemoteWorkerLabel = "node.openshift.io/remote-worker"
+
 // Hosts says whether a node of that role and with those labels can hold the
 // group's VIPs. nil labels mean that they are not known: then they are those
 // that OpenShift gives to nodes of the role.

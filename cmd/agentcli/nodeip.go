@@ -97,13 +97,16 @@ func (f timeoutFlag) context(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.Duration, fmt.Errorf("waited for %v", f.Duration))
 }
 
-// preference is what the environment hints at and what was chosen before.
+// preference is what the environment hints at, what was chosen before, and what the Node has.
 func (a *app) preference() (p nodeip.Preference, err error) {
 	if p.Hints, err = nodeip.ReadHints(os.Getenv); err != nil {
 		return p, &inputError{err}
 	}
 	if p.Kept, err = nodeip.ReadKept(a.root); err != nil {
 		a.log.Warn("choosing as if for the first time", "error", err)
+	}
+	if p.Registered, err = nodeip.ReadRegistered(a.root); err != nil {
+		a.log.Warn("choosing as if kubelet had no certificate", "error", err)
 	}
 	return p, nil
 }

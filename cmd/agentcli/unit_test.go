@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 	"github.com/vipgen/vipgen/lab/container"
 	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/templates/unit"
@@ -118,6 +119,25 @@ func TestNodeIPHint(t *testing.T) {
 	if said, code := set("NODEIP_HINT=worker-0"); code != command.Input || !strings.Contains(said, "worker-0") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
+}
+
+// TestNodeIPRegistered: without kubelet's drop-in, as on platform external before 4.17, a
+// running node keeps the address that its Node has (hard case 47).
+func TestNodeIPRegistered(t *testing.T) {
+	t.Parallel()
+	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
+	ca, err := authority.New("kubelet-serving")
+	testkit.Must(t, err)
+	pair, err := ca.Serving("worker-0", "198.51.100.10")
+	testkit.Must(t, err)
+	u.put(v1alpha1.NodeIPDir+"/kubelet-server.crt", string(pair.Cert))
+	cfg := u.cfg
+	cfg.Env = []string{"NODEIP_HINT=192.0.2.1"}
+	if _, said, code := u.node.run(cfg); code != command.OK {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	u.expect(v1alpha1.NodeIPDir+"/primary-ip", "198.51.100.10")
+	u.expect(v1alpha1.NodeIPDir+"/ipv6", "2001:db8:0:1::10")
 }
 
 func TestNodeIPShow(t *testing.T) {

@@ -218,7 +218,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"__complete", "external-lb", ""}, "plan\tShow what an external load balancer has to do\n"},
 		{[]string{"__complete", "external-lb", "plan", "x"}, "yaml\nyml\n:8\n"},
 		{[]string{"__complete", "external-lb", "plan", "--serve", ""}, "api\nmachine-config\ningress\n"},
-		{[]string{"__complete", "external-lb", "render", "--proxy", ""}, "haproxy\nnginx\n"},
 		{[]string{"__complete", "external-lb", "render", "--format", ""}, "files\nignition\nbutane\n"},
 		{[]string{"__complete", "external-lb", "render", "--os", ""}, "fcos\nopenshift\n"},
 		{[]string{"__complete", "openstack-hints", "-o", ""}, "script\nterraform\njson\n"},

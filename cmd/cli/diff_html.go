@@ -12,7 +12,7 @@ import (
 //go:embed diff.html.tmpl
 var diffBody string
 
-var diffPage = page.New(diffBody, nil)
+var diffPage = page.New(diffBody)
 
 type (
 	htmlGroup struct {

@@ -27,7 +27,6 @@ With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the f
 is for, and which values and fields it has.`,
 		Example: `  vipgen explain install-config.yaml
   vipgen explain install-config.yaml --svg cluster.svg
-  vipgen explain install-config.yaml -o html > cluster.html
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
   # Fields of vipgen.yaml
@@ -40,9 +39,6 @@ is for, and which values and fields it has.`,
 				if picture != "" {
 					return command.Usagef(c, "--svg is for a cluster, not for the field %s", args[0])
 				}
-				if o == "html" {
-					return command.Usagef(c, "-o html is for a cluster, not for the field %s", args[0])
-				}
 				return a.explainField(c, args[0], o)
 			}
 			return a.explain(installConfigArg(args), &f, o, picture)
@@ -51,7 +47,7 @@ is for, and which values and fields it has.`,
 	f.add(c)
 	c.Flags().StringVar(&picture, "svg", "", "`file` to write a picture to, as SVG: VIPs, nodes, pods and connections")
 	_ = c.MarkFlagFilename("svg", "svg")
-	o.Add(c, "text", "json", "html")
+	o.Add(c, "text", "json")
 	return c
 }
 
@@ -66,9 +62,6 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 	}
 	if err := writeReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
-	}
-	if o == "html" {
-		return writeExplained(a.out, cluster, report)
 	}
 	return show(a, o, report, func(out *printer, r *explain.Report) { explainText(out, cluster, r) })
 }
@@ -96,15 +89,12 @@ func explainText(out *printer, c *render.Cluster, r *explain.Report) {
 	certificateText(out, r.NamedCertificates)
 }
 
-// certificatesText goes before the object of named certificates.
-const certificatesText = "each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:"
-
 // certificateText has an object that is not empty.
 func certificateText(out *printer, object string) {
 	if object == "" {
 		return
 	}
-	fmt.Fprintln(out, "\nNamed certificates, "+certificatesText)
+	fmt.Fprintln(out, "\nNamed certificates, each a secret of type kubernetes.io/tls in openshift-config; put with those that the cluster has:")
 	for line := range strings.Lines(object) {
 		fmt.Fprint(out, "  ", line)
 	}

@@ -52,8 +52,8 @@ func (a *app) externalCommand() *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "external-lb",
 		Short: "Plan and render external load balancers",
-		Long: `Plan and render an external load balancer: HAProxy or nginx for API, machine configs
-and ingress, and keepalived for a pair of such hosts.
+		Long: `Plan and render an external load balancer: HAProxy for API, machine configs and
+ingress, and keepalived for a pair of such hosts.
 
 Documentation: ` + pages + `external-lb.md`,
 		Example: `  vipgen external-lb plan install-config.yaml
@@ -104,10 +104,9 @@ func (a *app) externalRenderCommand() *cobra.Command {
 	var f externalRenderFlags
 	c := &cobra.Command{
 		Use:   "render [install-config.yaml]",
-		Short: "Render haproxy.cfg or nginx.conf, and keepalived.conf of a pair",
-		Long: `Render what the hosts of an external load balancer run: haproxy.cfg or nginx.conf, and
-with --balancer, given twice, the keepalived.conf of each. Without --dir, print the
-files.
+		Short: "Render haproxy.cfg, and keepalived.conf of a pair",
+		Long: `Render what the hosts of an external load balancer run: haproxy.cfg, and with --balancer,
+given twice, the keepalived.conf of each. Without --dir, print the files.
 
 Formats: files (plain files, for hosts with the packages of a distribution),
 ignition and butane (the same for CoreOS, where units run the daemons from images).`,
@@ -118,11 +117,10 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
   vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
     --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 --dir lb
 
-  # The same as Butane for two CoreOS hosts; with nginx
+  # The same as Butane for two CoreOS hosts
   vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
     --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 \
-    --format butane --dir lb
-  vipgen external-lb render install-config.yaml --proxy nginx --file nginx.conf`,
+    --format butane --dir lb`,
 	}
 	onCluster(c, func(c *cobra.Command, installConfig string) error {
 		a.writes = true
@@ -133,19 +131,16 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
 	})
 	f.externalFlags.add(c)
 	flags := c.Flags()
-	flags.StringVar(&f.Proxy, "proxy", externallb.HAProxy, "`program` that balances the load: haproxy or nginx")
 	flags.StringVar(&f.format, "format", string(render.FormatFiles), "what to render: `format` files, ignition or butane")
 	flags.StringVar(&f.Want.OS, "os", ignition.FCOS, "operating `system` of the hosts, for Ignition: fcos, or openshift for Red Hat's CoreOS")
-	flags.StringVar(&f.NginxImage, "nginx-image", "", "`image` of nginx, with --proxy nginx and Ignition or Butane")
 	flags.StringVar(&f.file, "file", "", "print only the file of this `name`, such as haproxy.cfg, keepalived.conf or lb-0.ign")
 	flags.StringVar(&f.host, "host", "", "print only the files of this `host` of the pair")
 	command.Dir(c, &f.dir, "`directory` to write to")
 	flags.BoolVar(&f.check, "check", false, "with --dir, write nothing; print how the files differ, and exit with 1 if they do")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
-	command.Complete(c, "proxy", externallb.HAProxy, externallb.Nginx)
 	command.Complete(c, "format", "files", "ignition", "butane")
 	command.Complete(c, "os", ignition.FCOS, ignition.OpenShift)
-	command.Complete(c, "file", "haproxy.cfg", "nginx.conf", "keepalived.conf")
+	command.Complete(c, "file", "haproxy.cfg", "keepalived.conf")
 	c.MarkFlagsMutuallyExclusive("dir", "file")
 	c.MarkFlagsMutuallyExclusive("dir", "host")
 	return c
@@ -161,20 +156,14 @@ func (f *externalRenderFlags) validate() error {
 		return fmt.Errorf("--%s %s: expected %s", flag, value, strings.Join(known, " or "))
 	}
 	if err := errors.Join(
-		oneOf("proxy", f.Proxy, externallb.HAProxy, externallb.Nginx),
 		oneOf("format", f.format, string(render.FormatFiles), string(render.FormatIgnition), string(render.FormatButane)),
 		oneOf("os", f.Want.OS, ignition.FCOS, ignition.OpenShift),
 	); err != nil {
 		return err
 	}
-	inImages := f.Format != render.FormatFiles
 	switch {
 	case f.Want.OS == ignition.OpenShift && f.Format == render.FormatButane:
 		return errors.New("--os openshift: Butane makes MachineConfigs for it, which are for a cluster's nodes; give --format ignition, or --os fcos")
-	case inImages && f.Proxy == externallb.Nginx && f.NginxImage == "":
-		return fmt.Errorf("--nginx-image is missing: --format %s runs nginx from an image", f.format)
-	case f.NginxImage != "" && !v1alpha1.ValidImage(f.NginxImage):
-		return fmt.Errorf("--nginx-image %s: expected an image, such as registry.example.com/nginx:1.28", problem.Quote(f.NginxImage))
 	case f.check && f.dir == "":
 		return errors.New("--check needs something to check: --dir DIR")
 	}

@@ -30,9 +30,10 @@ func TestHardCase53Aliases(t *testing.T) {
 	file := "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 00-master}\nx: &x " +
 		strings.Repeat("y", 1_000_000) + "\nlist:\n" + strings.Repeat("- *x\n", 1000)
 	testkit.Must(t, os.Mkdir("folder", 0o700))
-	lay(t, map[string]string{"bad.yaml": file, "folder/install-config.yaml": file, "folder/machineconfigs.yaml": file, "function.yaml": strings.Replace(file, "kind: MachineConfig", "kind: ResourceList", 1)})
+	cluster := "apiVersion: v1\n" + file[strings.Index(file, "metadata:"):]
+	lay(t, map[string]string{"bad.yaml": file, "cluster.yaml": cluster, "folder/install-config.yaml": cluster, "folder/machineconfigs.yaml": file, "function.yaml": strings.Replace(file, "kind: MachineConfig", "kind: ResourceList", 1)})
 	for _, words := range []string{
-		"validate bad.yaml", "validate folder", "inspect bad.yaml", "inspect folder", "import bad.yaml", "adopt bad.yaml",
+		"validate cluster.yaml", "validate folder", "inspect bad.yaml", "inspect folder", "import bad.yaml", "adopt bad.yaml",
 		"remove bad.yaml", "diff bad.yaml install-config.yaml", "diff bad.yaml folder", "fn",
 	} {
 		stdin := ""

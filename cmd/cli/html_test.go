@@ -25,7 +25,6 @@ func TestPages(t *testing.T) {
 	good(t)
 	must(t, "render", "--dir", "a")
 	lay(t, map[string]string{
-		"own.tmpl":    broken(t, "state BACKUP", "state MASTER"),
 		"before.yaml": machineConfigs("1"), "after.yaml": machineConfigs("2"),
 	})
 	tests := []struct {
@@ -33,9 +32,6 @@ func TestPages(t *testing.T) {
 		code       int
 		wants      []string
 	}{
-		{"verify", "verify --nodes 2", command.OK, []string{"demo.example.com", "no counterexample", "every API server, through HAProxy, with a machine config server", "no-needless-move"}},
-		{"verify-finding", "verify --nodes 2 --template own.tmpl", command.Finding, []string{"Counterexample to no-needless-move: the VIP does not leave a node unless another serves better.", "The VIP is held by master-0. master-1 is up again."}},
-		{"explain", "explain", command.OK, []string{"demo: VIPs, nodes and connections", "+20", "The holder loses power, or the network", "150ms"}},
 		{"diff", "diff before.yaml after.yaml", command.Finding, []string{"from", "before.yaml", "reboot", "+evil </pre><script>2", "contents: changed (not shown: a secret)", "<script>'\"&"}},
 		{"diff-same", "diff a a", command.OK, []string{"No difference.", "no difference"}},
 	}

@@ -212,7 +212,7 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 		"loadBalancer", mapping("type", lb), "{type: InCluster}")
 	profile := v1alpha1.ProfileFast
 	if in != nil && in.Install != nil {
-		profile = v1alpha1.DefaultProfile(in.Install.Platform)
+		profile = render.DefaultProfile(in.Install.Platform)
 	}
 	value("How fast VIPs move. fast: VRRPv3, within 0.2 s. virtual: VRRPv3, within 0.8 s, and a virtual machine that its hypervisor stops for half a second keeps its VIPs; "+
 		"the default on vsphere, openstack, nutanix and ovirt, as fast is elsewhere. classic: VRRPv2, as OpenShift's own keepalived, within four.",

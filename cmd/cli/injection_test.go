@@ -218,15 +218,12 @@ func TestInjectionArguments(t *testing.T) {
 		"pool outside":   func(s string) []string { return append(outside, "--node", "m3:"+s+"=192.0.2.13") },
 		"balancer":       func(s string) []string { return append(pair, "--balancer", s+"=192.0.2.252/24") },
 		"its interface":  func(s string) []string { return append(pair, "--balancer", "b=192.0.2.252/24", "--interface", s) },
-		"nginx's image": func(s string) []string {
-			return append(outside, "--proxy", "nginx", "--format", "ignition", "--nginx-image", s)
-		},
-		"its file":    func(s string) []string { return append(outside, "--file", s) },
-		"its host":    func(s string) []string { return append(outside, "--host", s) },
-		"its network": func(s string) []string { return append(outside, "--allow", s) },
-		"its VIP":     func(s string) []string { return append(outside, "--api-vip", "fe80::1%"+s) },
-		"vr-ids":      func(s string) []string { return []string{"vr-ids", "--", s} },
-		"command":     func(s string) []string { return []string{s} },
+		"its file":       func(s string) []string { return append(outside, "--file", s) },
+		"its host":       func(s string) []string { return append(outside, "--host", s) },
+		"its network":    func(s string) []string { return append(outside, "--allow", s) },
+		"its VIP":        func(s string) []string { return append(outside, "--api-vip", "fe80::1%"+s) },
+		"vr-ids":         func(s string) []string { return []string{"vr-ids", "--", s} },
+		"command":        func(s string) []string { return []string{s} },
 	}
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})

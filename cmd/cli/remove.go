@@ -34,8 +34,11 @@ Documentation: ` + pages + `remove.md`,
 		Example: `  ` + adopt.ExportKinds + ` > live.yaml
   vipgen remove live.yaml
 
-  # An external load balancer holds the VIPs by now; worker-3 runs no keepalived
-  vipgen remove live.yaml --external-lb --without worker-3`,
+  # An external load balancer holds the VIPs by now
+  vipgen remove live.yaml --external-lb
+
+  # You looked: the machine worker-3 is off, and stays off
+  vipgen remove live.yaml --i-checked worker-3-is-off`,
 		Args: command.Args(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.remove(args, f, o)
@@ -43,7 +46,7 @@ Documentation: ` + pages + `remove.md`,
 	}
 	o.Add(c, "text", "json")
 	c.Flags().BoolVar(&f.ExternalLB, "external-lb", false, "an external load balancer holds the VIPs by now")
-	c.Flags().StringSliceVar(&f.Without, "without", nil, "`nodes` that need not say what they run: remote workers, nodes that are off")
+	c.Flags().StringSliceVar(&f.Off, "i-checked", nil, "`NODE-is-off` for each node whose machine is off, so that it need not say what it runs. If it is on, two nodes may hold a VIP")
 	return c
 }
 

@@ -56,7 +56,7 @@ func TestRemove(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || !got.MayDelete || len(got.Steps) != 5 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for args, want := range map[string]int{"remove": command.Input, "remove no-such": command.Failed, "remove demo/install-config.yaml": command.Input, "remove classic.yaml -o yaml": command.Input} {
+	for args, want := range map[string]int{"remove": command.Input, "remove no-such": command.Failed, "remove demo/install-config.yaml": command.Input, "remove classic.yaml -o yaml": command.Input, "remove classic.yaml --i-checked master-0-is-off": command.Input} {
 		if code, out, stderr := run("", strings.Fields(args)...); code != want || stderr == "" || out != "" {
 			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
 		}

@@ -28,8 +28,8 @@ Nodes, also in a must-gather, so that a node without state is missed. Of a direc
 what is below it counts; - is standard input. A file that is torn or empty is a finding,
 and the others count.
 
-Exit code 0: all is as it should be. 1: something is wrong, or the state of a node is
-missing. 2: bad usage, or no state of any node. 3: could not read.
+Exit code 0: no findings; checks that fail do not change it. 1: something is wrong, or
+the state of a node is missing. 2: bad usage, or no state of any node. 3: could not read.
 
 Documentation: ` + pages + `troubleshoot.md`,
 		Example: `  mkdir -p nodes && oc get nodes -o json > nodes/nodes.json
@@ -102,7 +102,7 @@ func statusText(b *printer, c *status.Cluster) {
 	w.Flush()
 	statusReasons(b, c)
 	if len(c.Findings) == 0 {
-		b.WriteString("\nNothing is wrong.\n")
+		fmt.Fprintf(b, "\n%s\n", noFindings(c))
 		return
 	}
 	fmt.Fprintf(b, "\n%s\n", capital(plural(len(c.Findings), "finding")))
@@ -115,6 +115,22 @@ func statusText(b *printer, c *status.Cluster) {
 		}
 		fmt.Fprintf(b, "  %s\n", command.SafeLine(fmt.Sprintf("%s:%s %s", f.Code, about, f.Text)))
 	}
+}
+
+// noFindings is the verdict of a cluster without findings. A check that fails is none: a worker
+// may have no router.
+func noFindings(c *status.Cluster) string {
+	fail := 0
+	for _, n := range c.Nodes {
+		fail += len(n.Unhealthy)
+	}
+	switch fail {
+	case 0:
+		return "Nothing is wrong."
+	case 1:
+		return "No findings, but 1 check fails (see above)."
+	}
+	return fmt.Sprintf("No findings, but %d checks fail (see above).", fail)
 }
 
 // statusReasons are why nodes take no part, what their checks say, and what a move waits for.

@@ -34,9 +34,13 @@ Checks that fail
   master-2: machine-config: status 503
   worker-1: ingress-router-answers: connection refused
 
-Nothing is wrong.
+No findings, but 2 checks fail (see above).
 `
 	if out := must(t, "status", "nodes"); out != well {
+		t.Errorf("got\n%s", out)
+	}
+	lay(t, map[string]string{"healthy/a.json": `{"node": "a", "mdns": {"name": "a.local", "announced": true}}`})
+	if out := must(t, "status", "healthy"); !strings.HasSuffix(out, "\n\nNothing is wrong.\n") {
 		t.Errorf("got\n%s", out)
 	}
 	lay(t, map[string]string{

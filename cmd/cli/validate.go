@@ -19,6 +19,7 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var f inputFlags
 	var o command.Format
+	var strict bool
 	c := &cobra.Command{
 		Use:        "validate [install-config.yaml]",
 		SuggestFor: []string{"check", "lint", "test"},
@@ -29,15 +30,21 @@ line, column, field and a code that does not change between releases. If there i
 none, print which files were read, what the cluster will run and what
 'vipgen render' would write.
 
-Exit code 0: valid; warnings do not change it. 2: there are problems. 3: a file
-cannot be read.`,
+Exit code 0: valid; warnings do not change it. 1: with --strict, valid with warnings.
+2: there are errors. 3: a file cannot be read.`,
 		Example: `  vipgen validate install-config.yaml
+
+  # In CI
+  vipgen validate --strict install-config.yaml
+
   vipgen validate -o json install-config.yaml | jq '.problems[].code'`,
 	}
 	onCluster(c, func(c *cobra.Command, installConfig string) error {
-		return a.validate(installConfig, &f, o)
+		v, err := a.validate(installConfig, &f, o)
+		return found(err, strict && len(v.Problems) > 0)
 	})
 	f.add(c)
+	c.Flags().BoolVar(&strict, "strict", false, "exit code 1 if there are warnings")
 	o.Add(c, "text", "json")
 	return c
 }
@@ -50,30 +57,30 @@ type validation struct {
 	Files []string `json:"files"`
 }
 
-func (a *app) validate(installConfig string, f *inputFlags, o command.Format) error {
-	v := validation{Problems: problem.List{}, Files: []string{}}
-	cluster, err := a.validated(installConfig, f, &v)
+func (a *app) validate(installConfig string, f *inputFlags, o command.Format) (*validation, error) {
+	v := &validation{Problems: problem.List{}, Files: []string{}}
+	cluster, err := a.validated(installConfig, f, v)
 	var found problem.List
 	switch {
 	case errors.As(err, &found):
 		v.Problems = append(v.Problems, found...)
 	case err != nil:
-		return err
+		return v, err
 	}
 	v.Valid = err == nil
 	switch {
 	case o == "json":
 		if err := a.printJSON(v); err != nil || v.Valid {
-			return err
+			return v, err
 		}
-		return command.Code(exitOf(v.Problems))
+		return v, command.Code(exitOf(v.Problems))
 	case !v.Valid:
-		return v.Problems
+		return v, v.Problems
 	}
 	a.report(v.Problems)
 	made, err := produces(cluster)
 	if err != nil {
-		return err
+		return v, err
 	}
 	warnings := ""
 	if n := len(v.Problems); n > 0 {
@@ -86,7 +93,7 @@ func (a *app) validate(installConfig string, f *inputFlags, o command.Format) er
 	}
 	_, err = fmt.Fprintf(a.out, "%s: valid%s\nRead: %s\n%s\n%sRenders: %s\n",
 		command.SafeLine(v.Files[0]), warnings, command.SafeLine(strings.Join(v.Files, ", ")), unread(installConfig, v.Files), describe(cluster), made)
-	return err
+	return v, err
 }
 
 // validated reads and resolves a cluster, and notes what was read. What is wrong is in the

@@ -44,6 +44,24 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	}
 }
 
+// With --strict, warnings are an exit code of their own; errors stay what they are.
+func TestStrict(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{
+		"warned.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\", images: {agent: registry.example.com/a@sha256:" + strings.Repeat("0", 64) + ", release: \"4.17.1\", haproxy: registry.example.com/h}}\n",
+		"fine.yaml":   vipConfigHead + "spec: {images: {agent: registry.example.com/a@sha256:" + strings.Repeat("0", 64) + "}}\n",
+		"wrong.yaml":  vipConfigHead + "spec: {apiVIP: x}\n",
+	})
+	for args, want := range map[string]int{
+		"-c fine.yaml --strict": command.OK, "-c warned.yaml": command.OK, "-c warned.yaml --strict": command.Finding,
+		"-c warned.yaml --strict -o json": command.Finding, "-c wrong.yaml --strict": command.Input, "-c wrong.yaml --strict -o json": command.Input,
+	} {
+		if code, out, stderr := run("", append([]string{"validate"}, strings.Fields(args)...)...); code != want {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", args, code, want, out, stderr)
+		}
+	}
+}
+
 // The formats of objects that are printed have the same objects.
 func TestObjectsAsJSON(t *testing.T) {
 	good(t)

@@ -42,9 +42,6 @@ Exit code 1: there is a counterexample.
 Documentation: ` + pages + `verify.md`,
 		Example: `  vipgen verify install-config.yaml
 
-  # A page for a review
-  vipgen verify install-config.yaml -o html > verify.html
-
   # Two nodes of each group, as JSON
   vipgen verify install-config.yaml --nodes 2 -o json
 
@@ -62,7 +59,7 @@ Documentation: ` + pages + `verify.md`,
 	c.Flags().StringVar(&v.template, "template", "", "`file` with a node template, instead of vipgen's keepalived.conf.tmpl")
 	_ = c.MarkFlagFilename("template", "tmpl")
 	command.Complete(c, "nodes", "2", "3", "4", "5")
-	o.Add(c, "text", "json", "html")
+	o.Add(c, "text", "json")
 	return c
 }
 
@@ -75,12 +72,7 @@ func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o comm
 	if err != nil {
 		return err
 	}
-	if o == "html" {
-		err = writeProofs(a.out, cluster, report)
-	} else {
-		err = show(a, o, proven{report.Holds(), report}, proofText)
-	}
-	return found(err, !report.Holds())
+	return found(show(a, o, proven{report.Holds(), report}, proofText), !report.Holds())
 }
 
 // proven is what is printed.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/authority"
 )
 
 // TestNetworkChanges: what the network says of name servers and domains is followed, and
@@ -49,6 +50,26 @@ func TestHint(t *testing.T) {
 	s.must(n.Boot())
 	n.awaitKubelet(nodeAddr + " " + nodeAddr)
 	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
+}
+
+// TestRegistered: a node that kubelet has run on, without its drop-in, keeps the address that
+// its Node has (hard case 47).
+func TestRegistered(t *testing.T) {
+	s := newSite(t)
+	s.startDHCP(firstLease)
+	s.startRegistry()
+	ca, err := authority.New("kubelet-serving")
+	s.must(err)
+	pair, err := ca.Serving("master-0", "198.51.100.20")
+	s.must(err)
+	n := newNode(s, installConfig, map[string]string{
+		"/var/lib/kubelet/pki/kubelet-server-current.pem":          string(pair.Both()),
+		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses,
+		"/etc/configure-ovs.sh":                                    "#!/bin/sh\ntouch /run/nodeip-configuration/br-ex-up\n",
+	})
+	s.must(n.Boot())
+	n.awaitKubelet("198.51.100.20 198.51.100.20")
+	n.await("/etc/resolv.conf", resolvConf("198.51.100.20", "site.example", siteAddr))
 }
 
 // twoAddresses is the link's connection with an address in another network besides.

@@ -42,17 +42,14 @@ type Key struct{ Class, Text string }
 // Template is the body of a page.
 type Template struct{ t *template.Template }
 
-// Funcs are functions that templates of a body call, by name.
-type Funcs = template.FuncMap
-
 // New reads the template of a body, and others that it uses, which may define templates.
 // It is called as packages are initialised, and panics if a template is wrong.
 //
 // Templates write values with html/template, so that none is ever syntax. Tables that are
 // to be read on a phone have class "stack", and a data-label with the heading of its
 // column for each cell: each row is a list there.
-func New(body string, funcs Funcs, others ...string) *Template {
-	t := template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Funcs(funcs).Parse(frame))
+func New(body string, others ...string) *Template {
+	t := template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(frame))
 	template.Must(t.New("body").Parse(body))
 	for i, text := range others {
 		template.Must(t.New(fmt.Sprint("other", i)).Parse(text))

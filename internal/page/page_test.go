@@ -18,7 +18,7 @@ func TestTextIsNoSyntax(t *testing.T) {
 	p := page.Page{Command: evil, Heading: evil, Lead: []string{evil}, Facts: []page.Fact{{Name: evil, Value: evil}, {Name: "left out"}},
 		Legend: []page.Key{{Class: evil, Text: evil}}, Body: evil}
 	var out bytes.Buffer
-	if err := page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, nil, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p); err != nil {
+	if err := page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p); err != nil {
 		t.Fatal(err)
 	}
 	text := pagetest.Check(t, out.Bytes())
@@ -31,7 +31,7 @@ func TestTextIsNoSyntax(t *testing.T) {
 func TestWholeOrNothing(t *testing.T) {
 	var out bytes.Buffer
 	body := map[string]any{"fails": func() (string, error) { return "", errors.New("no") }}
-	if err := page.New(`begins {{call .fails}}`, nil).Write(&out, page.Page{Body: body}); err == nil || out.Len() > 0 {
+	if err := page.New(`begins {{call .fails}}`).Write(&out, page.Page{Body: body}); err == nil || out.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }
@@ -40,7 +40,7 @@ func TestWholeOrNothing(t *testing.T) {
 // of a legend has a colour.
 func TestColours(t *testing.T) {
 	var out bytes.Buffer
-	if err := page.New("", nil).Write(&out, page.Page{}); err != nil {
+	if err := page.New("").Write(&out, page.Page{}); err != nil {
 		t.Fatal(err)
 	}
 	style := out.String()

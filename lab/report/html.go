@@ -15,7 +15,7 @@ var body string
 //go:embed timeline.html.tmpl
 var timeline string
 
-var pageTemplate = page.New(body, nil, timeline)
+var pageTemplate = page.New(body, timeline)
 
 // legend says what the colours of timelines mean.
 var legend = []page.Key{{Class: "held", Text: "the node holds the VIP"}, {Class: "ok", Text: "the client is answered"},

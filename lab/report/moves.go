@@ -12,7 +12,7 @@ import (
 //go:embed moves.html.tmpl
 var movesPage string
 
-var movesTemplate = page.New(movesPage, nil, timeline)
+var movesTemplate = page.New(movesPage, timeline)
 
 // MovesPage is about VIPs that moved, and why.
 type MovesPage struct {

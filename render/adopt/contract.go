@@ -52,7 +52,7 @@ func words(o *importer.Observed) []string {
 		out = append(out, "arbiter")
 	}
 	switch {
-	case o.Platform == "" || o.Platform == "none" || o.Platform == "external":
+	case !assets.PlatformNamed(o.Platform).HasVIPs():
 		return append(out, "novips")
 	case o.UserManaged:
 		return append(out, "vips", "user-managed")

@@ -37,6 +37,9 @@ func setups() []setup {
 }
 
 func (s setup) words() []string {
+	if s.platform == "external" {
+		return []string{s.platform, words[s.topology], "novips"}
+	}
 	load := "managed"
 	if s.userManaged {
 		load = "user-managed"
@@ -153,7 +156,7 @@ func (s setup) operator(pool, release string) config {
 
 // export is what 'oc get ... -o yaml' says of such a cluster, with more MachineConfigs.
 func (s setup) export(release string, more ...config) []render.File {
-	types := map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere", "openstack": "OpenStack", "ovirt": "oVirt", "nutanix": "Nutanix"}
+	types := map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere", "openstack": "OpenStack", "ovirt": "oVirt", "nutanix": "Nutanix", "external": "External"}
 	lb := "OpenShiftManagedDefault"
 	if s.userManaged {
 		lb = "UserManaged"

@@ -11,26 +11,16 @@ import (
 	"github.com/vipgen/vipgen/templates/externallb"
 )
 
-// Proxies that a load balancer can run.
-const (
-	HAProxy = "haproxy"
-	Nginx   = "nginx"
-)
-
 // lone is what a load balancer without a pair is called.
 const lone = "load-balancer"
 
 // Want says what to make of a plan.
 type Want struct {
-	// Proxy is HAProxy or Nginx.
-	Proxy string
 	// Format is render.FormatFiles, FormatIgnition or FormatButane.
 	Format render.Format
 	// OS is that of the hosts, for all formats but files: ignition.FCOS or
 	// ignition.OpenShift, which is Red Hat's CoreOS.
 	OS string
-	// NginxImage is the image to run nginx from, for all formats but files.
-	NginxImage string
 }
 
 // Hosts are the names of the load balancer's hosts.
@@ -91,9 +81,6 @@ func encode(enc *ignition.Encoder, format render.Format, b ignition.Bundle) ([]r
 func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 	b := ignition.Bundle{Role: host}
 	daemons := []daemon{haproxy}
-	if w.Proxy == Nginx {
-		daemons[0] = nginx
-	}
 	if len(p.Pair) > 0 {
 		daemons = append(daemons, keepalived)
 	}
@@ -107,7 +94,7 @@ func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 			continue
 		}
 		u := d.unit
-		u.Cluster, u.Dir, u.Image = p.Cluster, d.dir, d.image(p, w)
+		u.Cluster, u.Dir, u.Image = p.Cluster, d.dir, d.image(p)
 		text, err = u.Render()
 		if err != nil {
 			return b, err
@@ -122,7 +109,7 @@ func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 type daemon struct {
 	dir, file string
 	config    func(p *Plan, host string, w Want) ([]byte, error)
-	image     func(p *Plan, w Want) string
+	image     func(p *Plan) string
 	unit      externallb.Unit
 }
 
@@ -135,20 +122,10 @@ var haproxy = daemon{
 		}
 		return externallb.HAProxy(&conf)
 	},
-	image: func(p *Plan, _ Want) string { return p.images.HAProxy },
+	image: func(p *Plan) string { return p.images.HAProxy },
 	unit: externallb.Unit{
 		Name: "vipgen-lb-haproxy", Capabilities: []string{"NET_BIND_SERVICE"}, Reload: "USR2",
 		Program: "haproxy", Args: "-W -db -f /etc/haproxy/haproxy.cfg",
-	},
-}
-
-var nginx = daemon{
-	dir: "/etc/nginx", file: "nginx.conf",
-	config: func(p *Plan, _ string, _ Want) ([]byte, error) { return externallb.Nginx(&p.proxy) },
-	image:  func(_ *Plan, w Want) string { return w.NginxImage },
-	unit: externallb.Unit{
-		Name: "vipgen-lb-nginx", Capabilities: []string{"CHOWN", "DAC_OVERRIDE", "NET_BIND_SERVICE", "SETGID", "SETUID"}, Reload: "HUP",
-		Program: "nginx", Args: `-g "daemon off;" -c /etc/nginx/nginx.conf`,
 	},
 }
 
@@ -158,7 +135,7 @@ var keepalived = daemon{
 		i := slices.IndexFunc(p.Pair, func(h Host) bool { return h.Name == host })
 		return externallb.KeepalivedConf(&p.Pair[i].keepalived)
 	},
-	image: func(p *Plan, _ Want) string { return p.images.Keepalived },
+	image: func(p *Plan) string { return p.images.Keepalived },
 	unit: externallb.Unit{
 		Name: "vipgen-lb-keepalived", Capabilities: []string{"IPC_LOCK", "KILL", "NET_ADMIN", "NET_RAW", "SETGID", "SETUID", "SYS_NICE"}, Reload: "HUP",
 		Program: "keepalived", Args: "--dont-fork --vrrp --log-console --use-file /etc/keepalived/keepalived.conf",

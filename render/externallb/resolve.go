@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/externallb"
@@ -62,8 +63,7 @@ func (x *Options) lend(in *render.Input) map[string]string {
 			lent[fmt.Sprintf("%s[%d]", field, i)] = flag
 		}
 	}
-	switch in.Install.Platform {
-	case "none", "external":
+	if assets.PlatformNamed(in.Install.Platform).Bare() {
 		fill(&in.VIP.Spec.APIVIPs, len(in.Install.APIVIPs), x.APIVIPs, "spec.apiVIPs", "--api-vip")
 		fill(&in.VIP.Spec.IngressVIPs, len(in.Install.IngressVIPs), x.IngressVIPs, "spec.ingressVIPs", "--ingress-vip")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -37,11 +38,11 @@ type ManifestRefs struct {
 // AgentClusterInstall. It reports every problem; the cluster is nil where there
 // is none to be found.
 func Read(file source.File, name string, others []source.File) (*Cluster, problem.List) {
-	docs, list := source.ParseEach(file.Name, file.Data)
-	all := clusters(docs)
+	docs, list := source.ParseWritten(file.Name, file.Data)
 	if len(list) > 0 {
-		return nil, append(list, readable(all, name, docs, others)...)
+		return nil, list
 	}
+	all := clusters(docs)
 	if len(all) == 0 { // they are a part of another object, as of a Template
 		if list := Instead(file); list != nil {
 			return nil, list
@@ -52,19 +53,6 @@ func Read(file source.File, name string, others []source.File) (*Cluster, proble
 		return nil, list
 	}
 	return read(o, docs, others)
-}
-
-// readable are the errors of the clusters of a file, or of the one of a name, in which
-// other objects are no YAML: those of fields that are there, as what is missing may be
-// in these.
-func readable(all []object, name string, docs []*source.Document, others []source.File) (list problem.List) {
-	for i, o := range all {
-		if name == "" || o.name == name {
-			_, found := read(&all[i], docs, others)
-			list = append(list, o.doc.Sound(found)...)
-		}
-	}
-	return list
 }
 
 // read reads the cluster of an object.
@@ -81,7 +69,7 @@ func read(o *object, docs []*source.Document, others []source.File) (*Cluster, p
 		r.siteConfig()
 	case kindAgentClusterInstall:
 		for _, f := range others {
-			more, problems := source.ParseEach(f.Name, f.Data)
+			more, problems := source.ParseWritten(f.Name, f.Data)
 			docs, r.problems = append(docs, more...), append(r.problems, problems...)
 			r.unread = r.unread || len(problems) > 0
 		}
@@ -153,22 +141,13 @@ func (r *reader) version(d *source.Document) {
 	}
 }
 
-// platforms are the names that objects have for those of an install-config.
-var platforms = map[string]string{
-	"BareMetal": "baremetal",
-	"VSphere":   "vsphere",
-	"Nutanix":   "nutanix",
-	"None":      "none",
-	"External":  "external",
-}
-
 // platform gives the cluster the platform that a field names; alone says that it
 // has one control-plane node. Where the object leaves it to the assisted
 // installer, that is none for a single node and for networking that is the
 // user's, else bare metal.
 func (r *reader) platform(field string, alone bool) {
 	name := r.main.Text(field)
-	platform := platforms[name]
+	platform := assets.PlatformWhere(func(p assets.Platform) bool { return p.Assisted == name && name != "" }).Name
 	const userManaged = "spec.networking.userManagedNetworking"
 	switch {
 	case platform != "":
@@ -183,7 +162,7 @@ func (r *reader) platform(field string, alone bool) {
 	}
 	at := "platform." + platform
 	r.install.Empty(at, r.main, field)
-	if platform == "none" || platform == "external" {
+	if assets.PlatformNamed(platform).Bare() {
 		r.noVIPs(platform)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -20,12 +21,9 @@ type Node struct {
 	at           Place
 }
 
-// remoteWorkerLabel is that of the operator's node-ip, by kubelet.
-const remoteWorkerLabel = "node.openshift.io/remote-worker"
-
 // see keeps what a Node says of its addresses.
 func (i *importer) see(doc *source.Document, n *nodeObject, host []netip.Prefix) {
-	_, remote := n.Metadata.Labels[remoteWorkerLabel]
+	_, remote := n.Metadata.Labels[v1alpha1.RemoteWorkerLabel]
 	node := Node{Name: n.Metadata.Name, Host: host, RemoteWorker: remote, at: position(doc, "metadata.labels")}
 	for _, a := range n.Status.Addresses {
 		if addr, err := netip.ParseAddr(a.Address); err == nil && a.Type == "InternalIP" {
@@ -49,7 +47,7 @@ func (i *importer) settleRemoteWorkers(platform string) {
 			}
 			names = append(names, n.Name)
 		default:
-			i.lose(n.at, "the label "+remoteWorkerLabel+" of a Node", "the label stays on the Node, and its keepalived runs: the operator finds remote workers on bare metal alone, and so does vipgen")
+			i.lose(n.at, "the label "+v1alpha1.RemoteWorkerLabel+" of a Node", "the label stays on the Node, and its keepalived runs: the operator finds remote workers on bare metal alone, and so does vipgen")
 		}
 	}
 	if len(names) > 0 {

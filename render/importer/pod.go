@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -45,9 +46,6 @@ type container struct {
 // infraNamespace is that of the static pods; kube-system was before 4.2.
 var infraNamespace = regexp.MustCompile(`^openshift-([a-z]+)-infra$`)
 
-// shortNames of platforms stand in those namespaces.
-var shortNames = map[string]string{"kni": "baremetal", "vsphere": "vsphere", "openstack": "openstack", "ovirt": "ovirt", "nutanix": "nutanix"}
-
 // daemons are the containers whose images vipgen has a field for.
 var daemons = []string{"keepalived", "haproxy", "coredns"}
 
@@ -75,8 +73,8 @@ func (i *importer) takePod(doc *source.Document, disabled bool) {
 	}
 	i.found = true
 	if m != nil {
-		if platform, ok := shortNames[m[1]]; ok {
-			i.platform.add(platform, position(doc, "metadata.namespace"), byManifest)
+		if p := assets.PlatformWhere(func(p assets.Platform) bool { return p.Namespace == m[1] }); p.Name != "" {
+			i.platform.add(p.Name, position(doc, "metadata.namespace"), byManifest)
 		}
 	}
 	if kind == "keepalived" {

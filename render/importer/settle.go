@@ -9,12 +9,10 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
-
-// platforms are those that vipgen renders for.
-var platforms = []string{"baremetal", "vsphere", "openstack", "ovirt", "nutanix", "none", "external"}
 
 // settle decides what the evidence comes to, writes it down, and makes sure that
 // vipgen reads and resolves what it wrote.
@@ -120,9 +118,9 @@ func (i *importer) settlePlatform() string {
 		return "none"
 	case !ok:
 		return "none"
-	case !slices.Contains(platforms, p.value):
+	case assets.PlatformNamed(p.value).Kind != assets.OnPremises:
 		i.add(problem.Problem{File: p.at.File, Line: p.at.Line, Code: problem.CloudPlatform, Field: "platform", Found: problem.Quote(p.value),
-			Expected: strings.Join(platforms, ", "), Hint: "the others bring their own load balancer and need nothing from vipgen"})
+			Expected: strings.Join(assets.PlatformNames(assets.OnPremises), ", "), Hint: "the others bring their own load balancer and need nothing from vipgen"})
 		return "none"
 	}
 	i.carry("platform", p.value, p.at)
@@ -150,7 +148,7 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 			p.DNSRecords = "External"
 		}
 	}
-	if platform == "none" || platform == "external" {
+	if assets.PlatformNamed(platform).Bare() {
 		vc.Spec.APIVIPs, vc.Spec.IngressVIPs = api.value, ingress.value
 		p = platformFile{}
 	}

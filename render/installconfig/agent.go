@@ -13,10 +13,7 @@ import (
 func ReadAgentConfig(name string, data []byte) (*AgentConfig, problem.List) {
 	doc, problems := source.Parse(name, data)
 	if doc == nil {
-		return nil, append(problems, source.ReadRest(name, data, 1, func(rest *source.Document) problem.List {
-			_, list := ReadAgentDocument(rest)
-			return list
-		})...)
+		return nil, problems
 	}
 	return ReadAgentDocument(doc)
 }

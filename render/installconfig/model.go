@@ -33,8 +33,8 @@ type InstallConfig struct {
 	Fencing            bool
 	FencingCredentials int
 
-	// Platform is the key under platform, one of baremetal, vsphere,
-	// openstack, ovirt, nutanix, none and external.
+	// Platform is the key under platform, of one that is on premises
+	// (assets.Platforms), or empty.
 	Platform string
 	// APIVIPs and IngressVIPs hold at most one address of each family, in the
 	// order of the file.

@@ -5,27 +5,19 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/assets"
 )
 
-// The platforms whose machines carry their own VIPs.
+// Keys of platforms that have fields read here.
 const (
 	baremetal = "baremetal"
 	vsphere   = "vsphere"
 	openstack = "openstack"
 	ovirt     = "ovirt"
 	nutanix   = "nutanix"
-	none      = "none"
-	external  = "external"
 )
 
-var onPremises = []string{baremetal, vsphere, openstack, ovirt, nutanix, none, external}
-
-// clouds are the platforms of the installer, past and present, that bring a
-// load balancer of their own.
-var clouds = []string{"alibabacloud", "aws", "azure", "gcp", "ibmcloud", "powervs"}
-
-// others are the installer's platforms without VIPs that bring none either.
-var others = []string{"equinixmetal", "kubevirt", "libvirt", "powervc"}
+var onPremises, clouds, others = assets.PlatformNames(assets.OnPremises), assets.PlatformNames(assets.Cloud), assets.PlatformNames(assets.OtherPlatform)
 
 func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	c.Platform = r.choosePlatform()
@@ -55,7 +47,8 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	case ovirt:
 		vips := fileVIPs(in.Ovirt)
 		r.virtualIPs(c, &vips, ovirtSpelling)
-	case none, external:
+	}
+	if assets.PlatformNamed(c.Platform).Bare() {
 		r.noVIPs("platform." + c.Platform + ".")
 	}
 }

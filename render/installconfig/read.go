@@ -10,14 +10,11 @@ import (
 // Read returns the install-config in data in one form whatever its spelling,
 // and every problem that it shows by itself, sorted by position. What fits
 // together with other inputs is not checked here. The config is nil when the
-// file is not YAML, of which the rest is checked; otherwise it holds what could be read.
+// file is not YAML; otherwise it holds what could be read.
 func Read(name string, data []byte) (*InstallConfig, problem.List) {
 	doc, problems := source.Parse(name, data)
 	if doc == nil {
-		return nil, append(problems, source.ReadRest(name, data, 1, func(rest *source.Document) problem.List {
-			_, list := ReadDocument(rest)
-			return list
-		})...)
+		return nil, problems
 	}
 	return ReadDocument(doc)
 }

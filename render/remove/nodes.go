@@ -3,8 +3,10 @@ package remove
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/adopt"
@@ -24,6 +26,12 @@ type node struct {
 			VRRP string `json:"vipgen.io/vrrp"`
 		} `json:"annotations"`
 	} `json:"metadata"`
+	Status struct {
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
 }
 
 // nodesOf reads the Nodes of an export.
@@ -59,16 +67,68 @@ func others(nodes []node) (out []string) {
 	return out
 }
 
-// running names the nodes that do not say that they run the operator's settings. An arbiter
-// holds no VIP beside OpenShift's keepalived.
-func running(nodes []node) []string {
+// running names the nodes that do not say that they run the operator's settings.
+func running(nodes []node, platform string) []string {
 	out := append([]string{}, others(nodes)...)
 	for _, n := range nodes {
-		if _, arbiter := n.Metadata.Labels[v1alpha1.RoleLabel(v1alpha1.RoleArbiter)]; !arbiter && n.says() == "" {
-			out = append(out, fmt.Sprintf("%s does not say what it runs: its agent is down, or it runs no keepalived (--without %s)", n.Metadata.Name, n.Metadata.Name))
+		if n.says() == "" && n.mayHold(platform) {
+			out = append(out, fmt.Sprintf("%s does not say what it runs, and may hold a VIP with its old settings: see why its agent is down", n.Metadata.Name))
 		}
 	}
 	return out
+}
+
+// has reports whether the node has a label.
+func (n node) has(label string) bool {
+	_, ok := n.Metadata.Labels[label]
+	return ok
+}
+
+// mayHold reports whether keepalived may run on the node, vipgen's or OpenShift's. It does not
+// on an arbiter, on a remote worker (hard case 9) and on Windows, which has no MachineConfigs.
+func (n node) mayHold(platform string) bool {
+	return !n.has(v1alpha1.RoleLabel(v1alpha1.RoleArbiter)) && n.Metadata.Labels["kubernetes.io/os"] != "windows" &&
+		!(platform == "baremetal" && n.has(v1alpha1.RemoteWorkerLabel))
+}
+
+// controlPlane reports whether the node can hold the API VIP.
+func (n node) controlPlane() bool { return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) }
+
+// ready reports whether kubelet reports.
+func (n node) ready() bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// confirmed returns the nodes that confirmations, each NODE-is-off, name. At least a node of
+// the control plane has to be left: without any, nothing says what the cluster runs.
+func confirmed(nodes []node, confirmations []string) (off []string, list problem.List) {
+	fail := func(text, expected string) {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.BadValue, Field: "--i-checked", Found: problem.Quote(text), Expected: expected})
+	}
+	for _, text := range confirmations {
+		name, is := strings.CutSuffix(text, "-is-off")
+		i := slices.IndexFunc(nodes, func(n node) bool { return n.Metadata.Name == name })
+		switch {
+		case !is:
+			fail(text, "the name of a node and -is-off, when you have seen that the machine is off")
+		case i < 0:
+			fail(text, "a node of the export")
+		case nodes[i].ready():
+			fail(text, "a node that is off: by the export it is Ready")
+		case !slices.Contains(off, name):
+			off = append(off, name)
+		}
+	}
+	left := func(n node) bool { return n.controlPlane() && !slices.Contains(off, n.Metadata.Name) }
+	if len(off) > 0 && !slices.ContainsFunc(nodes, left) {
+		fail(strings.Join(confirmations, ","), "at least a node of the control plane that is on and says what it runs")
+	}
+	return off, list
 }
 
 // updating names the nodes that the operator is not done with.

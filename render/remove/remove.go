@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
@@ -25,9 +26,8 @@ import (
 type Options struct {
 	// ExternalLB says that a load balancer outside holds the VIPs by now.
 	ExternalLB bool
-	// Without are nodes that need not say what they run: remote workers, which run no
-	// keepalived, and nodes that are off.
-	Without []string
+	// Off are confirmations, each NODE-is-off: the node need not say what it runs.
+	Off []string
 }
 
 // State is how far a step is.
@@ -103,6 +103,8 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	if len(nodes) == 0 {
 		fail("no Nodes", "all Nodes of the cluster, whose annotations say what they run", "'vipgen remove --help' says what to export")
 	}
+	off, problems := confirmed(nodes, o.Off)
+	list = append(list, problems...)
 	if observed.Platform == "" {
 		fail("no platform", "the Infrastructure or the ControllerConfig", "'vipgen remove --help' says what to export")
 	}
@@ -110,8 +112,8 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	if list.Err() != nil {
 		return nil, list
 	}
-	nodes = slices.DeleteFunc(nodes, func(n node) bool { return slices.Contains(o.Without, n.Metadata.Name) })
-	r.steps(observed, nodes, o)
+	nodes = slices.DeleteFunc(nodes, func(n node) bool { return slices.Contains(off, n.Metadata.Name) })
+	r.steps(observed, nodes, off, o)
 	return r, list
 }
 
@@ -162,10 +164,10 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 var operators = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast).String()
 
 // steps works out how far each step is.
-func (r *Removal) steps(o *importer.Observed, nodes []node, options Options) {
+func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, options Options) {
 	var with, without []string
 	held := false
-	runs := !o.UserManaged && o.Platform != "none" && o.Platform != "external" // OpenShift's keepalived
+	runs := !o.UserManaged && assets.PlatformNamed(o.Platform).HasVIPs() // OpenShift's keepalived
 	for _, p := range r.Pools {
 		if p.config == nil {
 			without = append(without, p.Name)
@@ -187,7 +189,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, options Options) {
 	}}
 	wait := Step{Name: "wait until every node runs it", Findings: []string{}, Do: []string{"export again, and run this again"}}
 	if held && runs {
-		wait.Findings = running(nodes)
+		wait.Findings = running(nodes, o.Platform)
 	}
 	wait.Findings = append(wait.Findings, updating(nodes)...)
 	vips := Step{Name: "the VIPs have a holder afterwards", Findings: []string{}, Do: []string{
@@ -202,6 +204,9 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, options Options) {
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
 			remove.Do = append(remove.Do, "oc delete machineconfig "+name)
 		}
+	}
+	for _, name := range off {
+		remove.Do = append(remove.Do, fmt.Sprintf("oc delete node %s; install the machine anew before it starts: with what is on its disk it runs its old settings (split brain)", name))
 	}
 	remove.Do = append(remove.Do, "oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
 	r.Steps = []Step{move, wait, vips, remove, rest(nodes)}

@@ -76,6 +76,12 @@ func nodes(list ...string) render.File {
 // does, and not before; whatever is not yet so is named.
 func TestOrder(t *testing.T) {
 	both := []string{"master", "worker"}
+	quiet := append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="))
+	labelled := func(label string) []render.File {
+		n := quiet[len(quiet)-1]
+		n.Data = []byte(strings.ReplaceAll(string(n.Data), `node-role.kubernetes.io/worker: ""`, label))
+		return append(quiet[:len(quiet)-1:len(quiet)-1], n)
+	}
 	all := func(running string) render.File { return nodes("master-0="+running, "worker-0="+running) }
 	for name, tt := range map[string]struct {
 		files   []render.File
@@ -89,7 +95,10 @@ func TestOrder(t *testing.T) {
 		"asked to move":           {append(cluster(t, "profile: classic", "", both...), all(fast)), remove.Options{}, false, "done now waits waits waits", `master-0 runs "` + fast + `"`, false},
 		"one has not moved":       {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="+fast)), remove.Options{}, false, "done now waits waits waits", "worker-0 runs", false},
 		"one says nothing":        {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0=")), remove.Options{}, false, "done now waits waits waits", "worker-0 does not say", false},
-		"a remote worker":         {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0=")), remove.Options{Without: []string{"worker-0"}}, true, "done done done now waits", "99-master-vipgen is there", false},
+		"it is off":               {quiet, remove.Options{Off: []string{"worker-0-is-off"}}, true, "done done done now waits", "99-master-vipgen is there", false},
+		"a remote worker":         {labelled(`node.openshift.io/remote-worker: ""`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
+		"an arbiter":              {labelled(`node-role.kubernetes.io/arbiter: ""`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
+		"a Windows node":          {labelled(`kubernetes.io/os: windows`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
 		"one updates":             {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="+classic+"!")), remove.Options{}, false, "done now waits waits waits", "worker-0: its update is not done", false},
 		"moved":                   {append(cluster(t, "profile: classic", "", both...), all(classic)), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
 		"multicast":               {append(cluster(t, "profile: classic, mode: multicast, interoperable: false", "", both...), all("classic/multicast/v2/1s")), remove.Options{}, false, "now waits waits waits waits", "ask for classic/multicast", false},
@@ -121,6 +130,37 @@ func TestOrder(t *testing.T) {
 		if diff := cmp.Diff(tt.states, strings.Join(states, " ")); diff != "" || r.MayDelete != tt.delete || (len(r.SplitBrain) > 0) != tt.split || !strings.Contains(finding, tt.finding) {
 			t.Errorf("%s: may delete: %t, split brain %q, finding %q\n%s", name, r.MayDelete, r.SplitBrain, finding, diff)
 		}
+	}
+}
+
+// A node that says nothing may hold a VIP: only one whose machine somebody saw off is left out,
+// by its own name, and never the whole control plane.
+func TestConfirmations(t *testing.T) {
+	files := append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0=", "master-1="+classic, "worker-0="))
+	ready := nodes("worker-9=")
+	ready.Data = append(ready.Data, "status: {conditions: [{type: Ready, status: \"True\"}]}\n"...)
+	files = append(files, ready)
+	for _, tt := range []struct {
+		off  []string
+		want string // of the problem
+	}{
+		{[]string{"worker-0"}, `--i-checked: found "worker-0", expected the name of a node and -is-off`},
+		{[]string{"worker-1-is-off"}, "expected a node of the export"},
+		{[]string{"worker-9-is-off"}, "by the export it is Ready"},
+		{[]string{"master-0-is-off", "master-1-is-off"}, "at least a node of the control plane"},
+		{[]string{"master-0-is-off", "master-1-is-off", "worker-0-is-off"}, "at least a node of the control plane"},
+	} {
+		if r, list := remove.Read(files, remove.Options{Off: tt.off}); r != nil || !strings.Contains(list.Error(), tt.want) {
+			t.Errorf("%q: %v", tt.off, list)
+		}
+	}
+	r, list := remove.Read(files, remove.Options{Off: []string{"master-0-is-off", "worker-0-is-off"}})
+	if r == nil {
+		t.Fatal(list.Error())
+	}
+	want := []string{"worker-9 does not say what it runs, and may hold a VIP with its old settings: see why its agent is down"}
+	if diff := cmp.Diff(want, r.Steps[1].Findings); diff != "" || r.MayDelete || !strings.HasPrefix(r.Steps[3].Do[2], "oc delete node master-0; ") {
+		t.Errorf("%s\n%q", diff, r.Steps[3].Do)
 	}
 }
 

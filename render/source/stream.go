@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,33 +34,17 @@ func ParseAll(file string, data []byte) ([]*Document, problem.List) {
 	return docs, nil
 }
 
-// ParseEach is ParseAll for a stream whose documents are read one by one once one of them
-// is no YAML: it gives the objects of the others, and reports each. Of a template it says
-// that alone.
-func ParseEach(file string, data []byte) ([]*Document, problem.List) {
+// ParseWritten is ParseAll for a stream that people write: of a template it says that alone.
+func ParseWritten(file string, data []byte) ([]*Document, problem.List) {
 	docs, list := ParseAll(file, data)
-	if len(list) == 0 || list[0].Code != problem.Syntax || len(data) > maxBisect {
-		return docs, list
-	}
-	if p := templateProblem(data, list[0].Line); p != nil {
-		p.File = file
-		return nil, problem.List{*p}
-	}
-	marks := append(marker.FindAllIndex(data, -1), []int{len(data)})
-	if marks[0][0] > 0 {
-		marks = append([][]int{{0}}, marks...)
-	}
-	list = nil
-	for i, m := range marks[:len(marks)-1] {
-		lines := bytes.Repeat([]byte("\n"), bytes.Count(data[:m[0]], []byte("\n")))
-		more, found := ParseAll(file, append(lines, data[m[0]:marks[i+1][0]]...))
-		docs, list = append(docs, more...), append(list, found...)
+	if len(list) > 0 && list[0].Code == problem.Syntax && len(data) <= maxBisect {
+		if p := templateProblem(data, list[0].Line); p != nil {
+			p.File = file
+			return nil, problem.List{*p}
+		}
 	}
 	return docs, list
 }
-
-// marker begins a document.
-var marker = regexp.MustCompile(`(?m)^---(?:[ \t\r]|$)`)
 
 func parseAll(file string, data []byte) ([]*Document, *problem.Problem) {
 	if len(data) > MaxStream {

@@ -1,5 +1,5 @@
 // Package externallb makes what a load balancer outside of a cluster runs: HAProxy
-// or nginx in front of API servers, machine config servers and routers, and
+// in front of API servers, machine config servers and routers, and
 // keepalived for a pair of such hosts (seeds 001 and 003).
 //
 // Other than the node templates these are executed offline, and nothing of them is
@@ -18,7 +18,7 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Proxy is what both proxies are laid out from.
+// Proxy is what haproxy.cfg is laid out from.
 type Proxy struct {
 	Cluster string
 	// User drops root's rights after start, where the program's package has such a
@@ -125,9 +125,6 @@ type Unit struct {
 
 // HAProxy makes haproxy.cfg.
 func HAProxy(p *Proxy) ([]byte, error) { return parsed.Run("haproxy.cfg", p) }
-
-// Nginx makes nginx.conf.
-func Nginx(p *Proxy) ([]byte, error) { return parsed.Run("nginx.conf", p) }
 
 // KeepalivedConf makes keepalived.conf.
 func KeepalivedConf(k *Keepalived) ([]byte, error) { return parsed.Run("keepalived.conf", k) }

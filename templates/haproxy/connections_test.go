@@ -21,7 +21,7 @@ import (
 func TestConnections(t *testing.T) { daemon.EachGeneration(t, testConnections) }
 
 func testConnections(t *testing.T, g daemon.Generation) {
-	testkit.Long(t)
+	testkit.Live(t)
 	lb, _ := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	if got := lb.Info(t, "Maxconn"); got != MaxConn {

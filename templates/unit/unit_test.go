@@ -65,6 +65,31 @@ func TestHardCase47Hints(t *testing.T) {
 	}
 }
 
+// TestHardCase47Registered: the agent gets kubelet's certificate, and never the key; on a first
+// boot it gets none, and the unit does not fail.
+func TestHardCase47Registered(t *testing.T) {
+	_, command, _ := strings.Cut(rendered(t)["nodeip-configuration.service"], "\nExecStartPre=/bin/sh -c '")
+	script, _, _ := strings.Cut(command, "'\n")
+	const cert = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+	const key = "-----BEGIN EC PRIVATE KEY-----\nREVG\n-----END EC PRIVATE KEY-----\n"
+	for pem, want := range map[string]string{"": "", cert + key: cert, key + cert: cert, key: ""} {
+		n := newNode(t)
+		for _, dir := range []string{"run/nodeip-configuration", "var/lib/kubelet/pki"} {
+			testkit.Must(t, os.MkdirAll(filepath.Join(n.dir, dir), 0o755))
+		}
+		n.put("run/nodeip-configuration/kubelet-server.crt", "from before", 0o644)
+		if pem != "" {
+			// Kubelet's is a link to the last one that it got.
+			n.put("var/lib/kubelet/pki/kubelet-server-1.pem", pem, 0o600)
+			testkit.Must(t, os.Symlink(n.dir+"/var/lib/kubelet/pki/kubelet-server-1.pem", n.dir+"/var/lib/kubelet/pki/kubelet-server-current.pem"))
+		}
+		out, err := exec.Command("/bin/sh", "-c", strings.NewReplacer(" /var/", " "+n.dir+"/var/", ">/run/", ">"+n.dir+"/run/").Replace(script)).CombinedOutput()
+		if got := n.get("run/nodeip-configuration/kubelet-server.crt"); err != nil || len(out) > 0 || got != want {
+			t.Errorf("of %q it gets %q, want %q: %v %s", pem, got, want, err, out)
+		}
+	}
+}
+
 // TestVerify: systemd finds nothing to say about the units.
 func TestVerify(t *testing.T) {
 	analyze := testkit.Program(t, "systemd-analyze")

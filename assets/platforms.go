@@ -1,0 +1,85 @@
+package assets
+
+import "slices"
+
+// PlatformKind says what a platform has to do with VIPs.
+type PlatformKind int
+
+const (
+	// OtherPlatform is one without VIPs that brings no load balancer either, or one
+	// that is not known.
+	OtherPlatform PlatformKind = iota
+	// OnPremises is one that vipgen renders for: machines carry the VIPs themselves.
+	OnPremises
+	// Cloud is one that brings its own load balancer.
+	Cloud
+)
+
+// Platform is a platform of OpenShift's installer.
+type Platform struct {
+	// Name is its key below platform in an install-config.
+	Name string
+	Kind PlatformKind
+	// Namespace is its short name in that of the operator's static pods
+	// (machine-config-operator, onPremPlatformShortName). Platforms without one have
+	// no VIPs in an install-config, and no keepalived of OpenShift's.
+	Namespace string
+	// Assisted is its platformType in an AgentClusterInstall (assisted-service,
+	// PlatformType); empty where assisted installations do not know it.
+	Assisted string
+	// Virtual says that its nodes are virtual machines.
+	Virtual bool
+}
+
+// Platforms are those of the installer, past and present, in the order in which
+// reports name them.
+var Platforms = []Platform{
+	{"baremetal", OnPremises, "kni", "BareMetal", false},
+	{"vsphere", OnPremises, "vsphere", "VSphere", true},
+	{"openstack", OnPremises, "openstack", "", true},
+	{"ovirt", OnPremises, "ovirt", "", true},
+	{"nutanix", OnPremises, "nutanix", "Nutanix", true},
+	{"none", OnPremises, "", "None", false},
+	{"external", OnPremises, "", "External", false},
+	{"alibabacloud", Cloud, "", "", true},
+	{"aws", Cloud, "", "", true},
+	{"azure", Cloud, "", "", true},
+	{"gcp", Cloud, "", "", true},
+	{"ibmcloud", Cloud, "", "", true},
+	{"powervs", Cloud, "", "", true},
+	{"equinixmetal", OtherPlatform, "", "", false},
+	{"kubevirt", OtherPlatform, "", "", true},
+	{"libvirt", OtherPlatform, "", "", true},
+	{"powervc", OtherPlatform, "", "", true},
+}
+
+// PlatformNamed returns the platform with that key; one that is not known has no name.
+func PlatformNamed(name string) Platform {
+	return PlatformWhere(func(p Platform) bool { return p.Name == name })
+}
+
+// PlatformWhere returns the first that a function accepts, or one without a name.
+func PlatformWhere(is func(Platform) bool) Platform {
+	if i := slices.IndexFunc(Platforms, is); i >= 0 {
+		return Platforms[i]
+	}
+	return Platform{}
+}
+
+// PlatformNames are the keys of the platforms of a kind.
+func PlatformNames(kind PlatformKind) (out []string) {
+	for _, p := range Platforms {
+		if p.Kind == kind {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// HasVIPs reports whether install-configs have VIPs on the platform, which OpenShift's
+// own keepalived holds unless the load balancer is the user's.
+func (p Platform) HasVIPs() bool { return p.Namespace != "" }
+
+// Bare reports whether it is one that vipgen renders for without VIPs in install-configs:
+// none and external.
+func (p Platform) Bare() bool { return p.Kind == OnPremises && !p.HasVIPs() }

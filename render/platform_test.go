@@ -1,0 +1,46 @@
+package render
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestPlatforms holds what cannot read the table of platforms to it: agents, which have
+// nothing of assets, and text.
+func TestPlatforms(t *testing.T) {
+	var virtual []string
+	for _, p := range assets.Platforms {
+		if p.Kind != assets.OnPremises {
+			continue
+		}
+		if spec := (&v1alpha1.ClusterConfigSpec{Platform: p.Name}); spec.OperatorHasVIPs() != p.HasVIPs() {
+			t.Errorf("%s: agents take it for one with VIPs: %v", p.Name, spec.OperatorHasVIPs())
+		}
+		if p.Virtual {
+			virtual = append(virtual, p.Name)
+		}
+	}
+	slices.Sort(virtual)
+	for file, text := range map[string]string{
+		"../api/v1alpha1/vipconfig.go": `By default "virtual" on platforms ([a-z, ]+), whose`,
+		"../cmd/cli/init.go":           `the default on ([a-z, ]+), as fast is elsewhere`,
+	} {
+		m := regexp.MustCompile(text).FindSubmatch(testkit.ReadFile(t, file))
+		if m == nil {
+			t.Fatalf("%s: no %s", file, text)
+		}
+		got := strings.Split(strings.Replace(string(m[1]), " and ", ", ", 1), ", ")
+		slices.Sort(got)
+		if diff := cmp.Diff(virtual, got); diff != "" {
+			t.Errorf("%s: platforms whose nodes are virtual machines (-table, +text):\n%s", file, diff)
+		}
+	}
+}

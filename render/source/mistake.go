@@ -1,0 +1,35 @@
+package source
+
+import (
+	"errors"
+	"regexp"
+)
+
+// entryKey is a key at the beginning of a line.
+var entryKey = regexp.MustCompile(`(?m)^( *)[A-Za-z][\w.-]*:(?:[ \t\r]|$)`)
+
+// upToMistake is a file up to the end of the top-level entry with the mistake, and what the
+// parser says of that: of the whole it may name a place far below, as an open quote swallows
+// what comes after it. The entry is the first one that is no YAML together with those before
+// it.
+func upToMistake(data []byte, err error) ([]byte, error) {
+	if errors.As(err, new(errSecond)) || len(data) > maxBisect {
+		return data, err
+	}
+	indent := -1
+	for _, m := range entryKey.FindAllSubmatchIndex(data, -1) {
+		first := indent < 0
+		if first {
+			indent = m[3] - m[2]
+		}
+		if first || m[3]-m[2] != indent || !(syntaxKind{opens: brackets}).made(data[:m[0]]) {
+			continue
+		}
+		var d Document
+		if _, mistake := d.read(data[:m[0]]); mistake != nil {
+			return data[:m[0]], mistake
+		}
+		return data, err
+	}
+	return data, err
+}
