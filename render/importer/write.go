@@ -135,7 +135,7 @@ func (f *installFile) text() []byte {
 func vipConfigText(c *v1alpha1.VIPConfig) []byte {
 	head := vipHead
 	if want := c.Spec.VRRP.Interoperable; want != nil && !*want {
-		head += "# interoperable is false because the bootstrap host, beside which nodes would\n# start in another way, is gone.\n"
+		head += "# interoperable is false because the bootstrap host is gone: nodes need not start as it\n# does, and what no new cluster can have is a warning.\n"
 	}
 	data, err := json.Marshal(c)
 	var v map[string]any
