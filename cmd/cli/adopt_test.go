@@ -113,7 +113,7 @@ func TestAdoptRefuses(t *testing.T) {
 		want string
 	}{
 		{"adopt unknown.yaml --dir new", command.Input, "file /etc/kubernetes/manifests/kube-vip.yaml: found it in MachineConfig 00-new of the operator"},
-		{"adopt shadowed.yaml --dir new", command.Shadowed, "[shadowed]"},
+		{"adopt shadowed.yaml --dir new --allow-default-image", command.Shadowed, "[shadowed]"},
 		{"adopt shadowed.yaml --accept 99-zz", command.OK, ""},
 		{"adopt pool.yaml", command.Shadowed, "it in MachineConfig 50-infra-site of somebody else, too, which the operator merges after 99-worker-vipgen (pool infra)"},
 		{"adopt unknown.yaml --accept /etc/kubernetes/manifests/kube-vip.yaml", command.OK, ""},
