@@ -156,7 +156,7 @@ func TestCI(t *testing.T) {
 				t.Errorf("drift: exit code %d", code)
 			}
 			// A warning, in a cluster that is not the last.
-			r.replace("clusters/baremetal/vipgen.yaml", "spec:\n", "spec:\n  images: {release: 4.12.1, haproxy: registry.example.com/haproxy}\n")
+			r.replace("clusters/baremetal/vipgen.yaml", "  images:\n", "  images:\n    release: 4.12.1\n    haproxy: registry.example.com/haproxy\n")
 			if code, out := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[1]); code != 1 || !strings.Contains(out, "[other-release]") {
 				t.Errorf("warning: exit code %d\n%s", code, out)
 			}

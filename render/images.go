@@ -115,6 +115,18 @@ func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images 
 // that of the newest images.
 func DefaultImages(version string) v1alpha1.Images { return images(v1alpha1.Images{}, version, nil) }
 
+// DefaultAgent reports vipgen's default image of the agent, which no registry has: nodes could
+// not pull it. A default with a digest, as a release of vipgen may carry, is published.
+func DefaultAgent(i v1alpha1.Images, s problem.Severity) problem.List {
+	usual := defaultImages().Agent
+	if i.Agent != usual || strings.Contains(usual, "@") {
+		return nil
+	}
+	return problem.List{{Severity: s, Code: problem.DefaultImage, Field: "spec.images.agent", Found: usual + ", which is not published", Expected: "an image in a registry that nodes reach",
+		Hint: "1. skopeo copy --all --preserve-digests oci-archive:vipgen-agent.oci.tar docker://registry.example.com/vipgen-agent:v1.2.3\n" +
+			"2. in vipgen.yaml: spec: {images: {agent: 'registry.example.com/vipgen-agent@sha256:...'}}, with the digest in vipgen-agent.digest"}}
+}
+
 // ImageList names images in the order in which they are listed everywhere.
 func ImageList(i v1alpha1.Images) [][2]string {
 	return [][2]string{{"agent", i.Agent}, {"keepalived", i.Keepalived}, {"haproxy", i.HAProxy}, {"coredns", i.CoreDNS}}

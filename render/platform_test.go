@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,15 +15,28 @@ import (
 )
 
 // TestPlatforms holds what cannot read the table of platforms to it: agents, which have
-// nothing of assets, and text.
+// nothing of assets, the reader of each platform's fields, and text.
 func TestPlatforms(t *testing.T) {
 	var virtual []string
+	readme := testkit.ReadFile(t, "../README.md")
 	for _, p := range assets.Platforms {
 		if p.Kind != assets.OnPremises {
 			continue
 		}
 		if spec := (&v1alpha1.ClusterConfigSpec{Platform: p.Name}); spec.OperatorHasVIPs() != p.HasVIPs() {
 			t.Errorf("%s: agents take it for one with VIPs: %v", p.Name, spec.OperatorHasVIPs())
+		}
+		if !bytes.Contains(readme, []byte("`"+p.Name+"`")) {
+			t.Errorf("README.md does not name %s", p.Name)
+		}
+		if p.HasVIPs() {
+			text := vips(p.Name)
+			if p.Name == "ovirt" {
+				text = strings.NewReplacer("apiVIPs", "api_vips", "ingressVIPs", "ingress_vips").Replace(text)
+			}
+			if c := mustLoad(t, input("demo", text, ""), Options{}); c.Config.Spec.Groups[0].VIPs[0].String() != "192.0.2.2" {
+				t.Errorf("%s: its VIPs are not read", p.Name)
+			}
 		}
 		if p.Virtual {
 			virtual = append(virtual, p.Name)

@@ -79,6 +79,8 @@ const (
 	UnknownOperatorFile Code = "unknown-operator-file"
 	// OtherRelease: images of another release than the cluster's.
 	OtherRelease Code = "other-release"
+	// DefaultImage: the agent's image is vipgen's default, which no registry has.
+	DefaultImage Code = "default-image"
 	// UnpinnedImage: an image named by tag where mirrors work by digest only.
 	UnpinnedImage Code = "unpinned-image"
 )

@@ -74,7 +74,7 @@ func (p Problem) String() string {
 		fmt.Fprintf(&b, "expected %s", p.Expected)
 	}
 	if p.Hint != "" {
-		fmt.Fprintf(&b, " (%s)", p.Hint)
+		fmt.Fprintf(&b, " (%s)", strings.ReplaceAll(p.Hint, "\n", "; "))
 	}
 	fmt.Fprintf(&b, " [%s]", p.Code)
 	return b.String()

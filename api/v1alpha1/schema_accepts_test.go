@@ -57,6 +57,39 @@ func TestSchemaHasEveryField(t *testing.T) {
 	walk(reflect.TypeFor[v1alpha1.VIPConfig](), &s, "")
 }
 
+// TestEveryEnumIsChecked: a field of a type with constants has its values at the type, as
+// the schema takes them from there, and validation refuses others.
+func TestEveryEnumIsChecked(t *testing.T) {
+	everyEnumIsChecked(t, &v1alpha1.VIPConfig{})
+	everyEnumIsChecked(t, &v1alpha1.ClusterConfig{Spec: v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}})
+}
+
+func everyEnumIsChecked(t *testing.T, c interface{ Validate() problem.List }) {
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		switch own := v.Type().PkgPath() == reflect.TypeOf(c).Elem().PkgPath(); {
+		case v.Kind() == reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			walk(v.Index(0), path+"[0]")
+		case own && v.Kind() == reflect.Struct:
+			for i, name := range fields(v.Type()) {
+				walk(v.Field(i), strings.TrimPrefix(path+"."+name, "."))
+			}
+		case own && v.Kind() == reflect.String:
+			if !v.MethodByName("Values").IsValid() {
+				t.Errorf("%s: its type %v has no method Values", path, v.Type())
+			}
+			before := v.String()
+			v.SetString("nonsense")
+			if !slices.ContainsFunc(c.Validate(), func(p problem.Problem) bool { return p.Field == path && strings.Contains(p.Found, "nonsense") }) {
+				t.Errorf("%T %s: validation takes a value that there is not", c, path)
+			}
+			v.SetString(before)
+		}
+	}
+	walk(reflect.ValueOf(c).Elem(), "")
+}
+
 // compiled is the schema as an independent implementation reads it, formats
 // checked.
 func compiled(t *testing.T) *validator.Schema {

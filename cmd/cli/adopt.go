@@ -26,7 +26,9 @@ type adoptFlags struct {
 	canaryNodes []string
 	check       bool
 	to          string
-	update      bool
+	// defaultImage allows vipgen's default image of the agent.
+	defaultImage bool
+	update       bool
 }
 
 func (a *app) adoptCommand() *cobra.Command {
@@ -57,7 +59,8 @@ Documentation: ` + pages + `adopt.md`,
 		Example: `  # Plan, then write the directory
   ` + adopt.ExportKinds + ` > live.yaml
   vipgen adopt live.yaml
-  vipgen adopt live.yaml --dir demo --canary canary --canary-node worker-0
+  vipgen adopt live.yaml --dir demo --canary canary --canary-node worker-0 \
+    --agent-image registry.example.com/vipgen-agent@sha256:...
 
   # Before and after an update of OpenShift
   vipgen adopt later.yaml --dir demo --check --to 4.19
@@ -88,6 +91,7 @@ Documentation: ` + pages + `adopt.md`,
 	flags.StringSliceVar(&f.accept, "accept", nil, "`names` of unknown files and units of the operator that stay, and of MachineConfigs that may replace vipgen's files")
 	flags.StringVar(&f.canary, "canary", "", "`name` of a pool of workers to update first")
 	flags.StringSliceVar(&f.canaryNodes, "canary-node", nil, "`nodes` of the canary pool")
+	allowDefaultImage(c, &f.defaultImage, "with --dir, ")
 	flags.BoolVar(&f.check, "check", false, "write nothing; print what changed since --dir was written, exit code 1 if something did")
 	flags.BoolVar(&f.update, "update", false, "write what the operator lays down by now into --dir, after an update of OpenShift")
 	flags.StringVar(&f.to, "to", "", "with --check, also print what this OpenShift `version` changes")
@@ -124,6 +128,9 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 	plan, list := adopt.Read(files, o)
 	if plan == nil {
 		return list.Err()
+	}
+	if f.dir != "" && !f.defaultImage {
+		list = append(list, plan.DefaultAgent()...)
 	}
 	if list.Err() == nil && f.dir != "" {
 		out, err := planFiles(plan)

@@ -25,7 +25,7 @@ func layLive(t *testing.T) string {
 func TestAdopt(t *testing.T) {
 	live := layLive(t)
 	plan := must(t, "adopt", "live.yaml")
-	written := must(t, "adopt", "live.yaml", "--dir", "demo", "--canary", "first")
+	written := must(t, "adopt", "live.yaml", "--dir", "demo", "--canary", "first", "--allow-default-image")
 	if diff := cmp.Diff(plan+"\nWritten: demo. Next: demo/STEPS.md\n", written); diff != "" {
 		t.Error(diff)
 	}
@@ -113,10 +113,12 @@ func TestAdoptRefuses(t *testing.T) {
 		want string
 	}{
 		{"adopt unknown.yaml --dir new", command.Input, "file /etc/kubernetes/manifests/kube-vip.yaml: found it in MachineConfig 00-new of the operator"},
-		{"adopt shadowed.yaml --dir new", command.Shadowed, "[shadowed]"},
+		{"adopt shadowed.yaml --dir new --allow-default-image", command.Shadowed, "[shadowed]"},
 		{"adopt shadowed.yaml --accept 99-zz", command.OK, ""},
 		{"adopt pool.yaml", command.Shadowed, "it in MachineConfig 50-infra-site of somebody else, too, which the operator merges after 99-worker-vipgen (pool infra)"},
 		{"adopt unknown.yaml --accept /etc/kubernetes/manifests/kube-vip.yaml", command.OK, ""},
+		{"adopt live.yaml --dir new", command.Input, "expected an image in a registry that nodes reach, by --agent-image [default-image]\n  1. skopeo copy "},
+		{"adopt live.yaml --agent-image a:b:c", command.Input, "--agent-image: expected an image"},
 		{"adopt live.yaml --dir full", command.Input, "full: error: found files in it"},
 		{"adopt", command.Input, "missing: FILE|DIR"},
 		{"adopt live.yaml live.yaml", command.Input, "unexpected argument"},

@@ -28,7 +28,7 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 			good(t)
 			lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: clusterIngress})
 			lay(t, tt.files)
-			code, _, report := run("", "render", "--install-dir", "ocp")
+			code, _, report := run("", "render", "--allow-default-image", "--install-dir", "ocp")
 			if code != command.OK || strings.Contains(report, warning) != tt.warns {
 				t.Errorf("exit code %d\n%s", code, report)
 			}
@@ -36,7 +36,7 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	}
 	good(t)
 	lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: "kind: Other\n"})
-	if code, _, report := run("", "render", "--install-dir", "ocp"); code != command.Input || !strings.Contains(report, `found "Other", expected "Ingress"`) {
+	if code, _, report := run("", "render", "--allow-default-image", "--install-dir", "ocp"); code != command.Input || !strings.Contains(report, `found "Other", expected "Ingress"`) {
 		t.Errorf("exit code %d\n%s", code, report)
 	}
 }

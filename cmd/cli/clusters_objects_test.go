@@ -156,7 +156,7 @@ func TestConfigMap(t *testing.T) {
 		t.Errorf("ConfigMap %+v", got.Metadata)
 	}
 	lay(t, map[string]string{"ocp/manifests/.keep": ""})
-	must(t, "render", "clusters/a.yaml", "--install-dir", "ocp")
+	must(t, "render", "clusters/a.yaml", "--allow-default-image", "--install-dir", "ocp")
 	want := map[string]string{}
 	for name, text := range snapshot(t, "ocp/openshift") {
 		want[filepath.Base(name)] = text
@@ -195,7 +195,7 @@ func TestSiteConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"site.yaml": siteOf("out/one/extra-manifests/", "one", "two"), "ocp/manifests/.keep": ""})
 	must(t, "render", "site.yaml", "--format", "extra-manifests", "--dir", "out")
-	must(t, "render", "site.yaml#two", "--install-dir", "ocp")
+	must(t, "render", "site.yaml#two", "--allow-default-image", "--install-dir", "ocp")
 	want, got := map[string]string{}, map[string]string{}
 	for name, text := range snapshot(t, "ocp/openshift") {
 		want[filepath.Base(name)] = text

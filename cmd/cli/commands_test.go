@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"render install-config.yaml --install-dir empty", command.Input},
 		{"render install-config.yaml --install-dir elsewhere", command.Input},
 		{"render install-config.yaml --merge a.ign --role worker --check", command.Finding},
-		{"render install-config.yaml --merge a.ign --role worker", command.OK},
+		{"render install-config.yaml --allow-default-image --merge a.ign --role worker", command.OK},
 		{"render install-config.yaml --merge a.ign --role worker --check", command.OK},
 		{"render install-config.yaml --os flatcar --format ignition --role master", command.OK},
 		{"render install-config.yaml --dir a.ign", command.Failed},
@@ -279,20 +279,20 @@ func TestStandardInput(t *testing.T) {
 func TestMerge(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"master.ign": `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/other","mode":420,"contents":{"source":"data:,mine"}}]}}`})
-	must(t, "render", "--merge", "master.ign")
+	must(t, "render", "--allow-default-image", "--merge", "master.ign")
 	once := snapshot(t, ".")["master.ign"]
 	if !strings.Contains(once, "data:,mine") || !strings.Contains(once, "cluster.yaml") {
 		t.Errorf("merged:\n%.500s", once)
 	}
-	must(t, "render", "--merge", "master.ign")
+	must(t, "render", "--allow-default-image", "--merge", "master.ign")
 	if twice := snapshot(t, ".")["master.ign"]; twice != once {
 		t.Errorf("merged twice:\n%s", cmp.Diff(once, twice))
 	}
 	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "[192.0.2.3]", "[192.0.2.4]", 1)})
-	if code, _, report := run("", "render", "--merge", "master.ign"); code != command.Input || snapshot(t, ".")["master.ign"] != once {
+	if code, _, report := run("", "render", "--allow-default-image", "--merge", "master.ign"); code != command.Input || snapshot(t, ".")["master.ign"] != once {
 		t.Errorf("a conflict: exit code %d, %s", code, report)
 	}
-	must(t, "render", "--merge", "master.ign", "--overwrite")
+	must(t, "render", "--allow-default-image", "--merge", "master.ign", "--overwrite")
 	if snapshot(t, ".")["master.ign"] == once {
 		t.Error("--overwrite replaced nothing")
 	}

@@ -27,6 +27,7 @@ type importFlags struct {
 	name     string
 	base     string
 	mode     string
+	agent    string
 	networks []string
 }
 
@@ -82,13 +83,16 @@ func (f *importFlags) add(c *cobra.Command, dir string) {
 	c.Flags().StringVar(&f.base, "base-domain", "", "base `domain` of the cluster, where the source does not say it")
 	c.Flags().StringSliceVar(&f.networks, "machine-network", nil, "`networks` of the nodes, where the source does not say them")
 	c.Flags().StringVar(&f.mode, "mode", "", "VRRP `mode`, unicast or multicast, where the source does not say it")
+	c.Flags().StringVar(&f.agent, "agent-image", "", "`image` of vipgen's agent in your registry, by digest")
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
 }
 
 // given checks flags.
 func (f *importFlags) given(c *cobra.Command) (importer.Given, error) {
-	g := importer.Given{ClusterName: f.name, BaseDomain: f.base, Mode: v1alpha1.Mode(f.mode)}
+	g := importer.Given{ClusterName: f.name, BaseDomain: f.base, Mode: v1alpha1.Mode(f.mode), AgentImage: f.agent}
 	switch {
+	case f.agent != "" && !v1alpha1.ValidImage(f.agent):
+		return g, command.Usagef(c, "--agent-image: expected an image such as registry.example.com/vipgen-agent@sha256:...")
 	case f.name != "" && !v1alpha1.ValidName(f.name):
 		return g, command.Usagef(c, "--cluster-name: expected lower-case letters, digits, hyphens and periods")
 	case f.base != "" && !v1alpha1.ValidName(f.base):

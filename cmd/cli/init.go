@@ -16,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
@@ -28,6 +29,7 @@ import (
 type initFlags struct {
 	from, dir, lab       string
 	output               command.Format
+	agent                string
 	version, profile     string
 	loadBalancer         string
 	apiVIPs, ingressVIPs []string
@@ -52,7 +54,8 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
   vipgen init
 
   # What goes with an install-config
-  vipgen init --from install-config.yaml --openshift-version 4.18
+  vipgen init --from install-config.yaml --openshift-version 4.18 \
+    --agent-image registry.example.com/vipgen-agent@sha256:...
 
   # For nodes on platform none
   vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o yaml
@@ -73,6 +76,7 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 	command.Dir(c, &f.dir, "`directory` to write to (default: the working directory)")
 	f.output.AddOptional(c, "yaml")
 	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
+	flags.StringVar(&f.agent, "agent-image", "", "`image` of vipgen's agent in your registry, by digest")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, "+versions())
 	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast, virtual or classic (default: by platform)")
 	flags.StringVar(&f.loadBalancer, "load-balancer", "", "`type` of spec.loadBalancer: InCluster, External or None")
@@ -165,6 +169,7 @@ func (a *app) ask(f *initFlags) {
 		}
 		return strings.TrimSpace(in.Text())
 	}
+	f.agent = one("Image of vipgen's agent in your registry, by digest (empty: fill it in later)")
 	f.version = one("OpenShift version, such as 4.18 (empty: any)")
 	f.profile = one("VRRP profile, fast, virtual or classic (empty: by platform)")
 	f.loadBalancer = one("Load balancer, InCluster, External or None (empty: InCluster)")
@@ -202,6 +207,14 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 			fmt.Fprintf(&b, "  %s: %s\n", field, text)
 		}
 	}
+	value("vipgen's image in your own registry: nodes cannot pull the default.",
+		"images", mapping("agent", f.agent), "{agent: registry.example.com/vipgen-agent@sha256:"+strings.Repeat("0", 64)+"}")
+	policy := ""
+	if f.version != "" && assets.AtLeast(f.version, "4.17") {
+		policy = "{nodeDisruptionPolicy: true}"
+	}
+	value("No drain and no reboot for a change of vipgen's files; OpenShift 4.17 and later.",
+		"manifests", policy, "{nodeDisruptionPolicy: true}")
 	value("The OpenShift version that the cluster runs. Without it the output is written so that all versions can read it.",
 		"openshiftVersion", quoted(f.version), `"4.18"`)
 	if in == nil || !in.HasVIPs() || len(f.apiVIPs)+len(f.ingressVIPs) > 0 {
@@ -217,7 +230,7 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 	value("How fast VIPs move. fast: VRRPv3, within 0.2 s. virtual: VRRPv3, within 0.8 s, and a virtual machine that its hypervisor stops for half a second keeps its VIPs; "+
 		"the default on vsphere, openstack, nutanix and ovirt, as fast is elsewhere. classic: VRRPv2, as OpenShift's own keepalived, within four.",
 		"vrrp", mapping("profile", f.profile), "{profile: "+string(profile)+"}")
-	if f.version == "" && f.profile == "" && lb == "" && len(f.apiVIPs)+len(f.ingressVIPs) == 0 {
+	if f.agent == "" && f.version == "" && f.profile == "" && lb == "" && len(f.apiVIPs)+len(f.ingressVIPs) == 0 {
 		return bytes.Replace(b.Bytes(), []byte("\nspec:\n"), []byte("\n# Take the # away from spec and from what is to differ.\n# spec:\n"), 1)
 	}
 	return b.Bytes()

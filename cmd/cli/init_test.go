@@ -21,6 +21,9 @@ func TestInitWritesWhatIsValid(t *testing.T) {
 		has     string
 	}{
 		"nothing":          {goodInstallConfig, nil, "\n# spec:\n"},
+		"first":            {goodInstallConfig, []string{"--openshift-version", "4.17", "--agent-image", "registry.example.com/a:1"}, "\nspec:\n  # vipgen's image in your own registry: nodes cannot pull the default.\n  images: {agent: \"registry.example.com/a:1\"}\n  # No drain and no reboot for a change of vipgen's files; OpenShift 4.17 and later.\n  manifests: {nodeDisruptionPolicy: true}\n"},
+		"policy":           {goodInstallConfig, []string{"--openshift-version", "4.17"}, "\n  manifests: {nodeDisruptionPolicy: true}\n"},
+		"no policy yet":    {goodInstallConfig, []string{"--openshift-version", "4.16"}, "\n  # manifests: {nodeDisruptionPolicy: true}\n"},
 		"values":           {goodInstallConfig, []string{"--openshift-version", "4.18", "--profile", "classic"}, "  openshiftVersion: \"4.18\"\n"},
 		"from":             {goodInstallConfig, []string{"--from", "install-config.yaml", "--openshift-version", "4.19"}, "UserManaged: External if the VIPs there"},
 		"VIPs":             {none, []string{"--from", ".", "--api-vip", "192.0.2.5", "--ingress-vip", "192.0.2.7"}, "  apiVIPs: [\"192.0.2.5\"]\n"},
@@ -57,7 +60,7 @@ func TestInitExamplesAreValid(t *testing.T) {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	if strings.Count(text, "\n  # ") > 10 || !strings.Contains(text, "\n  vrrp: ") {
+	if strings.Count(text, "\n  # ") > 11 || !strings.Contains(text, "\n  vrrp: ") {
 		t.Fatalf("the examples were not found:\n%s", text)
 	}
 	if err := checkValues(render.File{Name: "vipgen.yaml", Data: []byte(text)}); err != nil {
@@ -112,16 +115,16 @@ func TestInitKeepsFiles(t *testing.T) {
 // What init asks a person, and what becomes of the answers.
 func TestInitAsks(t *testing.T) {
 	var asked strings.Builder
-	a := &app{Reader: input.Reader{In: strings.NewReader("4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n")}, err: &asked}
+	a := &app{Reader: input.Reader{In: strings.NewReader("registry.example.com/a:1\n4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n")}, err: &asked}
 	var f initFlags
 	a.ask(&f)
-	if f.version != "4.18" || f.profile != "classic" || strings.Join(f.apiVIPs, " ") != "192.0.2.5 2001:db8::5" || strings.Join(f.ingressVIPs, " ") != "192.0.2.7" {
+	if f.agent != "registry.example.com/a:1" || f.version != "4.18" || f.profile != "classic" || strings.Join(f.apiVIPs, " ") != "192.0.2.5 2001:db8::5" || strings.Join(f.ingressVIPs, " ") != "192.0.2.7" {
 		t.Errorf("%+v", f)
 	}
 	if strings.Count(asked.String(), ": ") < 5 {
 		t.Errorf("asked %q", asked.String())
 	}
-	a = &app{Reader: input.Reader{In: strings.NewReader("\n\nNone\n")}, err: &asked}
+	a = &app{Reader: input.Reader{In: strings.NewReader("\n\n\nNone\n")}, err: &asked}
 	f = initFlags{}
 	if a.ask(&f); f.loadBalancer != "None" {
 		t.Errorf("%+v", f)

@@ -12,7 +12,7 @@ import (
 // then done.
 func TestRemove(t *testing.T) {
 	live := layLive(t)
-	must(t, "adopt", "live.yaml", "--dir", "demo")
+	must(t, "adopt", "live.yaml", "--dir", "demo", "--allow-default-image")
 	node := func(running string) string {
 		return "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: master-0\n  annotations: {vipgen.io/vrrp: '{\"running\":\"" + running + "\"}'}\n"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
@@ -26,6 +27,7 @@ type renderFlags struct {
 	formats, roles                 []string
 	output                         command.Format
 	check, overwrite, allOrNothing bool
+	defaultImage                   bool
 	kustomization                  bool
 }
 
@@ -118,6 +120,7 @@ written, unless --all-or-nothing.`,
 	flags.BoolVar(&f.check, "check", false, "write nothing; print how the files differ, and exit with 1 if they do")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
+	allowDefaultImage(c, &f.defaultImage, "with --install-dir and --merge, ")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with --dir, files that vipgen did not write")
 	command.Complete(c, "format", lists.Map(render.Formats(), func(f render.Format) string { return string(f) })...)
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
@@ -181,6 +184,11 @@ func (f *renderFlags) want(fallback ...render.Format) render.Want {
 	return w
 }
 
+// allowDefaultImage adds the flag for labs, where the image of the agent comes from elsewhere.
+func allowDefaultImage(c *cobra.Command, allowed *bool, with string) {
+	c.Flags().BoolVar(allowed, "allow-default-image", false, with+"write vipgen's default image of the agent, which no registry has; for labs that load it into nodes")
+}
+
 // installers refuses what is no asset directory of an installer, or is one at the wrong
 // time: files that it does not read would leave a cluster without VIPs.
 func installers(dir string) error {
@@ -227,10 +235,16 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
+		if err := f.published(cluster, installConfig); err != nil {
+			return err
+		}
 		return a.merge(c, r, cluster, f)
 	case f.installDir != "":
 		if err := installers(f.installDir); err != nil {
 			return command.Usage(c, err)
+		}
+		if err := f.published(cluster, installConfig); err != nil {
+			return err
 		}
 		files, err := r.InstallDir(cluster, f.want())
 		if err != nil {
@@ -256,6 +270,18 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	default:
 		return a.stream(c, r, cluster, f)
 	}
+}
+
+// published refuses to write an image of the agent that nodes could not pull.
+func (f *renderFlags) published(c *render.Cluster, installConfig string) error {
+	if f.check || f.defaultImage {
+		return nil
+	}
+	list := render.DefaultAgent(c.Images, problem.Error)
+	for i := range list {
+		list[i].File = installConfig
+	}
+	return list.Err()
 }
 
 // treeWant is what a tree holds.

@@ -159,16 +159,23 @@ func (a *app) report(list problem.List) {
 	}
 }
 
-// printProblems prints each problem on a line.
+// printProblems prints each problem on a line, and a hint of several lines below it.
 func (a *app) printProblems(list problem.List) {
 	colours := command.Colours(a.err)
 	for _, p := range list {
+		var steps []string
+		if strings.Contains(p.Hint, "\n") {
+			steps, p.Hint = strings.Split(p.Hint, "\n"), ""
+		}
 		line, colour := command.SafeLine(p.String()), command.Red
 		if p.Severity == problem.Warning {
 			colour = command.Yellow
 		}
 		before, after, _ := strings.Cut(line, string(p.Severity)+": ")
 		fmt.Fprintln(a.err, before+colours.Paint(colour, string(p.Severity)+":")+" "+after)
+		for _, s := range steps {
+			fmt.Fprintln(a.err, "  "+command.SafeLine(s))
+		}
 	}
 }
 

@@ -110,8 +110,22 @@ func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*re
 	cluster, list, err := render.Load(sources, o)
 	if err == nil {
 		v.Problems = append(v.Problems, list...)
+		v.Problems = append(v.Problems, defaultAgent(cluster, problem.Warning, sources)...)
 	}
 	return cluster, err
+}
+
+// defaultAgent reports an image of the agent that no registry has, in the file that should name
+// another.
+func defaultAgent(c *render.Cluster, s problem.Severity, sources render.Sources) problem.List {
+	list := render.DefaultAgent(c.Images, s)
+	for i := range list {
+		list[i].File = sources.InstallConfig.Name
+		if sources.VIPConfig != nil {
+			list[i].File = sources.VIPConfig.Name
+		}
+	}
+	return list
 }
 
 // unread says which files of the working directory would be read next to an install-config

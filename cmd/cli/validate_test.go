@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
@@ -14,7 +16,7 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\"}\n", "cluster-ingress-02-config.yml": clusterIngress})
 	out := must(t, "validate")
 	for _, want := range []string{
-		"install-config.yaml: valid\nRead: install-config.yaml, vipgen.yaml, cluster-ingress-02-config.yml\n",
+		"install-config.yaml: valid, 1 warning\nRead: install-config.yaml, vipgen.yaml, cluster-ingress-02-config.yml\n",
 		"images by tag, not by digest: agent, keepalived, haproxy, coredns.",
 		"\nRenders: MachineConfigs 99-master-vipgen, 99-worker-vipgen; Ignition configs bootstrap, master, worker; manifests ",
 	} {
@@ -27,7 +29,7 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	}
 	code, out, stderr := run(goodInstallConfig, "validate", "-")
 	for _, want := range []string{
-		"standard input: valid\nRead: standard input\nNot read, as standard input has no folder: vipgen.yaml, cluster-ingress-02-config.yml. Name them by flags.\n",
+		"standard input: valid, 1 warning\nRead: standard input\nNot read, as standard input has no folder: vipgen.yaml, cluster-ingress-02-config.yml. Name them by flags.\n",
 		"no openshiftVersion: ", "needs 4.13 or later for UserManaged",
 	} {
 		if code != command.OK || strings.Count(out, want) != 1 {
@@ -42,6 +44,35 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || strings.Join(got.Files, " ") != "- vipgen.yaml" {
 		t.Errorf("exit code %d, %v, %v", code, err, got.Files)
 	}
+}
+
+// An image that no registry has is a warning, with what to do in two lines, and stops what ends
+// up on nodes.
+func TestDefaultImage(t *testing.T) {
+	const told = "spec.images.agent: found quay.io/vipgen/vipgen-agent:v1alpha1, which is not published, expected an image in a registry that nodes reach [default-image]\n" +
+		"  1. skopeo copy --all --preserve-digests oci-archive:vipgen-agent.oci.tar docker://registry.example.com/vipgen-agent:v1.2.3\n" +
+		"  2. in vipgen.yaml: spec: {images: {agent: 'registry.example.com/vipgen-agent@sha256:...'}}, with the digest in vipgen-agent.digest\n"
+	good(t)
+	lay(t, map[string]string{
+		"ocp/manifests/x.yaml": "", "master.ign": `{"ignition": {"version": "3.2.0"}}`,
+		"own.yaml": vipConfigHead + "spec: {images: {agent: registry.example.com/a:1}}\n",
+	})
+	before := snapshot(t, ".")
+	if code, _, stderr := run("", "validate"); code != command.OK || stderr != "install-config.yaml: warning: "+told {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	for _, args := range []string{"render --install-dir ocp", "render --merge master.ign"} {
+		code, _, stderr := run("", strings.Fields(args)...)
+		if code != command.Input || stderr != "install-config.yaml: error: "+told+"vipgen: 1 problem; nothing was written\n" {
+			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
+		}
+		if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	must(t, "validate", "--strict", "-c", "own.yaml")
+	must(t, "render", "--install-dir", "ocp", "-c", "own.yaml")
+	must(t, "render", "--merge", "master.ign", "--allow-default-image")
 }
 
 // With --strict, warnings are an exit code of their own; errors stay what they are.

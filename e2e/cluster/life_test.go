@@ -307,7 +307,7 @@ func (l *life) applyManifests(dir string) {
 // version before.
 func (l *life) adopt() int {
 	l.t.Helper()
-	l.vipgen(0, "adopt", l.operator.export(), "--dir", l.adopted)
+	l.vipgen(0, "adopt", l.operator.export(), "--dir", l.adopted, "--allow-default-image")
 	l.vipgen(0, "adopt", l.operator.export(), "--dir", ".", "--check")
 	l.edit(func(spec map[string]any) { spec["images"].(map[string]any)["agent"] = agentBefore })
 	rendered := l.renderBefore()

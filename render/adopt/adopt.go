@@ -117,6 +117,15 @@ func (p *Plan) policyNotes(own, known bool) {
 	}
 }
 
+// DefaultAgent reports that nodes could not pull the image of the agent.
+func (p *Plan) DefaultAgent() problem.List {
+	list := render.DefaultAgent(p.cluster.Images, problem.Error)
+	for i := range list {
+		list[i].Expected += ", by --agent-image"
+	}
+	return list
+}
+
 // load renders what was imported.
 func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 	c, list, err := render.Load(sources(map[string][]byte{importer.InstallConfigName: installConfig, importer.VIPConfigName: vipConfig}), render.Options{})

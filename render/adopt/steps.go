@@ -20,9 +20,11 @@ func (p *Plan) Steps() string {
 	s.say("\nMade by 'vipgen adopt' of a cluster with OpenShift %s. `install-config.yaml` and", p.Release)
 	s.say("`vipgen.yaml` are the input, `rendered` is what goes to the cluster, `operator` is what")
 	s.say("the machine-config operator laid on nodes that day, for 'vipgen adopt --check'. Commit")
-	s.say("all of it. Run the commands in this directory.")
+	s.say("all of it. Run the commands in this directory, in this order. Where a step says what its")
+	s.say("output has, stop if it has something else.")
 	s.title("Reboots", "")
 	s.reboots(p)
+	s.export(p)
 	s.prepare(p)
 	s.canary(p)
 	s.roll(p)
@@ -56,6 +58,30 @@ func (s *steps) title(text, numbered string) {
 }
 
 func (s *steps) sh(lines ...string) { s.say("\n```sh\n%s\n```", strings.Join(lines, "\n")) }
+
+// has says which lines the output of the commands above has.
+func (s *steps) has(what string, lines ...string) {
+	s.say("\n%s\n\n```text\n%s\n```", what, strings.Join(lines, "\n"))
+}
+
+// poolLines are those of vipgen diff, of the pools that a roll-out changes.
+func poolLines(r Rollout, effect func(PoolCount) diff.Effect) (out []string) {
+	for _, c := range r.Pools {
+		if e := effect(c); e != diff.Nothing {
+			out = append(out, fmt.Sprintf("  pool %s: %s", cell(c.Pool), e))
+		}
+	}
+	return out
+}
+
+// export compares the cluster of the day with that of the plan.
+func (s *steps) export(p *Plan) {
+	s.title("Export", "step")
+	s.say("On the day of the change: nothing may have changed since `vipgen adopt` read the cluster.")
+	s.sh(ExportKinds+" > now.yaml", "vipgen adopt now.yaml --dir . --check", "vipgen diff now.yaml rendered")
+	s.has("`--check` ends with `no change`; the diff names each pool once (exit code 1):",
+		append([]string{"no change"}, poolLines(p.Rollouts[0], func(c PoolCount) diff.Effect { return c.With })...)...)
+}
 
 // reboots is a table of what each roll-out does to each pool.
 func (s *steps) reboots(p *Plan) {
@@ -125,6 +151,7 @@ func (s *steps) prepare(p *Plan) {
 	s.say("\nAn image that a node cannot pull keeps its pods from starting: try `podman pull` of each on")
 	s.say("one node. Then give nodes what the agents need to read; no node changes for it:")
 	s.sh("oc apply -f rendered/manifests")
+	s.say("\nEach line ends with `created`, `configured` or `unchanged`.")
 	if p.options.DisruptionPolicy {
 		s.say("\nThat has the node disruption policy, too. Go on when it is in force: `oc get")
 		s.say("machineconfiguration.operator.openshift.io cluster -o yaml` lists cluster.yaml in its status.")
@@ -158,6 +185,8 @@ func (s *steps) canary(p *Plan) {
 	s.sh("oc apply -f canary",
 		"oc label node "+nodes+" node-role.kubernetes.io/"+name+"=",
 		"oc wait machineconfigpool "+name+" --for=condition=Updated --timeout=30m")
+	s.say("\nThe last line is `machineconfigpool.machineconfiguration.openshift.io/%s condition met`. On the", name)
+	s.say("canary, `vipgen-agent status` in the keepalived pod then shows its VIPs and no problem.")
 	s.say("\nMoving a node between pools with the same configuration changes nothing on it; the canary's")
 	s.say("MachineConfig then reboots it once. When the worker pool has vipgen, end the canary pool,")
 	s.say("without another reboot:")
@@ -166,14 +195,14 @@ func (s *steps) canary(p *Plan) {
 
 func (s *steps) roll(p *Plan) {
 	s.title("Every pool", "step")
-	s.say("Nothing may have changed since the export:")
-	s.sh(ExportKinds+" > later.yaml", "vipgen adopt later.yaml --dir . --check", "vipgen diff later.yaml rendered")
-	s.say("\nPause all pools but one, apply, and continue with the next when one is done:")
+	s.say("If days have passed since step 1, repeat it. Pause all pools but one, apply, and continue with")
+	s.say("the next when one is done:")
 	s.sh(`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`,
 		"oc apply -f rendered/machineconfigs",
 		"oc wait machineconfigpool worker --for=condition=Updated --timeout=2h",
 		`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":false}}'`,
 		"oc wait machineconfigpool master --for=condition=Updated --timeout=2h")
+	s.say("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`.")
 	if keepsApart(p) {
 		s.say("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen")
 		s.say("do not hear each other: split brain while the pool updates. Take them out first.")
@@ -197,22 +226,21 @@ func (s *steps) move(p *Plan) {
 	}
 	s.title("The move to "+string(after.Config.Spec.VRRP.Target.Profile), "step")
 	s.say("When every node runs vipgen: remove `profile`, `mode`, `version` and `advertInterval` from")
-	s.say("`spec.vrrp` of `vipgen.yaml` (`%s` is the default of the platform), then", after.Config.Spec.VRRP.Target)
-	s.sh("vipgen render install-config.yaml --dir rendered", "vipgen diff later.yaml rendered", "oc apply -f rendered/machineconfigs")
-	s.say("\nNodes that have it wait for the others, and all switch at one instant. `vipgen-agent status`")
-	s.say("in a keepalived pod says which nodes are not ready, and why.")
-	with, without := 0, 0
-	for _, r := range p.Rollouts[1:] {
-		for _, c := range r.Pools {
-			if !r.Mode && c.With == diff.Reboot {
-				with++
-			}
-			if !r.Mode && c.Without == diff.Reboot {
-				without++
-			}
+	s.say("`spec.vrrp` of `vipgen.yaml` (`%s` is the default of the platform), render, and", after.Config.Spec.VRRP.Target)
+	s.say("compare with the cluster as it is by now:")
+	s.sh("vipgen render install-config.yaml --dir rendered --format machineconfig", ExportKinds+" > now.yaml", "vipgen diff now.yaml rendered")
+	s.has("The diff has (exit code 1):", poolLines(p.Rollouts[1], func(c PoolCount) diff.Effect {
+		if p.options.DisruptionPolicy {
+			return c.With
 		}
+		return c.Without
+	})...)
+	if p.options.DisruptionPolicy {
+		s.say("\nNo node reboots for it. If the diff has `reboot`, the node disruption policy is not in force: see")
+		s.say("step 2.")
 	}
-	if with == 0 && without > 0 {
-		s.say("No node reboots for it, as long as the node disruption policy is in force.")
-	}
+	s.sh("oc apply -f rendered/machineconfigs")
+	s.say("\nEach line ends with `configured`. Nodes that have it wait for the others, and all switch at one")
+	s.say("instant. `vipgen-agent status` in a keepalived pod says which nodes are not ready, and why; when")
+	s.say("all have switched, it shows `%s` on each.", after.Config.Spec.VRRP.Target)
 }

@@ -20,6 +20,7 @@ type Given struct {
 	BaseDomain      string
 	MachineNetworks []netip.Prefix
 	Mode            v1alpha1.Mode
+	AgentImage      string
 	// DisruptionPolicy asks for vipgen's node disruption policy.
 	DisruptionPolicy bool
 }

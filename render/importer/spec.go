@@ -84,7 +84,9 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 	if v, ok := i.version.best(); ok && released == len(daemons) && slices.Contains(ignition.SupportedOpenShift(), v.value) {
 		vc.Spec.Images.Release = v.value
 	}
-	i.assume("image of the agent", "vipgen's table", "only vipgen has one; spec.images.agent gives another")
+	if vc.Spec.Images.Agent = i.given.AgentImage; vc.Spec.Images.Agent == "" {
+		i.assume("image of the agent", "vipgen's table", "only vipgen has one; spec.images.agent gives another")
+	}
 }
 
 func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/render/adopt"
+)
+
+// TestSteps follows STEPS.md on the exported cluster: oc changes what the next export has, and
+// vipgen prints what the step says.
+func TestSteps(t *testing.T) {
+	cluster := map[string]string{"": layLive(t)}
+	must(t, "adopt", "live.yaml", "--dir", "demo", "--agent-image", "registry.example.com/vipgen-agent:v1")
+	t.Chdir("demo")
+	out, checked := "", 0
+	for _, block := range regexp.MustCompile("(?s)```(sh|text)\n(.*?)\n```").FindAllStringSubmatch(read(t, adopt.StepsName), -1) {
+		if block[1] == "text" {
+			for want := range strings.SplitSeq(block[2], "\n") {
+				if checked++; !strings.Contains(out, "\n"+want+"\n") {
+					t.Errorf("no line %q in\n%s", want, out)
+				}
+			}
+			continue
+		}
+		out = ""
+		for line := range strings.SplitSeq(strings.ReplaceAll(block[2], "\\\n", ""), "\n") {
+			out += followStep(t, line, cluster)
+		}
+		if strings.Contains(block[2], "vipgen render") && strings.Contains(out, ": reboot") {
+			t.Errorf("the move reboots:\n%s", out)
+		}
+	}
+	if checked != 5 {
+		t.Errorf("%d lines checked", checked)
+	}
+}
+
+// followStep runs a command of STEPS.md and returns what vipgen prints; cluster has the objects
+// by file.
+func followStep(t *testing.T, line string, cluster map[string]string) string {
+	t.Helper()
+	words := strings.Fields(line)
+	switch {
+	case words[0] == "vipgen":
+		if words[1] == "render" { // the move: the step says to edit this
+			lay(t, map[string]string{"vipgen.yaml": strings.Replace(read(t, "vipgen.yaml"), "    profile: classic\n", "", 1)})
+		}
+		code, out, stderr := run("", words[1:]...)
+		if code != command.OK && !(words[1] == "diff" && code == command.Finding) {
+			t.Fatalf("%s: exit code %d\n%s%s", line, code, out, stderr)
+		}
+		return out
+	case strings.HasPrefix(line, "oc get "):
+		var objects []string
+		for _, name := range slices.Sorted(maps.Keys(cluster)) {
+			objects = append(objects, cluster[name])
+		}
+		lay(t, map[string]string{words[len(words)-1]: strings.Join(objects, "---\n")})
+	case strings.HasPrefix(line, "oc apply -f "):
+		files, err := filepath.Glob(words[3] + "/*.yaml")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files", line)
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster[name] = string(data)
+		}
+	case !slices.Contains([]string{"oc wait", "oc patch"}, strings.Join(words[:2], " ")):
+		t.Fatalf("unexpected: %s", line)
+	}
+	return ""
+}
