@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -278,5 +280,22 @@ func TestEveryReleaseIsDescribed(t *testing.T) {
 	have := lists.Map(assets.Releases, func(r assets.Release) string { return r.Version })
 	if diff := gocmp.Diff(ignition.SupportedOpenShift(), have); diff != "" {
 		t.Errorf("supported (-), described (+):\n%s", diff)
+	}
+}
+
+// TestRangeOfReleases: text that says from where to where vipgen goes does not end with the
+// release before the newest.
+func TestRangeOfReleases(t *testing.T) {
+	last := assets.Releases[len(assets.Releases)-2:]
+	files := []string{"../README.md", "../CHANGELOG.md", "../api/v1alpha1/vipconfig.go", "../assets/contract.go", "verify/openshift.go"}
+	pages, err := filepath.Glob("../docs/*.md")
+	testkit.Must(t, err)
+	ranges := regexp.MustCompile(`\b4\.12["\x60]* to ["\x60]*(?:release-)?(\d+\.\d+)`)
+	for _, file := range append(files, pages...) {
+		for _, m := range ranges.FindAllStringSubmatch(string(testkit.ReadFile(t, file)), -1) {
+			if m[1] == last[0].Version {
+				t.Errorf("%s says %s: the newest is %s", file, m[0], last[1].Version)
+			}
+		}
 	}
 }

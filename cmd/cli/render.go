@@ -109,12 +109,13 @@ written, unless --all-or-nothing.`,
 	}
 	f.inputFlags.add(c)
 	flags := c.Flags()
+	formats := formatNames()
 	f.output.Add(c, "yaml", "json")
 	command.Dir(c, &f.dir, "`directory` to write a tree to")
 	flags.StringVar(&f.beside, "beside", "", "`name` of the folder next to each install-config to write a tree to")
 	flags.BoolVar(&f.allOrNothing, "all-or-nothing", false, "write no cluster of a fleet when one of them has problems")
 	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
-	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of machineconfig, ignition, butane, files, configmap, extra-manifests (default: machineconfig,ignition; ignition for other systems than openshift)")
+	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of "+strings.Join(formats, ", ")+" (default: machineconfig,ignition; ignition for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; omits cluster manifests, and does not touch other pools' files")
 	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; print how the files differ, and exit with 1 if they do")
@@ -122,13 +123,17 @@ written, unless --all-or-nothing.`,
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
 	allowDefaultImage(c, &f.defaultImage, "with --install-dir and --merge, ")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with --dir, files that vipgen did not write")
-	command.Complete(c, "format", lists.Map(render.Formats(), func(f render.Format) string { return string(f) })...)
+	command.Complete(c, "format", formats...)
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
 	_ = c.MarkFlagDirname("install-dir")
 	_ = c.MarkFlagFilename("merge", "ign")
 	c.MarkFlagsMutuallyExclusive("dir", "beside", "install-dir", "merge")
 	return c
+}
+
+func formatNames() []string {
+	return lists.Map(render.Formats(), func(f render.Format) string { return string(f) })
 }
 
 // validate checks what flags alone can be wrong about.
@@ -139,7 +144,7 @@ func (f *renderFlags) validate(formatGiven bool) error {
 	}
 	for _, name := range f.formats {
 		if !slices.Contains(render.Formats(), render.Format(name)) {
-			return fmt.Errorf("--format %s: expected machineconfig, ignition, butane, files, configmap or extra-manifests", name)
+			return fmt.Errorf("--format %s: expected one of %s", name, strings.Join(formatNames(), ", "))
 		}
 	}
 	if len(f.formats) > 0 && (f.installDir != "" || f.merge != "") {
