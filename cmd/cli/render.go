@@ -235,10 +235,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
-		if err := f.published(cluster, installConfig); err != nil {
-			return err
-		}
-		return a.merge(c, r, cluster, f)
+		return a.merge(c, r, cluster, f, installConfig)
 	case f.installDir != "":
 		if err := installers(f.installDir); err != nil {
 			return command.Usage(c, err)
