@@ -193,7 +193,7 @@ func TestJSONOutputs(t *testing.T) {
 func TestPlainOutput(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"own.yaml": ownImage})
-	for _, args := range []string{"render", "validate -c own.yaml", "images", "schema", "version", "vr-ids vmware", "render --dir out",
+	for _, args := range []string{"render", "validate -c own.yaml", "images", "schema", "version", "vr-ids vmware", "render --dir out -q",
 		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
 		code, stdout, stderr := run("", strings.Fields(args)...)
 		if code != command.OK || stderr != "" || strings.Contains(stdout, "\x1b") {

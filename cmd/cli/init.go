@@ -156,7 +156,11 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 			return err
 		}
 	}
-	return tree.WriteFile(file.Name, file.Data)
+	if err := tree.WriteFile(file.Name, file.Data); err != nil {
+		return err
+	}
+	a.say("wrote %s", file.Name)
+	return nil
 }
 
 // ask asks a person for what a vipgen.yaml says most often.

@@ -335,14 +335,20 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 
 // write writes or checks a tree and says so.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
+	a.summary(cluster, "")
+	return a.writeDir(dir, files, check)
+}
+
+// writeDir writes or checks a tree and says so.
+func (a *app) writeDir(dir tree.Dir, files []render.OutputFile, check bool) error {
 	written, err := a.writeTree(a.out, dir, files, check)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if check {
-		a.summary(cluster, dir.Path+" is up to date")
-	} else {
-		a.summary(cluster, fmt.Sprintf("%s: %s", dir.Path, written))
+	case check:
+		a.say("%s: all %d files are as rendered", dir.Path, len(files))
+	default:
+		a.say("%s", written.In(dir.Path))
 	}
 	return nil
 }

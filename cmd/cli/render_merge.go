@@ -56,7 +56,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	}
 	switch {
 	case bytes.Equal(base, merged):
-		a.summary(cluster, f.merge+" is up to date")
+		a.summary(cluster, f.merge+" is as rendered")
 		return nil
 	case f.check:
 		p := a.printer()
