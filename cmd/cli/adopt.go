@@ -138,7 +138,7 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 			return err
 		}
 		// A pattern that fits nothing: the files are the user's from now on.
-		if _, err := (tree.Dir{Path: f.dir, Owned: ".vipgen-adopt"}).Write(out); err != nil {
+		if err := a.writeDir(tree.Dir{Path: f.dir, Owned: ".vipgen-adopt"}, out, false); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (a *app) printAdoption(plan *adopt.Plan, f *adoptFlags, written bool) error
 	return show(a, f.output, plan, func(out *printer, plan *adopt.Plan) {
 		planText(out, plan)
 		if f.dir != "" && written {
-			fmt.Fprintf(out, "\nWritten: %s. Next: %s\n", command.SafeLine(f.dir), command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
+			fmt.Fprintf(out, "\nNext: %s\n", command.SafeLine(filepath.Join(f.dir, adopt.StepsName)))
 		}
 	})
 }
@@ -250,9 +250,5 @@ func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error
 	for i := range out {
 		out[i].Path = strings.TrimPrefix(out[i].Path, adopt.OperatorDir)
 	}
-	result, err := (tree.Dir{Path: filepath.Join(f.dir, adopt.OperatorDir)}).Write(out)
-	if err == nil {
-		_, err = fmt.Fprintf(a.out, "%s: %s\n", command.SafeLine(filepath.Join(f.dir, adopt.OperatorDir)), result)
-	}
-	return err
+	return a.writeDir(tree.Dir{Path: filepath.Join(f.dir, adopt.OperatorDir)}, out, false)
 }

@@ -26,7 +26,7 @@ func TestAdopt(t *testing.T) {
 	live := layLive(t)
 	plan := must(t, "adopt", "live.yaml")
 	written := must(t, "adopt", "live.yaml", "--dir", "demo", "--canary", "first", "--allow-default-image")
-	if diff := cmp.Diff(plan+"\nWritten: demo. Next: demo/STEPS.md\n", written); diff != "" {
+	if diff := cmp.Diff(plan+"\nNext: demo/STEPS.md\n", written); diff != "" {
 		t.Error(diff)
 	}
 	for _, want := range []string{
@@ -81,8 +81,8 @@ func TestAdopt(t *testing.T) {
 	// That is the one to compare with from then on; what it no longer has goes.
 	before := snapshot(t, "demo")
 	lay(t, map[string]string{"later.yaml": strings.Replace(changed, "recycler-pod.yaml", "criometricsproxy.yaml", 1) + applied.String()})
-	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--update"); out == "" {
-		t.Error("nothing said")
+	if code, out, stderr := run("", "adopt", "later.yaml", "--dir", "demo", "--update"); code != command.OK || out != "" || !strings.HasPrefix(stderr, "wrote ") {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
 		t.Error(out)

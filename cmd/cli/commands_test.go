@@ -160,7 +160,7 @@ func TestJSONOutputs(t *testing.T) {
 			"clusters":   []any{map[string]any{"cluster": "vmware", "api": 109., "ingress": 124.}},
 			"collisions": []any{},
 		}},
-		{"validate -o json", command.OK, map[string]any{"valid": true, "problems": []any{}, "files": []any{"install-config.yaml"}}},
+		{"validate -c own.yaml -o json", command.OK, map[string]any{"valid": true, "problems": []any{}, "files": []any{"install-config.yaml", "own.yaml"}}},
 		{"validate no-such.yaml -o json", command.Failed, map[string]any{"valid": false, "files": []any{}, "problems": []any{map[string]any{
 			"file": "no-such.yaml", "severity": "error", "code": "unreadable", "found": "no such file or directory", "expected": "a file that can be read"}}}},
 		{"images -o json --openshift-version 4.18", command.OK, map[string]any{
@@ -171,6 +171,7 @@ func TestJSONOutputs(t *testing.T) {
 		}},
 	}
 	good(t)
+	lay(t, map[string]string{"own.yaml": ownImage})
 	for _, tt := range tests {
 		code, stdout, stderr := run("", strings.Fields(tt.args)...)
 		var got any
@@ -191,7 +192,8 @@ func TestJSONOutputs(t *testing.T) {
 // What is piped is plain, and nothing but what was asked for.
 func TestPlainOutput(t *testing.T) {
 	good(t)
-	for _, args := range []string{"render", "validate", "images", "schema", "version", "vr-ids vmware", "render --dir out",
+	lay(t, map[string]string{"own.yaml": ownImage})
+	for _, args := range []string{"render", "validate -c own.yaml", "images", "schema", "version", "vr-ids vmware", "render --dir out -q",
 		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
 		code, stdout, stderr := run("", strings.Fields(args)...)
 		if code != command.OK || stderr != "" || strings.Contains(stdout, "\x1b") {

@@ -18,7 +18,7 @@ platform: {openstack: {apiVIPs: [192.0.2.9]}}
 // What prints VIPs says which ones the installer chooses: the ingress VIP here.
 func TestInstallersVIPs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs})
+	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs, "vipgen.yaml": ownImage})
 	for _, name := range []string{"validate", "explain"} {
 		code, out, errOut := run("", name, "install-config.yaml")
 		if code != command.OK || errOut != "" {
@@ -75,7 +75,7 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 		want string // the ends of lines of the report: codes
 	}{
 		{"render install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
-		{"validate install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"validate install-config.yaml", command.OK, "install-config.yaml default-image, install-config.yaml unpinned-image"},
 		{"explain install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
 		{"ports install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
 		{"render two", command.OK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},

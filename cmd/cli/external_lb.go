@@ -180,8 +180,7 @@ func (a *app) externalRender(c *cobra.Command, installConfig string, f *external
 		return err
 	}
 	if f.dir != "" {
-		_, err := a.writeTree(a.out, tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check)
-		return err
+		return a.writeDir(tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check)
 	}
 	if f.host != "" {
 		if !slices.Contains(plan.Hosts(), f.host) {

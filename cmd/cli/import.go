@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -130,7 +129,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 	if f.dir != "" {
 		// A pattern that fits nothing: no record of what was written, for the
 		// files are the user's from now on.
-		if _, err := (tree.Dir{Path: f.dir, Owned: ".vipgen-import"}).Write(out); err != nil {
+		if err := a.writeDir(tree.Dir{Path: f.dir, Owned: ".vipgen-import"}, out, false); err != nil {
 			return err
 		}
 	}
@@ -184,7 +183,6 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 	var report, stream printer
 	importText(&report, r)
 	if f.dir != "" {
-		fmt.Fprintf(&report, "\nWritten: %s\n", command.SafeLine(filepath.Join(f.dir, importer.InstallConfigName)+", "+filepath.Join(f.dir, importer.VIPConfigName)))
 		_, err := a.out.Write(report.Bytes())
 		return err
 	}

@@ -39,12 +39,12 @@ type initFlags struct {
 func (a *app) initCommand() *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
-		Use:   "init",
+		Use:   "init [install-config.yaml]",
 		Short: "Write a first vipgen.yaml, or an install-config for the lab",
 		Long: `Write a commented vipgen.yaml into the working directory, or that of --dir. Values
-come from flags; at a terminal and without flags, init asks for them. With --from it
-reads an install-config, or another file that describes a cluster, proposes what goes
-with it, and writes nothing that does not.
+come from flags; at a terminal and without flags, init asks for them. Given an
+install-config, or another file that describes a cluster (--from says the same), it
+proposes what goes with it, and writes nothing that does not.
 
 With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instead.
 
@@ -54,7 +54,7 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
   vipgen init
 
   # What goes with an install-config
-  vipgen init --from install-config.yaml --openshift-version 4.18 \
+  vipgen init install-config.yaml --openshift-version 4.18 \
     --agent-image registry.example.com/vipgen-agent@sha256:...
 
   # For nodes on platform none
@@ -62,9 +62,15 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 
   # A cluster for the lab
   vipgen init --lab 192.0.2.0/24 --dir lab`,
-		Args: command.Args(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: command.Args(0, 1),
+		RunE: func(c *cobra.Command, args []string) error {
 			a.writes = true
+			if len(args) == 1 {
+				if f.from != "" || f.lab != "" {
+					return command.Usagef(c, "%s and --from or --lab cannot be used together", args[0])
+				}
+				f.from = args[0]
+			}
 			if f.lab != "" {
 				return a.initLab(c, &f)
 			}
@@ -107,7 +113,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 			return in.Report(list)
 		}
 	}
-	if command.Terminal(a.In) && c.Flags().NFlag() == 0 {
+	if command.Terminal(a.In) && f.from == "" && c.Flags().NFlag() == 0 {
 		a.ask(f)
 	}
 	if known := ignition.SupportedOpenShift(); f.version != "" && !slices.Contains(known, f.version) {
@@ -156,7 +162,11 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 			return err
 		}
 	}
-	return tree.WriteFile(file.Name, file.Data)
+	if err := tree.WriteFile(file.Name, file.Data); err != nil {
+		return err
+	}
+	a.say("wrote %s", file.Name)
+	return nil
 }
 
 // ask asks a person for what a vipgen.yaml says most often.

@@ -26,6 +26,7 @@ func TestInitWritesWhatIsValid(t *testing.T) {
 		"no policy yet":    {goodInstallConfig, []string{"--openshift-version", "4.16"}, "\n  # manifests: {nodeDisruptionPolicy: true}\n"},
 		"values":           {goodInstallConfig, []string{"--openshift-version", "4.18", "--profile", "classic"}, "  openshiftVersion: \"4.18\"\n"},
 		"from":             {goodInstallConfig, []string{"--from", "install-config.yaml", "--openshift-version", "4.19"}, "UserManaged: External if the VIPs there"},
+		"positional":       {goodInstallConfig, []string{"install-config.yaml", "--openshift-version", "4.19"}, "UserManaged: External if the VIPs there"},
 		"VIPs":             {none, []string{"--from", ".", "--api-vip", "192.0.2.5", "--ingress-vip", "192.0.2.7"}, "  apiVIPs: [\"192.0.2.5\"]\n"},
 		"a single node":    {single, []string{"--from", "install-config.yaml"}, "  loadBalancer: {type: \"None\"}\n"},
 		"it can have VIPs": {single, []string{"--from", "install-config.yaml", "--api-vip", "192.0.2.5", "--ingress-vip", "192.0.2.7"}, "  # loadBalancer: {type: InCluster}\n"},
@@ -89,7 +90,9 @@ func TestInitRefuses(t *testing.T) {
 		"--lab 192.0.2.0/30":                              "expected a network of at least 32 addresses",
 		"--from install-config.yaml --api-vip 192.0.2.9":  "spec.apiVIPs",
 		"--from install-config.yaml --load-balancer None": "expected no VIP with spec.loadBalancer.type: None",
-		"more": "unexpected argument",
+		"install-config.yaml more":                        "unexpected argument",
+		"install-config.yaml --from install-config.yaml":  "cannot be used together",
+		"install-config.yaml --lab 192.0.2.0/24":          "cannot be used together",
 	} {
 		t.Chdir(t.TempDir())
 		lay(t, map[string]string{"install-config.yaml": goodInstallConfig})

@@ -176,12 +176,7 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 			files = append(files, render.OutputFile{Path: name + "/etc/systemd/system/" + filepath.Base(u.Name), Data: []byte(unitText(u))})
 		}
 	}
-	r, err := dir.Write(files)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.err, "%s: %s\n", dir.Path, r)
-	return nil
+	return a.writeDir(dir, files, false)
 }
 
 // folderName says whether the name of a document can be that of a folder.

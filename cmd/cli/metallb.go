@@ -147,7 +147,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 	if plan.NeedsCertificate() {
 		files = append(files, render.OutputFile{Path: "certificate/apiserver.yaml", Data: certificate})
 	}
-	if _, err := a.writeTree(a.out, tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check); err != nil {
+	if err := a.writeDir(tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check); err != nil {
 		return err
 	}
 	a.saysClients(plan)

@@ -131,7 +131,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		if err != nil {
 			return err
 		}
-		if _, err := (tree.Dir{Path: dir}).Write(files); err != nil {
+		if err := a.writeDir(tree.Dir{Path: dir}, files, false); err != nil {
 			return err
 		}
 		_, err = fmt.Fprint(a.out, steps(m, installConfig, dir, f.os))

@@ -94,8 +94,7 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 		for i := range files {
 			files[i].Path = strings.TrimPrefix(files[i].Path, "/")
 		}
-		_, err := tree.Dir{Path: f.dir}.Write(files)
-		return err
+		return a.writeDir(tree.Dir{Path: f.dir}, files, false)
 	}
 	return a.printPreview(c, files, f.file)
 }

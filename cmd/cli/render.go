@@ -240,10 +240,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
-		if err := f.published(cluster, installConfig); err != nil {
-			return err
-		}
-		return a.merge(c, r, cluster, f)
+		return a.merge(c, r, cluster, f, installConfig)
 	case f.installDir != "":
 		if err := installers(f.installDir); err != nil {
 			return command.Usage(c, err)
@@ -343,14 +340,20 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 
 // write writes or checks a tree and says so.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
+	a.summary(cluster, "")
+	return a.writeDir(dir, files, check)
+}
+
+// writeDir writes or checks a tree and says so.
+func (a *app) writeDir(dir tree.Dir, files []render.OutputFile, check bool) error {
 	written, err := a.writeTree(a.out, dir, files, check)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if check {
-		a.summary(cluster, dir.Path+" is up to date")
-	} else {
-		a.summary(cluster, fmt.Sprintf("%s: %s", dir.Path, written))
+	case check:
+		a.say("%s: all %d files are as rendered", dir.Path, len(files))
+	default:
+		a.say("%s", written.In(dir.Path))
 	}
 	return nil
 }

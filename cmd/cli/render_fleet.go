@@ -241,8 +241,8 @@ func (r *fleetRun) end() error {
 	total := len(r.Clusters)
 	if bad := r.failed + len(r.broken); bad > 0 {
 		r.complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
-	} else if command.Terminal(r.err) {
-		fmt.Fprintf(r.err, "%d clusters: %s\n", total, r.done())
+	} else {
+		r.say("%d clusters: %s", total, r.done())
 	}
 	switch {
 	case len(r.broken) > 0:
@@ -271,7 +271,7 @@ func (r *fleetRun) fate() string {
 func (r *fleetRun) done() string {
 	switch {
 	case r.flags.check && r.drifted == 0:
-		return "all are up to date"
+		return "all are as rendered"
 	case r.flags.check:
 		return fmt.Sprintf("%d differ", r.drifted)
 	case r.flags.dir == "" && r.flags.beside == "":

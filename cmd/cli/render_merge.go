@@ -17,7 +17,7 @@ import (
 )
 
 // merge merges a pool's bundle into an installer's Ignition config, in place.
-func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
+func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags, installConfig string) error {
 	role := roleOf(f.merge)
 	switch {
 	case len(f.roles) == 1:
@@ -51,9 +51,12 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if len(conflicts) > 0 && !f.overwrite {
 		return conflictProblems(f.merge, conflicts)
 	}
+	if err := f.published(cluster, installConfig); err != nil {
+		return err
+	}
 	switch {
 	case bytes.Equal(base, merged):
-		a.summary(cluster, f.merge+" is up to date")
+		a.summary(cluster, f.merge+" is as rendered")
 		return nil
 	case f.check:
 		p := a.printer()

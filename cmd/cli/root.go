@@ -28,7 +28,9 @@ func Command() *cobra.Command { return (&app{}).root() }
 // app carries the streams and what the commands share.
 type app struct {
 	// writes says that the command would have written something.
-	writes   bool
+	writes bool
+	// quiet leaves out what was written.
+	quiet    bool
 	out, err io.Writer
 	// args are the command line.
 	args []string
@@ -89,6 +91,7 @@ Documentation: ` + pages + `commands.md`,
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
 	root.AddCommand(add("running", "Look after running clusters:",
 		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "do not print what was written; problems are printed")
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.In)

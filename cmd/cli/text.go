@@ -15,14 +15,20 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// summary tells a person at a terminal what was done.
+// summary describes the cluster to a person at a terminal, and says what was done.
 func (a *app) summary(c *render.Cluster, done string) {
-	if !command.Terminal(a.err) {
-		return
+	if command.Terminal(a.err) && !a.quiet {
+		fmt.Fprint(a.err, describe(c))
 	}
-	fmt.Fprint(a.err, describe(c))
 	if done != "" {
-		fmt.Fprintln(a.err, done)
+		a.say("%s", done)
+	}
+}
+
+// say prints what was done to standard error, as standard output is for what is rendered.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintln(a.err, command.SafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 

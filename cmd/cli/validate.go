@@ -111,6 +111,7 @@ func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*re
 	if err == nil {
 		v.Problems = append(v.Problems, list...)
 		v.Problems = append(v.Problems, defaultAgent(cluster, problem.Warning, sources)...)
+		v.Problems.Sort()
 	}
 	return cluster, err
 }

@@ -46,6 +46,9 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	}
 }
 
+// ownImage is a vipgen.yaml of a cluster whose nodes can pull the agent.
+const ownImage = vipConfigHead + "spec: {images: {agent: registry.example.com/a:1}}\n"
+
 // An image that no registry has is a warning, with what to do in two lines, and stops what ends
 // up on nodes.
 func TestDefaultImage(t *testing.T) {
@@ -55,7 +58,7 @@ func TestDefaultImage(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{
 		"ocp/manifests/x.yaml": "", "master.ign": `{"ignition": {"version": "3.2.0"}}`,
-		"own.yaml": vipConfigHead + "spec: {images: {agent: registry.example.com/a:1}}\n",
+		"own.yaml": ownImage,
 	})
 	before := snapshot(t, ".")
 	if code, _, stderr := run("", "validate"); code != command.OK || stderr != "install-config.yaml: warning: "+told {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 )
@@ -159,6 +160,15 @@ func checkPaths(files []render.OutputFile) error {
 // Result counts what a Write did.
 type Result struct{ Written, Unchanged, Removed int }
 
+// In says it of a directory.
+func (r Result) In(dir string) string {
+	s := fmt.Sprintf("wrote %d files to %s (%d changed", r.Written+r.Unchanged, dir, r.Written)
+	if r.Removed > 0 {
+		s += fmt.Sprintf(", %d removed", r.Removed)
+	}
+	return s + ")"
+}
+
 // String says it in words.
 func (r Result) String() string {
 	s := fmt.Sprintf("%d files written, %d unchanged", r.Written, r.Unchanged)
@@ -172,6 +182,9 @@ func (r Result) String() string {
 // not touched. On an error the directory is as it was.
 func (d Dir) Write(files []render.OutputFile) (Result, error) {
 	if err := checkPaths(files); err != nil {
+		return Result{}, err
+	}
+	if err := d.notRoot(); err != nil {
 		return Result{}, err
 	}
 	root, err := d.open()
@@ -207,6 +220,22 @@ func (d Dir) Write(files []render.OutputFile) (Result, error) {
 		return r, nil
 	}
 	return r, d.apply(changes)
+}
+
+// notRoot refuses the root of a file system, however it is spelled: files would lie among those
+// of the system.
+func (d Dir) notRoot() error {
+	abs, err := filepath.Abs(d.Path)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	if filepath.Dir(abs) == abs {
+		return problem.List{{File: d.Path, Severity: problem.Error, Code: problem.BadValue, Found: "the root of a file system", Expected: "a directory for files of vipgen"}}
+	}
+	return nil
 }
 
 // refuseForeign keeps files that somebody else wrote.
