@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/docs"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/explain"
 )
@@ -17,21 +19,25 @@ func (a *app) explainCommand() *cobra.Command {
 	var o command.Format
 	var picture string
 	c := &cobra.Command{
-		Use:   "explain [install-config.yaml|FIELD]",
+		Use:   "explain [install-config.yaml|FIELD|CODE]",
 		Short: "Explain which nodes can hold each VIP, and what clients see in each failure",
 		Long: `Explain each VIP: which nodes can hold it, what each check adds to a node's priority,
 the rate of advertisements, and what clients see in each failure, and for how long at
 most. 'vipgen verify' checks every combination of failures.
 
 With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the field
-is for, and which values and fields it has.`,
+is for, and which values and fields it has. With the code of a problem, such as
+vip-taken, print what it means and what to do.`,
 		Example: `  vipgen explain install-config.yaml
   vipgen explain install-config.yaml --svg cluster.svg
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
   # Fields of vipgen.yaml
   vipgen explain spec
-  vipgen explain spec.vrrp.profile`,
+  vipgen explain spec.vrrp.profile
+
+  # The code of a problem
+  vipgen explain vip-taken`,
 		Args:              command.Args(0, 1),
 		ValidArgsFunction: completeField,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,6 +47,14 @@ is for, and which values and fields it has.`,
 				}
 				return a.explainField(c, args[0], o)
 			}
+			if len(args) == 1 && !input.IsFile(args[0]) {
+				if meaning, do := docs.Problem(args[0]); meaning != "" {
+					if picture != "" || o == "html" {
+						return command.Usagef(c, "--svg and -o html are for a cluster, not for the code %s", args[0])
+					}
+					return show(a, o, problemCode{args[0], meaning, do}, problemCodeText)
+				}
+			}
 			return a.explain(installConfigArg(args), &f, o, picture)
 		},
 	}
@@ -49,6 +63,19 @@ is for, and which values and fields it has.`,
 	_ = c.MarkFlagFilename("svg", "svg")
 	o.Add(c, "text", "json")
 	return c
+}
+
+// problemCode is what the documentation has of the code of a problem.
+type problemCode struct {
+	Code    string `json:"code"`
+	Meaning string `json:"meaning"`
+	Do      string `json:"do"`
+}
+
+func problemCodeText(out *printer, p problemCode) {
+	for _, text := range []string{p.Code + ": " + p.Meaning, "What to do: " + p.Do} {
+		out.WriteString(strings.Join(wrap(text, lineWidth), "\n") + "\n")
+	}
 }
 
 func (a *app) explain(installConfig string, f *inputFlags, o command.Format, picture string) error {

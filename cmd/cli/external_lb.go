@@ -54,6 +54,7 @@ func (a *app) externalCommand() *cobra.Command {
 		Short: "Plan and render external load balancers",
 		Long: `Plan and render an external load balancer: HAProxy for API, machine configs and
 ingress, and keepalived for a pair of such hosts.
+'vipgen external-lb FILE' is 'vipgen external-lb plan FILE'.
 
 Documentation: ` + pages + `external-lb.md`,
 		Example: `  vipgen external-lb plan install-config.yaml

@@ -67,7 +67,8 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short: "Switch VRRP mode or timing on a running cluster",
 		Long: `Switch a running cluster between unicast and multicast, or between the profiles
 classic, fast, virtual and custom. Nodes that differ in these do not hear each other, so
-all of them switch at one instant that their agents agree on, when every node is ready.`,
+all of them switch at one instant that their agents agree on, when every node is ready.
+'vipgen migrate FILE' is 'vipgen migrate plan FILE'.`,
 		Example: `  vipgen migrate plan install-config.yaml --profile fast
   vipgen migrate write install-config.yaml --profile fast --dir move`,
 	}, a.migratePlanCommand(), a.migrateWriteCommand())

@@ -29,6 +29,9 @@ func TestMigratePlan(t *testing.T) {
 	if out := must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00"); !strings.Contains(out, "at    2026-05-02T03:00:00Z, if every node is ready") {
 		t.Error(out)
 	}
+	if short := must(t, "migrate", "install-config.yaml", "--mode", "multicast"); short != must(t, "migrate", "plan", "install-config.yaml", "--mode", "multicast") {
+		t.Errorf("a file alone is not planned:\n%s", short)
+	}
 	out = must(t, "migrate", "plan", "--mode", "multicast", "--without", "worker-3,worker-4")
 	for _, want := range []string{"  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "Power off a node"} {
 		if !strings.Contains(out, want) {

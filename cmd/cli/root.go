@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,17 @@ import (
 
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
+	args = planned(args)
 	a := &app{Reader: input.Reader{In: in}, out: out, err: errOut, args: args}
 	return a.exit(command.Execute(context.Background(), a.root(), args))
+}
+
+// planned adds the command that migrate and external-lb run for a file alone.
+func planned(args []string) []string {
+	if len(args) > 1 && (args[0] == "migrate" || args[0] == "external-lb") && input.IsFile(args[1]) {
+		return slices.Insert(slices.Clone(args), 1, "plan")
+	}
+	return args
 }
 
 // Command is the command tree, for man pages.
