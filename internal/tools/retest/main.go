@@ -119,7 +119,7 @@ func parse(args []string) (*command, error) {
 		c.flags = append(c.flags, words...)
 	}
 	if c.closes == "" && len(c.packages) == 0 {
-		return nil, fmt.Errorf("no packages given, such as ./...")
+		return nil, fmt.Errorf("no packages given: name some, such as ./render")
 	}
 	return c, nil
 }
