@@ -2,7 +2,7 @@ package assets
 
 import "slices"
 
-// PlatformKind says what a platform has to do with VIPs.
+// PlatformKind is the part that VIPs play on a platform.
 type PlatformKind int
 
 const (
@@ -27,11 +27,11 @@ type Platform struct {
 	// Assisted is its platformType in an AgentClusterInstall (assisted-service,
 	// PlatformType); empty where assisted installations do not know it.
 	Assisted string
-	// Virtual says that its nodes are virtual machines.
+	// Virtual is set where nodes are virtual machines.
 	Virtual bool
 }
 
-// Platforms are those of the installer, past and present, in the order in which
+// Platforms lists the platforms of the installer, past and present, in the order in which
 // reports name them.
 var Platforms = []Platform{
 	{"baremetal", OnPremises, "kni", "BareMetal", false},

@@ -24,7 +24,7 @@ func (s Spelling) Shown(field string) (value string, ok bool) {
 	return value, shownFields[field]
 }
 
-// spellings are those of the files, by path, and units, by name, of an Ignition 3 config.
+// spellings returns the spelling of each file, by path, and unit, by name, of an Ignition 3 config.
 func spellings(raw json.RawMessage) map[string]Spelling {
 	var c struct {
 		Storage struct {

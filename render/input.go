@@ -79,7 +79,7 @@ type Input struct {
 	vipDocs layers
 	// givenProfile says that the profile of VIP is the user's choice.
 	givenProfile bool
-	// assumedNone says that nothing gives the cluster VIPs, or type None.
+	// assumedNone is set where nothing gives the cluster VIPs, or type None.
 	assumedNone bool
 }
 

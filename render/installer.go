@@ -22,13 +22,13 @@ type rule struct {
 	// latest hold.
 	since string
 	check func(*resolver) []finding
-	// forNew says that a running cluster may have what no new one can: an earlier release
+	// forNew is set where a running cluster may have what no new one can: an earlier release
 	// took it, or it came after the installation. It is a warning where the cluster is
 	// installed.
 	forNew bool
 }
 
-// finding is what one rule has against a field of the install-config. A warning has
+// finding is an objection of one rule to a field of the install-config. A warning has
 // severity.
 type finding struct {
 	field, found, expected, hint string
@@ -300,7 +300,7 @@ type feature struct {
 	what, since string
 }
 
-// features are those of the install-config (openshift/api, features/features.go of each release).
+// features lists the gated features of the install-config (openshift/api, features/features.go of each release).
 func (r *resolver) features() []feature {
 	i := r.in.Install
 	return []feature{

@@ -166,10 +166,10 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	return out, nil
 }
 
-// HoldsManifests says whether a format has the cluster manifests, next to MachineConfigs.
+// HoldsManifests reports whether a format has the cluster manifests, next to MachineConfigs.
 func (f Format) HoldsManifests() bool { return f == FormatConfigMap || f == FormatExtraManifests }
 
-// withManifests says whether the manifests are in what is wanted already.
+// withManifests reports whether the manifests are in what is wanted already.
 func (w Want) withManifests() bool {
 	return len(w.Formats) > 0 && !slices.ContainsFunc(w.Formats, func(f Format) bool { return !f.HoldsManifests() })
 }

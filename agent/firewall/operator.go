@@ -23,7 +23,7 @@ const (
 	iptablesTable    = "nat"
 )
 
-// operators is what an adopted node still has of the operator's redirect (hard case 58):
+// operators holds what is left of the operator's redirect on an adopted node (hard case 58):
 // while HAProxy does not serve, it would send connections there that the API server of the
 // node could take.
 type operators struct {
@@ -117,7 +117,7 @@ func removeOperators(remove bool) (found string, err error) {
 	return found, nil
 }
 
-// leftover is what a Keeper found of the operator's redirect when it looked last.
+// leftover is the operator's redirect as a Keeper found it last.
 type leftover struct {
 	found      string
 	err        error

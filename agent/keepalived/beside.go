@@ -23,7 +23,7 @@ const (
 	operatorsMost = 3 * time.Minute
 )
 
-// beside is what a node that joins knows of peers that run OpenShift's own keepalived (hard
+// beside holds what a joining node knows of peers that run OpenShift's own keepalived (hard
 // case 49). Only one whose adverts come here is sure to know this node.
 type beside struct {
 	operators []v1alpha1.Peer

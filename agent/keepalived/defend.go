@@ -57,7 +57,7 @@ func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
 	d.garp.answer(vip)
 }
 
-// isPeer says whether a link address is that of a peer, as the kernel knows it: a holder
+// isPeer reports whether the kernel knows a link address as that of a peer: a holder
 // sends to its peers all the time.
 func isPeer(link string, at net.HardwareAddr, peers []netip.Addr) bool {
 	l, err := netlink.LinkByName(link)

@@ -122,7 +122,7 @@ func (m *mixed) reload(o *operatorsNode, peers []string) {
 	}
 }
 
-// operatorsConf is what the operator's keepalived runs: from and to kubelet's addresses,
+// operatorsConf returns the configuration of the operator's keepalived: from and to kubelet's addresses,
 // whatever other addresses nodes have. Of the checks of the API, the local API server's alone
 // succeeds, as for the agents here.
 func (m *mixed) operatorsConf(o *operatorsNode) ([]byte, error) {

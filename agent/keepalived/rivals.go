@@ -107,7 +107,7 @@ func (r *rivals) announced(vip netip.Addr, since time.Time) time.Time {
 	return e.announced
 }
 
-// again says whether another host has announced that it has a VIP a while after since.
+// again reports whether another host has announced that it has a VIP a while after since.
 func (r *rivals) again(vip netip.Addr, since time.Time, while time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

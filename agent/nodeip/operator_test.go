@@ -31,7 +31,7 @@ type randomNode struct {
 // linkNames are such as nodes have; some look like those of pods or tunnels.
 var linkNames = []string{"eth0", "eth1", "ens192", "br-ex", "bond0.7", "br-external", "br-ext", "tun0", "cni-ext", "eth0+1", "docker0", "ovn-k8s-mp0"}
 
-// networks are those of the links: public and private ones, some within others.
+// networks lists the networks of links: public and private ones, some within others.
 var networks4 = []string{"192.168.111.0/24", "192.168.112.0/24", "10.1.0.0/16", "10.1.2.0/24", "192.0.2.0/24"}
 var networks6 = []string{"2001:db8:1::/64", "fd99:7::/64", "2001:db8:2::/64", "fd00:1::/64"}
 

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Preference is what else than the network a node's address is chosen by.
+// Preference holds what decides on a node's address besides its network.
 type Preference struct {
 	// Hints are addresses in further networks to choose from, whether the node has them or
 	// not.

@@ -17,7 +17,7 @@ const services = "kube-ipvs0"
 // 169.254.0.0/17 for the same, which is link-local already.
 var masquerade = netip.MustParsePrefix("fd69::/112")
 
-// unfit says why a link is no place for a node's address, or nothing. Neither its name nor
+// unfit returns why a link is no place for a node's address, or nothing. Neither its name nor
 // that it is down counts, as to the operator (hard case 48).
 func (l Link) unfit() string {
 	if l.Loopback {
@@ -26,7 +26,7 @@ func (l Link) unfit() string {
 	return ""
 }
 
-// unconfigured says why daemons cannot be configured with a link, or nothing.
+// unconfigured returns why daemons cannot be configured with a link, or nothing.
 func (l Link) unconfigured() string {
 	switch {
 	case l.Loopback:
@@ -42,7 +42,7 @@ func (l Link) unconfigured() string {
 	return ""
 }
 
-// unfit says why an address on a link of that name is not the node's own, or
+// unfit returns why an address on a link of that name is not the node's own, or
 // nothing (hard case 10). An address that is tentative may become it.
 func (a Address) unfit(link string, vips []netip.Addr) string {
 	addr := a.Prefix.Addr()

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// read is what a peer makes of a message.
+// read decodes a message as a peer does.
 func read(message []byte) (Clients, error) {
 	r := bytes.NewReader(message)
 	four, length, err := readHeader(r)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxConnections are those of all peers at one time, perPeer those of one: the second
+	// maxConnections bounds the connections of all peers at one time, perPeer those of one: the second
 	// is of an agent that restarted.
 	maxConnections = 64
 	perPeer        = 2

@@ -97,7 +97,7 @@ func (f timeoutFlag) context(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.Duration, fmt.Errorf("waited for %v", f.Duration))
 }
 
-// preference is what the environment hints at, what was chosen before, and what the Node has.
+// preference returns the hints of the environment, the address chosen before, and those of the Node.
 func (a *app) preference() (p nodeip.Preference, err error) {
 	if p.Hints, err = nodeip.ReadHints(os.Getenv); err != nil {
 		return p, &inputError{err}

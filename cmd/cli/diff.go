@@ -71,7 +71,7 @@ type diffReport struct {
 	Compared int            `json:"compared"`
 	Clusters []diff.Result  `json:"clusters"`
 	Effects  map[string]int `json:"effects"`
-	// release is what the command line says, "" for nothing.
+	// release is that of the command line, "" if there is none.
 	release string
 	groups  []diffGroup
 	byHash  map[[sha256.Size]byte]int

@@ -65,7 +65,7 @@ vip-taken, print what it means and what to do.`,
 	return c
 }
 
-// problemCode is what the documentation has of the code of a problem.
+// problemCode is the documentation of a problem's code.
 type problemCode struct {
 	Code    string `json:"code"`
 	Meaning string `json:"meaning"`

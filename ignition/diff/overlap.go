@@ -17,7 +17,7 @@ type Overlap struct {
 	Vipgen string `json:"vipgen"`
 	Other  string `json:"other"`
 	Owner  string `json:"owner"`
-	// Same says that both have the same contents.
+	// Same is set where both have the same contents.
 	Same bool `json:"same,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func (r *Result) overlaps(pool string, docs []ignition.Document, orders []order)
 	}
 }
 
-// common is what two states have, the first of which is vipgen's.
+// common lists what two states share, the first of which is vipgen's.
 func common(a, b nodeState) []Overlap {
 	var out []Overlap
 	for _, name := range slices.Sorted(maps.Keys(a.files)) {

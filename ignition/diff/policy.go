@@ -97,7 +97,7 @@ var operatorRules = []ruleSpan{
 	{"4.22", "", kindUnit, rule{iriRegistry, []action{reloadUnits, restartIRI}}},
 }
 
-// clusterDefaults is what the operator of a release does without a policy of the user's;
+// clusterDefaults returns what the operator of a release does without a policy of the user's;
 // of a release that is not known, what every one does.
 func clusterDefaults(release string) policy {
 	p := policy{SSHKey: []action{none}}

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/diff.md")
 
-// rendered is what the operator of a release leaves in a cluster.
+// rendered returns the objects that the operator of a release leaves in a cluster.
 func rendered(version string) string {
 	return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: rendered-worker-" + strings.ReplaceAll(version, ".", "-") +
 		"\n  annotations: {" + releaseAnnotation + ": " + version + "}\nspec: {}\n"
@@ -47,7 +47,7 @@ func TestHardCase50CustomPool(t *testing.T) {
 	vipgens := machineConfig("99-worker-vipgen", "worker", clusterAnnotation, file+"=vipgen")
 	for _, tt := range []struct {
 		release, name string
-		// wins says whether the pool's reaches its nodes; shadowed, whether diff stops.
+		// wins: the pool's reaches its nodes; shadowed: diff stops.
 		wins, shadowed bool
 	}{
 		{"4.12", "50-infra-site", false, false},

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// rewritten is what becomes of a file or unit that means the same to a node and that its
+// rewritten is the effect of a file or unit that means the same to a node and that its
 // MachineConfigs spell otherwise: to the machine config daemon it has changed (hard case
 // 56).
 const rewritten = "written otherwise, same contents"

@@ -130,7 +130,7 @@ func (o *others) add(name string, data []byte) {
 	}
 }
 
-// instead says what to give in their place; nil where nothing is known.
+// instead returns what to give in their place; nil where nothing is known.
 func (o others) instead() problem.List { return gitops.Instead(o...) }
 
 // companions finds the files with objects that AgentClusterInstalls of a folder go

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// swapped says that a FIFO is a regular file, as one is that takes a file's place.
+// swapped pretends that a FIFO is a regular file, as one is that takes a file's place.
 type swapped struct {
 	FS
 	file string

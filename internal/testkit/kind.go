@@ -23,7 +23,7 @@ import (
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
 // deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
 
-// variable says which tests run, as the Makefile's targets of these names:
+// variable selects the tests that run, as the Makefile's targets of these names:
 //
 //	unit  deterministic tests that need neither root nor a program
 //	test  all deterministic tests but the long ones, and the smoke test (as if it were not set)
@@ -31,7 +31,7 @@ import (
 //	all   every test
 const variable = "VIPGEN_TESTS"
 
-// kind is what a test declares; a later one covers those before it.
+// kind is declared by a test; a later one covers those before it.
 type kind int
 
 const (
@@ -65,7 +65,7 @@ func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 // Smoke declares the one live test that `make test` runs.
 func Smoke(t testing.TB) { t.Helper(); declare(t, smoke) }
 
-// declared is what tests have declared, by their names.
+// declared holds the kinds of tests, by their names.
 var declared sync.Map
 
 func declare(t testing.TB, k kind) {

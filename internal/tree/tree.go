@@ -160,7 +160,7 @@ func checkPaths(files []render.OutputFile) error {
 // Result counts what a Write did.
 type Result struct{ Written, Unchanged, Removed int }
 
-// In says it of a directory.
+// In does so for a directory.
 func (r Result) In(dir string) string {
 	s := fmt.Sprintf("wrote %d files to %s (%d changed", r.Written+r.Unchanged, dir, r.Written)
 	if r.Removed > 0 {

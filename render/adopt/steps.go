@@ -59,12 +59,12 @@ func (s *steps) title(text, numbered string) {
 
 func (s *steps) sh(lines ...string) { s.say("\n```sh\n%s\n```", strings.Join(lines, "\n")) }
 
-// has says which lines the output of the commands above has.
+// has lists lines that the output of the commands above has.
 func (s *steps) has(what string, lines ...string) {
 	s.say("\n%s\n\n```text\n%s\n```", what, strings.Join(lines, "\n"))
 }
 
-// poolLines are those of vipgen diff, of the pools that a roll-out changes.
+// poolLines returns the lines of vipgen diff about the pools that a roll-out changes.
 func poolLines(r Rollout, effect func(PoolCount) diff.Effect) (out []string) {
 	for _, c := range r.Pools {
 		if e := effect(c); e != diff.Nothing {

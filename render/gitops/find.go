@@ -32,7 +32,7 @@ func HasCluster(data []byte) bool { return clusterKind.Match(data) && clusterVer
 // goes with.
 func HasCompanion(data []byte) bool { return companionKind.Match(data) }
 
-// HasOther says whether a file may hold objects for which Instead says what to give.
+// HasOther reports whether a file may hold objects for which Instead says what to give.
 func HasOther(data []byte) bool { return otherKind.Match(data) }
 
 // IsOther says whether a file holds Kubernetes objects and none that describes a

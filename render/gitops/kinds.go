@@ -29,7 +29,7 @@ type kind struct {
 	name string
 	// version is the API version of those that are read.
 	version string
-	// cluster says that it describes clusters, companion that an AgentClusterInstall goes
+	// cluster: it describes clusters; companion: an AgentClusterInstall goes
 	// with it.
 	cluster, companion bool
 	// expected and hint say what to give instead of a file with this kind and none that
@@ -107,11 +107,11 @@ func described(before string) string {
 type found struct {
 	kind         string
 	line, column int
-	// install says that it may be an install-config with a kind.
+	// install: it may be an install-config with a kind.
 	install bool
 }
 
-// Instead says what to give instead of a file that holds objects of which none describes a
+// Instead returns what to give instead of a file that holds objects of which none describes a
 // cluster. There is no problem with a file that may be an install-config.
 func Instead(files ...source.File) problem.List {
 	best, out := len(kinds)+1, problem.List(nil)

@@ -42,7 +42,7 @@ func (r *reader) machineNetworks() bool {
 	return known
 }
 
-// vips are those of the object, each once, as far as they are addresses.
+// vips returns the VIPs of the object, each once, as far as they are addresses.
 func (r *reader) vips() []netip.Addr {
 	var out []netip.Addr
 	add := func(field string) {

@@ -23,7 +23,7 @@ type Cluster struct {
 // ManifestRefs are the ConfigMaps with manifests that an object names, or the folders that
 // a SiteConfig does.
 type ManifestRefs struct {
-	// Folders says that these are folders.
+	// Folders is set where these are folders.
 	Folders bool
 	// Namespace is where the ConfigMaps are.
 	Namespace string
@@ -89,7 +89,7 @@ type reader struct {
 	hosts          int
 	nodes          *installconfig.AgentConfig
 	manifests      ManifestRefs
-	// unread says that a file with more objects could not be read.
+	// unread is set where a file with more objects could not be read.
 	unread   bool
 	problems problem.List
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// siteCluster is what has to be looked at of a cluster in a SiteConfig; the rest is taken
+// siteCluster holds the fields of a cluster in a SiteConfig that need a check; the rest is taken
 // as it stands.
 type siteCluster struct {
 	ClusterName            string     `json:"clusterName"`

@@ -9,14 +9,14 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Node is what a Node object says of its addresses.
+// Node holds the addresses of a Node object.
 type Node struct {
 	Name string
 	// Addresses are those that kubelet has (InternalIP), Host all of the host, with their
 	// networks, as OVN-Kubernetes lists them.
 	Addresses []netip.Addr
 	Host      []netip.Prefix
-	// RemoteWorker says that the Node has the label of remote workers (hard case 9).
+	// RemoteWorker is set where the Node has the label of remote workers (hard case 9).
 	RemoteWorker bool
 	at           Place
 }

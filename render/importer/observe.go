@@ -23,7 +23,7 @@ type Observed struct {
 	Images v1alpha1.Images
 	// MachineConfigs are all of them, also those that the operator made of others.
 	MachineConfigs []ignition.Document
-	// Nodes are those of the export.
+	// Nodes lists the Nodes of the export.
 	Nodes []Node
 }
 

@@ -92,7 +92,7 @@ func (f *installFile) setPlatform(name string, p platformFile) {
 	f.Platform = map[string]platformFile{name: p}
 }
 
-// setFeatureSet says what a cluster has that has features of previews.
+// setFeatureSet sets the featureSet of a cluster that uses previews.
 func (f *installFile) setFeatureSet(version string) {
 	fencing := f.ControlPlane.Fencing != nil && version != "" && !assets.AtLeast(version, "4.22")
 	arbiter := f.Arbiter != nil && version != "" && !assets.AtLeast(version, "4.20")

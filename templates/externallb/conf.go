@@ -18,7 +18,7 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Proxy is what haproxy.cfg is laid out from.
+// Proxy feeds the template of haproxy.cfg.
 type Proxy struct {
 	Cluster string
 	// User drops root's rights after start, where the program's package has such a

@@ -82,7 +82,7 @@ func streamTo(lb *daemon.LoadBalancer, a netip.Addr) (net.Conn, error) {
 	return secure, nil
 }
 
-// echo says what is wrong with a stream; nil if bytes come back.
+// echo returns an error unless bytes come back over a stream.
 func echo(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := conn.Write([]byte("ping")); err != nil {

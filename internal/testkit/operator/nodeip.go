@@ -43,7 +43,7 @@ type Route struct {
 	Advertised  bool // RTPROT_RA
 }
 
-// Cluster is what the units that run node-ip are rendered from.
+// Cluster holds the facts from which the units that run node-ip are rendered.
 type Cluster struct {
 	Platform, Release string
 	UserManaged       bool
@@ -89,11 +89,11 @@ func (c Cluster) onPrem() bool {
 	return len(c.API) > 0 && c.Platform != "none" && c.Platform != "external"
 }
 
-// Choice is what node-ip may come to.
+// Choice is a result that node-ip may have.
 type Choice struct {
-	// Addresses are those of the node, at most one of each family, the first for kubelet.
+	// Addresses lists the node's addresses, at most one of each family, the first for kubelet.
 	Addresses []netip.Addr
-	// Matches says that one is in a network that was wanted.
+	// Matches is set where one is in a network that was wanted.
 	Matches bool
 	// Link has the first address.
 	Link int

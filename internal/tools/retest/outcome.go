@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// outcome is what became of one package.
+// outcome is the result of one package.
 type outcome struct {
 	pkg    string
 	tests  map[string]*test // by their names, subtests too

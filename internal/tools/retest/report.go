@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// report is what is printed last.
+// report is printed last.
 type report struct {
 	Packages []packageLine `json:"packages"` // as they ended
 	Late     []row         `json:"late"`

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// script is what go test prints of a package, in short: a line for each event, such as
+// script is the output of go test for a package, in short: a line for each event, such as
 // "run TestA", and a line that begins otherwise is printed by the test before it.
 func script(pkg, text string) (events []event) {
 	actions := []string{"run", "pause", "cont", "pass", "fail", "skip", "live"}
