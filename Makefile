@@ -128,7 +128,7 @@ test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic t
 test-race: ## Run the tests of make unit with Go's race detector, but for whole command lines (needs a C compiler)
 	VIPGEN_TESTS=unit go test -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
 
-test-all: test test-live test-elections test-image test-e2e ## Run every test; 45 minutes (needs root)
+test-all: test test-live test-elections test-image test-e2e ## Run every test; an hour (needs root)
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
 	$(LIVE) -p 3 -parallel 4 $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
