@@ -46,7 +46,7 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 const (
 	// giveWay is longer than a peer takes to hear an advert and remove the VIP.
 	giveWay = 200 * time.Millisecond
-	// lookAgain is how often it is looked whether another host still announces the VIP.
+	// lookAgain is the poll interval for announcements of the VIP by another host.
 	lookAgain = 50 * time.Millisecond
 )
 
