@@ -76,7 +76,7 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 // Each finding of `vipgen status` has a row that says what to do.
 func TestFindingsAreDocumented(t *testing.T) {
 	page := read(t, "troubleshoot.md")
-	codes := regexp.MustCompile(`Code = "(.*)"`).FindAllStringSubmatch(read(t, "../render/status/status.go"), -1)
+	codes := regexp.MustCompile(`Code = "(.*)"`).FindAllStringSubmatch(read(t, "../internal/day2/status/status.go"), -1)
 	if len(codes) < 15 {
 		t.Fatalf("%d codes", len(codes))
 	}

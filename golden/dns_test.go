@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // What the site's name servers say of every name, the cluster's own included:

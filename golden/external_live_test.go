@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/process"
 )
 
 // tooSlow is less than what a host waits for adverts of the other before it takes

@@ -14,8 +14,8 @@ import (
 	"github.com/coreos/butane/config/common"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // externalCases are the folders of external: the files of a cluster, the flags for

@@ -7,8 +7,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // daemons are those that the case's release runs; the oldest where it names none.

@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/importer"
 )
 
 // importedSource reads a case of the importer.
 func importedSource(t *testing.T, name string) []render.File {
 	t.Helper()
 	var out []render.File
-	err := filepath.WalkDir(filepath.Join("../render/importer/testdata", name), func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("../internal/day2/importer/testdata", name), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !importer.Relevant(filepath.ToSlash(p)) {
 			return err
 		}

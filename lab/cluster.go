@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/kubeapi"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/pod"
-	"github.com/vipgen/vipgen/lab/standin"
+	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/pod"
+	"github.com/vipgen/vipgen/internal/testbed/standin"
 	"github.com/vipgen/vipgen/render"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/render"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/attack"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/attack"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
 // Overwrite puts odd content into the node's Node, as its kubelet might: labels and

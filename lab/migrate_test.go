@@ -11,10 +11,10 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/probe"
-	"github.com/vipgen/vipgen/lab/watch"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 

@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/kubeapi"
-	"github.com/vipgen/vipgen/lab/standin"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/standin"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/guard"
-	"github.com/vipgen/vipgen/render/ports"
+	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
 // besides is what nodes listen at for others than vipgen's clients: etcd, and the health of

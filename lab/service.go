@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
 // Names of the services of a node that are no pods.

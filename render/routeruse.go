@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/render/routerids"
+	"github.com/vipgen/vipgen/internal/vrrp/routerids"
 )
 
 // RouterUses gives the virtual router IDs of a cluster, as routerids looks for

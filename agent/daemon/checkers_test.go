@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/haproxy"
 	"github.com/vipgen/vipgen/agent/keepalived"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/process"
 )
 
 const keepalivedConf = `global_defs { dynamic_interfaces }

@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // open are connections from both sides, over both families.

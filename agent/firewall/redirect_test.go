@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/lab/netns"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
 func TestValidate(t *testing.T) {

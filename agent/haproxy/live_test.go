@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // The master of every generation is understood: a reload gives the process ID of a new

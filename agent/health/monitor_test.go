@@ -18,8 +18,8 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )

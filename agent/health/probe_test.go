@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // service counts the connections that it accepts.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
 // Where the API has what nodes read.

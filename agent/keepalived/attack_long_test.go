@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/attack"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/vrrp"
-	"github.com/vipgen/vipgen/lab/attack"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/probe"
 )
 
 // floodTime is how long each flood of TestHardCase35Benchmark lasts.

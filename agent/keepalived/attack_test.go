@@ -12,11 +12,11 @@ import (
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/attack"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/vrrp"
-	"github.com/vipgen/vipgen/lab/attack"
-	"github.com/vipgen/vipgen/lab/netns"
 	templates "github.com/vipgen/vipgen/templates/keepalived"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vipgen/vipgen/lab/process"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
 // keepalived is told to run no BFD where it knows the option: one that was built without it,

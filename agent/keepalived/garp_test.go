@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 // A neighbour that takes the word of somebody else after the first announcement is told

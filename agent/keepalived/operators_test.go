@@ -12,11 +12,11 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/reference"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/reference"
-	"github.com/vipgen/vipgen/lab/watch"
 )
 
 // preemption is for how long two of the operator's own hold a VIP when a better one comes:

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 func TestAvahiResolvesTheNode(t *testing.T) {

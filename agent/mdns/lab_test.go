@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 type lab struct {

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 )
 
 // patient is how long anything may take that takes milliseconds.

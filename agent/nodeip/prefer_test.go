@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/authority"
 )
 
 func addresses(words string) (out []netip.Addr) {

@@ -17,10 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/authority"
-	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/host"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/host"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // node is a node of a network, with a file system.

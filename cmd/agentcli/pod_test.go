@@ -18,10 +18,10 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	kubelet "github.com/vipgen/vipgen/internal/testbed/pod"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/netns"
-	kubelet "github.com/vipgen/vipgen/lab/pod"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"

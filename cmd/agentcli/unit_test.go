@@ -12,10 +12,10 @@ import (
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/authority"
-	"github.com/vipgen/vipgen/lab/container"
-	"github.com/vipgen/vipgen/lab/host"
 	"github.com/vipgen/vipgen/templates/unit"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 
 	"github.com/vipgen/vipgen/cmd/command"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/adopt"
 )
 
 // adoptFlags are those of `vipgen adopt`.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/adopt"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
 )
 
 // TestSteps follows STEPS.md on the exported cluster: oc changes what the next export has, and

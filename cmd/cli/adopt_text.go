@@ -6,7 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/adopt"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
 )
 
 // planText is the plan for people.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/internal/companion/endpoint"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/endpoint"
+	"github.com/vipgen/vipgen/internal/companion/endpoint"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/authority"
 )
 
 // startAPIServer runs a TLS server that says of itself what readyz is, and returns

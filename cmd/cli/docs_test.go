@@ -157,15 +157,15 @@ func documentedDir(t *testing.T) {
 		data := testkit.ReadFile(t, name)
 		files[filepath.Base(name)] = data
 	}
-	imported, err := filepath.Abs("../../render/importer/testdata")
+	imported, err := filepath.Abs("../../internal/day2/importer/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := filepath.Abs("../../internal/doctor/testdata/records")
+	records, err := filepath.Abs("../../internal/day2/doctor/testdata/records")
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := testkit.ReadFile(t, "../../render/adopt/testdata/live.yaml")
+	live := testkit.ReadFile(t, "../../internal/day2/adopt/testdata/live.yaml")
 	states := testkit.ReadFile(t, "testdata/status/nodes.json")
 	t.Chdir(t.TempDir())
 	testkit.WriteFile(t, "nodes/states.json", states)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/input"
 )

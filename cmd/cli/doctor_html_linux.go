@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/lab/report"
 )
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 )
 
 // doctorPage refuses: timelines are drawn by what draws those of the lab, which is for

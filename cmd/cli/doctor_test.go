@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // records are those of a lab in which keepalived was killed on one node, and HAProxy
 // stopped on another.
-const records = "../../internal/doctor/testdata/records"
+const records = "../../internal/day2/doctor/testdata/records"
 
 // The page shows what doctor prints.
 func TestDoctorOfThePage(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/doctor"
+	"github.com/vipgen/vipgen/internal/day2/doctor"
 )
 
 // moment is how times of events are written.

@@ -10,8 +10,8 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/docs"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/explain"
 )
 
 func (a *app) explainCommand() *cobra.Command {

@@ -16,9 +16,9 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/companion/externallb"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/externallb"
 	templates "github.com/vipgen/vipgen/templates/externallb"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/importer"
 )
 
 // importFlags are those of `vipgen import`.

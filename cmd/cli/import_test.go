@@ -18,7 +18,7 @@ import (
 // layImport lays the files of a case of the importer into the working directory.
 func layImport(t *testing.T, name string) {
 	t.Helper()
-	root, err := filepath.Abs("../../render/importer/testdata/" + name)
+	root, err := filepath.Abs("../../internal/day2/importer/testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

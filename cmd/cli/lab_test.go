@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/day2/status"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
-	"github.com/vipgen/vipgen/lab/process"
-	"github.com/vipgen/vipgen/render/status"
 )
 
 // labRunner runs the built programs on labs in a directory of its own.

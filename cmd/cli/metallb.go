@@ -9,9 +9,9 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/companion/metallb"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/metallb"
 )
 
 // metallbFlags are those of `vipgen metallb`.

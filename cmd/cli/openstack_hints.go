@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/openstack"
+	"github.com/vipgen/vipgen/internal/companion/openstack"
 )
 
 // openstackFlags name objects of OpenStack.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/ports"
+	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
 func (a *app) portsCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/adopt"
-	"github.com/vipgen/vipgen/render/remove"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
+	"github.com/vipgen/vipgen/internal/day2/remove"
 )
 
 func (a *app) removeCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/status"
+	"github.com/vipgen/vipgen/internal/day2/status"
 )
 
 func (a *app) statusCommand() *cobra.Command {

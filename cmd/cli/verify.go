@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/verify"
 )
 
 // fewestNodes is how many nodes a proof takes at least: one alone has nobody to

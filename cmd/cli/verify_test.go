@@ -9,8 +9,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/render/explain"
-	"github.com/vipgen/vipgen/render/verify"
+	"github.com/vipgen/vipgen/internal/proof/explain"
+	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/internal/vrrp/routerids"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/render/routerids"
 	"github.com/vipgen/vipgen/render/source"
 )
 

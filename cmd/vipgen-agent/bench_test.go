@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 )
 
 // Sizes of the cluster, in nodes.

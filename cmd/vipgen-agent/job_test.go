@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 )
 
 // job is one of the agent's on a node.

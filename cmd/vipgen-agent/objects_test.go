@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 )
 
 // Of the cluster: the first nodes are the control plane, and the others are

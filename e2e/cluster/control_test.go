@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/lab/authority"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
 // The control plane is static pods of real programs. On a real cluster its operators

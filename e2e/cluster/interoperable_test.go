@@ -13,7 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/e2e/rig"
-	"github.com/vipgen/vipgen/lab/reference"
+	"github.com/vipgen/vipgen/internal/testbed/reference"
 )
 
 // openShiftManaged is the type of a load balancer that the operator sets up on the

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vipgen/vipgen/e2e/rig"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/probe"
-	"github.com/vipgen/vipgen/lab/watch"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
 )
 
 const (

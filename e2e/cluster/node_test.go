@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/lab/container"
+	"github.com/vipgen/vipgen/internal/testbed/container"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/authority"
 )
 
 // TestNetworkChanges: what the network says of name servers and domains is followed, and

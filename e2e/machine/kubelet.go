@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/lab/authority"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
 const (

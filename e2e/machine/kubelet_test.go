@@ -10,9 +10,9 @@ import (
 
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/authority"
 )
 
 const aliveFile = "/var/lib/alive/file"

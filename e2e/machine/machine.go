@@ -17,9 +17,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/vipgen/vipgen/lab/host"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/process"
+	"github.com/vipgen/vipgen/internal/testbed/host"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
 // Machine is a node with a root, control groups and processes of its own. What runs by

@@ -11,8 +11,8 @@ import (
 
 	"github.com/vipgen/vipgen/e2e/machine"
 	"github.com/vipgen/vipgen/e2e/rig"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 )
 
 func output(t *testing.T, m *machine.Machine, name string, args ...string) string {

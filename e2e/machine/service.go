@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vipgen/vipgen/lab/process"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
 // Service is a program that runs on a machine until its power goes.

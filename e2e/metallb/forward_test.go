@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // What nodes answer for and forward, and what a client of the same network sees who

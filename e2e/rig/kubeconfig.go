@@ -5,8 +5,8 @@ import (
 	"net"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/authority"
 )
 
 // Kubeconfig is one for the API server of a host, with credentials of its own.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/e2e/machine"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // Patience is how long anything may take that takes seconds on an idle machine.

@@ -18,15 +18,15 @@ var direct = regexp.MustCompile(`\by(?:aml|yaml)\.(?:Unmarshal|UnmarshalStrict|Y
 // Hard case 53: the offline half decodes YAML of users here, or checks it here.
 func TestHardCase53EveryReaderIsBounded(t *testing.T) {
 	known := []string{
-		"cmd/cli/fn.go",                // checks it
-		"cmd/cli/print_objects.go",     // vipgen's own output
-		"internal/yamllimit/decode.go", // this package
-		"render/adopt/rollout.go",      // what the importer wrote
-		"render/images.go",             // an asset
-		"render/source/column.go",      // parses without decoding
-		"render/source/document.go",    // checks it
-		"render/source/edit.go",        // compares texts that were checked
-		"render/source/stream.go",      // checks it
+		"cmd/cli/fn.go",                  // checks it
+		"cmd/cli/print_objects.go",       // vipgen's own output
+		"internal/yamllimit/decode.go",   // this package
+		"internal/day2/adopt/rollout.go", // what the importer wrote
+		"render/images.go",               // an asset
+		"render/source/column.go",        // parses without decoding
+		"render/source/document.go",      // checks it
+		"render/source/edit.go",          // compares texts that were checked
+		"render/source/stream.go",        // checks it
 	}
 	root := testkit.Root(t)
 	var found []string

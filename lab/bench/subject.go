@@ -12,11 +12,11 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/pod"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/pod"
-	"github.com/vipgen/vipgen/lab/probe"
 	"github.com/vipgen/vipgen/render"
 )
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/attack"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/lab/attack"
 )
 
 // floodRate is how many packets of VRRP the hostile host sends, in a second: to each

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/lab/kubeapi"
 	"github.com/vipgen/vipgen/render"
 )
 

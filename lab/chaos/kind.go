@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/lab/attack"
+	"github.com/vipgen/vipgen/internal/testbed/attack"
 )
 
 // Kind names a kind of fault.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/lab/host"
 )
 
 // What is left behind on a node is found, whatever it is.

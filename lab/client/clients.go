@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/klog/v2"
 
-	"github.com/vipgen/vipgen/lab/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
 // Machine is one that clients are on, such as a namespace of the lab.

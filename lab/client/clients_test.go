@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/kubeapi"
 )
 
 // TestWaits: only what was due counts, and what has not come is late as well.

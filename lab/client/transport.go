@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/vipgen/vipgen/lab/authority"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
 // Client-go's dialer, which is replaced here to connect from a machine of the lab

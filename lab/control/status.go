@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 // Status is a lab as it is now.

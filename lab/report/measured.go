@@ -3,8 +3,8 @@ package report
 import (
 	"time"
 
-	"github.com/vipgen/vipgen/lab/probe"
-	"github.com/vipgen/vipgen/lab/watch"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
 )
 
 // Measured returns a run out of what a client got and who was seen to hold the

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
-	"github.com/vipgen/vipgen/lab/netns"
-	"github.com/vipgen/vipgen/lab/probe"
-	"github.com/vipgen/vipgen/lab/watch"
 )
 
 func TestMeasured(t *testing.T) {

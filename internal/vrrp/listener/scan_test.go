@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/daemon"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
-	"github.com/vipgen/vipgen/lab/netns"
 )
 
 const instance = `vrrp_instance %s {

@@ -1,0 +1,73 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// A real kube-apiserver, whose certificates are as OpenShift's: one for the name that
+// clients ask for, and another for everybody else.
+func TestAPIServer(t *testing.T) {
+	testkit.Live(t)
+	free := daemon.FreePort(t)
+	loopback, port := free.Addr(), free.Port()
+	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { plane.Close() })
+	server, err := plane.Server(nil, loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	defer cancel()
+	if err := errors.Join(server.Launch(), server.AwaitReady(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	ca, err := ReadAuthorities(plane.CA().CertPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(host, name string) Target {
+		return Target{Host: host, Port: port, ServerName: name, CAs: ca, Path: "/readyz", Timeout: patience,
+			Pinned: []Pin{{Host: "*", Port: port, Addresses: []netip.Addr{loopback}}}}
+	}
+	r := Check(ctx, at("api-int.demo.example.com", ""))
+	if e := r.Endpoints[0]; !r.OK || e.Ready.Status != 200 || !e.NameOK || !e.TrustOK || !e.TimeOK {
+		t.Errorf("the right name: %+v", r)
+	}
+	live := at("127.0.0.1", "api-int.demo.example.com")
+	live.Path = "/livez"
+	if r := Check(ctx, live); !r.OK {
+		t.Errorf("an address with the right name: %+v", r)
+	}
+	for name, target := range map[string]Target{"another name": at(apiName, ""), "an address": at("127.0.0.1", "")} {
+		r := Check(ctx, target)
+		if codes(r) != "wrong-name" || !strings.Contains(r.Findings[0].What, "kubernetes.default.svc") || r.Endpoints[0].Ready.Status != 200 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	// The kernel takes connections for a server that is frozen.
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	frozen := at("api-int.demo.example.com", "")
+	frozen.Timeout = briefly
+	if r := check(ctx, frozen, "hangs"); codes(r) != "hangs" {
+		t.Errorf("frozen: %+v", r)
+	}
+	if err := errors.Join(server.Thaw(), server.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	if r := Check(ctx, at("api-int.demo.example.com", "")); codes(r) != "refused" {
+		t.Errorf("killed: %+v", r)
+	}
+}

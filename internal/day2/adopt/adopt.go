@@ -1,0 +1,196 @@
+package adopt
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Options are what the command line says.
+type Options struct {
+	importer.Given
+	// Accept are names of files and units of the operator that the contract does not know,
+	// and names of MachineConfigs that may replace vipgen's files.
+	Accept []string
+	// Canary is the name of a pool to update first; empty for none. CanaryNodes are the
+	// workers that are moved to it.
+	Canary      string
+	CanaryNodes []string
+}
+
+// Plan is how a cluster comes to run vipgen.
+type Plan struct {
+	Cluster string `json:"cluster"`
+	// Release is OpenShift's, without a patch level.
+	Release string `json:"release"`
+	// Items are the operator's files and units that have to do with VIPs, and vipgen's.
+	Items []Item `json:"items"`
+	// Others is how many files and units of the operator have nothing to do with VIPs, and
+	// are left alone.
+	Others int `json:"others"`
+	// Accepted are items that the contract does not know.
+	Accepted []Unknown `json:"accepted"`
+	// Unknown are those that are not accepted; with one of them nothing is written.
+	Unknown []Unknown `json:"unknown"`
+	// Replaced are files of other MachineConfigs that vipgen's replace.
+	Replaced []diff.Overlap `json:"replaced"`
+	// Shadowed are vipgen's files that other MachineConfigs replace.
+	Shadowed []diff.Overlap `json:"shadowed"`
+	Rollouts []Rollout      `json:"rollouts"`
+	Images   []Image        `json:"images"`
+	// Notes are what the export does not say, and what to do about it.
+	Notes []string `json:"notes"`
+	// Import is what `vipgen import` says.
+	Import *importer.Result `json:"import"`
+
+	observed *importer.Observed
+	cluster  *render.Cluster
+	moved    *render.Cluster // after the move to vipgen's own VRRP settings; nil without one
+	renderer render.Renderer
+	export   *diff.Cluster
+	options  Options
+}
+
+// Read plans. The list has every problem and warning; the plan is nil if one of them is an
+// error, but for an unknown file of the operator, which is one too: then the plan is there
+// to be shown, and is not to be written.
+func Read(files []render.File, o Options) (*Plan, problem.List) {
+	observed, list := importer.Observe(files)
+	if list.Err() != nil {
+		return nil, list
+	}
+	export := Export(files)
+	export.Release = observed.Release
+	o.DisruptionPolicy = false
+	own, known := export.OwnPolicy()
+	if assets.AtLeast(observed.Release, "4.17") && !own {
+		o.DisruptionPolicy = true
+	}
+	result, list := importer.Read(files, o.Given)
+	list = append(list, complete(observed, export)...)
+	if list.Err() != nil {
+		list.Sort()
+		return nil, list
+	}
+	cluster, err := load(result.InstallConfig, result.VIPConfig)
+	if err != nil {
+		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
+	}
+	p := &Plan{Cluster: result.Domain, Release: observed.Release, Import: result, observed: observed, cluster: cluster, export: export, options: o,
+		Items: []Item{}, Accepted: []Unknown{}, Unknown: []Unknown{}, Replaced: []diff.Overlap{}, Shadowed: []diff.Overlap{}, Notes: []string{}}
+	p.policyNotes(own, known)
+	p.addressNotes()
+	if err := p.plan(); err != nil {
+		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
+	}
+	p.Images = images(files, export, observed, cluster)
+	list = append(list, p.problems()...)
+	list.Sort()
+	return p, list
+}
+
+// plan holds the export against the contract, and counts roll-outs.
+func (p *Plan) plan() error {
+	p.moved = p.afterMove()
+	if err := p.hold(); err != nil {
+		return err
+	}
+	return p.rollOut()
+}
+
+// policyNotes say why there is no node disruption policy of vipgen's, or what it replaces.
+func (p *Plan) policyNotes(own, known bool) {
+	switch {
+	case own:
+		p.Notes = append(p.Notes, "the cluster has a node disruption policy of yours: vipgen writes none. Add the files of 'manifests.nodeDisruptionPolicy' to yours, or each change of VIPs reboots")
+	case p.options.DisruptionPolicy && !known:
+		p.Notes = append(p.Notes, "the export has no MachineConfiguration (oc get machineconfiguration.operator.openshift.io cluster): if it has a node disruption policy of yours, applying vipgen's replaces its lists")
+	}
+}
+
+// DefaultAgent reports that nodes could not pull the image of the agent.
+func (p *Plan) DefaultAgent() problem.List {
+	list := render.DefaultAgent(p.cluster.Images, problem.Error)
+	for i := range list {
+		list[i].Expected += ", by --agent-image"
+	}
+	return list
+}
+
+// load renders what was imported.
+func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
+	c, list, err := render.Load(sources(map[string][]byte{importer.InstallConfigName: installConfig, importer.VIPConfigName: vipConfig}), render.Options{})
+	if err != nil {
+		return nil, list.Err()
+	}
+	return c, nil
+}
+
+// Export has the MachineConfigs and the node disruption policy of exported files.
+func Export(files []render.File) *diff.Cluster {
+	c := &diff.Cluster{}
+	for _, f := range exported(files) {
+		_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported what cannot be read
+	}
+	return c
+}
+
+// exported are the files that may hold objects of the API: no node files.
+func exported(files []render.File) []render.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f render.File) bool {
+		return !slices.Contains([]string{".yaml", ".yml", ".json", ""}, path.Ext(f.Name))
+	})
+}
+
+// Objects are those of exported files, each as JSON.
+func Objects(files []render.File) (out []json.RawMessage) {
+	for _, f := range exported(files) {
+		list, _ := ignition.Objects(f.Data) // the importer has reported what cannot be read
+		out = append(out, list...)
+	}
+	return out
+}
+
+// complete reports what a plan needs and the export does not have.
+func complete(o *importer.Observed, export *diff.Cluster) (list problem.List) {
+	missing := func(found, expected, hint string) {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: found, Expected: expected, Hint: hint})
+	}
+	if o.Release == "" {
+		missing("no release of OpenShift", "the ClusterVersion", "'vipgen adopt --help' says what to export")
+	} else if !slices.ContainsFunc(assets.Releases, func(r assets.Release) bool { return r.Version == o.Release }) {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.UnsupportedVersion, Found: "OpenShift " + o.Release,
+			Expected: assets.Releases[0].Version + " to " + assets.Releases[len(assets.Releases)-1].Version, Hint: "the operator contract does not know what this release lays on nodes"})
+	}
+	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleWorker} {
+		if len(export.Operators(role)) == 0 {
+			missing("no MachineConfig of the operator for the pool "+role, fmt.Sprintf("00-%s and 01-%s-*", role, role), "'oc get machineconfig -o yaml' exports all of them")
+		}
+	}
+	return list
+}
+
+// problems are what stops the plan.
+func (p *Plan) problems() (list problem.List) {
+	for _, u := range p.Unknown {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.UnknownOperatorFile, Field: u.Kind + " " + u.Name,
+			Found: fmt.Sprintf("it in MachineConfig %s of the operator, which %s", u.From, u.Why), Expected: "files and units that the operator contract knows",
+			Hint: "look what it does to VIPs, their daemons or DNS; --accept " + u.Name + " leaves it in place"})
+	}
+	for _, s := range p.Shadowed {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
+			Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which the operator merges after %s (pool %s)", s.Other, s.Owner, s.Vipgen, s.Pool),
+			Expected: "no MachineConfig after vipgen's with the same path",
+			Hint:     "take it out of that MachineConfig; --accept " + s.Other + " keeps it"})
+	}
+	return list
+}

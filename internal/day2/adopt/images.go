@@ -1,0 +1,146 @@
+package adopt
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Image is an image that nodes will pull.
+type Image struct {
+	// Name is agent, keepalived, haproxy or coredns.
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	// Pinned says that it is named by its digest.
+	Pinned bool `json:"pinned"`
+	// Running says that the cluster's release has the same image.
+	Running bool `json:"running"`
+	// Secret is "yes" or "no" for whether the nodes' pull secret has an entry for the
+	// registry; "unknown" where the export does not have the secret.
+	Secret string `json:"pullSecret"`
+	// Mirror says which mirror serves it, and why none does.
+	Mirror string `json:"mirror,omitempty"`
+}
+
+// Answers to whether a pull secret has an entry.
+const (
+	yes     = "yes"
+	no      = "no"
+	unknown = "unknown"
+)
+
+// pullSecretPath is kubelet's and CRI-O's, and that of podman in vipgen's units.
+const pullSecretPath = "/var/lib/kubelet/config.json"
+
+// images says of each image whether nodes can pull it, as far as the export knows.
+func images(files []render.File, export *diff.Cluster, o *importer.Observed, c *render.Cluster) (out []Image) {
+	registries, known := registriesOf(export)
+	mirrors := mirrorsOf(files)
+	running := map[string]bool{}
+	for _, i := range render.ImageList(o.Images) {
+		running[i[1]] = i[1] != ""
+	}
+	for _, i := range render.ImageList(c.Images) {
+		image := Image{Name: i[0], Image: i[1], Pinned: strings.Contains(i[1], "@"), Running: running[i[1]], Secret: unknown}
+		if known {
+			image.Secret = no
+			if slices.ContainsFunc(registries, func(r string) bool { return within(i[1], r) }) {
+				image.Secret = yes
+			}
+		}
+		image.Mirror = mirrored(mirrors, i[1], image.Pinned)
+		out = append(out, image)
+	}
+	return out
+}
+
+// registriesOf are the names in the pull secret of control-plane nodes, and nothing else
+// of it. Releases that keep the secret out of MachineConfigs have none.
+func registriesOf(export *diff.Cluster) (names []string, known bool) {
+	for _, item := range export.Operators("master") {
+		if item.Name != pullSecretPath {
+			continue
+		}
+		var secret struct {
+			Auths map[string]struct{} `json:"auths"`
+		}
+		if json.Unmarshal([]byte(item.Text), &secret) != nil {
+			return nil, false
+		}
+		for name := range secret.Auths {
+			names = append(names, name)
+		}
+		return names, true
+	}
+	return nil, false
+}
+
+// within says whether an image is of a registry, a namespace in it, or a repository, as
+// containers-auth.json(5) and containers-registries.conf(5) match them.
+func within(image, prefix string) bool {
+	rest, ok := strings.CutPrefix(image, strings.TrimSuffix(prefix, "/"))
+	return ok && prefix != "" && (rest == "" || strings.ContainsAny(rest[:1], "/:@"))
+}
+
+// mirror is an entry of the cluster's mirrors.
+type mirror struct {
+	source  string
+	byTag   bool
+	mirrors []string
+}
+
+// mirrorsOf reads the objects that name mirrors.
+func mirrorsOf(files []render.File) (out []mirror) {
+	type entry struct {
+		Source  string   `json:"source"`
+		Mirrors []string `json:"mirrors"`
+	}
+	for _, raw := range Objects(files) {
+		var o struct {
+			Kind string `json:"kind"`
+			Spec struct {
+				Digest []entry `json:"imageDigestMirrors"`
+				Tag    []entry `json:"imageTagMirrors"`
+				Old    []entry `json:"repositoryDigestMirrors"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(raw, &o) != nil {
+			continue
+		}
+		switch o.Kind {
+		case "ImageDigestMirrorSet", "ImageTagMirrorSet", "ImageContentSourcePolicy":
+			for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
+				out = append(out, mirror{e.Source, false, e.Mirrors})
+			}
+			for _, e := range o.Spec.Tag {
+				out = append(out, mirror{e.Source, true, e.Mirrors})
+			}
+		}
+	}
+	return out
+}
+
+// mirrored says which mirror serves an image; nothing where the cluster has no mirrors.
+func mirrored(all []mirror, image string, pinned bool) string {
+	if len(all) == 0 {
+		return ""
+	}
+	digestOnly := false
+	for _, m := range all {
+		switch {
+		case !within(image, m.source):
+		case m.byTag != pinned && len(m.mirrors) > 0:
+			return m.mirrors[0]
+		default:
+			digestOnly = digestOnly || pinned == m.byTag
+		}
+	}
+	if digestOnly && !pinned {
+		return "none: the mirrors of its source work by digest only, and it is named by tag"
+	}
+	return "none has it"
+}

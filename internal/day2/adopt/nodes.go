@@ -1,0 +1,50 @@
+package adopt
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+)
+
+// addressNotes name the nodes whose address would differ, by what the export says of them. An
+// address that kubelet's drop-in has, or the Node alone, stays whatever hints say; only a VIP is
+// no node's.
+func (p *Plan) addressNotes() {
+	var vips []netip.Addr
+	for _, g := range p.cluster.Config.Spec.Groups {
+		vips = append(vips, g.VIPs...)
+	}
+	for _, n := range p.observed.Nodes {
+		for i, has := range n.Addresses {
+			family := func(a netip.Addr) bool { return a.Is4() == has.Is4() && !slices.Contains(vips, a) }
+			first := slices.IndexFunc(n.Addresses, family) == i
+			switch better := p.chosenAnew(n, has, vips); {
+			case slices.Contains(vips, has):
+				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v, which is a VIP: vipgen-agent gives it another address. Correct it before the roll-out, with 'vipgen-agent node-ip show' on the node", n.Name, has))
+			case first && better.IsValid():
+				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v first, and vipgen-agent would choose %v, which it is listed at, too: the operator chooses no addresses on platform %s of %s, so that kubelet's drop-in has neither. Write /etc/systemd/system/kubelet.service.d/20-nodenet.conf with KUBELET_NODE_IP=%v first", n.Name, has, better, p.observed.Platform, p.Release, has))
+			}
+		}
+	}
+}
+
+// chosenAnew is the address that is chosen for a node without a drop-in in place of one that
+// it has, among those that it is listed at; the zero value if it stays, or if the operator has
+// written one.
+func (p *Plan) chosenAnew(n importer.Node, has netip.Addr, vips []netip.Addr) netip.Addr {
+	if !strings.EqualFold(p.observed.Platform, "external") || assets.AtLeast(p.Release, "4.17") {
+		return netip.Addr{}
+	}
+	for _, vip := range vips {
+		for _, h := range n.Host {
+			if h.Contains(vip) && slices.Contains(n.Addresses, h.Addr()) && vip.Is4() == has.Is4() && !slices.Contains(vips, h.Addr()) && !h.Contains(has) {
+				return h.Addr()
+			}
+		}
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,499 @@
+package importer_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/render"
+)
+
+// machineConfig is one as `oc get -o json` gives it, with files by their paths on
+// the node: some as data URLs, some in base64, some compressed.
+func machineConfig(t testing.TB, name, role string, files map[string][]byte) map[string]any {
+	t.Helper()
+	var paths []string
+	for p := range files {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	var list []any
+	for n, p := range paths {
+		contents := map[string]any{}
+		switch n % 3 {
+		case 0:
+			contents["source"] = "data:," + url.PathEscape(string(files[p]))
+		case 1:
+			contents["source"] = "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(files[p])
+		case 2:
+			var b bytes.Buffer
+			w := gzip.NewWriter(&b)
+			if _, err := w.Write(files[p]); err != nil {
+				t.Fatal(err)
+			}
+			testkit.Must(t, w.Close())
+			contents["compression"], contents["source"] = "gzip", "data:;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
+		}
+		list = append(list, map[string]any{"path": p, "mode": 420, "overwrite": true, "contents": contents})
+	}
+	meta := map[string]any{"name": name}
+	if role != "" {
+		meta["labels"] = map[string]any{"machineconfiguration.openshift.io/role": role}
+	}
+	return map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "metadata": meta,
+		"spec": map[string]any{"config": map[string]any{
+			"ignition": map[string]any{"version": "3.2.0"},
+			"passwd":   map[string]any{"users": []any{map[string]any{"name": "core", "sshAuthorizedKeys": []any{secret}}}},
+			"storage":  map[string]any{"files": list}}}}
+}
+
+func jsonList(t testing.TB, items ...any) []byte {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	testkit.Must(t, err)
+	return data
+}
+
+// nodeFiles are the files of a node of a case, by their paths there.
+func nodeFiles(t testing.TB, files []render.File, node string) (inside map[string][]byte, rest []render.File) {
+	t.Helper()
+	inside = map[string][]byte{}
+	for _, f := range files {
+		if _, p, ok := strings.Cut(f.Name, "/"+node+"/"); ok {
+			inside["/"+p] = f.Data
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	if len(inside) == 0 {
+		t.Fatal("no files of ", node)
+	}
+	return inside, rest
+}
+
+// TestMachineConfigs: the same files in exported MachineConfigs give the same
+// input, of whatever the operator made of them, and where an older config, or an
+// older rendered one, has something else.
+func TestMachineConfigs(t *testing.T) {
+	for _, tt := range []struct{ name, node string }{{"baremetal", "master-0"}, {"multicast", "00-master"}, {"arbiter", "arbiter-0"}} {
+		want := importCase(t, tt.name)
+		inside, rest := nodeFiles(t, sourceFiles(t, tt.name), tt.node)
+		stale := map[string][]byte{"/etc/keepalived/keepalived.conf": []byte("vrrp_instance old_API {\n")}
+		current := "rendered-master-00000000000000000000000000000001"
+		pool := map[string]any{"kind": "MachineConfigPool", "metadata": map[string]any{"name": "master"}, "status": map[string]any{"configuration": map[string]any{"name": current}}}
+		sources := map[string][]byte{
+			"plain":           jsonList(t, machineConfig(t, "00-master", "master", inside), machineConfig(t, "99-master-ssh", "master", nil)),
+			"made by it":      jsonList(t, machineConfig(t, current, "", inside)),
+			"last name wins":  jsonList(t, machineConfig(t, "98-fixed", "master", inside), machineConfig(t, "00-master", "master", without(stale, inside))),
+			"older ones made": jsonList(t, pool, machineConfig(t, "rendered-master-0000000000000000000000000000ffff", "", stale), machineConfig(t, current, "", inside), machineConfig(t, "00-master", "master", stale)),
+		}
+		for what, data := range sources {
+			t.Run(tt.name+" "+what, func(t *testing.T) {
+				got := read(t, append(slices.Clone(rest), render.File{Name: "live.json", Data: data}), importer.Given{})
+				if diff := cmp.Diff(string(want.InstallConfig)+string(want.VIPConfig), string(got.InstallConfig)+string(got.VIPConfig)); diff != "" {
+					t.Errorf("other input:\n%s", diff)
+				}
+				var text []string
+				for _, l := range got.Lost {
+					text = append(text, l.What)
+				}
+				for _, l := range want.Lost {
+					if !slices.Contains(text, l.What) {
+						t.Errorf("not listed: %s", l.What)
+					}
+				}
+			})
+		}
+	}
+}
+
+// without leaves out of files those that others do not have.
+func without(files, others map[string][]byte) map[string][]byte {
+	out := map[string][]byte{}
+	for p, data := range files {
+		if _, there := others[p]; there {
+			out[p] = data
+		}
+	}
+	return out
+}
+
+// TestPlaceInMachineConfig: a line counts in the decoded file, and the name says
+// which one it is.
+func TestPlaceInMachineConfig(t *testing.T) {
+	inside, rest := nodeFiles(t, sourceFiles(t, "baremetal"), "master-0")
+	got := read(t, append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
+	want := importer.Place{File: "live.json#00-master:/etc/keepalived/keepalived.conf", Line: 42}
+	if !slices.ContainsFunc(got.Lost, func(l importer.Loss) bool {
+		return strings.Contains(l.What, "chk_router") && slices.Contains(l.Places, want)
+	}) {
+		t.Errorf("no loss at %+v in %+v", want, got.Lost)
+	}
+}
+
+// TestOrderOfFiles: the order in which files are given changes nothing.
+func TestOrderOfFiles(t *testing.T) {
+	for _, name := range caseNames() {
+		files := sourceFiles(t, name)
+		slices.Reverse(files)
+		got := read(t, files, importer.Given{})
+		if diff := cmp.Diff(importCase(t, name), got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// TestGiven: what the command line says fills in what nothing else does, and wins.
+func TestGiven(t *testing.T) {
+	var files []render.File
+	for _, f := range sourceFiles(t, "baremetal") {
+		if filepath.Base(f.Name) == "keepalived.conf" {
+			files = append(files, f)
+		}
+	}
+	given := importer.Given{ClusterName: "demo", BaseDomain: "example.org", Mode: "unicast"}
+	given.MachineNetworks = append(given.MachineNetworks, prefix("192.0.2.0/25"))
+	r := read(t, files, given)
+	for _, want := range []string{"baseDomain: example.org\n", "- cidr: 192.0.2.0/25\n", "platform:\n  none: {}\n"} {
+		if !strings.Contains(string(r.InstallConfig), want) {
+			t.Errorf("no %q in\n%s", want, r.InstallConfig)
+		}
+	}
+	c := load(t, r)
+	if got := c.Config.Spec.Groups[0]; got.VirtualRouterID != 97 || got.VIPs[0].String() != "192.0.2.5" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestExternal: VIPs that somebody else holds stay there.
+func TestExternal(t *testing.T) {
+	data := []byte(`apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata: {name: cluster}
+status:
+  apiServerInternalURI: https://api-int.demo.example.com:6443
+  infrastructureName: demo-x7k2p
+  platformStatus:
+    type: Nutanix
+    nutanix:
+      apiServerInternalIPs: [192.0.2.5]
+      ingressIPs: [192.0.2.5]
+      loadBalancer: {type: UserManaged}
+`)
+	for dns, records := range map[string]bool{"": false, "      dnsRecordsType: Internal\n": false, "      dnsRecordsType: External\n": true} {
+		r := read(t, []render.File{{Name: "i.yaml", Data: append(bytes.Clone(data), dns...)}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
+		if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 || c.Config.Spec.DNS.External != records {
+			t.Errorf("%s%+v", dns, c.Config.Spec)
+		}
+	}
+}
+
+// TestInstalled: what OpenShift's installer refuses in a new cluster, a running one has.
+func TestInstalled(t *testing.T) {
+	const object = `apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata: {name: cluster}
+status:
+  apiServerInternalURI: https://api-int.demo.example.com:6443
+  platformStatus:
+    type: BareMetal
+    baremetal:
+      apiServerInternalIPs: [192.0.2.5]
+      ingressIPs: [192.0.2.6]
+`
+	const network = `---
+apiVersion: config.openshift.io/v1
+kind: Network
+metadata: {name: cluster}
+status:
+  networkType: OVNKubernetes
+  clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: 'fd01::/48', hostPrefix: 64}]
+  serviceNetwork: [172.30.0.0/16, 'fd02::/112']
+`
+	for _, tt := range []struct {
+		what, text string
+		given      importer.Given
+		installed  bool // said to be false
+	}{
+		{"as new ones have it", object, importer.Given{}, false},
+		{"a period", object, importer.Given{BaseDomain: "com"}, true},
+		{"a period behind a load balancer", object + "      loadBalancer: {type: UserManaged}\n", importer.Given{BaseDomain: "com"}, true},
+		{"IPv6 added to pods and services", object + network, importer.Given{}, true},
+		{"nodes in a network of OVN-Kubernetes", strings.ReplaceAll(object, "192.0.2", "100.88.2"), importer.Given{MachineNetworks: prefixes("100.88.2.0/24")}, true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			tt.given.Mode = "unicast"
+			if tt.given.MachineNetworks == nil {
+				tt.given.MachineNetworks = prefixes("192.0.2.0/24")
+			}
+			r := read(t, []render.File{{Name: "objects.yaml", Data: []byte(tt.text)}}, tt.given)
+			load(t, r)
+			if strings.Contains(string(r.VIPConfig), "interoperable: false") != tt.installed {
+				t.Errorf("%s\n%s", r.InstallConfig, r.VIPConfig)
+			}
+		})
+	}
+}
+
+// TestFencing: two nodes with fencing render without its credentials.
+func TestFencing(t *testing.T) {
+	files := sourceFiles(t, "baremetal")
+	for n := range files {
+		files[n].Data = bytes.Replace(files[n].Data, []byte("controlPlaneTopology: HighlyAvailable\n"), []byte("controlPlaneTopology: DualReplica\n"), 1)
+	}
+	r := read(t, files, importer.Given{})
+	if c := load(t, r); c.Config.Spec.Topology != "DualReplica" || !strings.Contains(string(r.InstallConfig), "\n  fencing:\n    credentials:\n    - {}\n    - {}\n") {
+		t.Errorf("%s\n%s", c.Config.Spec.Topology, r.InstallConfig)
+	}
+}
+
+// TestTiming: what is not classic is custom, or fast, from the first packet on.
+func TestTiming(t *testing.T) {
+	tests := []struct{ old, new, want string }{
+		{"advert_int 1\n", "advert_int 2\n", "advertInterval: 2s\n    interoperable: false\n    profile: custom\n    version: 2\n"},
+		{"advert_int 1\n", "version 3\nadvert_int 0.5\n", "advertInterval: 500ms\n    interoperable: false\n    profile: custom\n    version: 3\n"},
+		{"advert_int 1\n", "version 3\nadvert_int 0.04\n", "interoperable: false\n    profile: fast\n"},
+		{"advert_int 1\n", "", "vrrp:\n    profile: classic\n"},
+		{"virtual_router_id 217", "virtual_router_id 77", "interoperable: false\n    profile: classic\n    virtualRouterIDs:\n      api: 77\n"},
+	}
+	for _, tt := range tests {
+		r := read(t, changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
+		if !strings.Contains(string(r.VIPConfig), tt.want) {
+			t.Errorf("%q: no %q in\n%s", tt.new, tt.want, r.VIPConfig)
+		}
+		if c := load(t, r); c.Config.Spec.VRRP.Start != nil {
+			t.Errorf("%q: starts with %+v", tt.new, c.Config.Spec.VRRP.Start)
+		}
+	}
+}
+
+// TestApart: what keeps nodes from hearing each other is marked.
+func TestApart(t *testing.T) {
+	const file = "master-0/etc/keepalived/keepalived.conf"
+	tests := []struct{ old, new, want string }{
+		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: its own password"},
+		{"auth_type PASS", "auth_type AH", "API VIP: authentication of another type than PASS"},
+		{"    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n", "", "API VIP: no authentication"},
+		{"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n", "the API VIPs: 192.0.2.17 besides, which the cluster does not know"},
+		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advertisement every 3s"},
+	}
+	for _, tt := range tests {
+		r := read(t, changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})
+		if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart && l.What == tt.want }) {
+			t.Errorf("no %q in %+v", tt.want, r.Lost)
+		}
+	}
+}
+
+// TestName: of a name with several labels nodes know the first, unless one says
+// otherwise.
+func TestName(t *testing.T) {
+	installed := func(name, base string) render.File {
+		return render.File{Name: "installed.yaml", Data: []byte("kind: ConfigMap\nmetadata: {name: cluster-config-v1}\ndata:\n  install-config: |\n    apiVersion: v1\n    metadata: {name: " + name + "}\n    baseDomain: " + base + "\n    platform: {vsphere: {apiVIPs: [198.51.100.5], ingressVIPs: [198.51.100.7]}}\n")}
+	}
+	node := func(name string) render.File {
+		return render.File{Name: "keepalived.conf", Data: []byte("vrrp_instance " + name + "_API {\nvirtual_router_id 9\nunicast_src_ip 198.51.100.20\nvirtual_ipaddress {\n198.51.100.5\n}\n}\n")}
+	}
+	tests := []struct {
+		what  string
+		more  []render.File
+		given importer.Given
+		want  string
+		says  string
+	}{
+		{"nothing else", nil, importer.Given{}, "name: vs\n", "the first label"},
+		{"installed with two labels", []render.File{installed("vs.prod", "example.com")}, importer.Given{}, "name: vs\n", "The cluster was installed as vs.prod"},
+		{"installed with one", []render.File{installed("vs", "prod.example.com")}, importer.Given{}, "name: vs\n", ""},
+		{"a node has two", []render.File{installed("vs.prod", "example.com"), node("vs.prod")}, importer.Given{}, "name: vs.prod\n", ""},
+		{"a node has one", []render.File{installed("vs.prod", "example.com"), node("vs")}, importer.Given{}, "name: vs\n", ""},
+		{"the command line has two", nil, importer.Given{ClusterName: "vs.prod"}, "name: vs.prod\n", ""},
+		{"the command line has the base domain", nil, importer.Given{BaseDomain: "example.com"}, "name: vs.prod\n", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			r := read(t, append(sourceFiles(t, "vsphere"), tt.more...), tt.given)
+			if !strings.Contains(string(r.InstallConfig), tt.want) || r.Domain != "vs.prod.example.com" {
+				t.Errorf("no %q in\n%s", tt.want, r.InstallConfig)
+			}
+			said := ""
+			for _, a := range r.Assumed {
+				if a.What == "cluster name" {
+					said = a.Why
+				}
+			}
+			if (said == "") != (tt.says == "") || !strings.Contains(said, tt.says) {
+				t.Errorf("assumed: %q", said)
+			}
+		})
+	}
+}
+
+func TestRelevant(t *testing.T) {
+	for name, want := range map[string]bool{
+		"master-0/etc/keepalived/keepalived.conf":                   true,
+		"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl": true,
+		"exported.json": true,
+		"bootstrap.ign": true,
+		"mg/q/cluster-scoped-resources/machineconfiguration.openshift.io/controllerconfigs/m.yaml": true,
+		"mg/q/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml":           true,
+		"mg/q/cluster-scoped-resources/core/nodes/master-0.yaml":                                   true,
+		"mg/q/cluster-scoped-resources/core/persistentvolumes/a.yaml":                              false,
+		"mg/q/cluster-scoped-resources/oauth.openshift.io/a.yaml":                                  false,
+		"mg/q/namespaces/openshift-kni-infra/pods/keepalived-a/keepalived-a.yaml":                  true,
+		"mg/q/namespaces/openshift-kni-infra/pods/keepalived-a/keepalived/logs/current.log":        false,
+		"mg/q/namespaces/kube-system/core/configmaps.yaml":                                         true,
+		"mg/q/namespaces/kube-system/core/secrets.yaml":                                            false,
+		"mg/q/namespaces/openshift-config/core/configmaps.yaml":                                    false,
+		"etc/kubernetes/kubeconfig":                                                                false,
+		"var/lib/kubelet/pki/kubelet-client-current.pem":                                           false,
+		"home/core/.ssh/id_rsa": false,
+	} {
+		if got := importer.Relevant(name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestHosts: names of a Corefile are carried over, unless they are nodes'.
+func TestHosts(t *testing.T) {
+	files := changed(t, "baremetal", "master-0/etc/coredns/Corefile", "        192.0.2.9 registry.example.com\n",
+		"        192.0.2.21 node-b.example.net node-b.example.net.demo.example.com\n        192.0.2.9 registry.example.com Mirror.demo.example.com\n        2001:db8::9 registry.example.com\n        192.0.2.10 printer\n        127.0.0.1 localhost.localdomain\n        192.0.2.11 api.demo.example.com\n")
+	r := read(t, files, importer.Given{})
+	var got []string
+	for _, rec := range load(t, r).Config.Spec.DNS.Records {
+		got = append(got, rec.Name+" "+strings.Trim(fmt.Sprint(rec.Addresses), "[]"))
+	}
+	testkit.Equal(t, []string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got)
+	if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
+		return l.What == "Corefile: a name of one label, printer" && l.Places[0].Line == 29
+	}) {
+		t.Errorf("%+v", r.Lost)
+	}
+}
+
+// TestShellTemplate: the templates of the first releases have variables of a shell.
+func TestShellTemplate(t *testing.T) {
+	var text strings.Builder
+	for _, role := range []string{"API", "DNS", "INGRESS"} {
+		low := strings.ToLower(role)
+		fmt.Fprintf(&text, "vrrp_instance ${CLUSTER_NAME}_%s {\n    state BACKUP\n    interface ${INTERFACE}\n    virtual_router_id ${%[1]s_VRID}\n    priority 40\n    advert_int 1\n"+
+			"    authentication {\n        auth_type PASS\n        auth_pass ${CLUSTER_NAME}_%s_vip\n    }\n    virtual_ipaddress {\n        ${%[1]s_VIP}/${NET_MASK}\n    }\n}\n", role, low)
+	}
+	var files []render.File
+	for _, f := range sourceFiles(t, "openstack-dns-vip") {
+		if filepath.Base(f.Name) == "infrastructure.json" {
+			files = append(files, f)
+		}
+	}
+	files = append(files, render.File{Name: "keepalived.conf.template", Data: []byte(text.String())})
+	r := read(t, files, importer.Given{MachineNetworks: prefixes("10.0.0.0/16")})
+	c := load(t, r)
+	var ids []int
+	for _, g := range c.Config.Spec.Groups {
+		ids = append(ids, g.VirtualRouterID)
+	}
+	if diff := cmp.Diff([]int{185, 181, 184}, ids); diff != "" || c.Config.Spec.VRRP.Target.Mode != "multicast" {
+		t.Errorf("%+v\n%s", c.Config.Spec.VRRP, diff)
+	}
+	if slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart }) {
+		t.Errorf("%+v", r.Lost)
+	}
+}
+
+// A HAProxy that shows its health where vipgen has another port, as OpenShift's does
+// with UserManaged from 4.20 on, or at a second one.
+func TestHealthOfHAProxyElsewhere(t *testing.T) {
+	const balancer = `defaults
+  mode tcp
+frontend main
+  bind :::9445 v4v6
+  default_backend masters
+%slisten stats
+  bind localhost:29445
+  mode http
+  stats enable
+backend masters
+  server master-0 192.0.2.20:6443 check inter 5s
+`
+	listener := func(name string, port int) string {
+		return fmt.Sprintf("listen %s\n  bind :::%d v4v6\n  mode http\n  monitor-uri /haproxy_ready\n", name, port)
+	}
+	for _, tt := range []struct {
+		name, listeners string
+		ready           int
+		lost            string
+	}{
+		{"the usual", listener("health", 9444), 9444, ""},
+		{"another", listener("health", 50936), 50936, ""},
+		{"where the agent beside HAProxy is", listener("health", 9454), 9444, "port of HAProxy's health, 9454: 9444, as vipgen has 9454 for spec.ports.haproxyMonitor"},
+		{"two", listener("health", 9444) + listener("more", 9454), 9444, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []render.File
+			for _, f := range sourceFiles(t, "baremetal") {
+				if filepath.Base(f.Name) != "haproxy.cfg" && filepath.Base(f.Name) != "haproxy.yaml" {
+					files = append(files, f)
+				}
+			}
+			files = append(files, render.File{Name: "master-0/haproxy.cfg", Data: fmt.Appendf(nil, balancer, tt.listeners)})
+			r := read(t, files, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
+			if c := load(t, r); c.Config.Spec.Ports.HAProxyReady != tt.ready {
+				t.Errorf("port %d", c.Config.Spec.Ports.HAProxyReady)
+			}
+			lost := ""
+			for _, l := range r.Lost {
+				if strings.HasPrefix(l.What, "port ") {
+					lost += l.What + ": " + l.Instead
+				}
+			}
+			if lost != tt.lost {
+				t.Errorf("lost %q, want %q", lost, tt.lost)
+			}
+		})
+	}
+}
+
+// The cluster's Ingress object says which domains routes have besides the usual one.
+func TestRoutes(t *testing.T) {
+	object := func(version, domain, apps string) render.File {
+		return render.File{Name: "ingress.yaml", Data: fmt.Appendf(nil, "apiVersion: %s\nkind: Ingress\nmetadata: {name: cluster}\nspec: {domain: %q, appsDomain: %q}\n", version, domain, apps)}
+	}
+	const config = "config.openshift.io/v1"
+	usual := "apps." + importCase(t, "baremetal").Domain
+	for name, tt := range map[string]struct {
+		file    render.File
+		domains []string // of the default ingress controller
+		problem string
+	}{
+		"the usual one":         {object(config, usual, ""), []string{usual}, ""},
+		"another one":           {object(config, "routes.example.net", ""), []string{usual, "routes.example.net"}, ""},
+		"for routes of no host": {object(config, usual, "shop.example.net"), []string{usual, "shop.example.net"}, ""},
+		"both":                  {object(config, "routes.example.net", "shop.example.net"), []string{usual, "routes.example.net", "shop.example.net"}, ""},
+		"an object of users":    {object("networking.k8s.io/v1", "routes.example.net", "shop.example.net"), []string{usual}, ""},
+		"no domain":             {object(config, usual, "*.example.net"), nil, `ingress.yaml:4:1: error: spec.appsDomain: found "*.example.net", expected a domain such as apps.example.net`},
+	} {
+		r, list := importer.Read(append(sourceFiles(t, "baremetal"), tt.file), importer.Given{})
+		if r == nil {
+			if tt.problem == "" || !strings.Contains(list.Error(), tt.problem) {
+				t.Errorf("%s: %s", name, list.Error())
+			}
+			continue
+		}
+		for _, g := range load(t, r).Config.Spec.Groups {
+			if g.Name == "ingress" && !slices.Equal(g.Domains, tt.domains) {
+				t.Errorf("%s: domains %v, want %v", name, g.Domains, tt.domains)
+			}
+		}
+	}
+}

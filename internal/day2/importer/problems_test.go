@@ -1,0 +1,202 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/render"
+)
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+func prefixes(list ...string) (out []netip.Prefix) {
+	for _, s := range list {
+		out = append(out, prefix(s))
+	}
+	return out
+}
+
+// changed gives the files of a case with a text replaced in one of them, or with
+// another file.
+func changed(t *testing.T, name, file, old, new string) []render.File {
+	t.Helper()
+	files := sourceFiles(t, name)
+	at := slices.IndexFunc(files, func(f render.File) bool { return f.Name == name+"/"+file })
+	if at < 0 {
+		return append(files, render.File{Name: name + "/" + file, Data: []byte(new)})
+	}
+	text := string(files[at].Data)
+	if !strings.Contains(text, old) {
+		t.Fatalf("%s has no %q", file, old)
+	}
+	files[at].Data = []byte(strings.Replace(text, old, new, 1))
+	return files
+}
+
+func TestProblems(t *testing.T) {
+	const conf, config = "master-0/etc/keepalived/keepalived.conf", "cluster/controllerconfig.yaml"
+	tests := []struct {
+		what, name, file, old, new string
+		want                       string
+	}{
+		{"a block that does not end", "baremetal", conf, "virtual_server 192.0.2.99 25 {", "virtual_server 192.0.2.99 25 {\nx {", "baremetal/" + conf + ":99:1: error: found a block that does not end"},
+		{"a brace too many", "baremetal", conf, "}\n\nvrrp_script chk_ocp_both", "}\n}\n\nvrrp_script chk_ocp_both", ":16:1: error: found a brace closes that none opened"},
+		{"a quote that is open", "baremetal", conf, "chk_ocp_script.sh\"", "chk_ocp_script.sh", ":10:1: error: found quoted text without its closing quote"},
+		{"an action that is open", "multicast", "00-master/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl", "{{ .VRRPInterface }}", "{{ .VRRPInterface ", ": error: found a template action without its end"},
+		{"a router ID", "baremetal", conf, "virtual_router_id 97", "virtual_router_id 300", ":51:1: error: virtual_router_id: found something else, expected a number from 1 to 255 [bad-value]"},
+		{"an interval", "baremetal", conf, "advert_int 1", "advert_int none", ":53:1: error: advert_int: found something else, expected 0.01 to 255 seconds [bad-timing]"},
+		{"a VIP", "baremetal", conf, "192.0.2.5/32", "192.0.2.500/32", ":64:1: error: virtual_ipaddress: found something else, expected an IP address"},
+		{"another VIP", "baremetal", conf, "192.0.2.5/32", "192.0.2.8/32", ":64:1: error: the API VIPs: found 192.0.2.8, expected 192.0.2.5, as in baremetal/cluster/controllerconfig.yaml:31"},
+		{"another router ID on another node", "baremetal", "worker-0/etc/keepalived/keepalived.conf", "virtual_router_id 51", "virtual_router_id 52", "worker-0/etc/keepalived/keepalived.conf:18:1: error: virtual router ID, ingress: found 52, expected 51, as in"},
+		{"multicast on one node", "baremetal", "worker-0/etc/keepalived/keepalived.conf", "    unicast_src_ip 192.0.2.30\n    unicast_peer {\n        192.0.2.20\n        192.0.2.21\n        192.0.2.22\n    }\n", "", "the mode: found multicast, expected unicast"},
+		{"a VIP in the wrong spelling", "baremetal", config, "          - 192.0.2.5", "          - 192.0.2.5x", ":32:13: error: spec.infra.status.platformStatus.baremetal.apiServerInternalIPs[0]: found \"192.0.2.5x\", expected an IP address"},
+		{"old and new field disagree", "baremetal", config, "apiServerInternalIP: 192.0.2.5", "apiServerInternalIP: 192.0.2.4", "error: apiServerInternalIP: found 192.0.2.4, expected 192.0.2.5"},
+		{"another domain", "baremetal", config, "baseDomain: demo.example.com", "baseDomain: other.example.com", "the cluster's domain: found demo.example.com, expected other.example.com"},
+		{"another platform", "baremetal", config, "type: BareMetal", "type: AWS", "the platform: found baremetal, expected aws"},
+		{"a platform that is no word", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: \"a\\n\"", "platformStatus.type: found something else, expected a word"},
+		{"a cloud", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: AWS", "error: platform: found \"aws\", expected baremetal"},
+		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
+		{"a key twice", "arbiter", "controllerconfig.yaml", "metadata: {name: machine-config-controller}\n", "metadata: {name: machine-config-controller}\nmetadata: {name: b}\n", "controllerconfig.yaml:4:1: error: metadata: found \"metadata\" for the second time"},
+		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},
+		{"a manifest's VIP", "baremetal", "master-0/etc/kubernetes/manifests/keepalived.yaml", "    - 192.0.2.5\n", "    - 192.0.2.x\n", ":16:1: error: --api-vips: found something else, expected IP addresses"},
+		{"HAProxy's port", "baremetal", "master-0/etc/haproxy/haproxy.cfg", ":::9445", ":::944500", ":12:1: error: bind: found no port"},
+		{"no haproxy.cfg", "baremetal", "master-0/etc/haproxy/haproxy.cfg", "global\n", "", ":1:1: error: found a line before the first section"},
+		{"a Corefile", "baremetal", "master-0/etc/coredns/Corefile", "    errors\n", "    errors {\n", "error: found a block that does not end"},
+		{"a mode file", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "anycast", "error: mode: found something else, expected unicast or multicast"},
+		{"a migration under way", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "multicast", "the mode: found unicast, expected multicast"},
+		{"vipgen's own", "arbiter", "arbiter-0/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml", "", "kind: ClusterConfig\n", "error: found configuration that vipgen has rendered"},
+		{"vipgen's own keepalived.conf", "arbiter", "m/keepalived.conf", "", "# Written by vipgen-agent from cluster.yaml\n", "error: found configuration that vipgen has rendered"},
+		{"a network that does not hold the VIPs", "arbiter", "controllerconfig.yaml", "203.0.113.0/24", "198.51.100.0/24", "[vip-outside-network]"},
+		{"no MachineConfig", "arbiter", "mc.yaml", "", "kind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 9.0.0}}}\n", "arbiter/mc.yaml:2:1: error: found a config that cannot be decoded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			if got := problemsOf(t, changed(t, tt.name, tt.file, tt.old, tt.new), importer.Given{}).Error(); !strings.Contains(got, tt.want) {
+				t.Errorf("no %q in\n%s", tt.want, got)
+			}
+		})
+	}
+}
+
+// TestMissing: what is not there is asked for, all at once.
+func TestMissing(t *testing.T) {
+	one := func(text string) []render.File { return []render.File{{Name: "keepalived.conf", Data: []byte(text)}} }
+	tests := []struct {
+		what  string
+		files []render.File
+		want  []problem.Code
+	}{
+		{"nothing", nil, []problem.Code{problem.MissingField}},
+		{"nothing of a cluster", []render.File{{Name: "a.yaml", Data: []byte("kind: Secret\n")}}, []problem.Code{problem.MissingField}},
+		{"an empty keepalived.conf", one(""), []problem.Code{problem.MissingField, problem.NoVIPs}},
+		{"one VIP", one("vrrp_instance a_API {\nvirtual_router_id 1\nvirtual_ipaddress {\n192.0.2.5/24\n}\n}\n"), []problem.Code{problem.MissingField, problem.NoVIPs}},
+	}
+	for _, tt := range tests {
+		list := problemsOf(t, tt.files, importer.Given{})
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(list, func(p problem.Problem) bool { return p.Code == want && p.Hint+p.Expected != "" }) {
+				t.Errorf("%s: no %s in\n%s", tt.what, want, list.Error())
+			}
+		}
+	}
+}
+
+// TestAllAtOnce: every broken file is in one report.
+func TestAllAtOnce(t *testing.T) {
+	files := sourceFiles(t, "baremetal")
+	for n := range files {
+		switch {
+		case strings.HasSuffix(files[n].Name, ".yaml"):
+			files[n].Data = append([]byte("kind: Pod\nx: [\n"), files[n].Data...)
+		default:
+			files[n].Data = append(files[n].Data, "\nx {\n"...)
+		}
+	}
+	list := problemsOf(t, files, importer.Given{})
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, "haproxy.cfg") {
+			continue // HAProxy has no braces
+		}
+		if !slices.ContainsFunc(list, func(p problem.Problem) bool { return p.File == f.Name && p.Line > 0 }) {
+			t.Errorf("nothing about %s in\n%s", f.Name, list.Error())
+		}
+	}
+}
+
+// everything is all that a Read gives, as text.
+func everything(t testing.TB, r *importer.Result, list problem.List) string {
+	t.Helper()
+	out := list.Error()
+	if r != nil {
+		report, err := json.Marshal(r)
+		testkit.Must(t, err)
+		out += string(report) + string(r.InstallConfig) + string(r.VIPConfig)
+	}
+	return out
+}
+
+// TestNoSecrets: nothing of a secret of the source comes out, whole or cut off
+// anywhere, so that other texts stand where numbers are expected.
+func TestNoSecrets(t *testing.T) {
+	for _, name := range caseNames() {
+		files := sourceFiles(t, name)
+		r, list := importer.Read(files, importer.Given{})
+		if strings.Contains(everything(t, r, list), secret) {
+			t.Errorf("%s: a secret comes out:\n%s", name, everything(t, r, list))
+		}
+		for n, f := range files {
+			lines := strings.SplitAfter(string(f.Data), "\n")
+			for cut := range lines {
+				changes := map[string]string{
+					"ends":    strings.Join(lines[:cut], ""),
+					"lacks":   strings.Join(lines[:cut], "") + strings.Join(lines[cut+1:], ""),
+					"garbled": strings.Join(lines[:cut], "") + secretLine(lines[cut]) + strings.Join(lines[cut+1:], ""),
+				}
+				for what, text := range changes {
+					damaged := slices.Clone(files)
+					damaged[n].Data = []byte(text)
+					r, list := importer.Read(damaged, importer.Given{})
+					if all := everything(t, r, list); strings.Contains(all, secret) {
+						t.Fatalf("%s: %s at line %d: a secret comes out:\n%s", f.Name, what, cut+1, all)
+					}
+					if r == nil && list.Err() == nil {
+						t.Fatalf("%s: %s at line %d: no result and no problem", f.Name, what, cut+1)
+					}
+				}
+			}
+		}
+	}
+}
+
+// secretLine puts the secret in the place of the last word of a line, but for
+// those that are shown on purpose: names, images and VIPs.
+func secretLine(line string) string {
+	for _, shown := range []string{"name", "image", "Image", "IP", "vip", "domain", "Domain", "URI", "type", "Type", "kind", "namespace", "192.", "172.", "10.", "2001:", "198.", "203.", "k8s.ovn.org", "command",
+		"opology", "vrrp_", "chk_", "platform", "server", "{", "listen", "frontend", "backend", "ersion", "api", "Domain", "replicas", "timeout", "maxconn", "retries"} {
+		if strings.Contains(line, shown) {
+			return line
+		}
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	first, _, ok := strings.Cut(strings.TrimSpace(line), " ")
+	if !ok {
+		return line
+	}
+	return fmt.Sprintf("%s%s %s\n", line[:indent], first, secret)
+}
+
+// TestConsequences: what is missing because it stands in a file that could not be
+// read is not complained of.
+func TestConsequences(t *testing.T) {
+	list := problemsOf(t, []render.File{{Name: "keepalived.conf", Data: []byte("vrrp_instance a_API {\n")}}, importer.Given{})
+	if len(list) != 1 || list[0].Code != problem.Syntax {
+		t.Errorf("%s", list.Error())
+	}
+}

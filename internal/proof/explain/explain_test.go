@@ -1,0 +1,226 @@
+package explain_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/proof/explain"
+	"github.com/vipgen/vipgen/internal/proof/verify"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/render"
+)
+
+func clusterOf(t testing.TB, platform, vip string, masters, workers int) *render.Cluster {
+	t.Helper()
+	install := fmt.Sprintf(`apiVersion: v1
+baseDomain: example.com
+metadata: {name: demo}
+networking:
+  machineNetwork: [{cidr: 192.0.0.0/16}, {cidr: "2001:db8::/64"}]
+controlPlane: {name: master, replicas: %d}
+compute: [{name: worker, replicas: %d}]
+platform:
+  %s
+`, masters, workers, platform)
+	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
+	if vip != "" {
+		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip)}
+	}
+	c, _, err := render.Load(s, render.Options{})
+	testkit.Must(t, err)
+	return c
+}
+
+const (
+	oneFamily = `baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}`
+	twoOfThem = `baremetal: {apiVIPs: [192.0.2.2, "2001:db8::2"], ingressVIPs: [192.0.2.3, "2001:db8::3"], loadBalancer: {type: UserManaged}}`
+	beside    = `baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]}`
+)
+
+func stageOf(t *testing.T, c *render.Cluster, group, stage string) explain.Stage {
+	t.Helper()
+	r, err := explain.Cluster(c)
+	testkit.Must(t, err)
+	for _, g := range r.Groups {
+		for _, s := range g.Stages {
+			if g.Name == group && s.Stage == stage {
+				return s
+			}
+		}
+	}
+	t.Fatalf("nothing of group %s, stage %s", group, stage)
+	return explain.Stage{}
+}
+
+// The figures, worked out by hand: skew is (256 - priority) / 256 of an interval
+// with VRRPv3, of a second with VRRPv2; the successor has 68, or 80 points.
+func TestTiming(t *testing.T) {
+	tests := []struct {
+		name                        string
+		platform, vip, group, stage string
+		workers                     int
+		want                        explain.Timing
+	}{
+		{"fast", oneFamily, "", "api", "running", 3, explain.Timing{AdvertMS: 40, Peers: 2, Sent: 50, Received: 25, DeadMS: 150, GoodbyeMS: 30, BetterMS: 150, StallMS: 109}},
+		{"the bootstrap hears it too", oneFamily, "", "api", "installation", 3, explain.Timing{AdvertMS: 40, Peers: 3, Sent: 75, Received: 25, DeadMS: 150, GoodbyeMS: 30, BetterMS: 150, StallMS: 109}},
+		{"two families", twoOfThem, "", "api", "running", 3, explain.Timing{AdvertMS: 40, Peers: 2, Sent: 100, Received: 50, DeadMS: 150, GoodbyeMS: 30, BetterMS: 150, StallMS: 109}},
+		{"virtual", oneFamily, "{vrrp: {profile: virtual}}", "api", "running", 3, explain.Timing{AdvertMS: 200, Peers: 2, Sent: 10, Received: 5, DeadMS: 747, GoodbyeMS: 147, BetterMS: 747, StallMS: 546}},
+		{"virtual, ingress", oneFamily, "{vrrp: {profile: virtual}}", "ingress", "running", 3, explain.Timing{AdvertMS: 200, Peers: 2, Sent: 10, Received: 5, DeadMS: 738, GoodbyeMS: 138, BetterMS: 738, StallMS: 537}},
+		{"classic", oneFamily, "{vrrp: {profile: classic}}", "api", "running", 3, explain.Timing{AdvertMS: 1000, Peers: 2, Sent: 2, Received: 1, DeadMS: 3735, GoodbyeMS: 735, BetterMS: 3735, StallMS: 2734}},
+		{"VRRPv2 every two seconds", oneFamily, "{vrrp: {profile: custom, version: 2, advertInterval: 2s}}", "api", "running", 3, explain.Timing{AdvertMS: 2000, Peers: 2, Sent: 1, Received: 0.5, DeadMS: 6735, GoodbyeMS: 735, BetterMS: 6735, StallMS: 4734}},
+		{"beside OpenShift's own", beside, "", "ingress", "installation", 3, explain.Timing{AdvertMS: 1000, Peers: 2, Sent: 2, Received: 1, DeadMS: 3688, GoodbyeMS: 688, BetterMS: 3688, StallMS: 2687}},
+		{"multicast", oneFamily, "{vrrp: {mode: multicast}}", "ingress", "running", 9, explain.Timing{AdvertMS: 40, Sent: 25, Received: 25, DeadMS: 148, GoodbyeMS: 28, BetterMS: 148, StallMS: 107}},
+		{"paced (hard case 26)", oneFamily, "", "ingress", "running", 401, explain.Timing{AdvertMS: 200, Peers: 400, Sent: 2000, Received: 5, DeadMS: 738, GoodbyeMS: 138, BetterMS: 738, StallMS: 537}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing; got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHolders(t *testing.T) {
+	s := stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "api", verify.StageInstallation)
+	if len(s.Holders) != 2 || s.Holders[0].Role != "bootstrap" || s.Holders[0].Most != vrrp.BootstrapPriority {
+		t.Errorf("%+v", s.Holders)
+	}
+	if h := s.Holders[1]; h.Role != "master" || h.Count != 3 || h.Priority != vrrp.ControlPlanePriority || h.Most != 68 || len(h.Terms) != 3 {
+		t.Errorf("%+v", h)
+	}
+	s = stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "ingress", verify.StageRunning)
+	if h := s.Holders[0]; len(s.Holders) != 1 || h.Count != 7 || h.Most != 80 || !h.Terms[2].Veto {
+		t.Errorf("%+v", s.Holders)
+	}
+}
+
+// Every failure has words of its own, and times that follow from the settings.
+func TestFailures(t *testing.T) {
+	movedWithin := func(s explain.Stage, what string) int {
+		for _, f := range s.Failures {
+			if strings.Contains(f.What, what) {
+				return f.MovedMS
+			}
+		}
+		t.Errorf("no failure %q in %+v", what, s.Failures)
+		return 0
+	}
+	fast, classic := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{vrrp: {profile: classic}}", 3, 3)
+	tests := []struct {
+		cluster            *render.Cluster
+		group, stage, what string
+		want               int
+	}{
+		{fast, "api", "running", "loses power", 150},
+		{fast, "api", "running", "shuts down properly", 30},
+		{fast, "api", "running", "HAProxy crashes", 0},
+		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 150},
+		{fast, "api", "running", "API server restarts", 0},
+		{fast, "ingress", "running", "router dies", 300 + 28},
+		{fast, "ingress", "running", "shuts down in good order", 300 + 148},
+		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 30},
+		{classic, "api", "running", "HAProxy hangs", 100 + 2*100 + 3735},
+		{classic, "ingress", "running", "router dies", 300 + 688},
+		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 7000 + 735},
+	}
+	for _, tt := range tests {
+		if got := movedWithin(stageOf(t, tt.cluster, tt.group, tt.stage), tt.what); got != tt.want {
+			t.Errorf("%s, %s: %d ms, want %d", tt.group, tt.what, got, tt.want)
+		}
+	}
+	for _, c := range []*render.Cluster{fast, classic} {
+		r, err := explain.Cluster(c)
+		testkit.Must(t, err)
+		for _, g := range r.Groups {
+			for _, s := range g.Stages {
+				for _, f := range s.Failures {
+					if f.What == "" || f.Seen == "" {
+						t.Errorf("%s, %s: %+v", g.Name, s.Stage, f)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Clients of more API VIPs are told by which names they can verify, and what object
+// makes others work; those of the first need nothing.
+func TestClientsOfMoreAPIVIPs(t *testing.T) {
+	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
+	r, err := explain.Cluster(c)
+	testkit.Must(t, err)
+	words := map[string]string{}
+	for _, g := range r.Groups {
+		if g.Clients != nil {
+			words[g.Name] = strings.Join(g.Clients.Names, " ") + ": " + strings.Join(g.Clients.Words, " ")
+		}
+	}
+	for group, want := range map[string][]string{
+		"api-mgmt": {"api-mgmt.demo.example.com: ", "--server https://[2001:db8::17]:6443 --tls-server-name api.demo.example.com", "https://api-mgmt.demo.example.com:6443 takes a certificate"},
+		"api-old":  {"a.example.net b.example.net: ", "resolve a.example.net and b.example.net to these VIPs"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(words[group], w) {
+				t.Errorf("%s: no %q in %q", group, w, words[group])
+			}
+		}
+	}
+	if len(words) != 2 {
+		t.Errorf("clients of %v", words)
+	}
+	var object configv1.APIServer
+	testkit.Must(t, yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object))
+	want := []configv1.APIServerNamedServingCert{
+		{Names: []string{"api-mgmt.demo.example.com"}, ServingCertificate: configv1.SecretNameReference{Name: "api-mgmt"}},
+		{Names: []string{"a.example.net", "b.example.net"}, ServingCertificate: configv1.SecretNameReference{Name: "api-old"}},
+	}
+	if object.Kind != "APIServer" || object.APIVersion != configv1.GroupVersion.String() || !reflect.DeepEqual(object.Spec.ServingCerts.NamedCertificates, want) {
+		t.Errorf("%s", r.NamedCertificates)
+	}
+	for _, f := range stageOf(t, c, "api-mgmt", verify.StageRunning).Failures {
+		if strings.Contains(f.What, "achine config") {
+			t.Errorf("nobody asks for machine configs there: %+v", f)
+		}
+	}
+}
+
+// Several ingress controllers may take each other's place; a single one has nobody to
+// fear. Their domains are told.
+func TestSeveralIngressControllers(t *testing.T) {
+	foreign := func(s explain.Stage) bool {
+		return slices.ContainsFunc(s.Failures, func(f explain.Failure) bool { return strings.Contains(f.What, "another ingress controller") })
+	}
+	one, two := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{ingress: [{name: blue, vips: [192.0.2.7], domains: [blue.example.net]}], appsDomain: blue.example.net}", 3, 3)
+	if foreign(stageOf(t, one, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress-blue", verify.StageRunning)) {
+		t.Error("what routers of other controllers do is not told where there are some, or told where there are none")
+	}
+	r, err := explain.Cluster(two)
+	testkit.Must(t, err)
+	for _, g := range r.Groups {
+		switch {
+		case g.Name != "ingress-blue":
+			if g.Clients != nil {
+				t.Errorf("%s: %+v", g.Name, g.Clients)
+			}
+		case g.Clients == nil || !slices.Equal(g.Clients.Names, []string{"*.blue.example.net"}) || len(g.Clients.Words) != 3 ||
+			!strings.Contains(g.Clients.Words[2], "Routes that name no host get one below blue.example.net"):
+			t.Errorf("%s: %+v", g.Name, g.Clients)
+		}
+	}
+}
+
+// A node that is alone has nobody to give a VIP to.
+func TestOneNode(t *testing.T) {
+	s := stageOf(t, clusterOf(t, oneFamily, "", 1, 0), "api", verify.StageRunning)
+	if len(s.Failures) != 1 || s.Failures[0].MovedMS != 0 || s.Holders[0].Count != 1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,239 @@
+package container
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testbed/host"
+)
+
+// Container is a container that was started.
+type Container struct {
+	ID string
+
+	host   *host.Host
+	bundle string
+	run    *exec.Cmd
+	done   chan struct{}
+	code   int
+}
+
+// Start starts a container and returns as soon as the runtime runs. It lasts
+// until its program ends.
+func Start(h *host.Host, cfg Config) (*Container, error) {
+	c := &Container{ID: cfg.ID, host: h, bundle: filepath.Join(h.Dir(), "containers", cfg.ID), done: make(chan struct{})}
+	if err := c.prepare(cfg); err != nil {
+		return nil, fmt.Errorf("container %s on %s: %w", c.ID, h.Name, err)
+	}
+	out, err := openLog(cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	errOut, err := openLog(cmp.Or(cfg.ErrorLog, cfg.Log))
+	if err != nil {
+		return nil, err
+	}
+	defer errOut.Close()
+	c.run = c.runc(context.Background(), "run", "--bundle", c.bundle, "--pid-file", c.pidFile(), c.ID)
+	c.run.Stdout, c.run.Stderr = out, errOut
+	if err := c.run.Start(); err != nil {
+		return nil, errors.Join(err, c.remove())
+	}
+	go c.wait()
+	return c, nil
+}
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+}
+
+// prepare makes what the runtime calls a bundle.
+func (c *Container) prepare(cfg Config) error {
+	root := filepath.Join(c.bundle, "rootfs")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	mounts, err := cfg.Image.unpack(root)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(cfg.spec(root, c.cgroup(), mounts))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.bundle, "config.json"), data, 0o644)
+}
+
+func (c *Container) pidFile() string { return filepath.Join(c.bundle, "pid") }
+func (c *Container) state() string   { return filepath.Join(c.host.Dir(), "runc") }
+func (c *Container) cgroup() string  { return filepath.Join(c.host.Cgroup(), c.ID) }
+
+func (c *Container) runc(ctx context.Context, args ...string) *exec.Cmd {
+	return c.host.Exec(ctx, "runc", append([]string{"--root", c.state()}, args...)...)
+}
+
+// wait takes note of the end. The runtime cleans up itself unless it was killed
+// with the host.
+func (c *Container) wait() {
+	defer close(c.done)
+	c.run.Wait()
+	c.code = exitCode(c.run.ProcessState)
+	c.remove()
+}
+
+// exitCode is that of a program as a shell gives it: 128 and the signal that
+// ended it.
+func exitCode(s *os.ProcessState) int {
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return s.ExitCode()
+}
+
+func (c *Container) remove() error {
+	return errors.Join(host.RemoveCgroups(c.cgroup()), os.RemoveAll(filepath.Join(c.state(), c.ID)), os.RemoveAll(c.bundle))
+}
+
+// Done is closed when the container has ended.
+func (c *Container) Done() <-chan struct{} { return c.done }
+
+// ExitCode is that of its program once the container has ended; 128 and the
+// number of the signal if one ended it.
+func (c *Container) ExitCode() int {
+	<-c.done
+	return c.code
+}
+
+// errEnded is what a container that has ended answers.
+var errEnded = errors.New("the container has ended")
+
+// Signal sends a signal to the container's first process, as soon as there is
+// one.
+func (c *Container) Signal(s syscall.Signal) error {
+	pid, err := c.PID()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal %v to container %s: %w", s, c.ID, err)
+	}
+	return nil
+}
+
+// Stop asks the container to end with SIGTERM and kills it after the grace
+// period, or when ctx ends. It returns when the container has ended.
+func (c *Container) Stop(ctx context.Context, grace time.Duration) error {
+	if err := c.Signal(syscall.SIGTERM); err != nil {
+		return ignoreEnded(err)
+	}
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+	case <-time.After(grace):
+	}
+	if err := c.Signal(syscall.SIGKILL); err != nil {
+		return ignoreEnded(err)
+	}
+	<-c.done
+	return nil
+}
+
+func ignoreEnded(err error) error {
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}
+
+// Exec runs a program in the container and returns its output and exit code.
+// When ctx ends the program is asked to end.
+func (c *Container) Exec(ctx context.Context, args ...string) (output string, code int, err error) {
+	if _, err := c.PID(); err != nil {
+		return "", 0, err
+	}
+	cmd := c.runc(ctx, append([]string{"exec", c.ID}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return out.String(), 0, ctx.Err()
+	}
+	if cmd.ProcessState == nil {
+		return "", 0, err
+	}
+	return strings.TrimRight(out.String(), "\n"), exitCode(cmd.ProcessState), nil
+}
+
+// PID is the number that this machine knows the container's first process by.
+// It waits until there is one.
+func (c *Container) PID() (int, error) {
+	for ; ; time.Sleep(2 * time.Millisecond) {
+		select {
+		case <-c.done:
+			return 0, fmt.Errorf("%s: %w", c.ID, errEnded)
+		default:
+		}
+		// The runtime writes the file once the process is there.
+		data, err := os.ReadFile(c.pidFile())
+		if err != nil || len(data) == 0 {
+			continue
+		}
+		for _, p := range processes() {
+			if p.inHost(c.host.Init()) == string(data) {
+				return p.PID, nil
+			}
+		}
+	}
+}
+
+// Processes are those in the container, the first one first.
+func (c *Container) Processes() ([]Process, error) {
+	first, err := c.PID()
+	if err != nil {
+		return nil, err
+	}
+	space := namespace(first, "pid")
+	var out []Process
+	for _, p := range processes() {
+		if space != "" && namespace(p.PID, "pid") == space {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// KillProcess sends a signal to the processes of that name in the container, and
+// returns how many there were.
+func (c *Container) KillProcess(name string, s unix.Signal) (int, error) {
+	list, err := c.Processes()
+	n := 0
+	for _, p := range list {
+		if p.Name != name {
+			continue
+		}
+		n++
+		// One may have ended with the one before it.
+		if e := unix.Kill(p.PID, s); e != nil && !errors.Is(e, unix.ESRCH) {
+			err = errors.Join(err, e)
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// APIServer is a kube-apiserver, with the Node authorizer and RBAC on, or kubeapi's
+// stand-in for one. Its certificates are as OpenShift's: the one that it serves without
+// SNI is for the service network, and others are for localhost and for the internal name
+// of the API.
+type APIServer struct {
+	// CA signs everybody's certificates.
+	CA *authority.Authority
+	// Addr is where it listens.
+	Addr netip.AddrPort
+	// InternalName is the internal name of the API, "api-int.<domain>".
+	InternalName string
+
+	t      testing.TB
+	plane  kubeapi.Plane
+	server kubeapi.Server
+}
+
+// NewAPIServer starts etcd and an API server at 127.0.0.1 with nothing in them,
+// and returns when it is ready. domain is the cluster's.
+func NewAPIServer(t testing.TB, domain string) *APIServer {
+	t.Helper()
+	testkit.Live(t)
+	at, dir := FreePort(t), t.TempDir()
+	t.Cleanup(func() { showLogs(t, dir) })
+	plane, err := kubeapi.NewReal(kubeapi.RealConfig{
+		Dir: dir, Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"),
+		Domain: domain, Addr: at.Addr(), Port: at.Port(),
+	})
+	return newAPIServer(t, domain, at, plane, err)
+}
+
+// NewStandIn is NewAPIServer with kubeapi's stand-in, which costs next to nothing, at an
+// address of loopback.
+func NewStandIn(t testing.TB, domain, addr string) *APIServer {
+	t.Helper()
+	port := FreePort(t).Port()
+	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: domain, Port: port})
+	return newAPIServer(t, domain, netip.AddrPortFrom(netip.MustParseAddr(addr), port), plane, err)
+}
+
+func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.Plane, err error) *APIServer {
+	t.Helper()
+	testkit.Must(t, err)
+	testkit.Cleanup(t, plane.Close)
+	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
+	return s.Replica(at.Addr().String())
+}
+
+// showLogs shows the end of what the programs printed if the test failed.
+func showLogs(t testing.TB, dir string) {
+	t.Helper()
+	for _, pattern := range []string{"*.log", "*/*.log"} {
+		logs, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are good
+		for _, log := range logs {
+			data, err := os.ReadFile(log)
+			if err != nil {
+				t.Error(err)
+			}
+			name, _ := filepath.Rel(dir, log)
+			show(t, name, string(data))
+		}
+	}
+}
+
+// FreePort is a port of 127.0.0.1 that is nobody else's while nobody listens there.
+func FreePort(t testing.TB) netip.AddrPort {
+	t.Helper()
+	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := kubeapi.FreePort(loopback)
+	testkit.Must(t, err)
+	return netip.AddrPortFrom(loopback, port)
+}
+
+// Replica starts another API server with the same objects behind it, at another address
+// of loopback and the same port.
+func (s *APIServer) Replica(addr string) *APIServer {
+	s.t.Helper()
+	r := *s
+	r.Addr = netip.AddrPortFrom(netip.MustParseAddr(addr), s.Addr.Port())
+	server, err := s.plane.Server(nil, r.Addr.Addr())
+	s.must(err)
+	r.server = server
+	r.Start()
+	return &r
+}
+
+// Start starts the server, also after Stop or Kill, and returns when it is ready.
+// It has then what it had before.
+func (s *APIServer) Start() {
+	s.t.Helper()
+	s.Launch()
+	s.patiently(s.server.AwaitReady)
+}
+
+// Launch starts the server and returns at once.
+func (s *APIServer) Launch() {
+	s.t.Helper()
+	s.must(s.server.Launch())
+}
+
+// Stop ends the server properly. While anybody watches, that takes a minute, in
+// which it goes on serving, but for /readyz. What the cluster has stays.
+func (s *APIServer) Stop() {
+	s.t.Helper()
+	s.patiently(s.server.Stop)
+}
+
+// Kill ends the server at once. What the cluster has stays.
+func (s *APIServer) Kill() {
+	s.t.Helper()
+	s.must(s.server.Kill())
+}
+
+// Freeze stops the server's process where it is: the kernel goes on taking its
+// connections, and nobody answers. Thaw lets it go on.
+func (s *APIServer) Freeze() {
+	s.t.Helper()
+	s.must(s.server.Freeze())
+}
+
+// Thaw undoes Freeze.
+func (s *APIServer) Thaw() {
+	s.t.Helper()
+	s.must(s.server.Thaw())
+}
+
+// Create makes an object, given as YAML or JSON, at the path of its collection,
+// such as /api/v1/nodes. Like Patch and Delete, it asks any server that runs.
+func (s *APIServer) Create(collection string, object []byte) {
+	s.t.Helper()
+	s.patiently(func(ctx context.Context) error { return s.plane.Create(ctx, collection, object) })
+}
+
+// Patch changes an object by a JSON merge patch (RFC 7396), given as YAML or
+// JSON.
+func (s *APIServer) Patch(path string, patch []byte) {
+	s.t.Helper()
+	s.patiently(func(ctx context.Context) error { return s.plane.Patch(ctx, path, patch) })
+}
+
+// Delete removes an object at once.
+func (s *APIServer) Delete(path string) {
+	s.t.Helper()
+	s.patiently(func(ctx context.Context) error { return s.plane.Delete(ctx, path) })
+}
+
+func (s *APIServer) patiently(do func(context.Context) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	defer cancel()
+	s.must(do(ctx))
+}
+
+func (s *APIServer) must(err error) {
+	s.t.Helper()
+	testkit.Must(s.t, err)
+}

@@ -1,0 +1,174 @@
+package kubeapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/process"
+)
+
+// RealConfig is what NewReal takes. All but Node, Port, ServiceNetworks and Log is
+// needed.
+type RealConfig struct {
+	// Dir is a directory, which exists, for what the programs keep, and for their
+	// output: etcd.log, and kube-apiserver.log in a directory per server.
+	Dir string
+	// Etcd and APIServer are the paths of the two programs.
+	Etcd, APIServer string
+	// Node is where etcd runs, this machine if nil, and Addr one of its addresses.
+	// A real node has an etcd of its own; here there is one for all.
+	Node *netns.Node
+	Addr netip.Addr
+	// Domain is the cluster's, such as demo.example.com.
+	Domain string
+	// Port is where API servers listen, 6443 if zero.
+	Port uint16
+	// ServiceNetworks are those of Services, separated by commas, 10.0.0.0/24 if
+	// empty.
+	ServiceNetworks string
+	// Log is told which programs are started.
+	Log *slog.Logger
+}
+
+// real is a Plane of the real programs.
+type real struct {
+	*administrator
+	RealConfig
+	etcd *process.Process
+	url  string // of etcd
+}
+
+// NewReal starts an etcd with nothing in it. The API servers have the Node
+// authorizer and RBAC on.
+func NewReal(c RealConfig) (Plane, error) {
+	c.Port = cmp.Or(c.Port, port)
+	c.ServiceNetworks = cmp.Or(c.ServiceNetworks, "10.0.0.0/24")
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, program := range []string{c.Etcd, c.APIServer} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("the real API of a cluster needs etcd and kube-apiserver: %w", err)
+		}
+	}
+	a, err := newAdministrator(c.Domain)
+	if err != nil {
+		return nil, err
+	}
+	p := &real{administrator: a, RealConfig: c}
+	if err := p.startEtcd(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// startEtcd starts an etcd with nothing in it. It syncs nothing to disk: the
+// cluster is gone when the machine is.
+func (p *real) startEtcd() error {
+	client, peer, err := p.etcdURLs()
+	if err != nil {
+		return err
+	}
+	p.url = client
+	cmd := command(p.Node, p.Etcd,
+		"--data-dir", filepath.Join(p.Dir, "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
+		"--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	p.etcd, err = p.start("etcd", cmd, filepath.Join(p.Dir, "etcd.log"))
+	return err
+}
+
+// etcdURLs are where etcd listens: at the usual ports of a node, and at free ones
+// of this machine, where there may be others.
+func (p *real) etcdURLs() (client, peer string, err error) {
+	ports := [2]uint16{2379, 2380}
+	if p.Node == nil {
+		for i := range ports {
+			if ports[i], err = FreePort(p.Addr); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	at := func(port uint16) string { return "http://" + netip.AddrPortFrom(p.Addr, port).String() }
+	return at(ports[0]), at(ports[1]), nil
+}
+
+func (p *real) start(name string, cmd *exec.Cmd, log string) (*process.Process, error) {
+	run, err := process.Start(name, cmd, log)
+	if err == nil {
+		p.Log.Info("started", "program", name, "pid", run.PID(), "output", log)
+	}
+	return run, err
+}
+
+// command is for a node, or for this machine. API servers and what they need
+// leave the processor to what has to be on time.
+func command(node *netns.Node, name string, args ...string) *exec.Cmd {
+	args = append([]string{"-n", "5", name}, args...)
+	if node == nil {
+		return exec.Command("nice", args...)
+	}
+	return node.Command(context.Background(), "nice", args...)
+}
+
+// Server is part of Plane.
+func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
+	s := &realServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, p.Port)}
+	s.dir = filepath.Join(p.Dir, "kube-apiserver-"+s.name)
+	pairs, err := newPairs(p.ca, p.Domain, node, addr, valid)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(pairs); err != nil {
+		return nil, fmt.Errorf("preparing the API server of %s: %w", s.name, err)
+	}
+	s.target = p.target(node, s.addr, s.usable)
+	p.add(s, s.target)
+	return s, nil
+}
+
+// Close is part of Plane.
+func (p *real) Close() error {
+	defer p.etcd.Kill()
+	return p.administrator.Close()
+}
+
+// accounts sign the tokens of service accounts, of which there are none.
+const accounts = "service-accounts"
+
+// prepare writes the files that the server reads.
+func (s *realServer) prepare(p pairs) error {
+	signer, err := s.plane.ca.Serving(accounts)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.write("ca.crt", s.plane.ca.CertPEM); err != nil {
+		return err
+	}
+	for name, pair := range map[string]authority.KeyPair{
+		"service": p.service, "localhost": p.localhost, "internal": p.internal, accounts: signer,
+	} {
+		if err := errors.Join(s.write(name+".crt", pair.Cert), s.write(name+".key", pair.Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *realServer) write(name string, data []byte) error {
+	return os.WriteFile(s.in(name), data, 0o600)
+}
+
+func (s *realServer) in(name string) string { return filepath.Join(s.dir, name) }

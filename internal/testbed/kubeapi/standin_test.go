@@ -1,0 +1,154 @@
+package kubeapi
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+const domain = "demo.example.com"
+
+// pair is the API on two nodes of a network, master-0 and master-1.
+type pair struct {
+	Plane
+	t       testing.TB
+	nodes   [2]*netns.Node
+	addrs   [2]netip.Addr
+	servers [2]Server
+}
+
+// newPair starts a stand-in on both nodes.
+func newPair(t testing.TB) *pair {
+	t.Helper()
+	p := newNodes(t)
+	var err error
+	p.Plane, err = NewStandIn(StandInConfig{Domain: domain})
+	p.must(err)
+	p.launch(0, 1)
+	return p
+}
+
+// newNodes makes the nodes.
+func newNodes(t testing.TB) *pair {
+	t.Helper()
+	network, err := netns.New()
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
+	p := &pair{t: t}
+	for i := range p.nodes {
+		p.addrs[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
+		p.nodes[i], err = network.AddNode(fmt.Sprintf("master-%d", i), netip.PrefixFrom(p.addrs[i], 24))
+		p.must(err)
+	}
+	return p
+}
+
+// launch starts API servers on nodes.
+func (p *pair) launch(on ...int) {
+	p.t.Helper()
+	p.t.Cleanup(func() { p.must(p.Close()) })
+	for _, i := range on {
+		var err error
+		p.servers[i], err = p.Server(p.nodes[i], p.addrs[i], netip.MustParseAddr("192.0.2.5"))
+		p.must(err)
+		p.must(p.servers[i].Launch())
+	}
+	ctx, cancel := context.WithTimeout(p.t.Context(), testkit.Patience)
+	defer cancel()
+	for _, i := range on {
+		p.must(p.servers[i].AwaitReady(ctx))
+	}
+}
+
+func (p *pair) must(err error) {
+	p.t.Helper()
+	testkit.Must(p.t, err)
+}
+
+// client is one of the API on a node, as who is given; as nobody without a name.
+func (p *pair) client(node int, name string, groups ...string) *http.Client {
+	p.t.Helper()
+	config := &tls.Config{RootCAs: p.CA().Pool(), ServerName: internalName(domain)}
+	if name != "" {
+		pair, err := p.CA().Client(name, groups...)
+		p.must(err)
+		cert, err := pair.TLS()
+		p.must(err)
+		config.Certificates = []tls.Certificate{cert}
+	}
+	transport := &http.Transport{
+		TLSClientConfig: config, ForceAttemptHTTP2: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return p.nodes[node].DialContext(ctx, network, netip.AddrPortFrom(p.addrs[node], port).String())
+		},
+	}
+	p.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: testkit.Patience}
+}
+
+// get returns what a request is answered with.
+func get(client *http.Client, path string) (int, string, error) {
+	resp, err := client.Get("https://" + internalName(domain) + ":6443" + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
+}
+
+func TestCertificates(t *testing.T) {
+	testkit.Live(t)
+	p := newPair(t)
+	for sni, want := range map[string]string{
+		"":                         "master-0",
+		"localhost":                "localhost",
+		"api-int.demo.example.com": "api-int.demo.example.com",
+		"elsewhere.example.com":    "master-0",
+	} {
+		raw, err := p.nodes[0].DialContext(t.Context(), "tcp", "192.0.2.10:6443")
+		p.must(err)
+		conn := tls.Client(raw, &tls.Config{ServerName: sni, InsecureSkipVerify: true})
+		p.must(conn.HandshakeContext(t.Context()))
+		leaf := conn.ConnectionState().PeerCertificates[0]
+		if leaf.Subject.CommonName != want {
+			t.Errorf("certificate for %q: %s, want %s", sni, leaf.Subject.CommonName, want)
+		}
+		if want == "master-0" {
+			for _, name := range []string{"master-0", "api.demo.example.com", "192.0.2.10", "192.0.2.5", "kubernetes.default.svc"} {
+				p.must(leaf.VerifyHostname(name))
+			}
+		}
+		conn.Close()
+	}
+}
+
+// Both servers have the same, and each says what it is asked for.
+func TestSameObjects(t *testing.T) {
+	testkit.Live(t)
+	p := newPair(t)
+	ctx := t.Context()
+	p.must(p.Create(ctx, "/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: worker-0, labels: {a: b}}}")))
+	p.must(p.Patch(ctx, "/api/v1/nodes/worker-0/status", []byte(`{status: {addresses: [{type: InternalIP, address: 192.0.2.20}]}, spec: {unschedulable: true}}`)))
+	p.must(p.Patch(ctx, "/api/v1/nodes/worker-0", []byte(`{metadata: {labels: {a: null, c: d}}, status: null}`)))
+	for i := range p.servers {
+		status, body, err := get(p.client(i, "system:node:x", nodeGroup), "/api/v1/nodes/worker-0")
+		if err != nil || status != http.StatusOK || !strings.Contains(body, `"address":"192.0.2.20"`) ||
+			!strings.Contains(body, `"labels":{"c":"d"}`) || strings.Contains(body, "unschedulable") {
+			t.Errorf("server %d: %d %v\n%s", i, status, err, body)
+		}
+	}
+	p.must(p.Delete(ctx, "/api/v1/nodes/worker-0"))
+	if err := p.Delete(ctx, "/api/v1/nodes/worker-0"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("deleting it again: %v", err)
+	}
+}

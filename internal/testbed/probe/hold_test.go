@@ -1,0 +1,128 @@
+package probe
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// silence lets a node believe that somebody has the address.
+func silence(t testing.TB, node *netns.Node, address string) {
+	t.Helper()
+	out, err := node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", node.Link).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func hold(t *testing.T, cfg HoldConfig) *Held {
+	t.Helper()
+	h, err := Hold(within(t), cfg)
+	testkit.Must(t, err)
+	t.Cleanup(func() { h.End() })
+	return h
+}
+
+func TestHold(t *testing.T) {
+	testkit.Live(t)
+	server, client := newNodes(t)
+	var clients sync.Map // by their ports
+	newServer(t, server, "192.0.2.1:6443", "master-0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		clients.Store(r.RemoteAddr, true)
+		if r.URL.Path == "/abort" {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	target := Target{URL: "https://192.0.2.1:6443/readyz", Dial: client.DialContext, Timeout: time.Minute}
+
+	h := hold(t, HoldConfig{Target: target, Connections: 100, Every: 100 * time.Millisecond})
+	testkit.Await(t, "requests over all of them", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.result.Answered >= 200
+	})
+	r := h.End()
+	if r.Connections != 100 || r.Broken() != 0 || len(r.Errors) != 0 || r.Requests < 300 {
+		t.Errorf("held connections: %+v", r)
+	}
+	if again := h.End(); again.Requests != r.Requests {
+		t.Errorf("ending again: %+v", again)
+	}
+	opened := 0
+	clients.Range(func(any, any) bool { opened++; return true })
+	if opened != 100 {
+		t.Errorf("%d connections were opened for 100", opened)
+	}
+
+	target.URL = "https://192.0.2.1:6443/abort"
+	if _, err := Hold(within(t), HoldConfig{Target: target, Connections: 10}); err == nil {
+		t.Error("connections that break are held")
+	}
+}
+
+// A server that ends takes connections along, which is not missed even if nobody
+// has asked since.
+func TestHoldBroken(t *testing.T) {
+	testkit.Live(t)
+	server, client := newNodes(t)
+	s := newServer(t, server, "192.0.2.1:80", "", ok)
+	h := hold(t, HoldConfig{Target: Target{URL: "http://192.0.2.1/", Dial: client.DialContext, Timeout: time.Minute}, Connections: 10, Every: time.Hour})
+	testkit.Await(t, "the first", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.result.Requests == 1
+	})
+	s.CloseClientConnections()
+	s.Close()
+	r := h.End()
+	if r.Requests != 11 || r.Answered != 1 || r.Closed+r.Reset != 10 {
+		t.Errorf("held connections whose server went away: %+v", r)
+	}
+}
+
+func TestHoldCounts(t *testing.T) {
+	h := &Held{}
+	for _, err := range []error{nil, errUnanswered, errors.New("status 500"),
+		tell(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
+		tell(&net.OpError{Op: "read", Err: syscall.ECONNRESET}),
+		tell(&net.OpError{Op: "write", Err: syscall.EPIPE}),
+		tell(net.ErrClosed),
+	} {
+		h.note(err)
+	}
+	want := HoldResult{Requests: 7, Answered: 1, Unanswered: 1, Refused: 1, Reset: 2, Other: 2}
+	got := h.result
+	got.Errors = nil
+	if got.Requests != want.Requests || got.Answered != want.Answered || got.Unanswered != want.Unanswered ||
+		got.Refused != want.Refused || got.Reset != want.Reset || got.Other != want.Other {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
+// What opening and holding 2,000 connections costs, server included.
+func BenchmarkHold(b *testing.B) {
+	server, client := newNodes(b)
+	newServer(b, server, "192.0.2.1:6443", "master-0", ok)
+	for b.Loop() {
+		before, start := processTime(b), time.Now()
+		h, err := Hold(within(b), HoldConfig{Target: Target{URL: "https://192.0.2.1:6443/", Dial: client.DialContext, Timeout: time.Minute}, Connections: 2000})
+		testkit.Must(b, err)
+		b.ReportMetric(time.Since(start).Seconds(), "s-to-open")
+		b.ReportMetric((processTime(b) - before).Seconds(), "cpu-s-to-open")
+		testkit.Await(b, "two requests over each", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.result.Requests >= 4000
+		})
+		r := h.End()
+		b.ReportMetric(float64(r.Broken()), "broken")
+		b.ReportMetric(float64(processTime(b)-before)/1e6/float64(r.Requests+r.Connections), "cpu-ms/request")
+	}
+}
