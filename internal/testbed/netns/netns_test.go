@@ -141,7 +141,7 @@ func TestBadNames(t *testing.T) {
 	addNode(t, n, "twice")
 	tests := []struct{ name, node, link, want string }{
 		{"empty node", "", "eth0", "a name is"},
-		{"path", "../../../x", "eth0", "a name is"},
+		{"path", "../../x", "eth0", "a name is"},
 		{"option", "-all", "eth0", "a name is"},
 		{"same node", "twice", "eth0", "File exists"},
 		{"empty link", "b", "", "link name"},
