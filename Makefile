@@ -52,7 +52,7 @@ BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
 E2E_TOOLS   := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
 # Modules of their own, so that what they need is not what vipgen needs.
-MODULES := internal/image e2e e2e/pods e2e/metallb
+MODULES := internal/image lab/e2e lab/e2e/pods lab/e2e/metallb
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -81,8 +81,8 @@ tools: $(TOOLS:%=$(BIN)/%) .cache/generations/trixie ## Build what the tests run
 
 e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what real nodes run besides (needs root if a package is missing)
 
-.cache/system: e2e/firstboot/system | e2e-setup
-	e2e/firstboot/system $@
+.cache/system: lab/e2e/firstboot/system | e2e-setup
+	lab/e2e/firstboot/system $@
 	@touch $@
 
 # Without -trimpath, so that what they share with tests and lint is compiled once.
@@ -114,7 +114,7 @@ release-check: .cache/system ## Make the release twice, from copies of the sourc
 	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^TestReproducible$$' $(TESTFLAGS) . -args -whole
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
-	@e2e/setup
+	@lab/e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
 	VIPGEN_TESTS=all $(RETEST) -C internal/image -timeout 60m $(TESTFLAGS) ./...
@@ -146,18 +146,18 @@ golden-trees: # all files of every golden case, which golden/ keeps as differenc
 	VIPGEN_TESTS=all go test -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
 
 test-e2e: e2e-tools build golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
-	VIPGEN_TESTS=all $(RETEST) -C e2e/pods -count 1 $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C e2e -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
+	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/pods -count 1 $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C lab/e2e -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
-	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
-	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
-	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
-	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
+	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
+	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
+	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
+	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
-	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
+	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
@@ -189,7 +189,7 @@ staticcheck: $(BIN)/staticcheck
 govulncheck: $(BIN)/govulncheck
 	@internal/tools/govulncheck/run $(BIN)/govulncheck ./...
 	@internal/tools/govulncheck/run $(BIN)/govulncheck -C internal/image ./...
-	@internal/tools/govulncheck/run $(BIN)/govulncheck -C e2e ./...
+	@internal/tools/govulncheck/run $(BIN)/govulncheck -C lab/e2e ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@targets=$$(go test -list '^Fuzz' ./... | \

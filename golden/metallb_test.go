@@ -17,7 +17,7 @@ import (
 
 // TestMetalLB makes what `vipgen metallb` does of every case of the folder metallb:
 // command is the command line, expected what comes out. A test of its own puts it to
-// MetalLB: e2e/metallb.
+// MetalLB: lab/e2e/metallb.
 func TestMetalLB(t *testing.T) {
 	commands, err := filepath.Glob("metallb/*/command")
 	if err != nil || len(commands) < 10 {

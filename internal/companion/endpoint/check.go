@@ -68,7 +68,7 @@ func (v *visit) run(ctx context.Context) {
 
 // Of a Service of MetalLB, nodes refuse connections when its endpoints have no port of
 // its port's name, and do not answer for the address when there are no endpoints (seed
-// 000; e2e/metallb shows both).
+// 000; lab/e2e/metallb shows both).
 const (
 	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's " +
 		"('vipgen metallb' gives both the same). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+// kubeconfig is one with credentials of its own.
+func (c *cluster) kubeconfig(host, user string, groups ...string) []byte {
+	c.t.Helper()
+	return rig.Kubeconfig(c.t, c.ca, host, user, groups...)
+}
+
+// administrator is the kubeconfig of the cluster's administrator.
+func (c *cluster) administrator(host string) []byte {
+	return c.kubeconfig(host, "admin", "system:masters")
+}
+
+// kubectlAt is what kubectl says that asks an API server, or the VIP, from the
+// client's host.
+func (c *cluster) kubectlAt(ctx context.Context, addr netip.Addr, args ...string) (string, error) {
+	config := filepath.Join(c.dir, "kubeconfig-"+addr.String())
+	if _, err := os.Stat(config); err != nil {
+		if err := os.WriteFile(config, c.administrator(addr.String()), 0o600); err != nil {
+			return "", err
+		}
+	}
+	cmd := c.client.Command(ctx, rig.Tool(c.t, "kubectl"), append([]string{"--kubeconfig", config, "--cache-dir", filepath.Join(c.dir, "kubectl")}, args...)...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s at %s: %w: %s", strings.Join(args, " "), addr, err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return out.String(), nil
+}
+
+// kubectl asks the VIP, again while nobody answers there.
+func (c *cluster) kubectl(args ...string) string {
+	c.t.Helper()
+	var out string
+	var err error
+	for deadline := time.Now().Add(rig.Patience); time.Now().Before(deadline); time.Sleep(time.Second) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		out, err = c.kubectlAt(ctx, c.vip, args...)
+		cancel()
+		if err == nil {
+			return out
+		}
+	}
+	c.t.Fatal(err)
+	panic("not reached")
+}
+
+// getNodes is the table that kubectl prints, asked by the VIP.
+func (c *cluster) getNodes() string {
+	c.t.Helper()
+	return c.kubectl("get", "nodes", "--request-timeout=5s")
+}
+
+// clients are client-go's, as administrator, from the client's host.
+func (c *cluster) clients(addr netip.Addr, timeout time.Duration) *kubernetes.Clientset {
+	c.t.Helper()
+	config := c.restConfig(addr)
+	config.Timeout = timeout
+	set, err := kubernetes.NewForConfig(config)
+	c.must(err)
+	return set
+}
+
+func (c *cluster) restConfig(addr netip.Addr) *rest.Config {
+	c.t.Helper()
+	return &rest.Config{
+		Host: "https://" + netip.AddrPortFrom(addr, 6443).String(), Dial: c.client.DialContext, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.CertPEM, CertData: c.admin.Cert, KeyData: c.admin.Key},
+	}
+}
+
+// serves says whether the node's API server is ready.
+func (c *cluster) serves(n *node) bool {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+	defer cancel()
+	out, err := c.kubectlAt(ctx, n.addr, "get", "--raw", "/readyz")
+	return err == nil && out == "ok"
+}

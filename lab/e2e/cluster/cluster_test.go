@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/standin"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+const (
+	domain       = "demo.example.com"
+	podNamespace = "openshift-kni-infra"
+	siteAddr     = "192.0.2.2"
+)
+
+var (
+	apiVIP     = netip.MustParseAddr("192.0.2.5")
+	ingressVIP = netip.MustParseAddr("192.0.2.6")
+	// otherVIP is what the cluster's API VIP is changed to, and back.
+	otherVIP = netip.MustParseAddr("192.0.2.7")
+)
+
+// cluster is what nodes of one cluster share.
+type cluster struct {
+	t        *testing.T
+	network  *netns.Network
+	client   *netns.Node // who uses the cluster
+	dir      string
+	vip      netip.Addr // of the API
+	balancer string     // the type of the load balancer in its install-config
+	rendered string     // the directory that vipgen render wrote
+	ca       *authority.Authority
+	admin    authority.KeyPair
+	accounts authority.KeyPair // signs the tokens of service accounts, of which there are none
+	images   map[string]string // archives, by the image's name
+	agents   map[string]string // the agent's program, by the image's name, where it is not the one that was built
+
+	bootstrap        *node
+	masters, workers []*node
+	routed           bool // there are routers
+}
+
+// newCluster renders a cluster, and makes the network with what its site has: a name
+// server, and a client. With the load balancer that OpenShift manages, the bootstrap
+// host has nothing of vipgen's.
+func newCluster(t *testing.T, balancer string) *cluster {
+	t.Helper()
+	c := &cluster{
+		t: t, network: daemon.NewNetwork(t), dir: t.TempDir(), vip: apiVIP, balancer: balancer,
+		images: map[string]string{rig.ToolsImage: rig.ToolsArchive(t)},
+	}
+	c.rendered = c.render(apiVIP)
+	var err error
+	c.ca, err = authority.New("signer")
+	c.must(err)
+	c.admin, err = c.ca.Client("admin", "system:masters")
+	c.must(err)
+	c.accounts, err = c.ca.Serving("service-accounts")
+	c.must(err)
+	addr := netip.MustParseAddr(siteAddr)
+	site, err := c.network.AddNode("site", netip.PrefixFrom(addr, 24))
+	c.must(err)
+	names, err := standin.NewNameServer(site, addr, standin.ExampleRecord)
+	c.must(err)
+	t.Cleanup(func() { names.Close() })
+	c.client, err = c.network.AddNode("client", netip.MustParsePrefix("192.0.2.3/24"))
+	c.must(err)
+	for _, name := range controlPrograms {
+		i, err := image.Program(programImage(name), rig.Tool(t, name), rig.Made)
+		c.images[programImage(name)] = rig.Archive(t, i, err)
+	}
+	return c
+}
+
+// render has vipgen render the cluster with an API VIP, and returns the directory.
+func (c *cluster) render(vip netip.Addr) string {
+	c.t.Helper()
+	dir, err := os.MkdirTemp(c.dir, "rendered-")
+	c.must(err)
+	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
+	c.must(os.WriteFile(input, []byte(rig.InstallConfig("192.0.2.0/24", vip.String(), ingressVIP.String(), c.balancer)), 0o600))
+	if *local != "" {
+		config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiServer: {local: " + *local + "}}\n"
+		c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
+	}
+	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%v: %s", err, message)
+	}
+	return out
+}
+
+// nodes are those of the control plane and then the workers, without the bootstrap host.
+func (c *cluster) nodes() []*node { return slices.Concat(c.masters, c.workers) }
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	testkit.Must(c.t, err)
+}
+
+// patiently calls f with a context that ends when patience does.
+func (c *cluster) patiently(f func(ctx context.Context) error) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), rig.Patience)
+	defer cancel()
+	c.must(f(ctx))
+}
+
+// until waits for a condition.
+func (c *cluster) until(what string, ok func() bool) {
+	c.t.Helper()
+	rig.Eventually(c.t, what, ok)
+}
+
+// holder waits until one node alone holds a VIP, and returns it.
+func (c *cluster) holder(vip netip.Addr) (holder *node) {
+	c.t.Helper()
+	c.until("one holder of "+vip.String(), func() bool {
+		var holders []*node
+		for _, n := range append(c.nodes(), c.bootstrap) {
+			if n != nil && n.has(vip) {
+				holders = append(holders, n)
+			}
+		}
+		if len(holders) != 1 {
+			return false
+		}
+		holder = holders[0]
+		return true
+	})
+	return holder
+}
+
+// add installs a node, which is not booted then.
+func (c *cluster) add(name, role, addr string) *node {
+	c.t.Helper()
+	return c.addBy((*node).install, name, role, addr)
+}
+
+// install gives a node the files that an installer does.
+func (n *node) install() {
+	if n.role == v1alpha1.RoleBootstrap && n.cluster.balancer == openShiftManaged {
+		n.installOperators()
+	} else {
+		n.ignite()
+	}
+}
+
+// addBy is add with another way to give a node its files.
+func (c *cluster) addBy(install func(*node), name, role, addr string) *node {
+	c.t.Helper()
+	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr), control: map[string]*corev1.Pod{}}
+	n.Machine = rig.NewMachine(c.t, c.network, name, addr+"/24", map[string]string{"kubelet": rig.Tool(c.t, "kubelet")})
+	c.t.Cleanup(func() { n.keepLogs() })
+	install(n)
+	if role == v1alpha1.RoleBootstrap {
+		c.must(n.WriteMode("/etc/kubernetes/kubeconfig", c.administrator("localhost"), 0o600))
+	} else {
+		c.must(n.WriteMode(bootstrapKubeconfig, c.kubeconfig("api-int."+domain, "system:bootstrap:"+name, "system:bootstrappers"), 0o600))
+	}
+	if role != v1alpha1.RoleWorker {
+		n.prepareControlPlane()
+	}
+	return n
+}

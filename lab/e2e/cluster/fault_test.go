@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+// fault is something that happens to a cluster under load.
+type fault struct {
+	name, what string
+	do         func() // returns when it has happened
+	over       func() // waits for what comes of it, beyond that the client has answers again
+	mend       func() // undoes it
+	// vip is the API VIP after it, if it is another one.
+	vip netip.Addr
+	// stays says that the VIP must not move.
+	stays bool
+	// at is the node that it happens to, where no other may become not ready by it.
+	at func() *node
+}
+
+// haproxyLate is by how much a machine has to be late to move the VIP by itself: two checks
+// of a HAProxy that answers then have no answer in time (docs/timing.md).
+const haproxyLate = 2 * 100 * time.Millisecond
+
+// during has a fault happen to a cluster that is well, and mends it.
+func (c *cluster) during(f fault) row {
+	c.t.Helper()
+	c.log("%s", f.name)
+	r := row{Name: f.name, What: f.what, Before: c.getNodes()}
+	before := c.containers()
+	machine := testkit.StartStopwatch()
+	c.t.Cleanup(func() { machine.End() })
+	vips := []netip.Addr{c.vip}
+	if f.vip.IsValid() {
+		vips = append(vips, f.vip)
+	}
+	l := c.startLoad(vips...)
+	if !f.vip.IsValid() {
+		l.answers()
+	}
+	began := time.Now()
+	f.do()
+	if f.vip.IsValid() {
+		c.vip = f.vip
+	}
+	l.answers()
+	if f.over != nil {
+		f.over()
+		l.answers()
+	}
+	r.During = c.getNodes()
+	if f.mend != nil {
+		f.mend()
+	}
+	c.settle()
+	l.answers()
+	r.After = c.getNodes()
+	r.Seen = l.end()
+	but := ""
+	if f.at != nil {
+		but = f.at().Name
+	}
+	if r.Seen.Beat, r.Seen.Unready = l.beats.read(but); f.at != nil && len(r.Seen.Unready) > 0 {
+		c.t.Errorf("%s: besides %s these nodes were not ready: %v; the longest time between two heartbeats of one was %v", f.name, but, r.Seen.Unready, r.Seen.Beat)
+	}
+	r.Restarts = restarts(before, c.containers())
+	if late := machine.End(); f.stays && len(r.Seen.Holders) != 1 {
+		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders), late, haproxyLate)
+	}
+	c.log("%s: over after %s: %s without an answer, held by %v; restarted %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders, r.Restarts)
+	return r
+}
+
+// settle waits until all is well: every pod, node, API server and load balancer, and
+// one holder of each VIP.
+func (c *cluster) settle() {
+	c.t.Helper()
+	for _, n := range c.nodes() {
+		n.awaitPods()
+	}
+	for _, n := range c.masters {
+		c.until("the API server of "+n.Name, func() bool { return c.serves(n) })
+		c.until("HAProxy of "+n.Name, n.balances)
+	}
+	c.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=60s")
+	for _, n := range c.workers {
+		c.kubectl("wait", "pod", "router-default-"+n.Name, "-n", routerNamespace, "--for=condition=Ready", "--timeout=60s")
+	}
+	c.etcdLeader()
+	c.holder(c.vip)
+	if len(c.workers) > 0 {
+		c.holder(ingressVIP)
+	}
+}
+
+// balances says whether the node's HAProxy passes requests on.
+func (n *node) balances() bool {
+	ctx, cancel := context.WithTimeout(n.cluster.t.Context(), 5*time.Second)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true}}
+	return get(ctx, client, "http://127.0.0.1:9444/haproxy_ready") == nil
+}
+
+// containers are those that run, by node and pod/container.
+func (c *cluster) containers() map[string]corev1.ContainerStatus {
+	c.t.Helper()
+	out := map[string]corev1.ContainerStatus{}
+	for _, n := range c.nodes() {
+		for name, s := range n.awaitPods() {
+			out[n.Name+" "+name] = s
+		}
+	}
+	return out
+}
+
+// restarts says which containers are others than before, and how often kubelet says
+// that it has started them again.
+func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
+	changed, of := map[string][]string{}, map[string]int{}
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		name, container, _ := strings.Cut(key, " ")
+		old, now := before[key], after[key]
+		of[name]++
+		if old.ContainerID != now.ContainerID {
+			text := container + " (another pod)"
+			if more := now.RestartCount - old.RestartCount; more > 0 {
+				text = fmt.Sprintf("%s +%d", container, more)
+			}
+			changed[name] = append(changed[name], text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		list := strings.Join(changed[name], ", ")
+		if len(changed[name]) == of[name] {
+			list = "all"
+		}
+		out = append(out, name+": "+list)
+	}
+	return out
+}
+
+// awaitNotReady waits until the API says that a node is not ready.
+func (c *cluster) awaitNotReady(n *node) {
+	c.t.Helper()
+	c.until(n.Name+" not to be ready any more", func() bool {
+		return c.kubectl("get", "node", n.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`) != "True"
+	})
+}
+
+// processes are those of a container, with those of its name alone if one is given.
+func (n *node) processes(pod, container, name string) (pids []int) {
+	c := n.cluster
+	c.t.Helper()
+	s := n.Await(c.t, "up", pod, container, rig.Running)
+	list, err := n.Processes(rig.ContainerID(s))
+	c.must(err)
+	for _, p := range list {
+		if name == "" || p.Name == name {
+			pids = append(pids, p.PID)
+		}
+	}
+	if len(pids) == 0 {
+		c.t.Fatalf("%s: no process %s of %s/%s among %+v", n.Name, name, pod, container, list)
+	}
+	return pids
+}

@@ -1,0 +1,323 @@
+package cluster
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+const (
+	beat      = "beat"   // a ConfigMap that changes all the time
+	ticker    = "ticker" // a pod that prints all the time
+	beatEvery = 250 * time.Millisecond
+	// listEvery is how often the nodes are listed, as kubectl does.
+	listEvery = 250 * time.Millisecond
+	// directEvery is how often each API server is asked beside the VIP.
+	directEvery = 100 * time.Millisecond
+	timeout     = 2 * time.Second
+)
+
+// load is what uses the cluster by its VIPs from the client's host, and who watches.
+type load struct {
+	c      *cluster
+	since  time.Time
+	vip    netip.Addr
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	api, web *probe.Probe            // new connections to both VIPs
+	direct   []*probe.Probe          // to each API server
+	servers  []*kubernetes.Clientset // of each API server
+	holders  *watch.Watch
+
+	lists  gap // of the nodes, each over a connection of its own
+	events gap // of a watch on what changes all the time
+	lines  gap // of a log that is followed
+	beats  *heartbeats
+
+	mu     sync.Mutex
+	breaks int                         // of the log
+	bad    map[string][2]time.Duration // containers that kubelet said were not ready, and from when to when
+}
+
+// startLoad begins to use the cluster by these VIPs.
+func (c *cluster) startLoad(vips ...netip.Addr) *load {
+	c.t.Helper()
+	l := &load{c: c, since: time.Now(), vip: vips[len(vips)-1], beats: newHeartbeats(), bad: map[string][2]time.Duration{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	start := func(url string, every time.Duration) *probe.Probe {
+		p, err := probe.Start(probe.Config{
+			Target: probe.Target{URL: url, Dial: c.client.DialContext}, Every: every, Since: l.since,
+		})
+		c.must(err)
+		return p
+	}
+	l.api = start("https://"+l.vip.String()+":6443/livez", probe.DefaultEvery)
+	if c.routed {
+		l.web = start("http://"+ingressVIP.String()+"/", 2*probe.DefaultEvery)
+	}
+	var nodes []*netns.Node
+	for _, n := range append(c.nodes(), c.bootstrap) {
+		if n == nil {
+			continue
+		}
+		nodes = append(nodes, n.Node.Machine.Host.Node)
+		if n.control[apiServer] != nil {
+			l.direct = append(l.direct, start("https://"+n.addr.String()+":6443/readyz", directEvery))
+			l.servers = append(l.servers, c.clients(n.addr, timeout))
+		}
+		l.done.Go(func() { l.watchPods(ctx, n) })
+	}
+	var err error
+	l.holders, err = watch.Start(watch.Config{Network: c.network, Nodes: nodes, VIPs: append(vips, ingressVIP), Since: l.since})
+	c.must(err)
+	l.done.Go(func() { l.list(ctx) })
+	l.done.Go(func() { l.change(ctx) })
+	l.done.Go(func() { l.watchNodes(ctx) })
+	l.done.Go(func() { l.follow(ctx) })
+	if len(c.workers) > 0 && c.workers[0].booted {
+		l.done.Go(func() { l.download(ctx) })
+	}
+	return l
+}
+
+// every calls f again and again, until ctx ends.
+func every(ctx context.Context, step time.Duration, f func()) {
+	for tick := time.NewTicker(step); ; {
+		f()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+	}
+}
+
+// list lists the nodes through the VIP, each time over a new connection.
+func (l *load) list(ctx context.Context) {
+	config := l.c.restConfig(l.vip)
+	secure, err := rest.TLSConfigFor(config)
+	if err != nil {
+		l.lists.note(time.Now(), err)
+		return
+	}
+	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: config.Dial, TLSClientConfig: secure, DisableKeepAlives: true}}
+	every(ctx, listEvery, func() {
+		asked := time.Now()
+		err := get(ctx, client, config.Host+"/api/v1/nodes")
+		if ctx.Err() == nil {
+			l.lists.note(asked, err)
+		}
+	})
+}
+
+// get reads an answer to its end.
+func get(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// change changes an object, by whichever API server answers, and not by the VIP.
+func (l *load) change(ctx context.Context) {
+	n, first := 0, 0
+	every(ctx, beatEvery, func() {
+		n++
+		patch := fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)
+		for i := range l.servers {
+			at := (first + i) % len(l.servers)
+			_, err := l.servers[at].CoreV1().ConfigMaps(controlNamespace).Patch(ctx, beat, types.MergePatchType, patch, metav1.PatchOptions{})
+			if err == nil || ctx.Err() != nil {
+				first = at
+				return
+			}
+		}
+	})
+}
+
+// follow watches that object through the VIP, with client-go's own ways.
+func (l *load) follow(ctx context.Context) {
+	set := l.c.clients(l.vip, 0)
+	lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", controlNamespace, fields.OneTermEqualSelector("metadata.name", beat))
+	informer := cache.NewSharedInformer(lw, &corev1.ConfigMap{}, 0)
+	seen := func(any) { l.events.note(time.Now(), nil) }
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, UpdateFunc: func(_, now any) { seen(now) }})
+	if err == nil {
+		informer.RunWithContext(ctx)
+	}
+}
+
+// download follows the log of a pod through the VIP, from where it was when the
+// connection breaks.
+func (l *load) download(ctx context.Context) {
+	set := l.c.clients(l.vip, 0)
+	pod := ticker + "-" + l.c.workers[0].Name
+	for first := true; ctx.Err() == nil; first = false {
+		if !first {
+			l.mu.Lock()
+			l.breaks++
+			l.mu.Unlock()
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		none := int64(0)
+		stream, err := set.CoreV1().Pods(controlNamespace).GetLogs(pod, &corev1.PodLogOptions{Follow: true, TailLines: &none}).Stream(ctx)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(stream); lines.Scan(); {
+			l.lines.note(time.Now(), nil)
+		}
+		stream.Close()
+	}
+}
+
+// watchPods notes what kubelet says of containers that are not ready.
+func (l *load) watchPods(ctx context.Context, n *node) {
+	every(ctx, 500*time.Millisecond, func() {
+		k := n.Kubelet
+		if k == nil || !n.On() {
+			return
+		}
+		pods, err := k.Pods(ctx)
+		if err != nil {
+			return // kubelet does not run; kubectl tells
+		}
+		for _, p := range pods {
+			for _, s := range p.Status.ContainerStatuses {
+				if !rig.Running(s) {
+					l.notReady(n.Name+" "+strings.TrimSuffix(p.Name, "-"+n.Name)+"/"+s.Name, state(s))
+				}
+			}
+		}
+	})
+}
+
+// state is why a container is not ready.
+func state(s corev1.ContainerStatus) string {
+	switch {
+	case s.State.Waiting != nil:
+		return cmp.Or(s.State.Waiting.Reason, "waiting")
+	case s.State.Terminated != nil:
+		return cmp.Or(s.State.Terminated.Reason, "terminated")
+	}
+	return "not ready"
+}
+
+func (l *load) notReady(container, state string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Since(l.since)
+	key := container + ": " + state
+	if span, known := l.bad[key]; known {
+		l.bad[key] = [2]time.Duration{span[0], now}
+	} else {
+		l.bad[key] = [2]time.Duration{now, now}
+	}
+}
+
+// answers waits until the client has had answers from the VIP for a second.
+func (l *load) answers() {
+	l.c.t.Helper()
+	l.c.patiently(func(ctx context.Context) error { return l.api.Await(ctx, 100) })
+}
+
+// end ends the load and says what it saw.
+func (l *load) end() seen {
+	l.c.t.Helper()
+	l.cancel()
+	now := time.Now()
+	s := seen{VIP: l.vip, API: figures(l.api.End())}
+	if l.web != nil {
+		s.Web = figures(l.web.End())
+	}
+	var alive []time.Duration
+	for _, p := range l.direct {
+		for _, r := range p.End().Requests {
+			if r.Err == "" {
+				alive = append(alive, r.Sent)
+			}
+		}
+	}
+	slices.Sort(alive)
+	for i := 1; i < len(alive); i++ {
+		s.NoServer = max(s.NoServer, alive[i]-alive[i-1])
+	}
+	s.Lists, s.Listed, s.ListsFailed = l.lists.read(now)
+	s.Events, _, _ = l.events.read(now)
+	s.Lines, s.Downloaded, _ = l.lines.read(now)
+	timeline, err := l.holders.End()
+	if err != nil {
+		l.c.t.Errorf("watching who holds the VIPs: %v", err)
+	}
+	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)
+	l.done.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Breaks = l.breaks
+	for _, key := range slices.Sorted(maps.Keys(l.bad)) {
+		span := l.bad[key]
+		s.NotReady = append(s.NotReady, fmt.Sprintf("%s (seen for %s)", key, short(span[1]-span[0])))
+	}
+	return s
+}
+
+// figures are those of a probe.
+func figures(r probe.Result) probed {
+	p := probed{Outage: r.Outage(), Lost: r.Lost(), Of: len(r.Requests), Pause: r.Pause()}
+	next := 0
+	for _, s := range r.Spells() {
+		if !s.OK {
+			p.Losses = append(p.Losses, fmt.Sprintf("%s after %s: %s", requests(s.Requests), short(s.From), r.Requests[next].Err))
+		}
+		next += s.Requests
+	}
+	return p
+}
+
+func requests(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
+}
+
+// crossing is how long two nodes may both have a VIP while one gives it to the other.
+const crossing = 10 * time.Millisecond

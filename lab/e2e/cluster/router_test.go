@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+const routerNamespace = "openshift-ingress"
+
+// routers are pods of the default ingress controller with a real HAProxy, which
+// answers everything with its node's name, and a pod that prints all the time. They are
+// bound to their nodes by hand, because nothing schedules here.
+const routers = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: router, namespace: ` + routerNamespace + `}
+data:
+  haproxy.cfg: |
+    global
+      maxconn 500
+    defaults
+      mode http
+      timeout connect 1s
+      timeout client 10s
+      timeout server 10s
+    frontend pages
+      bind :80
+      bind :443
+      http-request return status 200 content-type text/plain lf-string "%[env(NODE)]"
+    frontend health
+      bind :1936
+      http-request return status 200 content-type text/plain string ok
+`
+
+const router = `---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: router-default-%[1]s
+  namespace: ` + routerNamespace + `
+  labels: {ingresscontroller.operator.openshift.io/deployment-ingresscontroller: default}
+spec:
+  nodeName: %[1]s
+  hostNetwork: true
+  automountServiceAccountToken: false
+  tolerations: [{operator: Exists}]
+  terminationGracePeriodSeconds: 5
+  containers:
+  - name: router
+    image: %[2]s
+    command: [/usr/sbin/haproxy, -f, /config/haproxy.cfg]
+    env: [{name: NODE, value: %[1]s}]
+    securityContext: {runAsUser: 0}
+    readinessProbe: {httpGet: {path: /healthz/ready, port: 1936}, periodSeconds: 2}
+    livenessProbe: {httpGet: {path: /healthz, port: 1936}}
+    volumeMounts: [{name: config, mountPath: /config}]
+  volumes: [{name: config, configMap: {name: router}}]
+`
+
+const printer = `---
+apiVersion: v1
+kind: Pod
+metadata: {name: ` + ticker + `-%[1]s, namespace: ` + controlNamespace + `}
+spec:
+  nodeName: %[1]s
+  hostNetwork: true
+  automountServiceAccountToken: false
+  tolerations: [{operator: Exists}]
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: ticker
+    image: %[2]s
+    command: [/usr/bin/dash, -c, "n=0; while :; do n=$((n+1)); echo $n; sleep 0.1; done"]
+`
+
+// startRouters starts a router and a printer on each worker.
+func (c *cluster) startRouters() {
+	c.t.Helper()
+	text := routers
+	image := c.masters[0].pods["haproxy"].Spec.Containers[0].Image
+	for _, n := range c.workers {
+		text += fmt.Sprintf(router, n.Name, image) + fmt.Sprintf(printer, n.Name, rig.ToolsImage)
+	}
+	file := filepath.Join(c.dir, "routers.yaml")
+	c.must(os.WriteFile(file, []byte(text), 0o600))
+	c.kubectl("apply", "-f", file)
+	for _, n := range c.workers {
+		c.kubectl("wait", "pod", "router-default-"+n.Name, "-n", routerNamespace, "--for=condition=Ready", "--timeout=60s")
+		c.kubectl("wait", "pod", ticker+"-"+n.Name, "-n", controlNamespace, "--for=condition=Ready", "--timeout=60s")
+	}
+	if c.routed = len(c.workers) > 0; c.routed {
+		c.holder(ingressVIP)
+	}
+}

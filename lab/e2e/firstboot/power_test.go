@@ -1,0 +1,243 @@
+package firstboot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testbed/reference"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+// apiVIP is the API VIP of installConfig.
+var apiVIP = netip.MustParseAddr("192.168.111.5")
+
+const (
+	pkiDir    = "/etc/kubernetes/pki"
+	imageDir  = "/var/images"
+	apiServer = "kube-apiserver"
+	// mostPoints is the priority of a node with all that this site has: there is no
+	// machine config server, which would be worth three points more.
+	mostPoints = 65
+)
+
+// controlPlane is two control-plane nodes with a real kubelet, containerd and API server,
+// which share an etcd on the site's host. They run vipgen's pods, or the operator's.
+type controlPlane struct {
+	*site
+	nodes     []*node
+	booted    map[*node]time.Time // when last
+	operators bool                // run there
+	out       string              // the directory of what vipgen rendered
+	rendered  []byte              // of that, what the nodes have
+}
+
+// newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines
+// of vipgen.yaml.
+func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane {
+	t.Helper()
+	c := &controlPlane{site: newSite(t), booted: map[*node]time.Time{}}
+	c.agent = agentImage + ":v1" // containerd has it by this name
+	c.startRegistry()
+	c.startEtcd()
+	images := map[string]string{"agent": c.agent}
+	for _, name := range []string{"coredns", "haproxy", "keepalived"} {
+		images[name] = "localhost/" + name + ":1"
+	}
+	list, err := json.Marshal(images)
+	c.must(err)
+	c.out = c.renderAll(install, append(spec, "images: "+string(list))...)
+	c.rendered, err = os.ReadFile(filepath.Join(c.out, "ignition/master.ign"))
+	c.must(err)
+	archives := c.archives()
+	for i, name := range []string{"master-0", "master-1"} {
+		n := c.addNode(name, c.programs(), c.rendered, c.files(name, controlAddr(i)))
+		c.give(n, archives...)
+		c.booted[n] = time.Now()
+		c.must(n.Boot())
+		c.nodes = append(c.nodes, n)
+	}
+	for i, n := range c.nodes {
+		c.register(n, controlAddr(i))
+	}
+	for _, name := range []string{"openshift-etcd", "openshift-kni-infra"} {
+		c.kubectl("create", "namespace", name)
+	}
+	c.kubectl("apply", "-f", filepath.Join(c.out, "manifests"))
+	c.awaitBoth()
+	for _, n := range c.nodes {
+		n.checkScopes()
+	}
+	return c
+}
+
+// give lays images on a node's disk, for containerd to import when it starts.
+func (c *controlPlane) give(n *node, archives ...string) {
+	c.t.Helper()
+	c.must(n.MkdirAll(imageDir))
+	for _, archive := range archives {
+		c.must(os.Link(archive, filepath.Join(n.Path(imageDir), filepath.Base(filepath.Dir(archive))+".tar")))
+	}
+}
+
+// powerOn boots a node again.
+func (c *controlPlane) powerOn(n *node) {
+	c.t.Helper()
+	c.booted[n] = time.Now()
+	c.must(n.PowerOn())
+}
+
+func controlAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 168, 111, byte(20 + i)}) }
+
+// checkScopes: systemd ends containers as it does CRI-O's.
+func (n *node) checkScopes() {
+	n.t.Helper()
+	containers := strings.Split(n.run("systemctl", "show", "cri-containerd-*.scope", "--property=Conflicts,TimeoutStopUSec"), "\n\n")
+	for _, c := range containers {
+		if !strings.Contains(c, "Conflicts=shutdown.target") || !strings.Contains(c, "TimeoutStopUSec=45s") {
+			n.t.Errorf("a container on %s is no scope like CRI-O's: %q", n.Name, c)
+		}
+	}
+}
+
+// startEtcd starts the etcd of the cluster, which no node takes along.
+func (c *controlPlane) startEtcd() {
+	c.t.Helper()
+	url := "http://" + siteAddr + ":2379"
+	c.start(c.host, rig.Tool(c.t, "etcd"), "--data-dir="+filepath.Join(c.dir, "etcd"), "--listen-client-urls="+url, "--advertise-client-urls="+url,
+		"--listen-peer-urls=http://127.0.0.1:2380", "--log-level=error", "--unsafe-no-fsync")
+}
+
+// programs are those of this machine that the nodes' operating system lacks.
+func (c *controlPlane) programs() map[string]string {
+	c.t.Helper()
+	out := map[string]string{"kubelet": rig.Tool(c.t, "kubelet")}
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc"} {
+		out[name] = testkit.Program(c.t, name)
+	}
+	return out
+}
+
+// archives are the images of all pods.
+func (c *controlPlane) archives() (out []string) {
+	c.t.Helper()
+	add := func(i *image.Image, err error) { out = append(out, rig.Archive(c.t, i, err)) }
+	add(image.Program("localhost/"+apiServer+":1", rig.Tool(c.t, apiServer), rig.Made))
+	add(image.Program("localhost/coredns:1", rig.Tool(c.t, "coredns"), rig.Made))
+	add(image.Debian("localhost/keepalived:1", rig.Made, "/usr/sbin/keepalived"))
+	add(image.Debian("localhost/haproxy:1", rig.Made, "/usr/sbin/haproxy"))
+	return append(out, rig.ToolsArchive(c.t), rig.AgentArchive(c.t, c.agent))
+}
+
+// files are those that make a node one with a kubelet.
+func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
+	c.t.Helper()
+	out := map[string]string{"/etc/hostname": name + "\n"}
+	root := os.DirFS("kubelet")
+	c.must(fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		out["/"+path] = strings.ReplaceAll(string(data), "ADDRESS", addr.String())
+		return err
+	}))
+	pair, err := c.ca.Serving(name, addr.String(), apiVIP.String(), "localhost", "127.0.0.1", "api.demo.example.com", "api-int.demo.example.com")
+	c.must(err)
+	out[pkiDir+"/ca.crt"] = string(c.ca.CertPEM)
+	out[pkiDir+"/server.crt"], out[pkiDir+"/server.key"] = string(pair.Cert), string(pair.Key)
+	out["/var/lib/kubelet/kubeconfig"] = string(rig.Kubeconfig(c.t, c.ca, "api-int.demo.example.com", "system:node:"+name, "system:nodes"))
+	return out
+}
+
+// kubectl asks an API server until it does what it is told, and returns what it says.
+func (c *controlPlane) kubectl(args ...string) (last string) {
+	c.t.Helper()
+	config := c.write("admin.kubeconfig", string(rig.Kubeconfig(c.t, c.ca, controlAddr(0).String(), "admin", "system:masters")))
+	testkit.AwaitWithin(c.t, rig.Patience, "kubectl "+strings.Join(args, " "), func() bool {
+		ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
+		defer cancel()
+		out, err := c.host.Command(ctx, rig.Tool(c.t, "kubectl"), append([]string{"--kubeconfig", config}, args...)...).CombinedOutput()
+		last = string(out)
+		return err == nil
+	}, func() string { return last })
+	return last
+}
+
+// register makes the Node of a kubelet, which could do so itself by a bootstrap host that
+// holds the VIP: none is here, and whether a node may hold it is in its Node.
+func (c *controlPlane) register(n *node, addr netip.Addr) {
+	c.t.Helper()
+	c.kubectl("create", "-f", c.write(n.Name+".yaml", fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s, labels: {node-role.kubernetes.io/master: "", kubernetes.io/hostname: %s}}}`, n.Name, n.Name)))
+	c.kubectl("patch", "node", n.Name, "--subresource=status", "--type=merge", "--patch",
+		fmt.Sprintf(`{"status": {"addresses": [{"type": "InternalIP", "address": %q}, {"type": "Hostname", "address": %q}]}}`, addr, n.Name))
+}
+
+// awaitBoth waits until each node could hold the VIP as well as the other, by what its
+// keepalived says of its priority.
+func (c *controlPlane) awaitBoth() {
+	c.t.Helper()
+	want := fmt.Sprintf(" to %d", mostPoints)
+	for _, n := range c.nodes {
+		var said string
+		testkit.AwaitWithin(c.t, rig.Patience, n.Name+" to be as good a holder as any", func() bool {
+			said = ""
+			for line := range strings.Lines(n.podLog(c.booted[n], "keepalived", "keepalived")) {
+				if strings.Contains(line, "Changing effective priority") {
+					said = line
+				}
+			}
+			return strings.HasSuffix(strings.TrimSpace(said), want)
+		}, func() string { return said })
+	}
+}
+
+// operatorsImage has all that the operator's pods run.
+const operatorsImage = "localhost/operators:1"
+
+// becomeOperators has the nodes run the operator's keepalived and HAProxy from their next
+// boot on, as they are from 4.12 to 4.21: a stand-in, see docs/lab-reference.md.
+func (c *controlPlane) becomeOperators() {
+	c.t.Helper()
+	archive := rig.OperatorsArchive(c.t, operatorsImage)
+	for _, n := range c.nodes {
+		n.off()
+	}
+	for i, n := range c.nodes {
+		c.give(n, archive)
+		c.must(errors.Join(os.RemoveAll(n.Path("/etc/keepalived")), os.RemoveAll(n.Path("/etc/haproxy"))))
+		c.installOperators(n, i)
+	}
+	for _, n := range c.nodes {
+		c.powerOn(n)
+	}
+	c.operators = true
+}
+
+// installOperators writes to a node what the operator's keepalived and HAProxy are there, and
+// their pods' manifests.
+func (c *controlPlane) installOperators(n *node, i int) {
+	c.t.Helper()
+	data, err := n.Read(v1alpha1.ClusterConfigPath)
+	c.must(err)
+	config, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, data)
+	c.must(err)
+	other := 1 - i
+	facts := &v1alpha1.Node{
+		Name: n.Name, Role: v1alpha1.RoleMaster,
+		Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: []netip.Prefix{netip.PrefixFrom(controlAddr(i), 24)}, DefaultRoute4: true}},
+		Peers:      []v1alpha1.Peer{{Name: c.nodes[other].Name, Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{controlAddr(other)}}},
+	}
+	c.must(reference.Install(n.Host, config, facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
+}

@@ -1,0 +1,319 @@
+package firstboot
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+// shutdowns is how often the holder is shut down in each way; `make e2e` does it five times.
+var shutdowns = flag.Int("shutdowns", 1, "how often the holder of the API VIP is shut down in each way; by default once, in the first way alone")
+
+const (
+	// shutdownGap is how long clients may be without an answer, in the median.
+	shutdownGap = 100 * time.Millisecond
+	// atOnceGap is the same where every process is told to end at once (docs/timing.md).
+	atOnceGap = 200 * time.Millisecond
+	// drainSeen is how long a HAProxy takes at most to see that an API server drains.
+	drainSeen = 800 * time.Millisecond
+	// shutdownDelay is for how long an API server that drains serves (its manifest).
+	shutdownDelay = 10 * time.Second
+)
+
+// way is one of shutting a node down.
+type way struct {
+	name string
+	verb string // of systemctl
+	// graceful says that kubelet ends the pods; else systemd ends their scopes.
+	graceful bool
+	// operators says that the nodes run the operator's keepalived and HAProxy.
+	operators bool
+	promised  time.Duration // the median of the longest times without an answer; 0 for none
+}
+
+var ways = []way{
+	{"reboot, kubelet ends the pods", "reboot", true, false, shutdownGap},
+	{"power-off, kubelet ends the pods", "poweroff", true, false, shutdownGap},
+	{"reboot, systemd ends the scopes", "reboot", false, false, atOnceGap},
+	{"power-off, systemd ends the scopes", "poweroff", false, false, atOnceGap},
+	{"the operator's, reboot, systemd ends the scopes", "reboot", false, true, 0}, // the last: nodes stay the operator's
+}
+
+// Hard case 43: the holder of the API VIP is rebooted and powered off by systemctl, with
+// all that runs on it, its API server too, which drains. A client asks every 10 ms over
+// new connections.
+func TestHardCase43RebootAndPowerOff(t *testing.T) {
+	c := newControlPlane(t, installConfig)
+	for _, w := range ways[:min(len(ways), max(1, (*shutdowns-1)*len(ways)))] {
+		t.Run(strings.ReplaceAll(w.name, ", ", " "), func(t *testing.T) {
+			c.beTested(t)
+			c.shutDownBy(w)
+		})
+	}
+}
+
+// beTested has what goes wrong be a part of the test's.
+func (c *controlPlane) beTested(t *testing.T) {
+	outer := c.t
+	c.t = t
+	for _, n := range c.nodes {
+		n.t = t
+	}
+	t.Cleanup(func() {
+		c.t = outer
+		for _, n := range c.nodes {
+			n.t = outer
+		}
+	})
+}
+
+// seen is what the client saw of one shutdown.
+type seen struct {
+	gap, slowest, late time.Duration
+	lost, requests     int
+	draining           int           // requests to the API server after it began to drain
+	last               time.Duration // when the last of them was sent, since then
+}
+
+func (c *controlPlane) shutDownBy(w way) {
+	c.t.Helper()
+	if w.operators && !c.operators {
+		c.becomeOperators()
+	}
+	c.gracefully(w.graceful)
+	var all []seen
+	for range *shutdowns {
+		all = append(all, c.shutDown(w))
+	}
+	slices.SortFunc(all, func(a, b seen) int { return int(a.gap - b.gap) })
+	median, worst := all[len(all)/2], all[len(all)-1]
+	var late, last time.Duration
+	lost, requests, draining := 0, 0, 0
+	for _, s := range all {
+		late, last = max(late, s.late), max(last, s.last)
+		lost, requests, draining = lost+s.lost, requests+s.requests, draining+s.draining
+	}
+	c.t.Logf("RESULT | %s | %d ms (%d to %d) | %d of %d | %d, up to %d ms | machine late by up to %d ms", w.name,
+		median.gap.Milliseconds(), all[0].gap.Milliseconds(), worst.gap.Milliseconds(), lost, requests, draining, last.Milliseconds(), late.Milliseconds())
+	if w.promised > 0 {
+		testkit.Promise(c.t, "the median of the longest times without an answer", median.gap, w.promised, 10*w.promised+2*late, late)
+		testkit.Promise(c.t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
+	}
+}
+
+// graceful are the lines of kubelet's configuration that make it hold shutdowns up, as
+// OpenShift has them from 4.22.
+const graceful = "shutdownGracePeriod: 90s\nshutdownGracePeriodCriticalPods: 60s\n"
+
+// gracefully says whether kubelet ends the pods when its node shuts down.
+func (c *controlPlane) gracefully(want bool) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		const path = "/etc/kubernetes/kubelet.conf"
+		before, err := n.Read(path)
+		c.must(err)
+		text := strings.ReplaceAll(string(before), graceful, "")
+		if want {
+			text += graceful
+		}
+		if text != string(before) {
+			c.must(n.Write(path, []byte(text)))
+			n.run("systemctl", "restart", "kubelet.service")
+		}
+		testkit.AwaitWithin(c.t, rig.Patience, "kubelet to hold shutdowns up, or not", func() bool {
+			return n.active("kubelet.service") && strings.Contains(n.run("systemd-inhibit", "--list", "--no-pager"), "kubelet") == want
+		})
+	}
+}
+
+// shutDown shuts the holder of the VIP down, waits for its end, and switches it on again.
+func (c *controlPlane) shutDown(w way) seen {
+	t := c.t
+	t.Helper()
+	c.awaitBoth()
+	c.awaitServers()
+	holder, other := c.holder()
+	since := time.Now()
+	p := c.ask(since)
+	holders, err := watch.Start(watch.Config{Network: c.network, Nodes: []*netns.Node{holder.Node, other.Node}, VIPs: []netip.Addr{apiVIP}, Since: since})
+	c.must(err)
+	// Later than the client's kernel keeps to what it learned by ARP before (arp(7),
+	// locktime).
+	c.must(p.Await(t.Context(), 200))
+	machine := testkit.StartStopwatch()
+	began := p.Now()
+	holder.run("systemctl", w.verb)
+	select {
+	case <-holder.Ended():
+	case <-time.After(rig.Patience):
+		t.Fatalf("%s has not ended", holder.Name)
+	}
+	took := p.Now() - began
+	late := machine.End()
+	if at, _ := c.holder(); at != other {
+		t.Errorf("%s holds the VIP, which is off", at.Name)
+	}
+	holders.Off(holder.Name)
+	holder.off()
+	c.must(p.Await(t.Context(), 100))
+	result := p.End()
+	timeline, err := holders.End()
+	c.must(err)
+	result.Requests = slices.DeleteFunc(result.Requests, func(q probe.Request) bool { return q.Sent < began-time.Second })
+	drained := holder.drained(since)
+	s := seen{gap: result.Gap(), slowest: result.Slowest(), late: late, lost: result.Lost(), requests: len(result.Requests)}
+	for _, q := range result.Requests {
+		if q.From == holder.Name && q.Sent > drained {
+			s.draining++
+			s.last = max(s.last, q.Sent-drained)
+		}
+	}
+	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; split brain for %v; the machine was late by %v",
+		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.Of(watch.Addresses).SplitBrain(0), late)
+	left := holder.lost(timeline)
+	for _, q := range result.Requests {
+		if q.Err == "" {
+			continue
+		}
+		t.Logf("a request was lost, sent %v after the shutdown began and %v after the VIP had left: %s", q.Sent-began, q.Sent-left, q.Err)
+		if w.graceful && q.Sent > left {
+			t.Error("it is none whose connection the VIP's move broke")
+		}
+	}
+	holder.checkEnd(w, since.Add(began))
+	c.powerOn(holder)
+	return s
+}
+
+// lost is when the VIP left the node.
+func (n *node) lost(timeline watch.Timeline) (at time.Duration) {
+	for _, span := range timeline.Of(watch.Addresses) {
+		if span.Node == n.Name {
+			at = span.To
+		}
+	}
+	return at
+}
+
+// checkEnd: the machine ended as it was told to, by systemd, and kubelet and the
+// keepalived job had their part in it.
+func (n *node) checkEnd(w way, since time.Time) {
+	n.t.Helper()
+	out, err := exec.Command("journalctl", "--directory", n.Path("/var/log/journal"), "--no-pager", fmt.Sprintf("--since=@%d", since.Unix())).CombinedOutput()
+	n.site.must(err)
+	if want := "Reached target " + w.verb + ".target"; !strings.Contains(string(out), want) {
+		n.t.Errorf("%s did not end by %s:\n%s", n.Name, w.verb, tail(string(out)))
+	}
+	if !w.operators && w.graceful {
+		if log := n.podLog(since, "keepalived", "keepalived"); !strings.Contains(log, `"VIPs given away before the end"`) || !strings.Contains(log, "gone=true") {
+			n.t.Errorf("%s did not hand its VIP over:\n%s", n.Name, tail(log))
+		}
+	}
+}
+
+// drained is when the API server of the node began to shut down, after a time.
+func (n *node) drained(since time.Time) time.Duration {
+	n.t.Helper()
+	log := n.podLog(since, apiServer, apiServer)
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `"ShutdownInitiated"`) {
+			return logTime(line).Sub(since)
+		}
+	}
+	n.t.Fatalf("the API server of %s did not drain:\n%s", n.Name, tail(log))
+	return 0
+}
+
+// podLog is what a container of a static pod has said since a time, as the node's disk
+// has it.
+func (n *node) podLog(since time.Time, pod, container string) string {
+	n.t.Helper()
+	paths, err := filepath.Glob(n.Path("/var/log/pods/*_" + pod + "-" + n.Name + "_*/" + container + "/*.log"))
+	n.site.must(err)
+	var lines []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		n.site.must(err)
+		for line := range strings.Lines(string(data)) {
+			if logTime(line).After(since) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return logTime(a).Compare(logTime(b)) })
+	return strings.Join(lines, "")
+}
+
+// logTime is the time at which a container printed a line.
+func logTime(line string) time.Time {
+	stamp, _, _ := strings.Cut(line, " ")
+	at, _ := time.Parse(time.RFC3339Nano, stamp) // the last line may not be whole yet
+	return at
+}
+
+// ask begins to ask through the VIP.
+func (c *controlPlane) ask(since time.Time) *probe.Probe {
+	c.t.Helper()
+	p, err := probe.Start(probe.Config{Since: since, Target: probe.Target{
+		URL: "https://" + netip.AddrPortFrom(apiVIP, 6443).String() + "/version", Timeout: 10 * time.Second, Dial: c.host.DialContext,
+	}})
+	c.must(err)
+	return p
+}
+
+// awaitServers waits until the VIP leads to both API servers.
+func (c *controlPlane) awaitServers() {
+	c.t.Helper()
+	var names map[string]bool
+	testkit.AwaitWithin(c.t, rig.Patience, "answers from both API servers", func() bool {
+		p := c.ask(time.Now())
+		c.must(p.Await(c.t.Context(), 20))
+		names = map[string]bool{}
+		for _, q := range p.End().Requests {
+			if q.Err == "" {
+				names[q.From] = true
+			}
+		}
+		return len(names) == len(c.nodes)
+	}, func() string { return fmt.Sprint(names) })
+}
+
+// holder waits until one node alone has the VIP, and returns it and the other one.
+func (c *controlPlane) holder() (holder, other *node) {
+	c.t.Helper()
+	testkit.AwaitWithin(c.t, rig.Patience, "one holder of the VIP", func() bool {
+		var with, without []*node
+		for _, n := range c.nodes {
+			if n.has(apiVIP) {
+				with = append(with, n)
+			} else {
+				without = append(without, n)
+			}
+		}
+		if len(with) != 1 {
+			return false
+		}
+		holder, other = with[0], without[0]
+		return true
+	})
+	return holder, other
+}
+
+// has says whether the VIP is on the node.
+func (n *node) has(vip netip.Addr) bool {
+	addrs, err := n.Addresses()
+	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip })
+}

@@ -1,0 +1,122 @@
+package machine_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/machine"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+const aliveFile = "/var/lib/alive/file"
+
+// alivePod lives as long as a file of its node does.
+const alivePod = `apiVersion: v1
+kind: Pod
+metadata:
+  name: alive
+  namespace: kube-system
+spec:
+  hostNetwork: true
+  containers:
+  - name: alive
+    image: ` + rig.ToolsImage + `
+    command: [/usr/bin/dash, -c, "echo started; touch /alive/file; exec sleep infinity"]
+    securityContext:
+      readOnlyRootFilesystem: true
+      allowPrivilegeEscalation: false
+      capabilities: {drop: [ALL]}
+    livenessProbe:
+      exec: {command: [/usr/bin/cat, /alive/file]}
+      initialDelaySeconds: 1
+      periodSeconds: 1
+      timeoutSeconds: 30
+      failureThreshold: 1
+    volumeMounts: [{name: alive, mountPath: /alive}]
+  - name: plain
+    image: ` + rig.ToolsImage + `
+    command: [/usr/bin/sleep, infinity]
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: alive, hostPath: {path: /var/lib/alive, type: DirectoryOrCreate}}]
+`
+
+// checkProcesses: what of a manifest's security context is in force can be read, and
+// is told from what a container has without one.
+func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
+	t.Helper()
+	plain := n.Await(t, "running", "alive", "plain", rig.Running)
+	for _, tt := range []struct {
+		status                         corev1.ContainerStatus
+		capable, restricted, writeable bool
+	}{{alive, false, true, false}, {plain, true, false, true}} {
+		var list []machine.Process
+		var err error
+		// The runtime's process becomes the container's, and the shell its last command.
+		testkit.AwaitWithin(t, rig.Patience, tt.status.Name+" to be sleep alone", func() bool {
+			list, err = n.Processes(rig.ContainerID(tt.status))
+			return err == nil && len(list) == 1 && list[0].Name == "sleep"
+		}, func() string { return fmt.Sprintf("%+v, %v", list, err) })
+		p := list[0]
+		if p.UID != 0 || p.NoNewPrivileges != tt.restricted || p.ReadOnlyRoot == tt.writeable {
+			t.Errorf("%s: %+v", tt.status.Name, p)
+		}
+		for _, set := range []uint64{p.Bounding, p.Permitted, p.Effective} {
+			if (set != 0) != tt.capable {
+				t.Errorf("%s has the capabilities %x", tt.status.Name, set)
+			}
+		}
+	}
+	if _, err := n.Processes("absent"); err == nil {
+		t.Error("a container that is not there has processes")
+	}
+}
+
+func config(ca *authority.Authority, i int) machine.KubeletConfig {
+	return machine.KubeletConfig{CA: ca, NodeIPs: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})}}
+}
+
+// Two machines each run a pod; kubelet restarts it when its probe fails, and the
+// power of one machine is no other's.
+func TestKubelet(t *testing.T) {
+	ca, err := authority.New("signer")
+	testkit.Must(t, err)
+	network := daemon.NewNetwork(t)
+	image := rig.ToolsArchive(t)
+	var nodes []rig.Node
+	for i := range 2 {
+		m := rig.NewMachine(t, network, fmt.Sprintf("node-%d", i), fmt.Sprintf("192.0.2.1%d/24", i), map[string]string{"kubelet": rig.Tool(t, "kubelet")})
+		// The file is there from the start: the first probe may come before the shell's turn.
+		for path, text := range map[string]string{aliveFile: "", "/etc/kubernetes/manifests/alive.yaml": alivePod} {
+			testkit.Must(t, m.Write(path, []byte(text)))
+		}
+		nodes = append(nodes, rig.Boot(t, m, config(ca, i), image))
+	}
+	first, second := nodes[0], nodes[1]
+	before := first.Await(t, "running", "alive", "alive", rig.Running)
+	checkProcesses(t, first, before)
+	other := second.Await(t, "running", "alive", "alive", rig.Running)
+
+	testkit.Must(t, os.Remove(first.Path(aliveFile)))
+	first.Await(t, "restarted", "alive", "alive", func(s corev1.ContainerStatus) bool {
+		return rig.Running(s) && s.RestartCount > before.RestartCount && s.ContainerID != before.ContainerID
+	})
+
+	testkit.Must(t, first.PowerOff())
+	rig.CheckTraces(t, first.Machine)
+	if s := second.Await(t, "running", "alive", "alive", rig.Running); s.ContainerID != other.ContainerID || s.RestartCount != other.RestartCount {
+		t.Errorf("the other machine's container is another one: %+v", s)
+	}
+
+	testkit.Must(t, first.PowerOn())
+	first = rig.Boot(t, first.Machine, config(ca, 0))
+	first.Await(t, "running after a reboot", "alive", "alive", func(s corev1.ContainerStatus) bool {
+		return rig.Running(s) && s.ContainerID != before.ContainerID
+	})
+}

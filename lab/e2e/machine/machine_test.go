@@ -1,0 +1,124 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/machine"
+	"github.com/vipgen/vipgen/lab/e2e/rig"
+)
+
+func output(t *testing.T, m *machine.Machine, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	out, err := m.Output(ctx, name, args...)
+	testkit.Must(t, err)
+	return strings.TrimRight(out, "\n")
+}
+
+func TestMachine(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	testkit.Must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 here\"\n"), 0o755))
+	network := daemon.NewNetwork(t)
+	m := rig.NewMachine(t, network, "node-0", "192.0.2.10/24", map[string]string{"greet": program})
+	other := rig.NewMachine(t, network, "node-1", "192.0.2.11/24", nil)
+
+	for _, tt := range []struct{ what, want string }{
+		{"hostname", "node-0"},
+		{"greet hello", "hello here"},
+		{"pwd", "/"},
+		{"ls /", "bin dev etc lib lib64 opt proc root run sbin sys tmp usr var"},
+		{"ls /usr/local /usr/local/bin", "/usr/local: bin /usr/local/bin: greet"},
+		{"cat /proc/1/comm", "bash"},
+		{"ls /sys/class/net", "eth0 lo"},
+		{"readlink /var/run", "../run"},
+		{"cat /proc/sys/vm/overcommit_memory /proc/sys/kernel/panic", "1 10"},
+		{"stat -c %F /dev/null /dev/kmsg", "character special file character special file"},
+		{"stat -c %a /tmp", "1777"},
+	} {
+		if got := strings.Join(strings.Fields(output(t, m, "sh", "-c", tt.what)), " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+	for line := range strings.Lines(output(t, m, "cat", "/proc/self/cgroup")) {
+		if _, path, _ := strings.Cut(strings.TrimSpace(line), ":/"); path != "" {
+			t.Errorf("it sees control groups of this machine: %s", line)
+		}
+	}
+	for line := range strings.Lines(output(t, m, "cat", "/proc/self/mounts")) {
+		fields := strings.Fields(line)
+		if strings.HasPrefix(fields[1], m.Dir()) || strings.HasPrefix(fields[1], "/.old") {
+			t.Errorf("it sees mounts of this machine: %s", line)
+		}
+		if fields[1] == "/usr" && !strings.HasPrefix(fields[3], "ro,") {
+			t.Errorf("this machine's /usr can be written to: %s", line)
+		}
+	}
+
+	// What it writes is in its directory, and what is written there is on it.
+	output(t, m, "sh", "-c", "echo a >/etc/a; mkdir -p /sys/fs/cgroup/pids/kubepods")
+	testkit.Must(t, m.Write("/etc/b", []byte("b\n")))
+	if got, err := m.Read("/etc/a"); err != nil || string(got) != "a\n" || output(t, m, "cat", "/etc/b") != "b" {
+		t.Errorf("its files: %q, %v", got, err)
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/pids" + m.Cgroup() + "/kubepods"); err != nil {
+		t.Error(err)
+	}
+	reach(t, m, "192.0.2.11")
+
+	testPower(t, m, other)
+}
+
+// reach has a machine refused by another, at a port where nothing listens.
+func reach(t *testing.T, m *machine.Machine, addr string) {
+	t.Helper()
+	_, err := m.Output(t.Context(), "bash", "-c", ": </dev/tcp/"+addr+"/9")
+	if err == nil || !strings.Contains(err.Error(), "Connection refused") {
+		t.Errorf("%s does not reach %s: %v", m.Name, addr, err)
+	}
+}
+
+// testPower: the power of one machine is no other's.
+func testPower(t *testing.T, m, other *machine.Machine) {
+	sleeper := m.Command(t.Context(), "sleep", "infinity")
+	testkit.Must(t, sleeper.Start())
+	output(t, m, "touch", "/run/x")
+	testkit.Must(t, m.PowerOff())
+	sleeper.Wait()
+	rig.CheckTraces(t, m)
+	if _, err := m.Output(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "has no power") {
+		t.Errorf("running a program without power: %v", err)
+	}
+	if got := output(t, other, "hostname"); got != "node-1" {
+		t.Errorf("the other machine is %q", got)
+	}
+	testkit.Must(t, m.PowerOn())
+	if got := output(t, m, "sh", "-c", "cat /etc/a; ! ls /run/x 2>&1"); !strings.HasPrefix(got, "a\nls: cannot access '/run/x'") {
+		t.Errorf("after a reboot it has %q, want what was on disk", got)
+	}
+	reach(t, other, "192.0.2.10")
+}
+
+func TestNewLeavesNothingWhenItFails(t *testing.T) {
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
+	dir := t.TempDir()
+	m, err := machine.New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
+	if m != nil || err == nil || !strings.Contains(err.Error(), "making its root") {
+		t.Fatalf("%v, %v", m, err)
+	}
+	out, err := exec.Command("ip", "netns", "pids", node.Namespace()).Output()
+	if err != nil || len(out) > 0 {
+		t.Errorf("processes %s, %v", out, err)
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/pids/" + node.Namespace()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its control group: %v", err)
+	}
+}

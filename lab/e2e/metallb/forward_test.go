@@ -1,0 +1,155 @@
+package metallb
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// What nodes answer for and forward, and what a client of the same network sees who
+// checks the address: on a worker the real kube-proxy and MetalLB's speaker, MetalLB's
+// controller, and a real API server behind the address. Where OVN-Kubernetes forwards,
+// it is Kubernetes all the same that says which slices and ports belong to a Service.
+func TestForwards(t *testing.T) {
+	l := newLAN(t)
+	objects := l.vipgen("metallb", "../../../golden/cases/baremetal-agent/install-config.yaml", "--address", newAddress, "--node", "master-0="+masterAddress)
+	l.kubectl(objects, "apply", "--filename", "-")
+	const well = "/readyz       HTTP 200\n\nNo problem found.\n"
+	l.sees(well)
+	refused, silent := []string{"[refused]"}, []string{"[no-answer]", "[unreachable]"}
+	for _, tt := range []struct {
+		name, patch string
+		want        []string
+	}{
+		// Nodes answer for the address, since there are endpoints, and forward nothing.
+		{"another name of the port", `[{"op": "replace", "path": "/ports/0/name", "value": "api-server"}]`, refused},
+		{"no name of the port", `[{"op": "remove", "path": "/ports/0/name"}]`, refused},
+		// Without an endpoint nobody answers for it.
+		{"no label", `[{"op": "remove", "path": "/metadata/labels/kubernetes.io~1service-name"}]`, silent},
+		{"not ready", `[{"op": "replace", "path": "/endpoints/0/conditions/ready", "value": false}]`, silent},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := lan{l.in(t), l.worker, l.client}
+			l.kubectl("", "patch", "endpointslice", "api-vip-ipv4", "--namespace", "openshift-config", "--type", "json", "--patch", tt.patch)
+			l.sees(tt.want...)
+			l.kubectl(objects, "apply", "--filename", "-") // as the pages say
+			l.sees(well)
+		})
+	}
+}
+
+// lan is a network with an API server, a worker that speaks for MetalLB and
+// forwards, and a client.
+type lan struct {
+	*server
+	worker, client *netns.Node
+}
+
+const masterAddress, newAddress = "192.168.111.20", "192.168.111.17"
+
+func newLAN(t *testing.T) lan {
+	t.Helper()
+	testkit.Live(t)
+	network, err := netns.New()
+	testkit.Must(t, err)
+	testkit.Cleanup(t, network.Close)
+	node := func(name, addr string) *netns.Node {
+		n, err := network.AddNode(name, netip.MustParsePrefix(addr+"/24"))
+		testkit.Must(t, err)
+		return n
+	}
+	s := newServerOn(t, node("master-0", masterAddress), netip.MustParseAddrPort(masterAddress+":6443"))
+	l := lan{s, node("worker-0", "192.168.111.30"), node("client", "192.168.111.99")}
+	testkit.Must(t, l.worker.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644) }))
+	l.kubectl(cluster, "apply", "--filename", "-")
+	l.controller("metallb-system")
+	l.start("metallb-speaker", l.command(l.worker, "metallb-speaker", "--namespace", "metallb-system", "--node-name", "worker-0", "--pod-name", "speaker", "--host", "127.0.0.1"))
+	// Limits of the kernel's table of connections belong to the machine: 0 leaves them alone.
+	l.start("kube-proxy", l.command(l.worker, "kube-proxy", "--kubeconfig", l.kubeconfig, "--hostname-override", "worker-0", "--proxy-mode", "nftables",
+		"--conntrack-max-per-core", "0", "--conntrack-min", "0", "--conntrack-tcp-timeout-established", "0", "--conntrack-tcp-timeout-close-wait", "0",
+		"--healthz-bind-address", "127.0.0.1:10256", "--metrics-bind-address", "127.0.0.1:10249"))
+	return l
+}
+
+// cluster is what kubelet would have made: the worker, with an address, which kube-proxy
+// waits for, and the pod that the speaker takes itself for.
+const cluster = `apiVersion: v1
+kind: Node
+metadata: {name: worker-0}
+status: {addresses: [{type: InternalIP, address: 192.168.111.30}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: speaker, namespace: metallb-system}
+spec: {nodeName: worker-0, containers: [{name: speaker, image: speaker}]}
+`
+
+// vipgen runs the program, and returns what it prints.
+func (l lan) vipgen(args ...string) string {
+	l.Helper()
+	cmd := exec.Command(vipgen(l.T), args...)
+	cmd.Stderr = l.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		l.Fatalf("vipgen %s: %v", args, err)
+	}
+	return string(out)
+}
+
+// kubectl runs it at the client, until it does what it is told: what the server serves it
+// says that it serves a moment later.
+func (l lan) kubectl(input string, args ...string) {
+	l.Helper()
+	var last string
+	l.await(fmt.Sprintf("kubectl %s", args), func() bool {
+		cmd := l.command(l.client, "kubectl", append([]string{"--cache-dir", filepath.Join(l.dir, "kubectl")}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if text := string(out); err != nil && text != last {
+			l.Logf("kubectl %s: %v\n%s", args, err, out)
+			last = text
+		}
+		return err == nil
+	})
+}
+
+// sees waits until a client who checks the address is told one of some words.
+func (l lan) sees(words ...string) {
+	l.Helper()
+	var last string
+	l.Cleanup(func() {
+		if l.Failed() {
+			l.Logf("the last check says\n%s", last)
+		}
+	})
+	l.await("a client to see "+strings.Join(words, " or "), func() bool {
+		// It asks for the address anew, as one does that was not there before.
+		testkit.Must(l, l.client.Command(l.Context(), "ip", "neighbour", "flush", "all").Run())
+		check := l.client.Command(context.Background(), vipgen(l.T), "check-endpoint", newAddress, "--server-name", "api."+domain, "--ca", filepath.Join(l.dir, "ca.crt"), "--timeout", "1s")
+		out, _ := check.CombinedOutput() // it fails where something is wrong
+		last = string(out)
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(last, w) })
+	})
+}
+
+// vipgen is the path of the program.
+func vipgen(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("../../../bin/vipgen")
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		t.Fatalf("vipgen is not built: run `make build` (%v)", err)
+	}
+	return path
+}

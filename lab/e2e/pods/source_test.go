@@ -1,0 +1,167 @@
+package pods
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/kubelet/config"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+)
+
+// nodeName is what kubelet adds to the names of static pods.
+const nodeName = "node-0.example.com"
+
+// period is how often kubelet's source reads its directory again; a node's own
+// does so every 20 s.
+const period = time.Millisecond
+
+// patience is how long anything may take that takes milliseconds on an idle
+// machine.
+const patience = 2 * time.Minute
+
+// source is kubelet's source of static pods, which reads a directory by a link.
+// There is one for all tests: it never ends.
+type source struct {
+	link    string
+	updates chan any
+	log     *log
+}
+
+// TestMain makes the source.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "vipgen-pods-")
+	if err != nil {
+		panic(err)
+	}
+	empty := filepath.Join(dir, "empty")
+	kubelet = source{link: filepath.Join(dir, "manifests"), updates: make(chan any), log: captureLog()}
+	if err := errors.Join(os.Mkdir(empty, 0o700), os.Symlink(empty, kubelet.link)); err != nil {
+		panic(err)
+	}
+	config.NewSourceFile(kubelet.link, nodeName, period, kubelet.updates)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var kubelet source
+
+// read returns what kubelet makes of the files of a directory, and what it says
+// about those that it does not take.
+func (s source) read(t *testing.T, files map[string][]byte) (pods []*corev1.Pod, complaint string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, s.link+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.link+".new", s.link); err != nil {
+		t.Fatal(err)
+	}
+	// The channel has no buffer: one update at most was made of what was there
+	// before. While the second is waited for, the log may be cut short.
+	s.update(t)
+	s.log.reset()
+	s.update(t)
+	return s.update(t), s.log.text()
+}
+
+func (s source) update(t *testing.T) []*corev1.Pod {
+	t.Helper()
+	select {
+	case u := <-s.updates:
+		return u.(kubetypes.PodUpdate).Pods
+	case <-time.After(patience):
+		t.Fatalf("kubelet does not read its directory: %s", s.log.text())
+		return nil
+	}
+}
+
+// log is what kubelet logs.
+type log struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func captureLog() *log {
+	l := &log{}
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	flags.Set("logtostderr", "false")
+	flags.Set("stderrthreshold", "FATAL")
+	klog.SetOutput(l)
+	return l
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.data.Write(p)
+}
+
+func (l *log) text() string {
+	klog.Flush()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.data.String()
+}
+
+func (l *log) reset() {
+	klog.Flush()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.data.Reset()
+}
+
+// trees has all files of every golden case, as `make test-e2e` has them written.
+const trees = "../../../.cache/golden"
+
+// pools are the manifests that the nodes of each pool of each golden case have, as
+// vipgen's own tests expect them, by case and pool, then by file name.
+func pools(t *testing.T) map[string]map[string][]byte {
+	t.Helper()
+	const every = "every-pool"
+	dirs, err := filepath.Glob(trees + "/*/files/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no golden cases in %s, %v; run: make golden-trees", trees, err)
+	}
+	all := map[string]map[string][]byte{}
+	for _, dir := range dirs {
+		if filepath.Base(dir) == every {
+			continue
+		}
+		files := manifests(t, filepath.Join(filepath.Dir(dir), every))
+		maps.Copy(files, manifests(t, dir))
+		name := filepath.Base(filepath.Join(dir, "../.."))
+		all[name+"/"+filepath.Base(dir)] = files
+	}
+	return all
+}
+
+func manifests(t *testing.T, pool string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(pool, "etc/kubernetes/manifests/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}

@@ -1,0 +1,130 @@
+package rig
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// Made is the time of all files in images.
+var Made = time.Unix(0, 0)
+
+// ToolsImage is the name of an image with what pods of tests run: see ToolsArchive.
+const ToolsImage = "localhost/tools:1"
+
+// Archive writes an image that was made into an archive, whose path it returns.
+func Archive(t testing.TB, i *image.Image, err error) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "image.tar")
+	if err == nil {
+		_, err = i.WriteArchive(path)
+	}
+	testkit.Must(t, err)
+	return path
+}
+
+// ToolsArchive is an image with a shell and what it calls, and for containerd the
+// sandbox of each pod, which ends when it is told to.
+func ToolsArchive(t testing.TB) string {
+	t.Helper()
+	i, err := image.Debian(ToolsImage, Made, "/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/cat", "/usr/bin/touch")
+	if err == nil {
+		i.Config.User = ""
+		i.Config.Entrypoint = []string{"/usr/bin/dash", "-c", "trap 'exit 0' TERM; sleep infinity & wait"}
+	}
+	return Archive(t, i, err)
+}
+
+// AgentArchive is vipgen's own image, from the source.
+func AgentArchive(t testing.TB, name string) string {
+	t.Helper()
+	i, err := image.Vipgen(t.Context(), image.Source{Dir: "../../..", Version: "devel"}, name, []v1.Platform{image.Here()}, Made, t.TempDir())
+	return Archive(t, i, err)
+}
+
+// operatorsTools are what the scripts of the operator's keepalived and HAProxy run.
+var operatorsTools = []string{
+	"/usr/sbin/nft", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip",
+	"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/timeout", "/usr/bin/touch",
+}
+
+// OperatorsArchive is an image with what the operator's keepalived and HAProxy, as
+// package internal/testbed/reference has them, and their scripts run.
+func OperatorsArchive(t testing.TB, name string) string {
+	t.Helper()
+	return OperatorsArchiveOf(t, name, "/")
+}
+
+// OperatorsArchiveOf is OperatorsArchive with the daemons of another Debian, whose root is a
+// directory (see testkit/daemon.Generation); the scripts' tools are this machine's.
+func OperatorsArchiveOf(t testing.TB, name, root string) string {
+	t.Helper()
+	programs := operatorsTools
+	if root == "/" {
+		programs = slices.Concat([]string{"/usr/sbin/keepalived", "/usr/sbin/haproxy"}, programs)
+	}
+	i, err := image.Debian(name, Made, programs...)
+	if err == nil && root != "/" {
+		err = under(i, root)
+	}
+	if err == nil {
+		i.Config.User = ""
+		files := &i.Contents[0].Rootfs
+		err = errors.Join(
+			files.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
+			files.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
+			files.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
+		)
+	}
+	return Archive(t, i, err)
+}
+
+// under puts an image on top of the programs and libraries below a root, of which those
+// with the same path win.
+func under(i *image.Image, root string) error {
+	var out image.Rootfs
+	there := map[string]bool{}
+	add := func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f := image.File{Path: strings.TrimPrefix(name, filepath.Clean(root)), Mode: info.Mode() & (fs.ModePerm | fs.ModeSymlink), Source: name}
+		if f.Mode&fs.ModeSymlink != 0 {
+			f.Mode, f.Source = fs.ModeSymlink|0o777, ""
+			if f.Link, err = os.Readlink(name); err != nil {
+				return err
+			}
+		}
+		there[f.Path] = true
+		return out.Add(f)
+	}
+	for _, dir := range []string{"usr", "bin", "sbin", "lib", "lib64"} {
+		if err := filepath.WalkDir(filepath.Join(root, dir), add); err != nil {
+			return err
+		}
+	}
+	for _, f := range i.Contents[0].Rootfs.Files() {
+		if there[f.Path] || f.Mode.IsDir() {
+			continue
+		}
+		if err := out.Add(f); err != nil {
+			return err
+		}
+	}
+	i.Contents[0].Rootfs = out
+	return nil
+}

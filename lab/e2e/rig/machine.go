@@ -1,0 +1,83 @@
+package rig
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/e2e/machine"
+)
+
+// Patience is how long anything may take that takes seconds on an idle machine.
+const Patience = 10 * time.Minute
+
+// NewMachine makes a machine, which is gone without a trace when the test ends.
+func NewMachine(t testing.TB, network *netns.Network, name, addr string, programs map[string]string) *machine.Machine {
+	t.Helper()
+	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
+	testkit.Must(t, err)
+	m, err := machine.New(node, t.TempDir(), programs)
+	testkit.Must(t, err)
+	closeAtEnd(t, m)
+	return m
+}
+
+// NewSystem makes a machine with an init, and no address or name, whose disk is
+// empty. It is gone without a trace when the test ends.
+func NewSystem(t testing.TB, network *netns.Network, name string, programs map[string]string) *machine.Machine {
+	t.Helper()
+	node, err := network.AddNode(name)
+	testkit.Must(t, err)
+	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../../.cache/system", "make e2e-tools"), programs)
+	testkit.Must(t, err)
+	closeAtEnd(t, m)
+	return m
+}
+
+func closeAtEnd(t testing.TB, m *machine.Machine) {
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		CheckTraces(t, m)
+	})
+}
+
+// CheckTraces fails the test if anything of a machine without power is left.
+func CheckTraces(t testing.TB, m *machine.Machine) {
+	t.Helper()
+	for _, trace := range traces(t, m) {
+		t.Errorf("of %s, which has no power, there is %s", m.Name, trace)
+	}
+}
+
+// traces are what there is of a machine on this one, but for its directory and its
+// network namespace.
+func traces(t testing.TB, m *machine.Machine) (out []string) {
+	t.Helper()
+	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())
+	testkit.Must(t, err)
+	for _, g := range groups {
+		out = append(out, "control group "+g)
+	}
+	pids, err := exec.Command("ip", "netns", "pids", m.Namespace()).Output()
+	testkit.Must(t, err)
+	for _, pid := range strings.Fields(string(pids)) {
+		out = append(out, "process "+pid)
+	}
+	tables, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	testkit.Must(t, err)
+	for _, table := range tables {
+		data, err := os.ReadFile(table)
+		if err == nil && strings.Contains(string(data), m.Dir()) {
+			out = append(out, "mounts, in "+table)
+		}
+	}
+	return out
+}
