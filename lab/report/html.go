@@ -6,20 +6,15 @@ import (
 	"io"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/page"
+	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
 //go:embed body.html.tmpl
 var body string
 
-//go:embed timeline.html.tmpl
-var timeline string
-
-var pageTemplate = page.New(body, timeline)
-
-// legend says what the colours of timelines mean.
-var legend = []page.Key{{Class: "held", Text: "the node holds the VIP"}, {Class: "ok", Text: "the client is answered"},
-	{Class: "lost", Text: "no answers"}, {Class: "two", Text: "split brain: two nodes hold the VIP"}}
+var pageTemplate = page.New(body, timeline.Template)
 
 // WriteHTML writes one file that needs no other: the table, and for each scenario
 // and profile a timeline of the median run and of the worst. All timelines of a scenario
@@ -35,7 +30,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Lead: []string{"A client requests a VIP every 10 ms, each time over a new connection, while one thing after the other fails in a cluster of network namespaces. " +
 			"What counts is how long it gets no answer."},
 		Facts:  append(r.Origin.facts(), r.Machine...),
-		Legend: legend,
+		Legend: []page.Key{timeline.Held, timeline.Answered, timeline.Lost, timeline.Split},
 		Body:   doc,
 	})
 }
@@ -74,13 +69,11 @@ type (
 		Timelines                  []htmlTimeline
 	}
 	htmlTimeline struct {
-		Title  string
-		Run    Run
-		Two    bool // held by two nodes
-		Chart  chart
-		Events []htmlEvent
+		Title string
+		Run   Run
+		Two   bool // held by two nodes
+		Chart timeline.Chart
 	}
-	htmlEvent struct{ At, Text string }
 	// spread shows the outage of each run along a line.
 	spread struct {
 		Width, Height, Middle float64
@@ -104,23 +97,23 @@ func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 			longest = max(longest, worst.Outage)
 		}
 	}
-	w := windowOf(s.VIP, shown)
+	w := timeline.WindowOf(s.VIP, lists.Map(shown, drawn))
 	for i, one := range s.Results {
 		doc.Rows = append(doc.Rows, r.rowHTML(fmt.Sprintf("s%d-%d", number+1, i+1), s, one, w, longest))
 	}
 	return doc
 }
 
-func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest time.Duration) htmlRow {
+func (r *Report) rowHTML(id string, s Scenario, one Result, w timeline.Window, longest time.Duration) htmlRow {
 	row := htmlRow{Result: one, Ran: len(one.good()), Remarks: one.remarks()}
 	median, ok := one.median()
 	if !ok {
 		return row
 	}
 	worst, _ := one.worst()
-	row.MedianText, row.WorstText = milliseconds(median.Outage), milliseconds(worst.Outage)
-	row.SlowestText = milliseconds(one.slowest())
-	row.Two, row.Held = orDash(one.splitBrain()), one.splitBrain() > 0
+	row.MedianText, row.WorstText = timeline.Milliseconds(median.Outage), timeline.Milliseconds(worst.Outage)
+	row.SlowestText = timeline.Milliseconds(one.slowest())
+	row.Two, row.Held = timeline.OrDash(one.splitBrain()), one.splitBrain() > 0
 	row.Against, row.Verdict = r.against(s, one), s.verdict(one)
 	if v, ok := s.Verdict(one); ok {
 		row.Missed = !v.met()
@@ -134,23 +127,22 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w window, longest ti
 	return row
 }
 
-func newTimeline(id, title, vip string, run Run, w window) htmlTimeline {
-	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: newChart(id, vip, run, w, pageSizes)}
-	for _, e := range run.Events {
-		t.Events = append(t.Events, htmlEvent{At: offset(e.At - run.Fault), Text: e.Text})
-	}
+func newTimeline(id, title, vip string, run Run, w timeline.Window) htmlTimeline {
+	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: timeline.New(id, vip, run.Run, w, timeline.PageSizes)}
+	t.Chart.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
+		timeline.Milliseconds(run.Outage), run.Lost, run.Asked, t.Chart.Nodes)
 	return t
 }
 
 // OutageText and SlowestText are for the page.
-func (t htmlTimeline) OutageText() string  { return milliseconds(t.Run.Outage) }
-func (t htmlTimeline) SlowestText() string { return milliseconds(t.Run.Slowest) }
-func (t htmlTimeline) TwoText() string     { return milliseconds(t.Run.SplitBrain) }
+func (t htmlTimeline) OutageText() string  { return timeline.Milliseconds(t.Run.Outage) }
+func (t htmlTimeline) SlowestText() string { return timeline.Milliseconds(t.Run.Slowest) }
+func (t htmlTimeline) TwoText() string     { return timeline.Milliseconds(t.Run.SplitBrain) }
 
 func newSpread(one Result, median Run, longest time.Duration) spread {
 	const width, height, edge = 150.0, 16.0, 4.0
 	x := func(d time.Duration) float64 {
-		return round(edge + (width-2*edge)*float64(d)/float64(longest))
+		return timeline.Round(edge + (width-2*edge)*float64(d)/float64(longest))
 	}
 	s := spread{Width: width, Height: height, Middle: height / 2, MedianX: x(median.Outage)}
 	for _, run := range one.good() {

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testbed/watch"
 )
@@ -12,13 +13,12 @@ import (
 // addresses; split brain is looked for from both sides, for no shorter than that.
 func Measured(r probe.Result, t watch.Timeline, fault, shortest time.Duration) Run {
 	run := Run{
-		Outage:     r.Outage(),
-		Lost:       r.Lost(),
-		Asked:      len(r.Requests),
-		Slowest:    r.Slowest(),
-		SplitBrain: t.SplitBrain(shortest),
-		Pause:      r.Pause(),
-		Fault:      fault,
+		Run:     timeline.Run{SplitBrain: t.SplitBrain(shortest), Fault: fault},
+		Outage:  r.Outage(),
+		Lost:    r.Lost(),
+		Asked:   len(r.Requests),
+		Slowest: r.Slowest(),
+		Pause:   r.Pause(),
 	}
 	for _, s := range t.Of(watch.Addresses) {
 		run.Spans = append(run.Spans, Span{VIP: s.VIP.String(), Node: s.Node, From: s.From, To: s.To})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testbed/probe"
@@ -34,10 +35,13 @@ func TestMeasured(t *testing.T) {
 			{View: watch.Capture, VIP: vip, Node: "b", From: 21 * ms1, To: 60 * ms1},
 		}, 24*ms1, 4*ms1)
 	want := Run{
-		Outage: 30 * ms1, Lost: 2, Asked: 5, Slowest: 2 * ms1, Fault: 24 * ms1, SplitBrain: 5 * ms1, Pause: 10 * ms1,
-		Spans: []Span{{VIP: "192.0.2.5", Node: "a", To: 25 * ms1}, {VIP: "192.0.2.5", Node: "b", From: 22 * ms1, To: 60 * ms1}},
-		Answers: []Answer{
-			{From: 10 * ms1, To: 30 * ms1, OK: true}, {From: 30 * ms1, To: 50 * ms1}, {From: 50 * ms1, To: 50 * ms1, OK: true},
+		Outage: 30 * ms1, Lost: 2, Asked: 5, Slowest: 2 * ms1, Pause: 10 * ms1,
+		Run: timeline.Run{
+			Fault: 24 * ms1, SplitBrain: 5 * ms1,
+			Spans: []Span{{VIP: "192.0.2.5", Node: "a", To: 25 * ms1}, {VIP: "192.0.2.5", Node: "b", From: 22 * ms1, To: 60 * ms1}},
+			Answers: []Answer{
+				{From: 10 * ms1, To: 30 * ms1, OK: true}, {From: 30 * ms1, To: 50 * ms1}, {From: 50 * ms1, To: 50 * ms1, OK: true},
+			},
 		},
 	}
 	testkit.Equal(t, want, got)
@@ -67,10 +71,10 @@ func TestMeasuredPowerLoss(t *testing.T) {
 	testkit.Must(t, r.WriteHTML(&page))
 	t.Logf("\n%s", &table)
 	results := r.Scenarios[0].Results
-	shown := windowOf("192.0.2.5", []Run{results[0].Runs[0], results[1].Runs[0]})
+	shown := timeline.WindowOf("192.0.2.5", []timeline.Run{results[0].Runs[0].Run, results[1].Runs[0].Run})
 	run := results[0].Runs[0]
 	for _, s := range run.Spans {
-		if s.To-run.Fault <= shown.from || s.From-run.Fault > shown.to {
+		if s.To-run.Fault <= shown.From || s.From-run.Fault > shown.To {
 			continue // the first election may have been disputed, long before what the page shows
 		}
 		if !strings.Contains(page.String(), s.Node+" holds the VIP: ") {

@@ -50,16 +50,16 @@ func recorded(t *testing.T, file string) *Report {
 }
 
 func (r jsonRun) run() Run {
-	out := Run{Error: r.Error, Outage: time.Duration(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: time.Duration(r.Slowest),
-		SplitBrain: time.Duration(r.SplitBrain), Pause: time.Duration(r.Pause), Fault: time.Duration(r.Fault)}
+	out := Run{Error: r.Error, Outage: time.Duration(r.Outage), Lost: r.Lost, Asked: r.Asked, Slowest: time.Duration(r.Slowest), Pause: time.Duration(r.Pause)}
+	out.SplitBrain, out.Fault = time.Duration(r.SplitBrain), time.Duration(r.Fault)
 	for _, s := range r.Spans {
-		out.Spans = append(out.Spans, Span{s.VIP, s.Node, time.Duration(s.From), time.Duration(s.To)})
+		out.Spans = append(out.Spans, Span{VIP: s.VIP, Node: s.Node, From: time.Duration(s.From), To: time.Duration(s.To)})
 	}
 	for _, a := range r.Answers {
-		out.Answers = append(out.Answers, Answer{time.Duration(a.From), time.Duration(a.To), a.OK})
+		out.Answers = append(out.Answers, Answer{From: time.Duration(a.From), To: time.Duration(a.To), OK: a.OK})
 	}
 	for _, e := range r.Events {
-		out.Events = append(out.Events, Event{time.Duration(e.At), e.Text})
+		out.Events = append(out.Events, Event{At: time.Duration(e.At), Text: e.Text})
 	}
 	for _, c := range r.Clients {
 		out.Clients = append(out.Clients, Client{c.Kind, c.Place, c.Count, time.Duration(c.Longest), c.Lost, c.Stuck})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/page"
+	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
 // Report is a benchmark: each scenario, N times, with each profile.
@@ -57,32 +58,22 @@ type Result struct {
 
 // Run is a scenario that was played once. Times are since its start.
 type Run struct {
-	Outage     time.Duration // how long the client was without an answer
-	Lost       int           // requests without an answer
-	Asked      int           // all requests
-	Slowest    time.Duration // of the answers
-	SplitBrain time.Duration // the longest time that two nodes held a VIP at once
-	Pause      time.Duration // the longest time between two requests: all figures are no better
-	Fault      time.Duration // when it was done
-	Spans      []Span
-	Answers    []Answer
-	Events     []Event
-	Clients    []Client // of kinds and places; none if there were none but the one that asks
-	Error      string   // why the run says nothing, if that is so
-	NoClient   bool     // there was no client: what it saw says nothing
+	timeline.Run
+	Outage  time.Duration // how long the client was without an answer
+	Lost    int           // requests without an answer
+	Asked   int           // all requests
+	Slowest time.Duration // of the answers
+	Pause   time.Duration // the longest time between two requests: all figures are no better
+	Clients []Client      // of kinds and places; none if there were none but the one that asks
+	Error   string        // why the run says nothing, if that is so
 }
 
-// Span is a time for which a node held a VIP.
-type Span struct {
-	VIP, Node string
-	From, To  time.Duration
-}
-
-// Answer is a time in which all requests of the client were answered, or none.
-type Answer struct {
-	From, To time.Duration
-	OK       bool
-}
+// What a run is drawn of.
+type (
+	Span   = timeline.Span
+	Answer = timeline.Answer
+	Event  = timeline.Event
+)
 
 // Client is what became of the clients of one kind at one place.
 type Client struct {
@@ -91,12 +82,6 @@ type Client struct {
 	Longest     time.Duration // that any of them waited for what was due
 	Lost        int           // leader elections that were lost
 	Stuck       int           // that did not work again until the run was ended
-}
-
-// Event is a moment worth a mark.
-type Event struct {
-	At   time.Duration
-	Text string
 }
 
 // good returns the runs that say something, sorted by their outage, then by the
@@ -228,3 +213,6 @@ func (s Scenario) Verdict(r Result) (v Verdict, ok bool) {
 		Lost:   r.Lost() - s.Aim.Lost,
 	}, true
 }
+
+// drawn is what of a run a timeline shows.
+func drawn(r Run) timeline.Run { return r.Run }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vipgen/vipgen/internal/page/pagetest"
+	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -23,8 +24,7 @@ const ms1 = time.Millisecond
 // some time, given in ms.
 func run(outage, lost int) Run {
 	gone, back := time.Second, time.Second+time.Duration(outage)*ms1
-	return Run{
-		Outage: back - gone, Lost: lost, Asked: 400 + lost, Slowest: 12500 * time.Microsecond, Fault: gone,
+	return Run{Outage: back - gone, Lost: lost, Asked: 400 + lost, Slowest: 12500 * time.Microsecond, Run: timeline.Run{Fault: gone,
 		Spans: []Span{
 			{VIP: "192.0.2.5", Node: "master-0", From: 0, To: gone + ms1},
 			{VIP: "192.0.2.5", Node: "master-1", From: back - 8*ms1, To: back + 3*time.Second},
@@ -34,7 +34,7 @@ func run(outage, lost int) Run {
 			{From: 0, To: gone, OK: true}, {From: gone, To: back}, {From: back, To: back + 3*time.Second, OK: true},
 		},
 		Events: []Event{{At: gone, Text: "the machine of master-0 is switched off"}, {At: back + time.Second, Text: "the client has had 100 answers in a row"}},
-	}
+	}}
 }
 
 // sample has each form that a result can have, and text that must not become
@@ -215,7 +215,7 @@ func TestHTML(t *testing.T) {
 
 // A VIP that goes to and fro has no list that nobody reads.
 func TestMoments(t *testing.T) {
-	r := Run{Fault: time.Second}
+	r := Run{Run: timeline.Run{Fault: time.Second}}
 	for i := range 100 {
 		at := time.Second + time.Duration(i)*ms1
 		r.Spans = append(r.Spans, Span{VIP: "192.0.2.5", Node: "a", From: at, To: at + ms1})
@@ -223,34 +223,5 @@ func TestMoments(t *testing.T) {
 	got := moments("192.0.2.5", r)
 	if last := got[len(got)-1]; len(got) != mostMoments+1 || last.Text != "and 183 more from here on" {
 		t.Errorf("%d moments, the last %+v", len(got), last)
-	}
-}
-
-func TestChart(t *testing.T) {
-	r := run(300, 30)
-	w := windowOf("192.0.2.5", []Run{r, run(3000, 300)})
-	if w.from > 0 || w.to < 3*time.Second {
-		t.Errorf("window %v", w)
-	}
-	c := newChart("id", "192.0.2.5", r, w, pageSizes)
-	if len(c.Lanes) != 3 || c.Lanes[0].Name != "master-0" || c.Lanes[1].Name != "master-1" || !c.Lanes[2].Client {
-		t.Fatalf("lanes %+v", c.Lanes)
-	}
-	for _, l := range c.Lanes {
-		for _, b := range l.Bars {
-			if b.X < c.PlotX || b.X+b.W > c.PlotX+c.PlotW+c.thinnest || b.W < c.thinnest {
-				t.Errorf("%s: %+v is outside", l.Name, b)
-			}
-		}
-	}
-	// The client has no answer from the fault on.
-	if lost := c.Lanes[2].Bars[1]; !lost.Lost || lost.X != c.FaultX {
-		t.Errorf("lost %+v, fault at %v", lost, c.FaultX)
-	}
-	if len(c.Overlaps) != 0 || len(c.Ticks) < 3 || len(c.Ticks) > pageSizes.ticks+1 {
-		t.Errorf("overlaps %v, ticks %v", c.Overlaps, c.Ticks)
-	}
-	if empty := newChart("id", "192.0.2.5", Run{}, windowOf("", nil), pageSizes); len(empty.Lanes) != 1 {
-		t.Errorf("an empty run: %+v", empty)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/svg"
 )
 
 // svgSizes are those of a timeline in a picture.
-var svgSizes = sizes{width: svg.Width, lane: 15, bar: 9, name: 7.5, above: 3, label: 76, right: 16, ticks: 6, thinnest: 1.5, apart: 14}
+var svgSizes = timeline.Sizes{Width: svg.Width, Lane: 15, Bar: 9, Name: 7.5, Above: 3, Label: 76, Right: 16, Ticks: 6, Thinnest: 1.5, Apart: 14}
 
 // svgMargin is left free on the left and on the right.
 const svgMargin = 10.0
@@ -30,13 +31,13 @@ func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 	y += 16
 	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(capital(plain(s.Title)), svg.Large, svg.Width-2*svgMargin))
 	y = drawLegend(d, y+18) + 3
-	var shown []Run
+	var shown []timeline.Run
 	for _, one := range s.Results {
 		if median, ok := one.median(); ok {
-			shown = append(shown, median)
+			shown = append(shown, median.Run)
 		}
 	}
-	w := windowOf(s.VIP, shown)
+	w := timeline.WindowOf(s.VIP, shown)
 	for _, one := range s.Results {
 		name := svg.Fit(plain(one.Profile), svg.Normal, 110)
 		y += 17
@@ -45,13 +46,13 @@ func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 			d.Text(svgMargin, y, svg.Normal, svg.Head, name+": nothing was measured")
 			continue
 		}
-		outage := "no answer for " + milliseconds(median.Outage)
+		outage := "no answer for " + timeline.Milliseconds(median.Outage)
 		if median.Outage == 0 {
 			outage = "every request answered"
 		}
 		d.Text(svgMargin, y, svg.Normal, svg.Head, name+": "+outage)
 		d.About += fmt.Sprintf("%s, %s: %s; %d of %d requests lost. ", plain(s.Title), plain(one.Profile), outage, median.Lost, median.Asked)
-		y = newChart("", s.VIP, median, w, svgSizes).draw(d, y+4)
+		y = draw(d, timeline.New("", s.VIP, median.Run, w, svgSizes), y+4)
 	}
 	if len(shown) == 0 {
 		return y + 12
@@ -67,7 +68,7 @@ func drawLegend(d *svg.Drawing, y float64) float64 {
 		thin  bool
 		text  string
 	}{{svg.Good, false, "holds the VIP"}, {svg.Good, true, "client is answered"}, {svg.Bad, false, "no answer"}, {svg.Clash, false, "split brain"}} {
-		drawBar(d, bar{X: x, Y: y - 8.5, W: 14, H: svgSizes.bar}, l.class, l.thin)
+		drawBar(d, timeline.Bar{X: x, Y: y - 8.5, W: 14, H: svgSizes.Bar}, l.class, l.thin)
 		d.Text(x+18, y, svg.Small, svg.Faint, l.text)
 		x += 18 + float64(len(l.text))*5.1 + 14
 	}
@@ -75,7 +76,7 @@ func drawLegend(d *svg.Drawing, y float64) float64 {
 }
 
 // drawBar draws one, thin for what is as it should be.
-func drawBar(d *svg.Drawing, b bar, class string, thin bool) {
+func drawBar(d *svg.Drawing, b timeline.Bar, class string, thin bool) {
 	if thin {
 		b.Y, b.H = b.Y+b.H/2-1.5, 3
 	}
@@ -83,12 +84,12 @@ func drawBar(d *svg.Drawing, b bar, class string, thin bool) {
 }
 
 // draw draws a timeline below y, and returns where it ends.
-func (c chart) draw(d *svg.Drawing, y float64) float64 {
+func draw(d *svg.Drawing, c timeline.Chart, y float64) float64 {
 	for _, t := range c.Ticks {
 		d.Line(t.X, y, t.X, y+c.Bottom, svg.Faint)
 	}
 	for _, l := range c.Lanes {
-		d.Text(svgMargin, y+l.TextY+3.5, svg.Small, svg.Faint, svg.Fit(plain(l.Name), svg.Small, svgSizes.label-svgMargin-4))
+		d.Text(svgMargin, y+l.TextY+3.5, svg.Small, svg.Faint, svg.Fit(plain(l.Name), svg.Small, svgSizes.Label-svgMargin-4))
 		for _, b := range l.Bars {
 			b.Y += y
 			b.Title = plain(b.Title)
@@ -107,12 +108,11 @@ func (c chart) draw(d *svg.Drawing, y float64) float64 {
 }
 
 // drawAxis labels the times below y, and returns where it ends.
-func drawAxis(d *svg.Drawing, w window, y float64) float64 {
-	c := chart{PlotX: svgSizes.label, PlotW: svgSizes.width - svgSizes.label - svgSizes.right}
-	for _, t := range c.ticks(w, svgSizes.ticks) {
+func drawAxis(d *svg.Drawing, w timeline.Window, y float64) float64 {
+	for _, t := range timeline.New("", "", timeline.Run{NoClient: true}, w, svgSizes).Ticks {
 		d.Middle(t.X, y, svg.Small, svg.Faint, t.Label)
 	}
 	d.Text(svgMargin, y, svg.Small, svg.Faint, "ms")
-	d.Text(svgSizes.label, y+14, svg.Small, svg.Faint, "time since the failure, in milliseconds")
+	d.Text(svgSizes.Label, y+14, svg.Small, svg.Faint, "time since the failure, in milliseconds")
 	return y + 24
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
 // tableWidth is how many columns the table takes at most.
@@ -50,8 +52,8 @@ func (r *Report) writeScenario(w io.Writer, s Scenario) {
 			fmt.Fprintln(w, row{plain(one.Profile), "0", "-", "-", "-", "-", "-", "-", "-"}.format(name))
 		default:
 			worst, _ := one.worst()
-			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.good())), milliseconds(median.Outage), milliseconds(worst.Outage),
-				strconv.Itoa(one.Lost()), milliseconds(one.slowest()), orDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
+			fmt.Fprintln(w, row{plain(one.Profile), strconv.Itoa(len(one.good())), timeline.Milliseconds(median.Outage), timeline.Milliseconds(worst.Outage),
+				strconv.Itoa(one.Lost()), timeline.Milliseconds(one.slowest()), timeline.OrDash(one.splitBrain()), r.against(s, one), s.verdict(one)}.format(name))
 		}
 	}
 	if t := s.clients(); t != nil {

@@ -2,25 +2,13 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/vipgen/vipgen/internal/page/timeline"
 )
-
-// milliseconds rounds up, so that nothing that took time is called 0 ms.
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
-}
-
-// orDash is milliseconds, or a dash for none.
-func orDash(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return milliseconds(d)
-}
 
 // against says in words what Ratio says.
 func (r *Report) against(s Scenario, one Result) string {
@@ -55,10 +43,10 @@ func (v Verdict) words() string {
 	}
 	var missed []string
 	if v.Median > 0 {
-		missed = append(missed, "median +"+milliseconds(v.Median))
+		missed = append(missed, "median +"+timeline.Milliseconds(v.Median))
 	}
 	if v.Worst > 0 {
-		missed = append(missed, "worst +"+milliseconds(v.Worst))
+		missed = append(missed, "worst +"+timeline.Milliseconds(v.Worst))
 	}
 	if v.Lost > 0 {
 		missed = append(missed, fmt.Sprintf("lost +%d", v.Lost))
@@ -76,7 +64,7 @@ func (s Scenario) verdict(r Result) string {
 
 // words says what the aim is.
 func (a *Aim) words() string {
-	text := fmt.Sprintf("median %s, worst %s, %d lost", milliseconds(a.Median), milliseconds(a.Worst), a.Lost)
+	text := fmt.Sprintf("median %s, worst %s, %d lost", timeline.Milliseconds(a.Median), timeline.Milliseconds(a.Worst), a.Lost)
 	if a.Profile != "" {
 		text += ", for " + a.Profile
 	}
@@ -94,7 +82,7 @@ func (r Result) remarks() []string {
 	}
 	if pause := r.pause(); pause > tolerated {
 		remarks = append(remarks, fmt.Sprintf("The machine was busy: with %s the client did not ask for up to %s, and no figure is better than that.",
-			plain(r.Profile), milliseconds(pause)))
+			plain(r.Profile), timeline.Milliseconds(pause)))
 	}
 	return remarks
 }

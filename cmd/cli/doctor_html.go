@@ -1,0 +1,101 @@
+package cli
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/day2/doctor"
+	"github.com/vipgen/vipgen/internal/page"
+	"github.com/vipgen/vipgen/internal/page/timeline"
+)
+
+//go:embed doctor.html.tmpl
+var doctorBody string
+
+var doctorTemplate = page.New(doctorBody, timeline.Template)
+
+// htmlMove is a VIP that moved, with its timelines and what the cause rests on.
+type htmlMove struct {
+	Number               int
+	Time, VIPs, From, To string
+	Cause                doctor.Cause
+	Unheld, SplitBrain   string
+	Split                bool
+	Charts               []timeline.Chart
+}
+
+// doctorPage writes a diagnosis as a page, with timelines.
+func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
+	p := page.Page{
+		Command: "vipgen doctor",
+		Heading: "Why VIPs moved",
+		Lead:    append([]string{doctorSummary(r)}, doctorNotes(r, files)...),
+		Legend:  []page.Key{timeline.Held, timeline.Split},
+	}
+	for _, n := range r.Nodes {
+		p.Facts = append(p.Facts, page.Fact{Name: n.Name, Value: plural(n.Events, "event")})
+	}
+	var moves []htmlMove
+	for i := range r.Moves {
+		moves = append(moves, pageMove(i+1, &r.Moves[i]))
+	}
+	p.Body = moves
+	return doctorTemplate.Write(to, p)
+}
+
+func pageMove(number int, m *doctor.Move) htmlMove {
+	run := moveRun(m)
+	out := htmlMove{
+		Number: number, Time: m.At.Format(moment), VIPs: moved(m), From: holderNames(m.From), To: nextHolders(m), Cause: m.Cause,
+		Unheld: timeline.OrDash(m.Unheld.Duration()), SplitBrain: timeline.OrDash(run.SplitBrain), Split: run.SplitBrain > 0,
+	}
+	for i, vip := range m.Instances {
+		c := timeline.New(fmt.Sprintf("m%d-%d", number, i+1), vip, run, timeline.WindowOf(vip, []timeline.Run{run}), timeline.PageSizes)
+		c.Title, c.Zero, c.Alt = vip, "move", fmt.Sprintf("Timeline: %s held by %d nodes", vip, c.Nodes)
+		if i > 0 {
+			c.Moments = nil // the same as before
+		}
+		out.Charts = append(out.Charts, c)
+	}
+	return out
+}
+
+// aroundMove is how much of what was before and after a move is drawn.
+const aroundMove = 2 * time.Second
+
+// moveRun is what of a move is drawn.
+func moveRun(m *doctor.Move) timeline.Run {
+	begin := m.At.Add(-aroundMove)
+	since := func(t time.Time) time.Duration { return t.Sub(begin) }
+	run := timeline.Run{NoClient: true, Fault: aroundMove, SplitBrain: m.SplitBrain.Duration()}
+	end := m.At
+	for _, e := range m.Evidence {
+		run.Events = append(run.Events, timeline.Event{At: since(e.At), Text: e.Node + ": " + e.Text})
+		end = latest(end, e.At)
+	}
+	for _, h := range m.Holdings {
+		if !h.To.IsZero() {
+			end = latest(end, h.To)
+		}
+		end = latest(end, h.From)
+	}
+	for _, h := range m.Holdings {
+		to := h.To
+		if to.IsZero() {
+			to = end.Add(aroundMove)
+		}
+		run.Spans = append(run.Spans, timeline.Span{VIP: h.Instance, Node: h.Node, From: since(h.From), To: since(to)})
+	}
+	slices.SortStableFunc(run.Events, func(a, b timeline.Event) int { return int(a.At - b.At) })
+	return run
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,322 @@
+// Package timeline draws which nodes held a virtual IP, and what a client got, around a
+// moment: in pages, and as pictures.
+package timeline
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/page"
+)
+
+// Template defines the templates "chart", which draws a Chart of PageSizes in a page, and
+// "moments", which lists its events.
+//
+//go:embed timeline.html.tmpl
+var Template string
+
+// What the colours of timelines mean.
+var (
+	Held     = page.Key{Class: "held", Text: "the node holds the VIP"}
+	Answered = page.Key{Class: "ok", Text: "the client is answered"}
+	Lost     = page.Key{Class: "lost", Text: "no answers"}
+	Split    = page.Key{Class: "two", Text: "split brain: two nodes hold the VIP"}
+)
+
+// Run is what is drawn. Times are since its start.
+type Run struct {
+	SplitBrain time.Duration // the longest time that two nodes held a VIP at once
+	Fault      time.Duration // the moment that times are counted from
+	Spans      []Span
+	Answers    []Answer
+	Events     []Event
+	NoClient   bool // there was no client: what it saw says nothing
+}
+
+// Span is a time for which a node held a VIP.
+type Span struct {
+	VIP, Node string
+	From, To  time.Duration
+}
+
+// Answer is a time in which all requests of the client were answered, or none.
+type Answer struct {
+	From, To time.Duration
+	OK       bool
+}
+
+// Event is a moment worth a mark.
+type Event struct {
+	At   time.Duration
+	Text string
+}
+
+// Sizes are those of a timeline, in units of its drawing.
+type Sizes struct {
+	Width        float64
+	Lane, Bar    float64 // how high
+	Name, Above  float64 // from the top of a lane: the middle or base line of its name, and its bar
+	Label, Right float64 // left and right of what is drawn
+	Top, Axis    float64 // above the lanes and below them
+	Ticks        int     // at most
+	Thinnest     float64 // how wide a bar is at least, so that it can be seen
+	Apart        float64 // how far the numbers of events are from each other, so that they can be read
+}
+
+// PageSizes are those of pages, which have a lane's name above its bar: widths are
+// in per cent of the page's, from a phone's to a desk's, heights in pixels. At the top are
+// the word at the fault and the numbers of events.
+var PageSizes = Sizes{Width: 100, Lane: 36, Bar: 14, Name: 13, Above: 19, Top: 32, Axis: 38, Ticks: 6, Thinnest: 0.3, Apart: 5}
+
+// Window is what part of a run a timeline shows, from the fault on.
+type Window struct{ From, To time.Duration }
+
+// Chart is a timeline, ready to be drawn.
+type Chart struct {
+	ID            string // of this chart alone
+	Title         string
+	Width, Height float64
+	PlotX, PlotW  float64
+	Bottom        float64 // where the axis is
+	FaultX        float64
+	Lanes         []Lane
+	Overlaps      []Bar // where two lanes hold a VIP at once
+	Ticks         []Tick
+	Marks         []Tick // events, by their number
+	Moments       []Moment
+	Nodes         int    // that held the VIP
+	Zero          string // what was at 0
+	Alt           string // what is to be seen, in words
+	sizes         Sizes
+}
+
+// Moment is an event, to be listed below a chart.
+type Moment struct{ At, Text string }
+
+// Lane is a row of a chart.
+type Lane struct {
+	Name   string
+	TextY  float64
+	Client bool
+	Bars   []Bar
+}
+
+// Bar is a time in a lane, or across lanes.
+type Bar struct {
+	X, Y, W, H float64
+	Lost       bool
+	Title      string
+}
+
+// Tick is a moment with a label.
+type Tick struct {
+	X     float64
+	Label string
+}
+
+// WindowOf returns a window that shows what matters of the runs: from a bit before
+// the fault to a bit after the last change.
+func WindowOf(vip string, runs []Run) Window {
+	end := 200 * time.Millisecond
+	begin := time.Duration(0)
+	see := func(run Run, at time.Duration) {
+		end = max(end, at-run.Fault)
+		begin = min(begin, at-run.Fault)
+	}
+	for _, run := range runs {
+		for _, a := range run.Answers {
+			if !a.OK {
+				see(run, a.From)
+				see(run, a.To)
+			}
+		}
+		for _, s := range run.Spans {
+			if s.VIP == vip && s.From > run.Fault {
+				see(run, s.From)
+			}
+		}
+		for _, e := range run.Events {
+			see(run, e.At)
+		}
+	}
+	margin := (end - begin) / 8
+	return Window{begin - margin, end + margin}
+}
+
+// New draws a run: a lane for each node that held the VIP, and one for the
+// client.
+func New(id, vip string, run Run, w Window, size Sizes) Chart {
+	c := Chart{ID: id, Zero: "fault", sizes: size, Width: size.Width, PlotX: size.Label, PlotW: size.Width - size.Label - size.Right}
+	y := size.Top
+	add := func(l Lane) {
+		l.TextY = y + size.Name
+		for i := range l.Bars {
+			l.Bars[i].Y, l.Bars[i].H = y+size.Above, size.Bar
+		}
+		c.Lanes = append(c.Lanes, l)
+		y += size.Lane
+	}
+	for _, node := range holders(vip, run) {
+		add(Lane{Name: node, Bars: c.holdings(vip, node, run, w)})
+	}
+	nodes := y
+	if !run.NoClient {
+		add(Lane{Name: "client", Client: true, Bars: c.answers(run, w)})
+	}
+	c.Overlaps = c.splitBrain(vip, run, w, size.Top, nodes)
+	c.Bottom = y + 2
+	c.Height = c.Bottom + size.Axis
+	c.FaultX = c.x(0, w)
+	c.Ticks = c.ticks(w, size.Ticks)
+	c.Marks = c.marks(run, w)
+	for _, e := range run.Events {
+		c.Moments = append(c.Moments, Moment{offset(e.At - run.Fault), e.Text})
+	}
+	c.Nodes = len(holders(vip, run))
+	return c
+}
+
+// holders returns the nodes that held a VIP, the first one first.
+func holders(vip string, run Run) []string {
+	spans := slices.Clone(run.Spans)
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Node, b.Node)) })
+	var nodes []string
+	for _, s := range spans {
+		if s.VIP == vip && !slices.Contains(nodes, s.Node) {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return nodes
+}
+
+// x returns where a time since the fault is.
+func (c *Chart) x(at time.Duration, w Window) float64 {
+	at = max(w.From, min(w.To, at))
+	return Round(c.PlotX + c.PlotW*float64(at-w.From)/float64(w.To-w.From))
+}
+
+// bar returns one for a time of the run, if any of it is within the window.
+func (c *Chart) bar(from, to time.Duration, run Run, w Window) (Bar, bool) {
+	from, to = from-run.Fault, to-run.Fault
+	if to < w.From || from > w.To {
+		return Bar{}, false
+	}
+	b := Bar{X: c.x(from, w)}
+	b.W = Round(max(c.x(to, w)-b.X, c.sizes.Thinnest))
+	b.Title = fmt.Sprintf("%s to %s (%s)", offset(from), offset(to), Milliseconds(to-from))
+	return b, true
+}
+
+func (c *Chart) holdings(vip, node string, run Run, w Window) (bars []Bar) {
+	for _, s := range run.Spans {
+		if s.VIP != vip || s.Node != node {
+			continue
+		}
+		if b, ok := c.bar(s.From, s.To, run, w); ok {
+			b.Title = node + " holds the VIP: " + b.Title
+			bars = append(bars, b)
+		}
+	}
+	return bars
+}
+
+func (c *Chart) answers(run Run, w Window) (bars []Bar) {
+	for _, a := range run.Answers {
+		b, ok := c.bar(a.From, a.To, run, w)
+		if !ok {
+			continue
+		}
+		b.Lost = !a.OK
+		b.Title = "answers: " + b.Title
+		if b.Lost {
+			b.Title = "no " + b.Title
+		}
+		bars = append(bars, b)
+	}
+	return bars
+}
+
+// splitBrain marks the times for which two nodes held the VIP, across the lanes of
+// the nodes.
+func (c *Chart) splitBrain(vip string, run Run, w Window, top, bottom float64) (bars []Bar) {
+	if run.SplitBrain == 0 {
+		return nil // a VIP goes from one node to the other
+	}
+	for i, a := range run.Spans {
+		for _, b := range run.Spans[i+1:] {
+			from, to := max(a.From, b.From), min(a.To, b.To)
+			if a.VIP != vip || b.VIP != vip || a.Node == b.Node || from >= to {
+				continue
+			}
+			if mark, ok := c.bar(from, to, run, w); ok {
+				mark.Y, mark.H = top, bottom-top
+				mark.Title = a.Node + " and " + b.Node + " both hold the VIP: " + mark.Title
+				bars = append(bars, mark)
+			}
+		}
+	}
+	return bars
+}
+
+// ticks are at round times from the fault on.
+func (c *Chart) ticks(w Window, most int) (ticks []Tick) {
+	step := tickStep(w.To-w.From, most)
+	for at := (w.From / step) * step; at <= w.To; at += step {
+		if at >= w.From {
+			ticks = append(ticks, Tick{X: c.x(at, w), Label: strconv.FormatInt(at.Milliseconds(), 10)})
+		}
+	}
+	return ticks
+}
+
+// marks are at the events. Those too close to be told apart share a label, such as "2-4".
+func (c *Chart) marks(run Run, w Window) (marks []Tick) {
+	first := -1 // of those that share a label
+	for i, e := range run.Events {
+		m := Tick{X: c.x(e.At-run.Fault, w)}
+		if first >= 0 && math.Abs(m.X-marks[first].X) < c.sizes.Apart {
+			marks[first].Label = fmt.Sprintf("%d-%d", first+1, i+1)
+		} else {
+			m.Label, first = strconv.Itoa(i+1), i
+		}
+		marks = append(marks, m)
+	}
+	return marks
+}
+
+// tickStep returns 1, 2 or 5 times a power of ten that makes that many at most.
+func tickStep(length time.Duration, most int) time.Duration {
+	for power := time.Millisecond; ; power *= 10 {
+		for _, step := range []time.Duration{power, 2 * power, 5 * power} {
+			if int(length/step) < most {
+				return step
+			}
+		}
+	}
+}
+
+// offset says when something was, from the fault on.
+func offset(d time.Duration) string {
+	return fmt.Sprintf("%+d ms", d.Round(time.Millisecond).Milliseconds())
+}
+
+// Round keeps drawings short.
+func Round(f float64) float64 { return math.Round(f*100) / 100 }
+
+// Milliseconds rounds up, so that nothing that took time is called 0 ms.
+func Milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
+}
+
+// OrDash is Milliseconds, or a dash for none.
+func OrDash(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return Milliseconds(d)
+}
