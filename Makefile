@@ -16,8 +16,8 @@ RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPO
 # Tests with daemons mostly wait: more run at a time than there are cores.
 LIVE := VIPGEN_TESTS=live $(RETEST) $(TIMEOUT)
 # What elects nodes for minutes, where a core that is late for a second moves a VIP: nothing
-# else runs beside these. The longest come first.
-ELECTIONS := ./agent/keepalived ./lab/... ./cmd/cli
+# else runs beside these. The longest come first: those of the lab's module, then these.
+ELECTIONS := ./agent/keepalived
 
 # Left out of test-race for the time that they take: whole command lines, of hundreds of
 # clusters. Packages that these call have tests of their own.
@@ -52,7 +52,9 @@ BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
 E2E_TOOLS   := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
 # Modules of their own, so that what they need is not what vipgen needs.
-MODULES := internal/image lab/e2e lab/e2e/pods lab/e2e/metallb
+MODULES := internal/image lab lab/e2e/pods lab/e2e/metallb
+# Packages of the lab's module but for tests with real nodes, which are targets of their own.
+LAB := $$(go -C lab list ./... | grep -v /e2e/)
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -63,6 +65,8 @@ LDFLAGS_kubelet := -X k8s.io/component-base/version.gitVersion=v1.34.2
 LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
+
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
 .PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
@@ -100,9 +104,10 @@ $(BIN)/coredns: internal/tools/coredns/main.go
 # Building Ignition takes Debian packages.
 $(BIN)/ignition: | setup
 
-build: ## Build bin/vipgen and bin/vipgen-agent, static
-	@[ -e bin/vipgen-agent ] || echo "building bin/vipgen and bin/vipgen-agent: the first time it takes a minute or two"
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))" -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+build: ## Build bin/vipgen, bin/vipgen-agent and bin/vipgen-lab, static
+	@[ -e bin/vipgen-lab ] || echo "building vipgen, vipgen-agent and vipgen-lab in bin: the first time it takes two minutes"
+	$(GO_BUILD) -o bin/ ./cmd/vipgen ./cmd/vipgen-agent
+	cd lab && $(GO_BUILD) -o ../bin/ ./cmd/vipgen-lab
 
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
 	go -C internal/image run ./cmd/image vipgen --source ../.. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
@@ -121,12 +126,15 @@ test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: reproducible,
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
 	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
+	VIPGEN_TESTS=unit go -C lab test $(TESTFLAGS) $(LAB)
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
 	VIPGEN_TESTS=test go test $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=test go -C lab test $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
 test-race: ## Run the tests of make unit with Go's race detector, but for whole command lines (needs a C compiler)
 	VIPGEN_TESTS=unit go test -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
+	VIPGEN_TESTS=unit go -C lab test -race $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
 test-all: test test-live test-elections test-image test-e2e ## Run every test; an hour (needs root)
 
@@ -134,13 +142,14 @@ test-live: setup tools ## Run live tests, whose daemons may be late, but for the
 	$(LIVE) -p 3 -parallel 4 $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
 
 test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
+	$(LIVE) -C lab -p 2 -parallel 3 $(TESTFLAGS) $(LAB)
 	$(LIVE) -p 2 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
 	VIPGEN_STEP_CLOCK=1 $(LIVE) -count=1 -run ClockSteps ./agent/keepalived
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
-	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 30m -run '^TestCluster$$' -v .
 
 golden-trees: # all files of every golden case, which golden/ keeps as differences, for tests of other modules
 	VIPGEN_TESTS=all go test -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
@@ -148,16 +157,16 @@ golden-trees: # all files of every golden case, which golden/ keeps as differenc
 test-e2e: e2e-tools build golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/pods -count 1 $(TESTFLAGS) ./...
 	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C lab/e2e -count 1 -timeout 40m $(TESTFLAGS) ./machine ./firstboot ./cluster
+	VIPGEN_TESTS=all $(RETEST) -C lab -count 1 -timeout 40m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
 
 e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
-	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
-	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
-	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
-	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot -args -remove
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
-	VIPGEN_TESTS=all go -C lab/e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
@@ -167,10 +176,11 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	done; exit $$failed
 
 lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
-	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v ./lab
+	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go -C lab test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v .
 
 lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
-	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^(TestBuild|TestUpgrade)$$' -v ./internal/previous ./lab
+	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^TestBuild$$' -v ./internal/previous
+	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go -C lab test -count 1 -timeout 30m -run '^TestUpgrade$$' -v .
 
 gofmt:
 	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \
@@ -189,7 +199,7 @@ staticcheck: $(BIN)/staticcheck
 govulncheck: $(BIN)/govulncheck
 	@internal/tools/govulncheck/run $(BIN)/govulncheck ./...
 	@internal/tools/govulncheck/run $(BIN)/govulncheck -C internal/image ./...
-	@internal/tools/govulncheck/run $(BIN)/govulncheck -C lab/e2e ./...
+	@internal/tools/govulncheck/run $(BIN)/govulncheck -C lab ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@targets=$$(go test -list '^Fuzz' ./... | \
@@ -225,11 +235,12 @@ lab-saturation: build setup $(BIN)/coredns ## Count needless failovers with all 
 	bin/vipgen lab saturate $(BENCHFLAGS)
 
 lab-idle: setup $(BIN)/coredns ## Print what each process of an idle cluster in namespaces takes of a core, beside those of the vipgen-agent that BASE names (needs root)
-	VIPGEN_TESTS=all VIPGEN_IDLE_BASE=$(abspath $(BASE)) go test -run '^$$' -bench Idle -benchtime 1x -timeout 15m ./lab
+	VIPGEN_TESTS=all VIPGEN_IDLE_BASE=$(abspath $(BASE)) go -C lab test -run '^$$' -bench Idle -benchtime 1x -timeout 15m .
 
 pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, those of a lab from one that runs (needs root)
 	PATH="$(CURDIR)/$(BIN):$$PATH" docs/pictures/record docs/pictures
-	VIPGEN_TESTS=unit go test -count 1 -run '^(TestRecordings|TestPictures|TestFailoverPicture)$$' ./internal/svg ./cmd/cli ./lab/report -update
+	VIPGEN_TESTS=unit go test -count 1 -run '^(TestRecordings|TestPictures)$$' ./internal/svg ./cmd/cli -update
+	VIPGEN_TESTS=unit go -C lab test -count 1 -run '^TestFailoverPicture$$' ./report -update
 
 bench-fleet: $(BIN)/butane ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids, and butane beside it
 	VIPGEN_TESTS=all go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen

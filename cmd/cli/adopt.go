@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/day2/adopt"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -55,7 +56,7 @@ and after an update of OpenShift, and with --to it says what the next release ch
 Exit code 0: done. 1: with --check, something changed. 2: bad input, or the operator has
 an unknown file. 4: a file of vipgen's is shadowed by another MachineConfig.
 
-Documentation: ` + pages + `adopt.md`,
+Documentation: ` + command.Pages + `adopt.md`,
 		Example: `  # Plan, then write the directory
   ` + adopt.ExportKinds + ` > live.yaml
   vipgen adopt live.yaml
@@ -75,7 +76,7 @@ Documentation: ` + pages + `adopt.md`,
 			case f.update:
 				return a.adoptUpdate(c, args, &f)
 			}
-			a.writes = f.dir != ""
+			a.Writes = f.dir != ""
 			given, err := f.given(c)
 			if err != nil {
 				return err
@@ -145,7 +146,7 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 	if err := a.printAdoption(plan, f, list.Err() == nil); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	switch errs := list.Errors(); {
 	case len(errs) == 0:
 		return nil
@@ -190,7 +191,7 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 	case f.dir == "":
 		return command.Usagef(c, "missing: --dir DIR, which 'vipgen adopt' has written")
 	case f.to != "" && !slices.Contains(ignition.SupportedOpenShift(), f.to):
-		return command.Usagef(c, "--to %s: expected a release from %s", f.to, versions())
+		return command.Usagef(c, "--to %s: expected a release from %s", f.to, inputflags.Versions())
 	case f.accept != nil || f.canary != "" || f.canaryNodes != nil:
 		return command.Usagef(c, "--accept, --canary and --canary-node are of no use with --check")
 	}
@@ -202,7 +203,7 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	a.report(problems)
+	a.Report(problems)
 	return found(show(a, f.output, check, checkText), check.Findings() > 0)
 }
 
@@ -231,7 +232,7 @@ func (a *app) adopted(names []string, root string) (files, later []render.File, 
 
 // adoptUpdate writes what the operator lays down by a later export.
 func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error {
-	a.writes = true
+	a.Writes = true
 	switch {
 	case f.dir == "":
 		return command.Usagef(c, "missing: --dir DIR, which 'vipgen adopt' has written")
@@ -246,7 +247,7 @@ func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error
 	if err := list.Err(); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	for i := range out {
 		out[i].Path = strings.TrimPrefix(out[i].Path, adopt.OperatorDir)
 	}

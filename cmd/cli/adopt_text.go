@@ -24,7 +24,7 @@ func planText(out *printer, p *adopt.Plan) {
 	planImages(out, p)
 	importLosses(out, p.Import.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
 	if n := len(p.Import.Lost); n > 0 {
-		fmt.Fprintf(out, "\nNot carried over: %s; 'vipgen import' lists them.\n", plural(n, "setting"))
+		fmt.Fprintf(out, "\nNot carried over: %s; 'vipgen import' lists them.\n", command.Plural(n, "setting"))
 	}
 	for _, note := range p.Notes {
 		out.WriteString("\n" + strings.Join(wrap("Note: "+command.SafeLine(note), lineWidth), "\n") + "\n")
@@ -94,7 +94,7 @@ func times(n int, thing string) string {
 	if n == 0 {
 		return "no " + thing
 	}
-	return plural(n, thing)
+	return command.Plural(n, thing)
 }
 
 func planImages(b *printer, p *adopt.Plan) {

@@ -153,7 +153,7 @@ func endpointText(p *printer, r *endpoint.Report, now time.Time) {
 		if !e.Connected {
 			continue
 		}
-		p.line("  connected     in %s", millis(max(e.ConnectMS, 1)))
+		p.line("  connected     in %s", command.Millis(max(e.ConnectMS, 1)))
 		if e.TLS == "" {
 			continue
 		}

@@ -20,33 +20,28 @@ func dependencies(t *testing.T, system string) []string {
 	return strings.Fields(string(out))
 }
 
-const (
-	agentPackages = "github.com/vipgen/vipgen/agent/"
-	labPackage    = "github.com/vipgen/vipgen/lab"
-)
+const agentPackages = "github.com/vipgen/vipgen/agent/"
 
-// ofNodes says whether a package is the agent's. Of these the offline program has what
-// status and the lab read: the published state of jobs, and elsewhere than on Linux its types.
-func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
-
-// The offline program holds no code of nodes.
-func TestDependencies(t *testing.T) {
-	packages := dependencies(t, "linux")
-	if !slices.Contains(packages, labPackage) {
-		t.Fatalf("not the packages of vipgen: %v", packages)
-	}
-	for _, p := range packages {
-		if ofNodes(p) {
-			t.Errorf("depends on %s", p)
-		}
-	}
+// notOffline are what the offline program takes nothing of: the lab and what tests share
+// with it, networks, and clients of an API server.
+var notOffline = []string{
+	"github.com/vipgen/vipgen/lab", "github.com/vipgen/vipgen/internal/testbed", "github.com/vipgen/vipgen/internal/testkit",
+	"github.com/gopacket/gopacket", "github.com/mdlayher/netlink", "github.com/vishvananda/netlink", "k8s.io/client-go",
 }
 
-// Where there is no lab, vipgen has nothing of what a lab takes, so that it builds.
-func TestDependenciesElsewhere(t *testing.T) {
-	for _, system := range []string{"darwin", "windows"} {
-		for _, p := range dependencies(t, system) {
-			if strings.HasPrefix(p, labPackage) || ofNodes(p) || strings.HasPrefix(p, "github.com/vishvananda/netlink") {
+// ofNodes says whether a package is the agent's. Of these the offline program has what
+// status reads: the published state of jobs.
+func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
+
+// The offline program holds no code of nodes, and nothing of the lab.
+func TestDependencies(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		packages := dependencies(t, system)
+		if !slices.Contains(packages, "github.com/vipgen/vipgen/render") {
+			t.Fatalf("not the packages of vipgen: %v", packages)
+		}
+		for _, p := range packages {
+			if ofNodes(p) || slices.ContainsFunc(notOffline, func(other string) bool { return p == other || strings.HasPrefix(p, other+"/") }) {
 				t.Errorf("%s: depends on %s", system, p)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 )
@@ -59,7 +60,7 @@ shadowed by another MachineConfig.`,
 	}
 	o.Add(c, "text", "json", "markdown", "html")
 	c.Flags().StringSliceVar(&allowed, "allow-shadow", nil, "`names` of files, units or MachineConfigs that may replace vipgen's")
-	c.Flags().StringVar(&release, "openshift-version", "", "OpenShift `version` of the operator, "+versions()+" (default: that of an export; without one, what any of them may do)")
+	c.Flags().StringVar(&release, "openshift-version", "", "OpenShift `version` of the operator, "+inputflags.Versions()+" (default: that of an export; without one, what any of them may do)")
 	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
 	return c
 }
@@ -100,7 +101,7 @@ func (a *app) diff(from, to, release string, o command.Format, allowed []string)
 	case "markdown":
 		err = show(a, o, report, func(p *printer, r *diffReport) { r.markdown(p) })
 	case "html":
-		err = report.html(a.out)
+		err = report.html(a.Out)
 	default:
 		err = show(a, o, report, func(p *printer, r *diffReport) { r.text(p) })
 	}
@@ -108,7 +109,7 @@ func (a *app) diff(from, to, release string, o command.Format, allowed []string)
 		return err
 	}
 	if shadowed := report.shadowed(allowed); len(shadowed) > 0 {
-		a.report(shadowed)
+		a.Report(shadowed)
 		return command.Code(command.Shadowed)
 	}
 	return found(nil, slices.ContainsFunc(report.Clusters, func(r diff.Result) bool { return !r.Empty() }))

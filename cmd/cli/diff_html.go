@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/page"
 )
@@ -35,7 +36,7 @@ func (r *diffReport) html(w io.Writer) error {
 	return diffPage.Write(w, page.Page{
 		Command: "vipgen diff",
 		Heading: "What changes on which nodes",
-		Facts:   []page.Fact{{Name: "from", Value: r.A}, {Name: "to", Value: r.B}, {Name: "compared", Value: plural(r.Compared, "cluster")}, {Name: "result", Value: r.total()}},
+		Facts:   []page.Fact{{Name: "from", Value: r.A}, {Name: "to", Value: r.B}, {Name: "compared", Value: command.Plural(r.Compared, "cluster")}, {Name: "result", Value: r.total()}},
 		Legend:  []page.Key{{Class: "bad", Text: "nodes drain or reboot, or a change has no effect"}, {Class: "good", Text: "nodes go on running"}},
 		Body:    groups,
 	})

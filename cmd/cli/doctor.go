@@ -39,7 +39,7 @@ clocks that differ are corrected by what advertisements show.
 Exit code 0: every move was planned, or to a better node. 1: a VIP moved for another
 reason. 2: no event in the input. 3: a file cannot be read, or there is no record.
 
-Documentation: ` + pages + `doctor.md`,
+Documentation: ` + command.Pages + `doctor.md`,
 		Example: `  # Collect the records of all nodes
   mkdir -p records
   for n in $(oc get nodes -o name); do
@@ -116,7 +116,7 @@ func (a *app) doctor(args []string, choose func(*doctor.Report, *doctor.Move) bo
 	r.Moves = slices.DeleteFunc(r.Moves, func(m doctor.Move) bool { return !choose(r, &m) })
 	d := diagnosis{read, r}
 	if o == "html" {
-		err = doctorPage(a.out, r, read)
+		err = doctorPage(a.Out, r, read)
 	} else {
 		err = show(a, o, d, doctorText)
 	}

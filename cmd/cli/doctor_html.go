@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/page"
 	"github.com/vipgen/vipgen/internal/page/timeline"
@@ -36,7 +37,7 @@ func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 		Legend:  []page.Key{timeline.Held, timeline.Split},
 	}
 	for _, n := range r.Nodes {
-		p.Facts = append(p.Facts, page.Fact{Name: n.Name, Value: plural(n.Events, "event")})
+		p.Facts = append(p.Facts, page.Fact{Name: n.Name, Value: command.Plural(n.Events, "event")})
 	}
 	var moves []htmlMove
 	for i := range r.Moves {

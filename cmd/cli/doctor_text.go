@@ -41,7 +41,7 @@ func doctorText(p *printer, d diagnosis) {
 }
 
 func doctorSummary(r *doctor.Report) string {
-	return fmt.Sprintf("%s, %s to %s UTC: %s", plural(len(r.Nodes), "node"), r.From.UTC().Format(moment), r.To.UTC().Format(moment), times(len(r.Moves), "move"))
+	return fmt.Sprintf("%s, %s to %s UTC: %s", command.Plural(len(r.Nodes), "node"), r.From.UTC().Format(moment), r.To.UTC().Format(moment), times(len(r.Moves), "move"))
 }
 
 // doctorNotes say how far a diagnosis can be trusted.
@@ -52,7 +52,7 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 			by, what = -by, "behind"
 		}
 		out = append(out, fmt.Sprintf("the clock of %s was %s %s the others (to %s, by %s that both sides saw): its times are corrected here",
-			c.Node, command.Duration(by), what, command.Duration(c.Precision.Duration()), plural(c.Seen, "advertisement")))
+			c.Node, command.Duration(by), what, command.Duration(c.Precision.Duration()), command.Plural(c.Seen, "advertisement")))
 	}
 	for _, m := range r.Missing {
 		out = append(out, "no record of peer "+strings.TrimSpace(m.Name+" "+m.Address.String()))
@@ -76,7 +76,7 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	return out
 }
 
-func countEvents(n uint64) string { return plural(int(min(n, 1<<30)), "event") }
+func countEvents(n uint64) string { return command.Plural(int(min(n, 1<<30)), "event") }
 
 // moved names the VIPs of a move.
 func moved(m *doctor.Move) string {

@@ -8,14 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/docs"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/proof/explain"
+	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
 
 func (a *app) explainCommand() *cobra.Command {
-	var f inputFlags
+	var f inputflags.Flags
 	var o command.Format
 	var picture string
 	c := &cobra.Command{
@@ -55,10 +57,10 @@ vip-taken, print what it means and what to do.`,
 					return show(a, o, problemCode{args[0], meaning, do}, problemCodeText)
 				}
 			}
-			return a.explain(installConfigArg(args), &f, o, picture)
+			return a.explain(inputflags.Arg(args), &f, o, picture)
 		},
 	}
-	f.add(c)
+	f.Add(c)
 	c.Flags().StringVar(&picture, "svg", "", "`file` to write a picture to, as SVG: VIPs, nodes, pods and connections")
 	_ = c.MarkFlagFilename("svg", "svg")
 	o.Add(c, "text", "json")
@@ -78,7 +80,7 @@ func problemCodeText(out *printer, p problemCode) {
 	}
 }
 
-func (a *app) explain(installConfig string, f *inputFlags, o command.Format, picture string) error {
+func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Format, picture string) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (a *app) explain(installConfig string, f *inputFlags, o command.Format, pic
 	if err != nil {
 		return err
 	}
-	if err := writeReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
+	if err := tree.WriteReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
 	}
 	return show(a, o, report, func(out *printer, r *explain.Report) { explainText(out, cluster, r) })
@@ -151,7 +153,7 @@ func groupText(out *printer, g *explain.Group) {
 		for _, f := range s.Failures {
 			moved := ""
 			if f.MovedMS > 0 {
-				moved = fmt.Sprintf(" The VIP moves within %s.", millis(f.MovedMS))
+				moved = fmt.Sprintf(" The VIP moves within %s.", command.Millis(f.MovedMS))
 			}
 			fmt.Fprintf(out, "\n  %s\n", f.What)
 			out.wrapped("    ", f.Seen+moved)
@@ -208,9 +210,9 @@ func timingWords(t explain.Timing) []string {
 	}
 	return []string{
 		fmt.Sprintf("advertisements: every %s %s; the holder sends %s a second, each other node receives %s",
-			millis(t.AdvertMS), to, rate(t.Sent), rate(t.Received)),
+			command.Millis(t.AdvertMS), to, rate(t.Sent), rate(t.Received)),
 		fmt.Sprintf("failover: within %s if the holder is silent, %s if it stops properly, %s if its priority falls below another's; none if the holder stalls for up to %s",
-			millis(t.DeadMS), millis(t.GoodbyeMS), millis(t.BetterMS), millis(t.StallMS)),
+			command.Millis(t.DeadMS), command.Millis(t.GoodbyeMS), command.Millis(t.BetterMS), command.Millis(t.StallMS)),
 	}
 }
 

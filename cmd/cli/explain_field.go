@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/lists"
 )
@@ -129,7 +130,7 @@ func (n *schemaNode) values() string {
 // completeField completes fields of vipgen.yaml, or the name of an install-config.
 func completeField(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if !fieldPath.MatchString(text) {
-		return completeYAML(c, args, text)
+		return inputflags.CompleteYAML(c, args, text)
 	}
 	parent, prefix := text, ""
 	if at := strings.LastIndexByte(text, '.'); at >= 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/companion/externallb"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -25,7 +26,7 @@ import (
 // externalFlags say what the files of a cluster do not say of a load balancer
 // outside of it.
 type externalFlags struct {
-	inputFlags
+	inputflags.Flags
 	nodes, balancers, apiVIPs, ingressVIPs, allow []string
 	serve                                         []string
 	iface                                         string
@@ -34,7 +35,7 @@ type externalFlags struct {
 }
 
 func (f *externalFlags) add(c *cobra.Command) {
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	flags := c.Flags()
 	flags.StringArrayVar(&f.nodes, "node", nil, "a host of the cluster, as `name[:role]=address[,address]`, beyond those with static addresses in the agent-config or install-config; repeatable")
 	flags.StringArrayVar(&f.balancers, "balancer", nil, "a host of the pair that holds the VIPs, as `name=address/length[,address/length]`; give it twice")
@@ -56,7 +57,7 @@ func (a *app) externalCommand() *cobra.Command {
 ingress, and keepalived for a pair of such hosts.
 'vipgen external-lb FILE' is 'vipgen external-lb plan FILE'.
 
-Documentation: ` + pages + `external-lb.md`,
+Documentation: ` + command.Pages + `external-lb.md`,
 		Example: `  vipgen external-lb plan install-config.yaml
   vipgen external-lb render install-config.yaml --api-vip 192.0.2.250 --ingress-vip 192.0.2.250 \
     --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 --dir lb`,
@@ -81,7 +82,7 @@ nothing for.`,
   # For a program that configures another product
   vipgen external-lb plan install-config.yaml -o json`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		plan, err := a.externalPlan(c, installConfig, &f)
 		if err != nil {
 			return err
@@ -123,8 +124,8 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
     --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192 \
     --format butane --dir lb`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
-		a.writes = true
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.Writes = true
 		if err := f.validate(); err != nil {
 			return command.Usage(c, err)
 		}
@@ -226,7 +227,7 @@ func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFl
 	if err != nil {
 		return nil, command.Usage(c, err)
 	}
-	return quietPlan(a, installConfig, &f.inputFlags, x, externallb.Load)
+	return quietPlan(a, installConfig, &f.Flags, x, externallb.Load)
 }
 
 // options parses the flags with addresses.

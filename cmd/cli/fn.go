@@ -86,11 +86,11 @@ func (a *app) fn() error {
 	if werr != nil {
 		return werr
 	}
-	if _, werr := a.out.Write(out); werr != nil {
+	if _, werr := a.Out.Write(out); werr != nil {
 		return werr
 	}
 	if err == nil {
-		a.report(problems)
+		a.Report(problems)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 )
 
 // helps are the help texts of all commands, by their words.
@@ -58,7 +59,7 @@ var oldWords = map[string]string{
 }
 
 // allowedWords are places in which an old word is a flag, or part of a link.
-var allowedWords = regexp.MustCompile(`--beside( NAME| rendered)?\b|--advert-interval\b|` + regexp.QuoteMeta(pages))
+var allowedWords = regexp.MustCompile(`--beside( NAME| rendered)?\b|--advert-interval\b|` + regexp.QuoteMeta(command.Pages))
 
 func TestHelpHasTheFieldsWords(t *testing.T) {
 	for name, help := range helps(t) {
@@ -94,7 +95,7 @@ func TestHelpSaysWhatReboots(t *testing.T) {
 func TestHelpLinks(t *testing.T) {
 	links := 0
 	for name, help := range helps(t) {
-		for _, m := range regexp.MustCompile(regexp.QuoteMeta(pages)+`([\w.-]+)`).FindAllStringSubmatch(help, -1) {
+		for _, m := range regexp.MustCompile(regexp.QuoteMeta(command.Pages)+`([\w.-]+)`).FindAllStringSubmatch(help, -1) {
 			links++
 			if _, err := os.Stat("../../docs/" + m[1]); err != nil {
 				t.Errorf("%s --help: %v", name, err)
@@ -108,7 +109,7 @@ func TestHelpLinks(t *testing.T) {
 
 func TestInputFlagsHaveAGroup(t *testing.T) {
 	help := must(t, "render", "--help")
-	_, input, found := strings.Cut(help, "\n"+inputTitle+":\n")
+	_, input, found := strings.Cut(help, "\n"+inputflags.Title+":\n")
 	if !found || !strings.Contains(input, "--agent-config file") || strings.Contains(input, "--install-dir") {
 		t.Errorf("render --help:\n%s", help)
 	}

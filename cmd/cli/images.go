@@ -8,11 +8,12 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/render"
 )
 
 func (a *app) imagesCommand() *cobra.Command {
-	var f inputFlags
+	var f inputflags.Flags
 	var o command.Format
 	c := &cobra.Command{
 		Use:   "images [install-config.yaml]",
@@ -33,7 +34,7 @@ another release than openshiftVersion: take those of the new release with each u
   # The same for vipgen.yaml
   vipgen images install-config.yaml --release-info release.json -o vipconfig`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		if o == "vipconfig" {
 			return a.pinnedImages(c, installConfig, &f)
 		}
@@ -43,7 +44,7 @@ another release than openshiftVersion: take those of the new release with each u
 		}
 		return show(a, o, cluster.Images, imagesText)
 	})
-	f.add(c)
+	f.Add(c)
 	o.Add(c, "text", "json", "vipconfig")
 	return c
 }
@@ -57,11 +58,11 @@ func imagesText(out *printer, images v1alpha1.Images) {
 }
 
 // pinnedImages prints spec.images with the images of a release.
-func (a *app) pinnedImages(c *cobra.Command, installConfig string, f *inputFlags) error {
-	if f.release == "" {
+func (a *app) pinnedImages(c *cobra.Command, installConfig string, f *inputflags.Flags) error {
+	if f.Release == "" {
 		return command.Usagef(c, "-o vipconfig needs --release-info")
 	}
-	sources, o, err := a.given(installConfig, f)
+	sources, o, err := f.Given(&a.Reader, installConfig)
 	if err != nil {
 		return err
 	}
@@ -73,6 +74,6 @@ func (a *app) pinnedImages(c *cobra.Command, installConfig string, f *inputFlags
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(text)
+	_, err = a.Out.Write(text)
 	return err
 }

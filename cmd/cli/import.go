@@ -62,7 +62,7 @@ not read.`,
 		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
 			defer frugal()()
-			a.writes = true
+			a.Writes = true
 			given, err := f.given(c)
 			if err != nil {
 				return err
@@ -121,7 +121,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 	if err := list.Err(); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	out := []render.OutputFile{
 		{Path: importer.InstallConfigName, Data: result.InstallConfig},
 		{Path: importer.VIPConfigName, Data: result.VIPConfig},
@@ -174,7 +174,7 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 		for _, file := range files {
 			contents[file.Path] = string(file.Data)
 		}
-		return a.printJSON(struct {
+		return command.JSON(a.Out, struct {
 			*importer.Result
 			Directory string            `json:"directory,omitempty"`
 			Files     map[string]string `json:"files"`
@@ -183,16 +183,16 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 	var report, stream printer
 	importText(&report, r)
 	if f.dir != "" {
-		_, err := a.out.Write(report.Bytes())
+		_, err := a.Out.Write(report.Bytes())
 		return err
 	}
 	for _, file := range files {
 		fmt.Fprintf(&stream, "---\n# %s\n%s", file.Path, file.Data)
 	}
-	if _, err := a.out.Write(stream.Bytes()); err != nil {
+	if _, err := a.Out.Write(stream.Bytes()); err != nil {
 		return err
 	}
-	_, err := a.err.Write(report.Bytes())
+	_, err := a.Err.Write(report.Bytes())
 	return err
 }
 

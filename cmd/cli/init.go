@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -64,7 +65,7 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
   vipgen init --lab 192.0.2.0/24 --dir lab`,
 		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.writes = true
+			a.Writes = true
 			if len(args) == 1 {
 				if f.from != "" || f.lab != "" {
 					return command.Usagef(c, "%s and --from or --lab cannot be used together", args[0])
@@ -83,7 +84,7 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 	f.output.AddOptional(c, "yaml")
 	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
 	flags.StringVar(&f.agent, "agent-image", "", "`image` of vipgen's agent in your registry, by digest")
-	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, "+versions())
+	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, "+inputflags.Versions())
 	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast, virtual or classic (default: by platform)")
 	flags.StringVar(&f.loadBalancer, "load-balancer", "", "`type` of spec.loadBalancer: InCluster, External or None")
 	flags.StringSliceVar(&f.apiVIPs, "api-vip", nil, "API `VIP`, one per address family; for platforms that have no field for it")
@@ -131,7 +132,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	if err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	return a.initWrite(f, file)
 }
 
@@ -150,7 +151,7 @@ func checkValues(file render.File) error {
 // initWrite writes a file that does not exist, or prints it.
 func (a *app) initWrite(f *initFlags, file render.File) error {
 	if f.output == "yaml" {
-		_, err := a.out.Write(file.Data)
+		_, err := a.Out.Write(file.Data)
 		return err
 	}
 	if _, err := os.Lstat(file.Name); !errors.Is(err, fs.ErrNotExist) && !f.overwrite {
@@ -173,7 +174,7 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 func (a *app) ask(f *initFlags) {
 	in := bufio.NewScanner(a.In)
 	one := func(what string) string {
-		fmt.Fprintf(a.err, "%s: ", what)
+		fmt.Fprintf(a.Err, "%s: ", what)
 		if !in.Scan() {
 			return ""
 		}

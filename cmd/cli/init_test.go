@@ -118,7 +118,7 @@ func TestInitKeepsFiles(t *testing.T) {
 // What init asks a person, and what becomes of the answers.
 func TestInitAsks(t *testing.T) {
 	var asked strings.Builder
-	a := &app{Reader: input.Reader{In: strings.NewReader("registry.example.com/a:1\n4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n")}, err: &asked}
+	a := &app{Reader: input.Reader{In: strings.NewReader("registry.example.com/a:1\n4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n")}, Console: command.Console{Err: &asked}}
 	var f initFlags
 	a.ask(&f)
 	if f.agent != "registry.example.com/a:1" || f.version != "4.18" || f.profile != "classic" || strings.Join(f.apiVIPs, " ") != "192.0.2.5 2001:db8::5" || strings.Join(f.ingressVIPs, " ") != "192.0.2.7" {
@@ -127,7 +127,7 @@ func TestInitAsks(t *testing.T) {
 	if strings.Count(asked.String(), ": ") < 5 {
 		t.Errorf("asked %q", asked.String())
 	}
-	a = &app{Reader: input.Reader{In: strings.NewReader("\n\n\nNone\n")}, err: &asked}
+	a = &app{Reader: input.Reader{In: strings.NewReader("\n\n\nNone\n")}, Console: command.Console{Err: &asked}}
 	f = initFlags{}
 	if a.ask(&f); f.loadBalancer != "None" {
 		t.Errorf("%+v", f)

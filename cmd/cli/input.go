@@ -14,58 +14,19 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
-// inputFlags name the files of a cluster.
-type inputFlags struct {
-	input.Files
-	version, release string
-	// os is set by the commands that write for one.
-	os string
-}
-
-// inputTitle is the title of the input flags in help.
-const inputTitle = "Input flags"
-
-func (f *inputFlags) add(c *cobra.Command) {
-	flags := c.Flags()
-	flags.StringVarP(&f.Config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")
-	flags.StringVar(&f.AgentConfig, "agent-config", "", "agent-config `file` (default: agent-config.yaml next to the install-config)")
-	flags.StringVar(&f.ClusterIngress, "cluster-ingress", "", "`file` with the cluster's Ingress object, for its domains (default: cluster-ingress-02-config.yml next to the install-config)")
-	flags.StringVar(&f.Fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: the nearest fleet.yaml, next to the install-config or above)")
-	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version` to render for, "+versions()+" (default: that of vipgen.yaml; without one, output that all of them can read)")
-	flags.StringVar(&f.release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
-	command.GroupFlags(flags, inputTitle, "config", "agent-config", "cluster-ingress", "fleet", "openshift-version", "release-info")
-	for _, name := range []string{"config", "agent-config", "cluster-ingress", "fleet"} {
-		_ = c.MarkFlagFilename(name, "yaml", "yml")
-	}
-	_ = c.MarkFlagFilename("release-info", "json")
-	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
-}
-
-// completeYAML completes the name of an install-config.
-func completeYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// onCluster makes c a command that works on a cluster: its only argument is the
-// install-config.
-func onCluster(c *cobra.Command, run func(c *cobra.Command, installConfig string) error) {
-	c.Args, c.ValidArgsFunction = command.Args(0, 1), completeYAML
-	c.RunE = func(c *cobra.Command, args []string) error { return run(c, installConfigArg(args)) }
-}
-
 // completeFrom completes a flag, also one that takes a list, with names of the cluster
 // that the command line names; with the usual ones while that cannot be read.
-func (a *app) completeFrom(c *cobra.Command, flag string, f *inputFlags, names func(*render.Cluster) []string, usual ...string) {
+func (a *app) completeFrom(c *cobra.Command, flag string, f *inputflags.Flags, names func(*render.Cluster) []string, usual ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		known := usual
-		if file := installConfigArg(args); file != "-" {
-			if cluster, _, err := a.cluster(file, f); err == nil {
+		if file := inputflags.Arg(args); file != "-" {
+			if cluster, _, err := f.Cluster(&a.Reader, file); err == nil {
 				known = names(cluster)
 			}
 		}
@@ -108,14 +69,6 @@ func parsed[T any](parse func(string) (T, error), text, expected string, args ..
 		return v, fmt.Errorf(expected, args...)
 	}
 	return v, nil
-}
-
-// installConfigArg is the file that a command works on.
-func installConfigArg(args []string) string {
-	if len(args) == 0 {
-		return input.InstallConfigName
-	}
-	return args[0]
 }
 
 // frugalLimit is what a command keeps to that reads files of many megabytes, as long as
@@ -177,58 +130,16 @@ func (a *app) eachFile(names []string, relevant func(name string) bool, do func(
 	return nil
 }
 
-// options reads what the flags say about a cluster.
-func (a *app) options(f *inputFlags) (render.Options, error) {
-	o := render.Options{OpenShiftVersion: f.version, OS: f.os}
-	if f.release == "" {
-		return o, nil
-	}
-	data, err := a.File(f.release)
-	if err != nil {
-		return o, err
-	}
-	o.Release, err = render.ReadRelease(data)
-	if err != nil {
-		return o, problem.List{{File: f.release, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "the output of 'oc adm release info -o json'"}}
-	}
-	return o, nil
-}
-
-// given reads the files of a cluster, and what the flags say about it.
-func (a *app) given(installConfig string, f *inputFlags) (render.Sources, render.Options, error) {
-	o, err := a.options(f)
-	if err != nil {
-		return render.Sources{}, o, err
-	}
-	sources, err := a.Sources(installConfig, f.Files)
-	return sources, o, err
-}
-
-// cluster reads and resolves a cluster. Warnings are part of the list, which is
-// also the error when it holds one.
-func (a *app) cluster(installConfig string, f *inputFlags) (*render.Cluster, problem.List, error) {
-	sources, o, err := a.given(installConfig, f)
-	if err != nil {
-		return nil, nil, err
-	}
-	return render.Load(sources, o)
-}
-
-// quietCluster is cluster with its warnings printed.
-func (a *app) quietCluster(installConfig string, f *inputFlags) (*render.Cluster, error) {
-	c, list, err := a.cluster(installConfig, f)
-	if err != nil {
-		return nil, err
-	}
-	a.report(list)
-	return c, nil
+// quietCluster reads a cluster, and reports warnings.
+func (a *app) quietCluster(installConfig string, f *inputflags.Flags) (*render.Cluster, error) {
+	return f.Warned(&a.Reader, &a.Console, installConfig)
 }
 
 // quietPlan is quietCluster for what is more than a cluster, made of its files and
 // of options of its own.
-func quietPlan[Options, Plan any](a *app, installConfig string, f *inputFlags, x Options,
+func quietPlan[Options, Plan any](a *app, installConfig string, f *inputflags.Flags, x Options,
 	load func(render.Sources, render.Options, Options) (*Plan, problem.List)) (*Plan, error) {
-	sources, o, err := a.given(installConfig, f)
+	sources, o, err := f.Given(&a.Reader, installConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +147,6 @@ func quietPlan[Options, Plan any](a *app, installConfig string, f *inputFlags, x
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
-	a.report(list)
+	a.Report(list)
 	return plan, nil
 }

@@ -136,7 +136,7 @@ func (a *app) list(docs []ignition.Document, contents bool) error {
 			p.line("  %s", n)
 		}
 	}
-	_, err := a.out.Write(p.Bytes())
+	_, err := a.Out.Write(p.Bytes())
 	return err
 }
 

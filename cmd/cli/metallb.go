@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/companion/metallb"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
@@ -16,7 +17,7 @@ import (
 
 // metallbFlags are those of `vipgen metallb`.
 type metallbFlags struct {
-	inputFlags
+	inputflags.Flags
 	request                       metallb.Request
 	dir                           string
 	output                        command.Format
@@ -64,8 +65,8 @@ one by one.`,
   vipgen metallb install-config.yaml --address 192.168.99.17 --dir api-vip
   vipgen metallb install-config.yaml --address 192.168.99.17 --dir api-vip --check`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
-		a.writes = true
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.Writes = true
 		switch printed := c.Flags().Changed("output"); {
 		case f.check && f.dir == "":
 			return command.Usagef(c, "--check needs something to check: --dir DIR")
@@ -74,7 +75,7 @@ one by one.`,
 		}
 		return a.metallb(installConfig, &f)
 	})
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	f.add(c)
 	return c
 }
@@ -122,7 +123,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 		return err
 	}
 	if f.certificate {
-		_, err := a.out.Write(certificate)
+		_, err := a.Out.Write(certificate)
 		return err
 	}
 	objects, err := plan.Objects()
@@ -134,7 +135,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 		for _, o := range objects {
 			b.WriteString("---\n" + string(o.Data))
 		}
-		if err := printObjects(a.out, []byte(b.String()), f.output); err != nil {
+		if err := printObjects(a.Out, []byte(b.String()), f.output); err != nil {
 			return err
 		}
 		a.saysClients(plan)
@@ -157,7 +158,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 // metallbPlan reads the cluster and plans the manifests. Problems of both are
 // one report.
 func (a *app) metallbPlan(installConfig string, f *metallbFlags) (*metallb.Plan, error) {
-	cluster, list, err := a.cluster(installConfig, &f.inputFlags)
+	cluster, list, err := f.Cluster(&a.Reader, installConfig)
 	if list == nil && !errors.As(err, &list) && err != nil {
 		return nil, err
 	}
@@ -166,13 +167,13 @@ func (a *app) metallbPlan(installConfig string, f *metallbFlags) (*metallb.Plan,
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
-	a.report(list)
+	a.Report(list)
 	return plan, nil
 }
 
 // saysClients tells a person at a terminal what clients have to do.
 func (a *app) saysClients(p *metallb.Plan) {
-	if command.Terminal(a.err) {
-		fmt.Fprintf(a.err, "Clients use these names: %s. What they need: the same command with --certificate.\n", strings.Join(p.ClientNames(), ", "))
+	if command.Terminal(a.Err) {
+		fmt.Fprintf(a.Err, "Clients use these names: %s. What they need: the same command with --certificate.\n", strings.Join(p.ClientNames(), ", "))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
@@ -17,14 +18,14 @@ import (
 
 // migrateFlags say what a running cluster switches to.
 type migrateFlags struct {
-	inputFlags
+	inputflags.Flags
 	mode, profile, interval, at string
 	version                     int
 	without                     []string
 }
 
 func (f *migrateFlags) add(c *cobra.Command) {
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.mode, "mode", "", "`mode` to switch to: unicast or multicast (default: what the input says)")
 	flags.StringVar(&f.profile, "profile", "", "`profile` to switch to: fast, virtual, classic or custom (default: what the input says)")
@@ -32,7 +33,7 @@ func (f *migrateFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.interval, "advert-interval", "", "advertisement interval, a `duration` such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes agree on one when all are ready)")
 	flags.StringSliceVar(&f.without, "without", nil, "`nodes` to leave out: the others do not wait for them, and they hold no VIP")
-	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
+	flags.StringVar(&f.OS, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	command.Complete(c, "mode", "unicast", "multicast")
 	command.Complete(c, "profile", "fast", "virtual", "classic", "custom")
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
@@ -85,15 +86,15 @@ func (a *app) migratePlanCommand() *cobra.Command {
   vipgen migrate plan install-config.yaml --profile fast --at 2026-05-02T03:00:00Z
   vipgen migrate plan install-config.yaml --profile fast --without worker-3`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		m, err := a.migration(c, installConfig, &f)
 		if err != nil {
 			return err
 		}
-		return show(a, o, m, func(p *printer, m *render.Migration) { p.WriteString(steps(m, installConfig, "DIR", f.os)) })
+		return show(a, o, m, func(p *printer, m *render.Migration) { p.WriteString(steps(m, installConfig, "DIR", f.OS)) })
 	})
 	f.add(c)
-	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
+	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	o.Add(c, "text", "json")
 	return c
 }
@@ -116,8 +117,8 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
   vipgen diff live.yaml move/machineconfigs
   oc apply -f move/machineconfigs`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
-		a.writes = true
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
+		a.Writes = true
 		if dir == "" {
 			return command.Usagef(c, "missing: --dir DIR")
 		}
@@ -135,11 +136,11 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		if err := a.writeDir(tree.Dir{Path: dir}, files, false); err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(a.out, steps(m, installConfig, dir, f.os))
+		_, err = fmt.Fprint(a.Out, steps(m, installConfig, dir, f.OS))
 		return err
 	})
 	f.add(c)
-	a.completeFrom(c, "without", &f.inputFlags, nodesOf)
+	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")
 	return c
 }
@@ -149,7 +150,7 @@ func (a *app) migration(c *cobra.Command, installConfig string, f *migrateFlags)
 	if err != nil {
 		return nil, command.Usage(c, err)
 	}
-	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
+	cluster, err := a.quietCluster(installConfig, &f.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	default:
 		say("  at    an instant that the nodes agree on, about 20s after all of them are ready")
 	}
-	say("VIPs do not answer for %s at most. Clients reopen connections through a VIP that moves.", millis(m.OutageMS))
+	say("VIPs do not answer for %s at most. Clients reopen connections through a VIP that moves.", command.Millis(m.OutageMS))
 	text, _ := m.ModeFile()
 	say("\nEvery node gets %s:", v1alpha1.UserModeFile)
 	for line := range strings.Lines(string(text)) {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/companion/openstack"
 )
 
 // openstackFlags name objects of OpenStack.
 type openstackFlags struct {
-	inputFlags
+	inputflags.Flags
 	ports, vipPorts, floatingIPs []string
 	network                      string
 }
@@ -31,7 +32,7 @@ or as Terraform: the allowed address pairs of the nodes' ports, ports that reser
 addresses, and floating IPs. The script prints what it would do; with --apply it does
 it. Names and IDs are those of 'openstack port list'.
 
-Documentation: ` + pages + `openstack.md`,
+Documentation: ` + command.Pages + `openstack.md`,
 		Example: `  vipgen openstack-hints install-config.yaml \
     --port master=demo-master-0 --port worker=demo-worker-0 > hints.sh
   bash hints.sh
@@ -45,13 +46,13 @@ Documentation: ` + pages + `openstack.md`,
   vipgen openstack-hints install-config.yaml --network machines -o terraform \
     --port master=demo-master-0 --port worker=demo-worker-0 > vips.tf`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		plan, err := a.openstackPlan(c, installConfig, &f)
 		if err != nil {
 			return err
 		}
 		if o == "json" {
-			return a.printJSON(plan)
+			return command.JSON(a.Out, plan)
 		}
 		print := plan.Script
 		if o == "terraform" {
@@ -61,10 +62,10 @@ Documentation: ` + pages + `openstack.md`,
 		if err != nil {
 			return err
 		}
-		_, err = a.out.Write(text)
+		_, err = a.Out.Write(text)
 		return err
 	})
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	flags := c.Flags()
 	flags.StringArrayVar(&f.ports, "port", nil, "port of a node, as `pool=name`; repeatable")
 	flags.StringArrayVar(&f.vipPorts, "vip-port", nil, "port that reserves the addresses of VIPs, as `group=name`; groups are api, ingress, dns, api-NAME and ingress-NAME; repeatable")
@@ -79,7 +80,7 @@ func (a *app) openstackPlan(c *cobra.Command, installConfig string, f *openstack
 	if err != nil {
 		return nil, command.Usage(c, err)
 	}
-	return quietPlan(a, installConfig, &f.inputFlags, x, openstack.Load)
+	return quietPlan(a, installConfig, &f.Flags, x, openstack.Load)
 }
 
 // options takes the flags apart.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
 func (a *app) portsCommand() *cobra.Command {
-	var f inputFlags
+	var f inputflags.Flags
 	var o command.Format
 	var role string
 	c := &cobra.Command{
@@ -28,7 +29,7 @@ of Kubernetes, are not included.`,
   # Rules for the workers
   vipgen ports install-config.yaml --role worker -o nft`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		cluster, err := a.quietCluster(installConfig, &f)
 		if err != nil {
 			return err
@@ -46,15 +47,15 @@ of Kubernetes, are not included.`,
 		}
 		switch o {
 		case "json":
-			return a.printJSON(rules)
+			return command.JSON(a.Out, rules)
 		case "nft":
-			return ports.NFT(a.out, rules)
+			return ports.NFT(a.Out, rules)
 		case "firewalld":
-			return ports.Firewalld(a.out, rules)
+			return ports.Firewalld(a.Out, rules)
 		}
-		return ports.Text(a.out, rules)
+		return ports.Text(a.Out, rules)
 	})
-	f.add(c)
+	f.Add(c)
 	o.Add(c, "text", "json", "nft", "firewalld")
 	c.Flags().StringVar(&role, "role", "", "only nodes of this `pool`")
 	a.completeFrom(c, "role", &f, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)

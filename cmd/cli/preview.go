@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
@@ -21,7 +22,7 @@ import (
 
 // previewFlags are facts of a node.
 type previewFlags struct {
-	inputFlags
+	inputflags.Flags
 	node, role, iface, profile string
 	facts, file, dir           string
 	addresses, peers           []string
@@ -39,7 +40,7 @@ func (a *app) previewCommand() *cobra.Command {
 renders them there. Flags or a file (--facts) give what only the node knows. Addresses
 and peers of the install-config or agent-config need no flags.
 
-Documentation: ` + pages + `preview.md`,
+Documentation: ` + command.Pages + `preview.md`,
 		Example: `  vipgen preview install-config.yaml --node master-0 --role master \
     --interface ens192 --address 192.168.1.10/24 \
     --peer master-1=192.168.1.11 --peer master-2=192.168.1.12
@@ -48,10 +49,10 @@ Documentation: ` + pages + `preview.md`,
   vipgen preview install-config.yaml --node master-0 --interface ens192 \
     --file keepalived.conf > keepalived.conf`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		return a.preview(c, installConfig, &f)
 	})
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.node, "node", "", "`name` of the node")
 	flags.StringVar(&f.role, "role", "", "`pool` of the node: bootstrap, master, worker, arbiter or a custom one")
@@ -65,8 +66,8 @@ Documentation: ` + pages + `preview.md`,
 	flags.StringVar(&f.file, "file", "", "print only the file of this `name`: keepalived.conf, haproxy.cfg, Corefile or hosts")
 	command.Dir(c, &f.dir, "`directory` to write the files to, under their paths on the node")
 	command.Complete(c, "file", "keepalived.conf", "haproxy.cfg", "Corefile", "hosts")
-	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
-	a.completeFrom(c, "node", &f.inputFlags, nodesOf)
+	a.completeFrom(c, "role", &f.Flags, rolesOf, v1alpha1.RoleBootstrap, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
+	a.completeFrom(c, "node", &f.Flags, nodesOf)
 	command.Complete(c, "profile", "start", "target")
 	c.MarkFlagsMutuallyExclusive("file", "dir")
 	c.MarkFlagsMutuallyExclusive("facts", "node")
@@ -74,7 +75,7 @@ Documentation: ` + pages + `preview.md`,
 }
 
 func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) error {
-	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
+	cluster, err := a.quietCluster(installConfig, &f.Flags)
 	if err != nil {
 		return err
 	}
@@ -108,11 +109,11 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 		switch {
 		case only == "":
 			if i > 0 {
-				fmt.Fprintln(a.out)
+				fmt.Fprintln(a.Out)
 			}
-			fmt.Fprintf(a.out, "##### %s\n%s", p.Path, p.Data)
+			fmt.Fprintf(a.Out, "##### %s\n%s", p.Path, p.Data)
 		case only == name:
-			_, err := a.out.Write(p.Data)
+			_, err := a.Out.Write(p.Data)
 			return err
 		}
 	}

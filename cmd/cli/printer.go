@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/vipgen/vipgen/cmd/command"
@@ -16,7 +17,7 @@ type printer struct {
 }
 
 // printer is one for standard output.
-func (a *app) printer() *printer { return &printer{colours: command.Colours(a.out)} }
+func (a *app) printer() *printer { return &printer{colours: command.Colours(a.Out)} }
 
 // line adds a line, of which a terminal obeys nothing.
 func (p *printer) line(format string, args ...any) {
@@ -43,13 +44,11 @@ func (p *printer) in(f func()) {
 
 // show prints a value as JSON, where that is the format, or else as text.
 func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
-	if o == "json" {
-		return a.printJSON(v)
-	}
-	p := a.printer()
-	text(p, v)
-	_, err := a.out.Write(p.Bytes())
-	return err
+	return command.Show(a.Out, o, v, func(out io.Writer, v T) {
+		p := a.printer()
+		text(p, v)
+		out.Write(p.Bytes())
+	})
 }
 
 // found ends a command that has printed what it found, unless that failed.

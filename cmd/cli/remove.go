@@ -30,7 +30,7 @@ settings would not hear the others, and two nodes would hold the VIP (split brai
 Exit code 0: the MachineConfigs may be deleted now, or are deleted. 1: not yet, or there
 is a split brain. 2: bad input, or the export does not have what is needed.
 
-Documentation: ` + pages + `remove.md`,
+Documentation: ` + command.Pages + `remove.md`,
 		Example: `  ` + adopt.ExportKinds + ` > live.yaml
   vipgen remove live.yaml
 
@@ -59,7 +59,7 @@ func (a *app) remove(names []string, f remove.Options, o command.Format) error {
 	if err := list.Err(); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	return found(show(a, o, r, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -22,7 +23,7 @@ import (
 
 // renderFlags are those of `vipgen render`.
 type renderFlags struct {
-	inputFlags
+	inputflags.Flags
 	dir, beside, installDir, merge string
 	formats, roles                 []string
 	output                         command.Format
@@ -91,9 +92,9 @@ written, unless --all-or-nothing.`,
 
   # Ignition for plain Kubernetes on Flatcar
   vipgen render install-config.yaml --os flatcar --format ignition --dir rendered`,
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
-			a.writes = true
+			a.Writes = true
 			if err := f.validate(c.Flags().Changed("output")); err != nil {
 				return command.Usage(c, err)
 			}
@@ -107,7 +108,7 @@ written, unless --all-or-nothing.`,
 			return a.render(c, r.Clusters[0].Config, &f)
 		},
 	}
-	f.inputFlags.add(c)
+	f.Flags.Add(c)
 	flags := c.Flags()
 	formats := formatNames()
 	f.output.Add(c, "yaml", "json")
@@ -117,7 +118,7 @@ written, unless --all-or-nothing.`,
 	flags.BoolVar(&f.kustomization, "kustomization", false, "write a kustomization.yaml into each tree, with its MachineConfigs and manifests as resources")
 	flags.StringSliceVar(&f.formats, "format", nil, "what to render: `list` of "+strings.Join(formats, ", ")+" (default: machineconfig,ignition; ignition for other systems than openshift)")
 	flags.StringSliceVar(&f.roles, "role", nil, "only these `pools`, such as master,worker; omits cluster manifests, and does not touch other pools' files")
-	flags.StringVar(&f.os, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
+	flags.StringVar(&f.OS, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	flags.BoolVar(&f.check, "check", false, "write nothing; print how the files differ, and exit with 1 if they do")
 	flags.StringVar(&f.installDir, "install-dir", "", "asset `directory` of an installer; writes into its openshift/ folder")
 	flags.StringVar(&f.merge, "merge", "", "Ignition `file` of an installer to merge into: bootstrap.ign, master.ign, ...")
@@ -125,7 +126,7 @@ written, unless --all-or-nothing.`,
 	flags.BoolVar(&f.overwrite, "overwrite", false, "with --merge, replace files and units that differ; with --dir, files that vipgen did not write")
 	command.Complete(c, "format", formats...)
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
-	a.completeFrom(c, "role", &f.inputFlags, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
+	a.completeFrom(c, "role", &f.Flags, rolesOf, v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter)
 	_ = c.MarkFlagDirname("install-dir")
 	_ = c.MarkFlagFilename("merge", "ign")
 	c.MarkFlagsMutuallyExclusive("dir", "beside", "install-dir", "merge")
@@ -139,8 +140,8 @@ func formatNames() []string {
 // validate checks what flags alone can be wrong about.
 func (f *renderFlags) validate(formatGiven bool) error {
 	prints := f.dir == "" && f.beside == "" && f.installDir == "" && f.merge == ""
-	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.os) {
-		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.os)
+	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.OS) {
+		return fmt.Errorf("--os %s: expected openshift, fcos or flatcar", f.OS)
 	}
 	for _, name := range f.formats {
 		if !slices.Contains(render.Formats(), render.Format(name)) {
@@ -156,7 +157,7 @@ func (f *renderFlags) validate(formatGiven bool) error {
 	if f.beside != "" && (f.beside != filepath.Base(f.beside) || f.beside == "." || f.beside == "..") {
 		return fmt.Errorf("--beside %s: expected the name of a folder; for another place, --dir DIR", f.beside)
 	}
-	if f.kustomization && (f.dir == "" && f.beside == "" || len(f.roles) > 0 || f.os != ignition.OpenShift) {
+	if f.kustomization && (f.dir == "" && f.beside == "" || len(f.roles) > 0 || f.OS != ignition.OpenShift) {
 		return fmt.Errorf("--kustomization goes with whole trees for OpenShift: --dir DIR or --beside NAME, without --role")
 	}
 	if f.kustomization && len(f.formats) == 1 && f.formats[0] == string(render.FormatExtraManifests) {
@@ -170,7 +171,7 @@ func (f *renderFlags) validate(formatGiven bool) error {
 
 // streams says whether objects are rendered, which can be printed one after the other.
 func (f *renderFlags) streams() bool {
-	return len(f.formats) == 0 && f.os == ignition.OpenShift ||
+	return len(f.formats) == 0 && f.OS == ignition.OpenShift ||
 		len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || render.Format(f.formats[0]).HoldsManifests())
 }
 
@@ -224,19 +225,19 @@ func (a *app) unresolved(c *render.Cluster, f *renderFlags) error {
 	if err := list.Err(); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	return nil
 }
 
 func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) error {
-	cluster, err := a.quietCluster(installConfig, &f.inputFlags)
+	cluster, err := a.quietCluster(installConfig, &f.Flags)
 	if err != nil {
 		return err
 	}
 	if err := checkRoles(cluster, f.roles); err != nil {
 		return command.Usage(c, err)
 	}
-	a.report(cluster.Unreferenced(f.want()))
+	a.Report(cluster.Unreferenced(f.want()))
 	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
@@ -288,7 +289,7 @@ func (f *renderFlags) published(c *render.Cluster, installConfig string) error {
 
 // treeWant is what a tree holds.
 func (f *renderFlags) treeWant() render.Want {
-	if f.os != ignition.OpenShift {
+	if f.OS != ignition.OpenShift {
 		return f.want(render.FormatIgnition)
 	}
 	w := f.want(render.FormatMachineConfig, render.FormatIgnition)
@@ -320,7 +321,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 		if err != nil {
 			return command.Usage(c, err)
 		}
-		if err := printObjects(a.out, data, f.output); err != nil {
+		if err := printObjects(a.Out, data, f.output); err != nil {
 			return err
 		}
 		a.summary(cluster, "")
@@ -334,7 +335,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 	if len(files) != 1 {
 		return command.Usagef(c, "%d files: give --dir DIR, or one --format and one --role", len(files))
 	}
-	_, err = a.out.Write(files[0].Data)
+	_, err = a.Out.Write(files[0].Data)
 	return err
 }
 
@@ -346,7 +347,7 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 
 // writeDir writes or checks a tree and says so.
 func (a *app) writeDir(dir tree.Dir, files []render.OutputFile, check bool) error {
-	written, err := a.writeTree(a.out, dir, files, check)
+	written, err := a.writeTree(a.Out, dir, files, check)
 	switch {
 	case err != nil:
 		return err

@@ -61,7 +61,7 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 			return command.Usage(c, err)
 		}
 	}
-	o, err := a.options(&f.inputFlags)
+	o, err := f.Options(&a.Reader)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
 	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
-	if command.Terminal(a.err) {
+	if command.Terminal(a.Err) {
 		total := len(fleet.Clusters)
 		if f.allOrNothing {
 			total *= 2
 		}
-		run.progress = startProgress(a.err, "clusters", total, patience, progressInterval)
+		run.progress = startProgress(a.Err, "clusters", total, patience, progressInterval)
 	}
 	err = run.all()
 	run.progress.end()
@@ -115,7 +115,7 @@ func (r *fleetRun) all() error {
 	if err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], false) }, func(_ int, o outcome) error {
 		r.progress.step()
 		r.add(o)
-		_, err := r.out.Write(o.text)
+		_, err := r.Out.Write(o.text)
 		return err
 	}); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (r *fleetRun) prune() error {
 			_ = os.Remove(dir) // unless it holds something of somebody else
 		}
 		r.add(outcome{text: b.Bytes(), result: result, err: err})
-		if _, err := r.out.Write(b.Bytes()); err != nil {
+		if _, err := r.Out.Write(b.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -234,13 +234,13 @@ func (r *fleetRun) prune() error {
 // end reports problems and turns them into an exit code: that of the worst.
 func (r *fleetRun) end() error {
 	r.problems.Sort()
-	r.printProblems(r.problems)
+	r.Problems(r.problems)
 	for _, err := range r.broken {
-		r.complain(err)
+		r.Complain(err)
 	}
 	total := len(r.Clusters)
 	if bad := r.failed + len(r.broken); bad > 0 {
-		r.complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
+		r.Complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
 	} else {
 		r.say("%d clusters: %s", total, r.done())
 	}
@@ -248,7 +248,7 @@ func (r *fleetRun) end() error {
 	case len(r.broken) > 0:
 		return command.Code(command.Failed)
 	case r.failed > 0:
-		return command.Code(exitOf(r.problems))
+		return command.Code(command.ExitOf(r.problems))
 	case r.drifted > 0:
 		return command.ErrFinding
 	}

@@ -61,10 +61,10 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	case f.check:
 		p := a.printer()
 		changesText(p, "", []tree.Change{{Path: f.merge, Kind: tree.Differs, Have: base, Got: merged}})
-		_, err := a.out.Write(p.Bytes())
+		_, err := a.Out.Write(p.Bytes())
 		return found(err, true)
 	case f.merge == "-":
-		_, err := a.out.Write(merged)
+		_, err := a.Out.Write(merged)
 		return err
 	}
 	if err := tree.WriteFile(f.merge, merged); err != nil {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
 )
@@ -20,8 +18,19 @@ import (
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	args = planned(args)
-	a := &app{Reader: input.Reader{In: in}, out: out, err: errOut, args: args}
-	return a.exit(command.Execute(context.Background(), a.root(), args))
+	a := &app{Reader: input.Reader{In: in}, Console: command.Console{Out: out, Err: errOut}}
+	root := a.root()
+	if program, rest := plugin(root, args); program != "" {
+		code, err := become(program, rest)
+		if err != nil {
+			return a.Exit(fmt.Errorf("running %s: %w", program, err))
+		}
+		return code
+	}
+	if len(args) == 2 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		addPlugins(root)
+	}
+	return a.Exit(command.Execute(context.Background(), root, args))
 }
 
 // planned adds the command that migrate and external-lb run for a file alone.
@@ -37,19 +46,12 @@ func Command() *cobra.Command { return (&app{}).root() }
 
 // app carries the streams and what the commands share.
 type app struct {
-	// writes says that the command would have written something.
-	writes bool
 	// quiet leaves out what was written.
-	quiet    bool
-	out, err io.Writer
-	// args are the command line.
-	args []string
+	quiet bool
+	command.Console
 	// What is read, standard input among it.
 	input.Reader
 }
-
-// pages is where the documentation is, for help: a program comes without it.
-const pages = "https://github.com/vipgen/vipgen/blob/main/docs/"
 
 // reboots stands in help next to each `oc apply` of MachineConfigs.
 const reboots = `Applying MachineConfigs drains and reboots the nodes of a pool one by one, unless a
@@ -72,7 +74,10 @@ Exit codes: 0 done; 1 drift or another finding; 2 bad input or usage, with every
 problem reported; 3 could not read, write or run; 4 'vipgen diff' or
 'vipgen adopt' found files of vipgen that another MachineConfig replaces.
 
-Documentation: ` + pages + `commands.md`,
+A command that is none of these is run by a program vipgen-COMMAND next to vipgen or
+in PATH, as lab is.
+
+Documentation: ` + command.Pages + `commands.md`,
 		Example: `  # Check the input and print the MachineConfigs and manifests of a cluster
   vipgen validate install-config.yaml
   vipgen render install-config.yaml
@@ -105,92 +110,9 @@ Documentation: ` + pages + `commands.md`,
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the streams that they find.
 	root.SetIn(a.In)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	command.AddHelp(root)
 	command.AddCompletion(root)
 	return root
 }
-
-// exit prints what is left to print and turns an error into an exit code.
-func (a *app) exit(err error) int {
-	var list problem.List
-	var use *command.UsageError
-	var mistake inputError
-	var code command.Code
-	switch {
-	case err == nil:
-		return command.OK
-	case errors.As(err, &code):
-		return int(code)
-	case errors.As(err, &list):
-		a.report(list)
-		return exitOf(list)
-	case errors.As(err, &use), errors.As(err, &mistake):
-		a.complain(err)
-		return command.Input
-	default:
-		a.complain(err)
-		return command.Failed
-	}
-}
-
-// inputError is an error that who gave the command is to blame for, such as
-// that of lab/control, which is not everywhere: labs are for Linux.
-type inputError interface {
-	error
-	Input()
-}
-
-// exitOf is the exit code of problems: that of what could not be read, where there is
-// such a file, as its contents may be all right.
-func exitOf(list problem.List) int {
-	for _, p := range list.Errors() {
-		if p.Code == problem.Unreadable {
-			return command.Failed
-		}
-	}
-	return command.Input
-}
-
-// complain prints an error that is no list of problems.
-func (a *app) complain(err error) {
-	text := strings.TrimSpace(command.Safe(err.Error()))
-	fmt.Fprintf(a.err, "%s %s\n", command.Colours(a.err).Paint(command.Red, "vipgen:"), text)
-}
-
-// report prints problems, errors first in the order of the files, and what
-// comes of them.
-func (a *app) report(list problem.List) {
-	a.printProblems(list)
-	if n := len(list.Errors()); n > 0 {
-		outcome := ""
-		if a.writes {
-			outcome = "; nothing was written"
-		}
-		a.complain(errors.New(plural(n, "problem") + outcome))
-	}
-}
-
-// printProblems prints each problem on a line, and a hint of several lines below it.
-func (a *app) printProblems(list problem.List) {
-	colours := command.Colours(a.err)
-	for _, p := range list {
-		var steps []string
-		if strings.Contains(p.Hint, "\n") {
-			steps, p.Hint = strings.Split(p.Hint, "\n"), ""
-		}
-		line, colour := command.SafeLine(p.String()), command.Red
-		if p.Severity == problem.Warning {
-			colour = command.Yellow
-		}
-		before, after, _ := strings.Cut(line, string(p.Severity)+": ")
-		fmt.Fprintln(a.err, before+colours.Paint(colour, string(p.Severity)+":")+" "+after)
-		for _, s := range steps {
-			fmt.Fprintln(a.err, "  "+command.SafeLine(s))
-		}
-	}
-}
-
-// printJSON prints a value to standard output.
-func (a *app) printJSON(v any) error { return command.JSON(a.out, v) }

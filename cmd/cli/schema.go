@@ -18,7 +18,7 @@ language server completes and checks the file with this as its first line:
 		Example: "  vipgen schema > vipconfig.schema.json",
 		Args:    command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.out.Write(v1alpha1.VIPConfigSchema)
+			_, err := a.Out.Write(v1alpha1.VIPConfigSchema)
 			return err
 		},
 	}

@@ -31,7 +31,7 @@ and the others count.
 Exit code 0: no findings; checks that fail do not change it. 1: something is wrong, or
 the state of a node is missing. 2: bad usage, or no state of any node. 3: could not read.
 
-Documentation: ` + pages + `troubleshoot.md`,
+Documentation: ` + command.Pages + `troubleshoot.md`,
 		Example: `  mkdir -p nodes && oc get nodes -o json > nodes/nodes.json
   for node in $(oc get nodes -o jsonpath='{.items[*].metadata.name}'); do
     oc exec -n openshift-kni-infra keepalived-$node -c keepalived -- \
@@ -105,7 +105,7 @@ func statusText(b *printer, c *status.Cluster) {
 		fmt.Fprintf(b, "\n%s\n", noFindings(c))
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", capital(plural(len(c.Findings), "finding")))
+	fmt.Fprintf(b, "\n%s\n", capital(command.Plural(len(c.Findings), "finding")))
 	for _, f := range c.Findings {
 		about := ""
 		for _, s := range []string{f.Node, f.VIP} {

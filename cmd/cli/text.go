@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
@@ -17,8 +17,8 @@ import (
 
 // summary describes the cluster to a person at a terminal, and says what was done.
 func (a *app) summary(c *render.Cluster, done string) {
-	if command.Terminal(a.err) && !a.quiet {
-		fmt.Fprint(a.err, describe(c))
+	if command.Terminal(a.Err) && !a.quiet {
+		fmt.Fprint(a.Err, describe(c))
 	}
 	if done != "" {
 		a.say("%s", done)
@@ -28,7 +28,7 @@ func (a *app) summary(c *render.Cluster, done string) {
 // say prints what was done to standard error, as standard output is for what is rendered.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintln(a.err, command.SafeLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.Err, command.SafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -40,12 +40,6 @@ func chosenBy(given bool) string {
 	return " (the installer's default)"
 }
 
-// versions are those of OpenShift that can be written for.
-func versions() string {
-	known := ignition.SupportedOpenShift()
-	return known[0] + " to " + known[len(known)-1]
-}
-
 // outsideText stands for the groups of a cluster that has none.
 const outsideText = "No node of this cluster holds a VIP: an external load balancer does, or there is none."
 
@@ -53,7 +47,7 @@ const outsideText = "No node of this cluster holds a VIP: an external load balan
 func describe(c *render.Cluster) string {
 	var b strings.Builder
 	s := c.Config.Spec
-	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, cmp.Or(c.Version, "any, "+versions()), strings.Join(c.Roles, ", "))
+	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, cmp.Or(c.Version, "any, "+inputflags.Versions()), strings.Join(c.Roles, ", "))
 	width := 10
 	for _, g := range s.Groups {
 		width = max(width, len(g.Name))
@@ -140,12 +134,7 @@ func profileWhy(c *render.Cluster) string {
 
 // settings are VRRP settings in words.
 func settings(v v1alpha1.VRRPSettings) string {
-	return fmt.Sprintf("%s (VRRPv%d, %s, %s)", v.Profile, v.Version, millis(v.AdvertIntervalMS), v.Mode)
-}
-
-// millis writes milliseconds as all durations are written.
-func millis[N int | int64 | float64](ms N) string {
-	return command.Duration(time.Duration(float64(ms) * float64(time.Millisecond)))
+	return fmt.Sprintf("%s (VRRPv%d, %s, %s)", v.Profile, v.Version, command.Millis(v.AdvertIntervalMS), v.Mode)
 }
 
 // lineWidth is that of paragraphs, in bytes.
@@ -166,17 +155,6 @@ func wrap(text string, width int) []string {
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// plural counts things, "" if there is none.
-func plural(n int, thing string) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
 
 // list writes values one after the other.
 func list[T fmt.Stringer](values []T) string {

@@ -12,12 +12,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
 )
 
 func (a *app) validateCommand() *cobra.Command {
-	var f inputFlags
+	var f inputflags.Flags
 	var o command.Format
 	var strict bool
 	c := &cobra.Command{
@@ -39,11 +40,11 @@ Exit code 0: valid; warnings do not change it. 1: with --strict, valid with warn
 
   vipgen validate -o json install-config.yaml | jq '.problems[].code'`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		v, err := a.validate(installConfig, &f, o)
 		return found(err, strict && len(v.Problems) > 0)
 	})
-	f.add(c)
+	f.Add(c)
 	c.Flags().BoolVar(&strict, "strict", false, "exit code 1 if there are warnings")
 	o.Add(c, "text", "json")
 	return c
@@ -57,7 +58,7 @@ type validation struct {
 	Files []string `json:"files"`
 }
 
-func (a *app) validate(installConfig string, f *inputFlags, o command.Format) (*validation, error) {
+func (a *app) validate(installConfig string, f *inputflags.Flags, o command.Format) (*validation, error) {
 	v := &validation{Problems: problem.List{}, Files: []string{}}
 	cluster, err := a.validated(installConfig, f, v)
 	var found problem.List
@@ -70,42 +71,42 @@ func (a *app) validate(installConfig string, f *inputFlags, o command.Format) (*
 	v.Valid = err == nil
 	switch {
 	case o == "json":
-		if err := a.printJSON(v); err != nil || v.Valid {
+		if err := command.JSON(a.Out, v); err != nil || v.Valid {
 			return v, err
 		}
-		return v, command.Code(exitOf(v.Problems))
+		return v, command.Code(command.ExitOf(v.Problems))
 	case !v.Valid:
 		return v, v.Problems
 	}
-	a.report(v.Problems)
+	a.Report(v.Problems)
 	made, err := produces(cluster)
 	if err != nil {
 		return v, err
 	}
 	warnings := ""
 	if n := len(v.Problems); n > 0 {
-		warnings = ", " + plural(n, "warning")
+		warnings = ", " + command.Plural(n, "warning")
 	}
 	for i, name := range v.Files {
 		if name == "-" {
 			v.Files[i] = "standard input"
 		}
 	}
-	_, err = fmt.Fprintf(a.out, "%s: valid%s\nRead: %s\n%s\n%sRenders: %s\n",
+	_, err = fmt.Fprintf(a.Out, "%s: valid%s\nRead: %s\n%s\n%sRenders: %s\n",
 		command.SafeLine(v.Files[0]), warnings, command.SafeLine(strings.Join(v.Files, ", ")), unread(installConfig, v.Files), describe(cluster), made)
 	return v, err
 }
 
 // validated reads and resolves a cluster, and notes what was read. What is wrong is in the
 // error, warnings of a cluster without errors in v.
-func (a *app) validated(installConfig string, f *inputFlags, v *validation) (*render.Cluster, error) {
-	sources, o, err := a.given(installConfig, f)
+func (a *app) validated(installConfig string, f *inputflags.Flags, v *validation) (*render.Cluster, error) {
+	sources, o, err := f.Given(&a.Reader, installConfig)
 	if err != nil {
 		return nil, err
 	}
 	v.Files = sources.Names()
-	if f.release != "" {
-		v.Files = append(v.Files, f.release)
+	if f.Release != "" {
+		v.Files = append(v.Files, f.Release)
 	}
 	cluster, list, err := render.Load(sources, o)
 	if err == nil {

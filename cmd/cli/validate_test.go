@@ -160,17 +160,6 @@ func TestFailuresNameThePath(t *testing.T) {
 	}
 }
 
-func TestLabHints(t *testing.T) {
-	for _, tt := range []struct {
-		f    labFlags
-		want string
-	}{{labFlags{dir: "/var/lib/vipgen-lab"}, ""}, {labFlags{dir: "/tmp/labs", name: "a"}, " --dir /tmp/labs --name a"}} {
-		if got := tt.f.where(); got != tt.want {
-			t.Errorf("%+v: %q", tt.f, got)
-		}
-	}
-}
-
 // Pinned images follow the release: those of the release information are printed for
 // vipgen.yaml, and old ones are named.
 func TestImagesFollowTheRelease(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/render"
@@ -26,7 +27,7 @@ type verifyFlags struct {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var f inputFlags
+	var f inputflags.Flags
 	var o command.Format
 	var v verifyFlags
 	c := &cobra.Command{
@@ -39,7 +40,7 @@ each VIP in which state, or a counterexample.
 
 Exit code 1: there is a counterexample.
 
-Documentation: ` + pages + `verify.md`,
+Documentation: ` + command.Pages + `verify.md`,
 		Example: `  vipgen verify install-config.yaml
 
   # Two nodes of each group, as JSON
@@ -48,13 +49,13 @@ Documentation: ` + pages + `verify.md`,
   # With your own node template
   vipgen verify install-config.yaml --template keepalived.conf.tmpl`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		if v.nodes < fewestNodes || v.nodes > verify.MaxNodes {
 			return command.Usagef(c, "--nodes %d: expected %d to %d", v.nodes, fewestNodes, verify.MaxNodes)
 		}
 		return a.verify(installConfig, &f, &v, o)
 	})
-	f.add(c)
+	f.Add(c)
 	c.Flags().IntVar(&v.nodes, "nodes", verify.MaxNodes, "`number` of nodes of each group to check at most, without the bootstrap host")
 	c.Flags().StringVar(&v.template, "template", "", "`file` with a node template, instead of vipgen's keepalived.conf.tmpl")
 	_ = c.MarkFlagFilename("template", "tmpl")
@@ -63,7 +64,7 @@ Documentation: ` + pages + `verify.md`,
 	return c
 }
 
-func (a *app) verify(installConfig string, f *inputFlags, v *verifyFlags, o command.Format) error {
+func (a *app) verify(installConfig string, f *inputflags.Flags, v *verifyFlags, o command.Format) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
@@ -105,14 +106,14 @@ const sayAfter = 2 * time.Second
 
 // progress tells a person at a terminal how far a long proof is.
 func (a *app) progress() func(group string, done, total int) {
-	if !command.Terminal(a.err) {
+	if !command.Terminal(a.Err) {
 		return nil
 	}
 	said := time.Now()
 	return func(group string, done, total int) {
 		if time.Since(said) >= sayAfter {
 			said = time.Now()
-			fmt.Fprintf(a.err, "vipgen: group %s: %d%%\n", group, 100*done/total)
+			fmt.Fprintf(a.Err, "vipgen: group %s: %d%%\n", group, 100*done/total)
 		}
 	}
 }

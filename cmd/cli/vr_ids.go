@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -57,7 +58,7 @@ Exit code 1: there are collisions, after --fix ones that it could not remove.`,
   vipgen-agent vrrp scan -o json > scan.json
   vipgen vr-ids clusters --scan scan.json`,
 		Args:              command.Args(1, -1),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.ContainsFunc(args, isPath) {
 				if f.fix || len(f.scans)+len(f.reserve) > 0 || f.fleet != "" {
@@ -112,7 +113,7 @@ func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 	if err := list.Err(); err != nil {
 		return err
 	}
-	a.report(list)
+	a.Report(list)
 	report := routerids.Find(clusters, foreign)
 	result := idResult(members, clusters, report)
 	if f.fix {
@@ -313,5 +314,5 @@ func idsText(out *printer, r *idsResult) {
 	for _, u := range r.Unsolved {
 		fmt.Fprintf(out, "cannot be removed: %d of %s (%s): %s\n", u.ID, u.User, command.SafeLine(u.File), u.Why)
 	}
-	fmt.Fprintf(out, "%s in %d clusters\n", cmp.Or(plural(len(r.Collisions), "collision"), "no collision"), len(r.Clusters))
+	fmt.Fprintf(out, "%s in %d clusters\n", cmp.Or(command.Plural(len(r.Collisions), "collision"), "no collision"), len(r.Clusters))
 }

@@ -78,7 +78,7 @@ func AddHelp(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:     "help [COMMAND...]",
 		Short:   "Print the help of a command",
-		Example: "  " + root.Name() + " help " + names(root)[0],
+		Example: "  " + root.CommandPath() + " help " + names(root)[0],
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			of, err := find(root, args)
 			if err != nil {

@@ -67,7 +67,11 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	var flag *pflag.NotExistError
 	if errors.As(err, &flag) && c.HasAvailableSubCommands() {
 		// A command that does not exist has no flags either.
-		if at := len(strings.Fields(c.CommandPath())) - 1; at < len(args) && !strings.HasPrefix(args[at], "-") {
+		at := 0
+		for above := c; above.HasParent(); above = above.Parent() {
+			at++
+		}
+		if at < len(args) && !strings.HasPrefix(args[at], "-") {
 			return unknown(c, args[at])
 		}
 	}

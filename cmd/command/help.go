@@ -12,6 +12,9 @@ import (
 // HelpWidth is the longest line of help, in columns.
 const HelpWidth = 100
 
+// Pages is where the documentation is, for help: a program comes without it.
+const Pages = "https://github.com/vipgen/vipgen/blob/main/docs/"
+
 // groupAnnotation is where a flag keeps the title of its group.
 const groupAnnotation = "vipgen_group"
 

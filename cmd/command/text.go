@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -119,4 +120,20 @@ func shortDuration(s string) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// Millis is Duration for a number of milliseconds.
+func Millis[N int | int64 | float64](ms N) string {
+	return Duration(time.Duration(float64(ms) * float64(time.Millisecond)))
+}
+
+// Plural counts things, "" if there is none.
+func Plural(n int, thing string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -65,6 +65,9 @@ func Vipgen(t testing.TB) string { t.Helper(); return built(t, "vipgen") }
 // Agent: see Vipgen.
 func Agent(t testing.TB) string { t.Helper(); return built(t, "vipgen-agent") }
 
+// Lab gives the program of the lab, a module of its own: see Vipgen.
+func Lab(t testing.TB) string { t.Helper(); return built(t, "lab/vipgen-lab") }
+
 // builds keeps the programs that this process has built.
 var builds sync.Map // of name to func() (string, error)
 
@@ -82,8 +85,10 @@ func built(t testing.TB, name string) string {
 	return path
 }
 
+// build builds a program by its name, or by the folder of its module and its name.
 func build(root, name string) (string, error) {
 	dir := filepath.Join(root, ".cache", "test")
+	module, name := filepath.Split(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -97,7 +102,7 @@ func build(root, name string) (string, error) {
 	}
 	path := filepath.Join(dir, name)
 	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/"+name)
-	command.Dir = root
+	command.Dir = filepath.Join(root, module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)

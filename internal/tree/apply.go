@@ -1,8 +1,10 @@
 package tree
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -249,4 +251,16 @@ func writeSynced(name string, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// WriteReport writes a file as WriteFile does; none without a name.
+func WriteReport(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return WriteFile(name, b.Bytes())
 }

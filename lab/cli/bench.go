@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -17,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/bench"
 	"github.com/vipgen/vipgen/lab/report"
@@ -25,7 +25,7 @@ import (
 
 // benchFlags say what to measure.
 type benchFlags struct {
-	input                inputFlags
+	input                inputflags.Flags
 	programs             lab.Programs
 	runs                 int
 	seed                 uint64
@@ -40,7 +40,7 @@ type benchFlags struct {
 }
 
 func (f *benchFlags) add(c *cobra.Command) {
-	f.input.add(c)
+	f.input.Add(c)
 	addPrograms(c, &f.programs)
 }
 
@@ -82,7 +82,7 @@ func needCoreDNS(p lab.Programs) error {
 	return nil
 }
 
-func (a *app) labBenchCommand() *cobra.Command {
+func (a *app) benchCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
 		Use:   "bench [install-config.yaml]",
@@ -95,16 +95,16 @@ requests a VIP every 10ms, and whether there was a split brain.
 A line for each run goes to standard error. Ctrl-C ends early, and prints what was
 measured.
 
-Documentation: ` + pages + `lab-bench.md`,
+Documentation: ` + command.Pages + `lab-bench.md`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
   sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
   sudo vipgen lab bench --scenario power-loss --profile fast,reference --svg failover.svg
   sudo vipgen lab bench --scenario power-loss,backend-power-loss --clients 6
   sudo vipgen lab bench install-config.yaml --profile fast --interval 50ms`,
 		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.labBench(c, args, &f)
+			return a.bench(c, args, &f)
 		},
 	}
 	f.add(c)
@@ -171,7 +171,7 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 	if cfg.Programs, err = findPrograms(f.programs, f.realAPI); err != nil {
 		return cfg, nil, err
 	}
-	cfg.Progress = func(line string) { fmt.Fprintln(a.err, command.SafeLine(line)) }
+	cfg.Progress = func(line string) { fmt.Fprintln(a.Err, command.SafeLine(line)) }
 	cfg.Dir, err = os.MkdirTemp("", "vipgen-bench-")
 	return cfg, func() { os.RemoveAll(cfg.Dir) }, err
 }
@@ -184,7 +184,7 @@ func interruptible() (context.Context, func()) {
 	return ctx, stop
 }
 
-func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
+func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	profiles, err := f.chosenProfiles()
 	if err != nil {
 		return command.Usage(c, err)
@@ -220,15 +220,15 @@ func (a *app) labBench(c *cobra.Command, args []string, f *benchFlags) error {
 // printBench writes a report to wherever it was asked for.
 func (a *app) printBench(r *report.Report, f *benchFlags) error {
 	errs := []error{
-		writeReport(f.jsonFile, r.WriteJSON),
-		writeReport(f.htmlReport, r.WriteHTML),
-		writeReport(f.svgFile, r.WriteSVG),
+		tree.WriteReport(f.jsonFile, r.WriteJSON),
+		tree.WriteReport(f.htmlReport, r.WriteHTML),
+		tree.WriteReport(f.svgFile, r.WriteSVG),
 	}
 	show := map[command.Format]func(io.Writer) error{"text": r.WriteTable, "json": r.WriteJSON, "html": r.WriteHTML}[f.output]
-	return errors.Join(append(errs, show(a.out))...)
+	return errors.Join(append(errs, show(a.Out))...)
 }
 
-func (a *app) labSaturateCommand() *cobra.Command {
+func (a *app) saturateCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
 		Use:   "saturate [install-config.yaml]",
@@ -239,9 +239,9 @@ programs of ordinary priority, and count how often a VIP moved without a failure
 nodes share the cores.`,
 		Example:           "  sudo vipgen lab saturate --intervals 20ms,50ms,100ms --duration 2m",
 		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.labSaturate(c, args, &f)
+			return a.saturate(c, args, &f)
 		},
 	}
 	f.add(c)
@@ -252,7 +252,7 @@ nodes share the cores.`,
 	return c
 }
 
-func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error {
+func (a *app) saturate(c *cobra.Command, args []string, f *benchFlags) error {
 	for _, interval := range f.intervals {
 		if _, err := bench.Custom(interval); err != nil {
 			return command.Usagef(c, "--intervals: %w", err)
@@ -266,14 +266,14 @@ func (a *app) labSaturate(c *cobra.Command, args []string, f *benchFlags) error 
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Saturate(ctx, cfg, f.intervals, f.saturate)
-	return errors.Join(show(a, f.output, all, saturationText), err)
+	return errors.Join(command.Show(a.Out, f.output, all, saturationText), err)
 }
 
-func saturationText(out *printer, all []bench.Steadiness) {
+func saturationText(out io.Writer, all []bench.Steadiness) {
 	w := command.Table(out)
 	fmt.Fprintln(w, "INTERVAL\tSPURIOUS FAILOVERS\tSPLIT BRAIN")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", millis(s.Interval), s.Moves, millis(s.Two))
+		fmt.Fprintf(w, "%s\t%d\t%s\n", command.Millis(s.Interval), s.Moves, command.Millis(s.Two))
 	}
 	w.Flush()
 }

@@ -1,10 +1,11 @@
-//go:build linux
-
+// Package cli is the command tree of vipgen-lab, which is run as vipgen lab: flags, and
+// printing.
 package cli
 
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,17 +14,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/lab/control"
 )
+
+// Run executes a command line and returns its exit code.
+func Run(args []string, in io.Reader, out, errOut io.Writer) int {
+	a := &app{Console: command.Console{Out: out, Err: errOut}, Reader: input.Reader{In: in}, args: args}
+	return a.Exit(command.Execute(context.Background(), a.root(), args))
+}
+
+// Command is the command tree, for man pages.
+func Command() *cobra.Command { return (&app{}).root() }
+
+// app carries the streams and what the commands share.
+type app struct {
+	command.Console
+	input.Reader
+	// args are the command line.
+	args []string
+}
 
 // labFlags say which lab a command is about.
 type labFlags struct{ dir, name string }
 
-func (a *app) labCommand() *cobra.Command {
+func (a *app) root() *cobra.Command {
 	var f labFlags
-	c := command.Group(&cobra.Command{
-		Use:   "lab",
-		Short: "Run a cluster on this machine and break it",
+	root := &cobra.Command{
+		Use:         "vipgen-lab",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "vipgen lab"},
+		Short:       "Run a cluster on this machine and break it",
 		Long: `Build the cluster of an install-config from network namespaces on this Linux machine,
 run on its nodes the output of 'vipgen render', with the same files and pod manifests,
 and see which nodes hold the VIPs while nodes, links and services fail.
@@ -36,20 +56,36 @@ directory.`,
   sudo vipgen lab kill master-0
   sudo vipgen lab heal
   sudo vipgen lab down`,
-	},
-		a.labUpCommand(&f), a.labStatusCommand(&f), a.labExecCommand(&f), a.labKillCommand(&f), a.labHealCommand(&f),
-		a.labPartitionCommand(&f), a.labServiceCommand(&f, control.DoStop), a.labServiceCommand(&f, control.DoStart), a.labDownCommand(&f),
-		a.labBenchCommand(), a.labChaosCommand(), a.labSaturateCommand(), a.labStallCommand(),
+	}
+	command.Setup(root)
+	command.Group(root,
+		a.upCommand(&f), a.statusCommand(&f), a.execCommand(&f), a.killCommand(&f), a.healCommand(&f),
+		a.partitionCommand(&f), a.serviceCommand(&f, control.DoStop), a.serviceCommand(&f, control.DoStart), a.downCommand(&f),
+		a.benchCommand(), a.chaosCommand(), a.saturateCommand(), a.stallCommand(),
 	)
-	flags := c.PersistentFlags()
+	flags := root.PersistentFlags()
 	flags.StringVar(&f.dir, "dir", control.DefaultBase, "`directory` of labs, each in a folder of its name")
 	flags.StringVar(&f.name, "name", "", "`name` of the lab (default: for up the cluster's name, else the only lab)")
-	_ = c.MarkPersistentFlagDirname("dir")
-	_ = c.RegisterFlagCompletionFunc("name", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = root.MarkPersistentFlagDirname("dir")
+	_ = root.RegisterFlagCompletionFunc("name", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		names, _ := control.All(f.dir)
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
-	return c
+	none := root.RunE
+	command.AddVersion(root)
+	version := root.RunE
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("version") {
+			return version(c, args)
+		}
+		return none(c, args)
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	command.AddHelp(root)
+	root.CompletionOptions.DisableDefaultCmd = true // vipgen completes
+	return root
 }
 
 // asRoot refuses to run a command of the lab for anybody else.
@@ -90,7 +126,7 @@ func (a *app) do(f *labFlags, r control.Request) error {
 // stopping its processes takes on a busy machine.
 const downFor = 3 * time.Minute
 
-func (a *app) labDownCommand(f *labFlags) *cobra.Command {
+func (a *app) downCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
 		Short: "Remove a lab, also after a crash",
@@ -123,7 +159,7 @@ touched. It is no error if there is no lab.`,
 }
 
 func (a *app) println(line string) error {
-	_, err := a.out.Write([]byte(command.SafeLine(line) + "\n"))
+	_, err := a.Out.Write([]byte(command.SafeLine(line) + "\n"))
 	return err
 }
 

@@ -1,21 +1,21 @@
-//go:build linux
-
 package cli
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab/bench"
 )
 
-func (a *app) labStallCommand() *cobra.Command {
+func (a *app) stallCommand() *cobra.Command {
 	var f benchFlags
 	var how bench.Stalls
 	c := &cobra.Command{
@@ -27,13 +27,13 @@ their control group, and its API server. Print for each length the number of run
 which a VIP moved, the outage of a client, and for how long there was a split brain
 once the holder resumed.
 
-Documentation: ` + pages + `timing.md`,
+Documentation: ` + command.Pages + `timing.md`,
 		Example: `  sudo vipgen lab stall --profile virtual --lengths 500ms --runs 20
   sudo vipgen lab stall --backup --drop`,
 		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.labStall(c, args, &f, how)
+			return a.stall(c, args, &f, how)
 		},
 	}
 	f.add(c)
@@ -54,7 +54,7 @@ func milliseconds(list ...int) (out []time.Duration) {
 	return lists.Map(list, func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond })
 }
 
-func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench.Stalls) error {
+func (a *app) stall(c *cobra.Command, args []string, f *benchFlags, how bench.Stalls) error {
 	profiles, err := f.chosenProfiles()
 	if err != nil {
 		return command.Usage(c, err)
@@ -76,14 +76,14 @@ func (a *app) labStall(c *cobra.Command, args []string, f *benchFlags, how bench
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Stall(ctx, cfg, how)
-	return errors.Join(show(a, f.output, all, stallText), err)
+	return errors.Join(command.Show(a.Out, f.output, all, stallText), err)
 }
 
-func stallText(out *printer, all []bench.Stalled) {
+func stallText(out io.Writer, all []bench.Stalled) {
 	w := command.Table(out)
 	fmt.Fprintln(w, "PROFILE\tPAUSE\tMEASURED\tMOVED\tOUTAGE\tREQUESTS LOST\tSPLIT BRAIN")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\n", s.Profile, millis(s.Length), millis(s.Stood), s.Moved, s.Runs, millis(s.Waited), s.Lost, millis(s.Two))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\n", s.Profile, command.Millis(s.Length), command.Millis(s.Stood), s.Moved, s.Runs, command.Millis(s.Waited), s.Lost, command.Millis(s.Two))
 	}
 	w.Flush()
 }

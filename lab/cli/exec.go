@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-func (a *app) labExecCommand(f *labFlags) *cobra.Command {
+func (a *app) execCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command on a node of the lab",
@@ -82,7 +80,7 @@ func (a *app) runInside(args []string) error {
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	cmd := exec.Command("nsenter", args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.out, a.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	err := cmd.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {

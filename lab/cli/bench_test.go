@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -24,7 +22,7 @@ func TestLabBenchUsage(t *testing.T) {
 		{"stall --profile slow", "--profile slow: expected fast, virtual, "},
 		{"stall --runs 0", "--runs 0: expected at least 1"},
 	} {
-		code, stdout, stderr := run("", append([]string{"lab"}, strings.Fields(tt.args)...)...)
+		code, stdout, stderr := run(strings.Fields(tt.args)...)
 		if code != command.Input || stdout != "" || !strings.HasPrefix(stderr, "vipgen: "+tt.want) {
 			t.Errorf("lab %s: exit code %d, %q, %q", tt.args, code, stdout, stderr)
 		}

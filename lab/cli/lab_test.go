@@ -1,8 +1,7 @@
-//go:build linux
-
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +70,7 @@ func newLabRunner(t *testing.T) *labRunner {
 	if err := os.Chmod(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-agent": testkit.Agent(t)} {
+	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-lab": testkit.Lab(t), "vipgen-agent": testkit.Agent(t)} {
 		data, err := os.ReadFile(program)
 		if err == nil {
 			err = process.WriteProgram(filepath.Join(bin, name), data)
@@ -225,12 +224,19 @@ func (r *labRunner) gone(left remains) {
 	}
 }
 
+// run runs a command line in the current directory.
+func run(args ...string) (code int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	code = Run(args, strings.NewReader(""), &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
 // TestLab builds a lab as a user does, and does to it what there are commands for.
 func TestLab(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	r := newLabRunner(t)
-	lay(t, map[string]string{r.base + ".yaml": labInstallConfig})
+	testkit.WriteFile(t, r.base+".yaml", []byte(labInstallConfig))
 	config := r.base + ".yaml"
 	t.Cleanup(func() { os.Remove(config) })
 	log, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -331,9 +337,9 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 // testClusterStatus shows a cluster by what its agents print, and by copies of /run/vipgen.
 func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	show := func(dir string) (c status.Cluster) {
-		code, out, stderr := run("", "status", dir, "-o", "json")
+		out, code := r.output(exec.CommandContext(r.ctx, r.program, "status", dir, "-o", "json"))
 		if err := json.Unmarshal([]byte(out), &c); err != nil || len(c.Nodes) != len(s.Nodes) || code != command.OK && code != command.Finding {
-			t.Fatalf("exit code %d: %v\n%s%s", code, err, out, stderr)
+			t.Fatalf("exit code %d: %v\n%s", code, err, out)
 		}
 		for i, n := range c.Nodes {
 			if n.Name != s.Nodes[i].Name {
@@ -352,7 +358,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
 		for _, n := range s.Nodes {
 			out := r.must("exec", n.Name, "--", r.program+"-agent", "status", "-o", "json", "--root", n.Root)
-			lay(t, map[string]string{filepath.Join(printed, n.Name+".json"): out})
+			testkit.WriteFile(t, filepath.Join(printed, n.Name+".json"), []byte(out))
 		}
 		c := show(printed)
 		if n := c.Nodes[0]; n.Version == "" || n.Time.IsZero() {
@@ -369,7 +375,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 			}
 			for _, file := range states {
 				job := filepath.Base(filepath.Dir(file))
-				lay(t, map[string]string{filepath.Join(copied, n.Name, "run/vipgen", job, "state.json"): read(t, file)})
+				testkit.WriteFile(t, filepath.Join(copied, n.Name, "run/vipgen", job, "state.json"), testkit.ReadFile(t, file))
 			}
 		}
 		c := show(copied)
@@ -457,7 +463,7 @@ func TestLabCrash(t *testing.T) {
 	t.Parallel()
 	r := newLabRunner(t)
 	config := filepath.Join(t.TempDir(), "install-config.yaml")
-	lay(t, map[string]string{config: labInstallConfig})
+	testkit.WriteFile(t, config, []byte(labInstallConfig))
 	crash := func() remains {
 		t.Helper()
 		out := r.must("up", "--detach", "--nodes", "master=2,worker=1", "--coredns", r.coredns, config)
@@ -537,10 +543,11 @@ func TestLabBadArguments(t *testing.T) {
 		{[]string{"kill", "a", "--name", "demo"}, command.Failed, "there is no lab demo in "},
 		{[]string{"status", "--name", "../x"}, command.Failed, "expected the name of a lab"},
 	}
-	good(t)
+	t.Chdir(t.TempDir())
+	testkit.WriteFile(t, "install-config.yaml", []byte(labInstallConfig))
 	for _, tt := range tests {
-		args := append([]string{"lab", tt.args[0], "--dir", "labs"}, tt.args[1:]...)
-		code, stdout, stderr := run("", args...)
+		args := append([]string{tt.args[0], "--dir", "labs"}, tt.args[1:]...)
+		code, stdout, stderr := run(args...)
 		if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
 			t.Errorf("%q: exit code %d, want %d with %q\n%s%s", args, code, tt.code, tt.want, stdout, stderr)
 		}

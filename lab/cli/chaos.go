@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -20,6 +18,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/chaos"
@@ -28,7 +27,7 @@ import (
 
 // chaosFlags are those of lab chaos.
 type chaosFlags struct {
-	input    inputFlags
+	input    inputflags.Flags
 	programs lab.Programs
 	seed     uint64
 	duration time.Duration
@@ -42,7 +41,7 @@ type chaosFlags struct {
 	output   command.Format
 }
 
-func (a *app) labChaosCommand() *cobra.Command {
+func (a *app) chaosCommand() *cobra.Command {
 	var f chaosFlags
 	c := &cobra.Command{
 		Use:   "chaos [install-config.yaml]",
@@ -69,16 +68,16 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
   # Some kinds of faults only
   sudo vipgen lab chaos --faults power,partition --max-at-once 2`,
 		Args:              command.Args(0, 1),
-		ValidArgsFunction: completeYAML,
+		ValidArgsFunction: inputflags.CompleteYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
 				f.seed = rand.Uint64N(1 << 32)
 			}
-			return a.labChaos(c, args, &f)
+			return a.chaos(c, args, &f)
 		},
 	}
 	kinds := lists.Map(chaos.Kinds(), func(k chaos.Kind) string { return string(k) })
-	f.input.add(c)
+	f.input.Add(c)
 	flags := c.Flags()
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the faults follow from (default: random, and printed)")
 	flags.DurationVar(&f.duration, "duration", 5*time.Minute, "`duration` of the faults")
@@ -97,7 +96,7 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 	return c
 }
 
-func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
+func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	cluster, err := a.demoOr(args, &f.input)
 	if err != nil {
 		return err
@@ -120,7 +119,7 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 		return command.Usage(c, err)
 	}
 	if f.dryRun {
-		_, err := io.WriteString(a.out, fmt.Sprintf("seed %d\n", f.seed)+chaos.Text(p.Schedule, p.Names))
+		_, err := io.WriteString(a.Out, fmt.Sprintf("seed %d\n", f.seed)+chaos.Text(p.Schedule, p.Names))
 		return err
 	}
 	if err := asRoot(); err != nil {
@@ -134,11 +133,11 @@ func (a *app) labChaos(c *cobra.Command, args []string, f *chaosFlags) error {
 
 // demoOr is the cluster of the install-config that is named, or a small one that is
 // built in.
-func (a *app) demoOr(args []string, f *inputFlags) (*render.Cluster, error) {
+func (a *app) demoOr(args []string, f *inputflags.Flags) (*render.Cluster, error) {
 	if len(args) == 0 {
 		return lab.Demo()
 	}
-	return a.quietCluster(args[0], f)
+	return f.Warned(&a.Reader, &a.Console, args[0])
 }
 
 // withProfile is the cluster with the VRRP settings of a profile, from the first packet on.
@@ -166,7 +165,7 @@ func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err
 	defer events.Close()
 	cfg.Log = slog.New(slog.NewTextHandler(events, nil))
 	cfg.Progress = a.chaosProgress()
-	fmt.Fprintf(a.err, "seed %d\n", cfg.Seed)
+	fmt.Fprintf(a.Err, "seed %d\n", cfg.Seed)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	result, err := chaos.Run(ctx, cfg, p)
@@ -179,30 +178,30 @@ func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err
 // chaosProgress tells what happens, a line each; at a terminal the line is drawn
 // anew.
 func (a *app) chaosProgress() func(time.Duration, string) {
-	drawn := command.Terminal(a.err)
+	drawn := command.Terminal(a.Err)
 	return func(at time.Duration, what string) {
 		line := fmt.Sprintf("%8s  %s", command.Duration(at), what)
 		if drawn {
-			fmt.Fprintf(a.err, "\r\x1b[K%.100s", line)
+			fmt.Fprintf(a.Err, "\r\x1b[K%.100s", line)
 			if strings.HasPrefix(what, "round") {
-				fmt.Fprintln(a.err)
+				fmt.Fprintln(a.Err)
 			}
 			return
 		}
-		fmt.Fprintln(a.err, line)
+		fmt.Fprintln(a.Err, line)
 	}
 }
 
 // tellChaos prints what a run has shown.
 func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
-	fmt.Fprintln(a.err)
-	if err := show(a, f.output, r, func(p *printer, r *chaos.Result) { r.Summary(p) }); err != nil {
+	fmt.Fprintln(a.Err)
+	if err := command.Show(a.Out, f.output, r, func(out io.Writer, r *chaos.Result) { r.Summary(out) }); err != nil {
 		return err
 	}
 	if len(r.Violations) == 0 {
 		return nil
 	}
-	r.Report(a.err)
+	r.Report(a.Err)
 	dir, err := keepLogs(r, f.logs, events)
 	if err != nil {
 		return err
@@ -214,7 +213,7 @@ func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, event
 	if len(f.faults) > 0 {
 		again += " --faults " + strings.Join(f.faults, ",")
 	}
-	fmt.Fprintf(a.err, "logs of the nodes, and events of their pods: %s\nreplay, with the same cluster: vipgen lab chaos %s\n", dir, again)
+	fmt.Fprintf(a.Err, "logs of the nodes, and events of their pods: %s\nreplay, with the same cluster: vipgen lab chaos %s\n", dir, again)
 	return command.ErrFinding
 }
 

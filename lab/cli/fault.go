@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -14,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-func (a *app) labKillCommand(f *labFlags) *cobra.Command {
+func (a *app) killCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill NODE",
 		Short: "Power off a node of the lab",
@@ -29,7 +27,7 @@ powers it on again.`,
 	}
 }
 
-func (a *app) labHealCommand(f *labFlags) *cobra.Command {
+func (a *app) healCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "heal [NODE]",
 		Short: "Undo all faults, or those of one node",
@@ -45,7 +43,7 @@ services started. It returns when the nodes' pods were started.`,
 	}
 }
 
-func (a *app) labPartitionCommand(f *labFlags) *cobra.Command {
+func (a *app) partitionCommand(f *labFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "partition NODE[,NODE...]",
 		Short: "Partition the lab's network",
@@ -99,7 +97,7 @@ func firstSide(text string) ([]string, error) {
 	return sides[0], nil
 }
 
-func (a *app) labServiceCommand(f *labFlags, do string) *cobra.Command {
+func (a *app) serviceCommand(f *labFlags, do string) *cobra.Command {
 	c := &cobra.Command{
 		Use:     do + " NODE SERVICE",
 		Short:   "Start a stopped service on a node of the lab",

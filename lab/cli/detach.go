@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -90,7 +88,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 			cmd.Process.Signal(syscall.SIGTERM)
 		}
 	}()
-	io.Copy(a.err, errOut) // until it is up, or has ended
+	io.Copy(a.Err, errOut) // until it is up, or has ended
 	if said, _ := io.ReadAll(up); len(said) == 0 {
 		err := cmd.Wait()
 		var ended *exec.ExitError
@@ -99,7 +97,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 		}
 		return errors.Join(errors.New("the lab ended before it was up"), err)
 	}
-	_, err = fmt.Fprintf(a.out, `the lab runs in the background:
+	_, err = fmt.Fprintf(a.Out, `the lab runs in the background:
   vipgen lab status%[1]s      print VIPs and nodes
   vipgen lab kill NODE%[1]s   power off a node; 'vipgen lab heal%[1]s' powers it on
   vipgen lab down%[1]s        remove the lab

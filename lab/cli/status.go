@@ -1,10 +1,9 @@
-//go:build linux
-
 package cli
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-func (a *app) labStatusCommand(f *labFlags) *cobra.Command {
+func (a *app) statusCommand(f *labFlags) *cobra.Command {
 	var o command.Format
 	c := &cobra.Command{
 		Use:   "status",
@@ -31,9 +30,9 @@ its power and link, its priorities, the backends of its HAProxy, and stopped ser
 			if err != nil {
 				return err
 			}
-			return show(a, o, reply.Status, func(p *printer, s *control.Status) {
-				v := labView{now: time.Now(), Palette: p.colours}
-				fmt.Fprintln(p, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
+			return command.Show(a.Out, o, reply.Status, func(out io.Writer, s *control.Status) {
+				v := labView{now: time.Now(), Palette: command.Colours(a.Out)}
+				fmt.Fprintln(out, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
 			})
 		},
 	}

@@ -1,5 +1,3 @@
-//go:build linux
-
 package cli
 
 import (
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/control"
 	"github.com/vipgen/vipgen/render"
@@ -24,14 +23,14 @@ import (
 // upFlags are those of lab up.
 type upFlags struct {
 	*labFlags
-	input    inputFlags
+	input    inputflags.Flags
 	plan     lab.PlanOptions
 	programs lab.Programs
 	realAPI  bool
 	detach   bool
 }
 
-func (a *app) labUpCommand(f *labFlags) *cobra.Command {
+func (a *app) upCommand(f *labFlags) *cobra.Command {
 	up := upFlags{labFlags: f}
 	c := &cobra.Command{
 		Use:   "up [install-config.yaml]",
@@ -48,10 +47,10 @@ vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in t
   sudo vipgen lab up install-config.yaml --nodes master=3,worker=1 --bootstrap
   sudo vipgen lab up install-config.yaml --detach`,
 	}
-	onCluster(c, func(c *cobra.Command, installConfig string) error {
-		return a.labUp(c, installConfig, up)
+	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
+		return a.up(c, installConfig, up)
 	})
-	up.input.add(c)
+	up.input.Add(c)
 	flags := c.Flags()
 	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: those of the install-config, at most %d workers for each ingress controller)", lab.MaxWorkers))
 	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "add a bootstrap host")
@@ -61,7 +60,7 @@ vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in t
 	return c
 }
 
-func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
+func (a *app) up(c *cobra.Command, installConfig string, up upFlags) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
@@ -69,12 +68,12 @@ func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
 	if up.detach && ready == nil {
 		return a.detach(installConfig, up.labFlags)
 	}
-	o, err := a.labOptions(c, installConfig, up)
+	o, err := a.options(c, installConfig, up)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	o.Progress = func(what string) { fmt.Fprintf(a.err, "%6s  %s\n", command.Duration(time.Since(began)), what) }
+	o.Progress = func(what string) { fmt.Fprintf(a.Err, "%6s  %s\n", command.Duration(time.Since(began)), what) }
 	events := make(chan control.Event, 1024)
 	o.Events = events
 
@@ -88,7 +87,7 @@ func (a *app) labUp(c *cobra.Command, installConfig string, up upFlags) error {
 		return interrupted(ctx, o.Place, err)
 	}
 	err = a.showLab(ctx, l, o, up.where(), events, ready)
-	fmt.Fprintf(a.err, "removing the lab %s\n", o.Place.Name)
+	fmt.Fprintf(a.Err, "removing the lab %s\n", o.Place.Name)
 	stop() // who asks again does not want to wait
 	if e := l.Close(); e != nil {
 		return e
@@ -105,8 +104,8 @@ func interrupted(ctx context.Context, place control.Place, err error) error {
 }
 
 // labOptions reads everything that a lab is made of.
-func (a *app) labOptions(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
-	cluster, err := a.quietCluster(installConfig, &up.input)
+func (a *app) options(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
+	cluster, err := up.input.Warned(&a.Reader, &a.Console, installConfig)
 	if err != nil {
 		return o, err
 	}
@@ -146,7 +145,7 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 		return nil
 	}
 	if len(without) > 0 {
-		fmt.Fprintf(a.err, "%s no node holds %s yet\n", command.Colours(a.err).Paint(command.Yellow, "warning:"), strings.Join(without, ", "))
+		fmt.Fprintf(a.Err, "%s no node holds %s yet\n", command.Colours(a.Err).Paint(command.Yellow, "warning:"), strings.Join(without, ", "))
 	}
 	o.Progress("up")
 	switch {
@@ -156,10 +155,10 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 		}
 		<-ctx.Done() // the log has the events
 		return nil
-	case command.Terminal(a.out) && os.Getenv("TERM") != "dumb":
-		return liveTable(ctx, a.out.(*os.File), l, where, events)
+	case command.Terminal(a.Out) && os.Getenv("TERM") != "dumb":
+		return liveTable(ctx, a.Out.(*os.File), l, where, events)
 	default:
-		return printEvents(ctx, a.out, events)
+		return printEvents(ctx, a.Out, events)
 	}
 }
 

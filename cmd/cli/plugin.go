@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/cmd/command"
+)
+
+// A command that vipgen does not have is a program of its own, vipgen-NAME, next to vipgen
+// or in PATH. It has the rest of the command line, the streams, and the last word on the
+// exit code.
+
+// pluginPrefix is what the names of such programs begin with.
+const pluginPrefix = "vipgen-"
+
+// pluginName is that of a command which may be a program of its own: no path, no flag.
+var pluginName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// pluginDirs are where programs are searched, in order.
+func pluginDirs() (dirs []string) {
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(self))
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// findPlugin gives the program that runs a command, "" if there is none.
+func findPlugin(name string) string {
+	if !pluginName.MatchString(name) {
+		return ""
+	}
+	for _, dir := range pluginDirs() {
+		if path, err := exec.LookPath(filepath.Join(dir, pluginPrefix+name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// allPlugins are the commands that programs were found for.
+func allPlugins() (names []string) {
+	for _, dir := range pluginDirs() {
+		found, _ := filepath.Glob(filepath.Join(globEscape(dir), pluginPrefix+"*"))
+		for _, path := range found {
+			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), pluginPrefix), ".exe")
+			if _, err := exec.LookPath(path); err == nil && pluginName.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// globEscape is a directory as a pattern that matches it alone.
+func globEscape(dir string) string {
+	if runtime.GOOS == "windows" {
+		return dir // its patterns have no escapes
+	}
+	return regexp.MustCompile(`[\\*?[]`).ReplaceAllString(dir, `\$0`)
+}
+
+// plugin says which program runs a command line, "" for vipgen itself, and with which
+// arguments. Of programs only the lab is known to print help of its commands and to complete.
+func plugin(root *cobra.Command, args []string) (path string, rest []string) {
+	at := 0
+	if len(args) > 1 && args[1] == labName && slices.Contains([]string{"help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0]) {
+		at = 1
+	}
+	if len(args) <= at {
+		return "", nil
+	}
+	name := args[at]
+	if name != labName && slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }) {
+		return "", nil
+	}
+	return findPlugin(name), slices.Delete(slices.Clone(args), at, at+1)
+}
+
+// addPlugins adds the programs that there are to what a shell completes.
+func addPlugins(root *cobra.Command) {
+	for _, name := range allPlugins() {
+		if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name }) {
+			root.AddCommand(&cobra.Command{Use: name, Short: "Run " + pluginPrefix + name, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+}
+
+// labName is the command of the lab, which is known to be a program of its own.
+const labName = "lab"
+
+// labCommand stands for the lab in help, and where its program is not found.
+func (a *app) labCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   labName,
+		Short: "Run a cluster on this machine and break it",
+		Long: `On Linux: build the cluster of an install-config from network namespaces, run on its
+nodes the output of 'vipgen render', and see which nodes hold the VIPs while nodes,
+links and services fail.
+
+It is a program of its own, vipgen-lab, next to vipgen or in PATH.
+
+Documentation: ` + command.Pages + `lab.md`,
+		Example:            "  sudo vipgen lab up install-config.yaml",
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "--help" }) {
+				return c.Help()
+			}
+			if runtime.GOOS != "linux" {
+				return errors.New("a lab is made of network namespaces, which only Linux has: run it on a Linux machine or in a virtual one")
+			}
+			return errors.New("the lab is a program of its own, vipgen-lab, which is neither next to vipgen nor in PATH: it is in vipgen's release archives for Linux, and 'make build' in a checkout of vipgen builds it")
+		},
+	}
+}

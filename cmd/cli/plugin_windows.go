@@ -1,0 +1,19 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// become runs a program with the streams of this one, and gives its exit code.
+func become(program string, args []string) (code int, err error) {
+	cmd := exec.Command(program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode(), nil
+	}
+	return 0, err
+}

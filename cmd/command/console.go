@@ -1,0 +1,110 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+)
+
+// Console is where vipgen and what runs as a command of it print, and how they end.
+type Console struct {
+	Out, Err io.Writer
+	// Writes says that the command would have written something.
+	Writes bool
+}
+
+// Exit prints what is left to print and turns an error into an exit code.
+func (c *Console) Exit(err error) int {
+	var list problem.List
+	var use *UsageError
+	var mistake inputError
+	var code Code
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &list):
+		c.Report(list)
+		return ExitOf(list)
+	case errors.As(err, &use), errors.As(err, &mistake):
+		c.Complain(err)
+		return Input
+	default:
+		c.Complain(err)
+		return Failed
+	}
+}
+
+// inputError is an error that who gave the command is to blame for, such as one that a
+// process answered with which was asked to do something.
+type inputError interface {
+	error
+	Input()
+}
+
+// ExitOf is the exit code of problems: that of what could not be read, where there is
+// such a file, as its contents may be all right.
+func ExitOf(list problem.List) int {
+	for _, p := range list.Errors() {
+		if p.Code == problem.Unreadable {
+			return Failed
+		}
+	}
+	return Input
+}
+
+// Complain prints an error that is no list of problems.
+func (c *Console) Complain(err error) {
+	text := strings.TrimSpace(Safe(err.Error()))
+	fmt.Fprintf(c.Err, "%s %s\n", Colours(c.Err).Paint(Red, "vipgen:"), text)
+}
+
+// Report prints problems, errors first in the order of the files, and what
+// comes of them.
+func (c *Console) Report(list problem.List) {
+	c.Problems(list)
+	if n := len(list.Errors()); n > 0 {
+		outcome := ""
+		if c.Writes {
+			outcome = "; nothing was written"
+		}
+		c.Complain(errors.New(Plural(n, "problem") + outcome))
+	}
+}
+
+// Problems prints each problem on a line, and a hint of several lines below it.
+func (c *Console) Problems(list problem.List) {
+	colours := Colours(c.Err)
+	for _, p := range list {
+		var steps []string
+		if strings.Contains(p.Hint, "\n") {
+			steps, p.Hint = strings.Split(p.Hint, "\n"), ""
+		}
+		line, colour := SafeLine(p.String()), Red
+		if p.Severity == problem.Warning {
+			colour = Yellow
+		}
+		before, after, _ := strings.Cut(line, string(p.Severity)+": ")
+		fmt.Fprintln(c.Err, before+colours.Paint(colour, string(p.Severity)+":")+" "+after)
+		for _, s := range steps {
+			fmt.Fprintln(c.Err, "  "+SafeLine(s))
+		}
+	}
+}
+
+// Show prints a value as JSON, where that is the format, or else as the text that is
+// written of it, once all of that is there.
+func Show[T any](out io.Writer, o Format, v T, text func(io.Writer, T)) error {
+	if o == "json" {
+		return JSON(out, v)
+	}
+	var b bytes.Buffer
+	text(&b, v)
+	_, err := out.Write(b.Bytes())
+	return err
+}
