@@ -310,7 +310,7 @@ func figures(s section, words ...string) string {
 		if slices.Contains(words, l.Word(0)) {
 			text := l.Word(0)
 			for _, w := range l.Words[1:] {
-				if plainName.MatchString(w) {
+				if plainName().MatchString(w) {
 					text += " " + w
 				}
 			}
@@ -339,7 +339,7 @@ func checks(s section) (has []string) {
 			continue
 		}
 		for n, w := range l.Words[:len(l.Words)-1] {
-			if slices.Contains([]string{"inter", "fall", "rise", "weight"}, w) && plainName.MatchString(l.Words[n+1]) {
+			if slices.Contains([]string{"inter", "fall", "rise", "weight"}, w) && plainName().MatchString(l.Words[n+1]) {
 				has = append(has, w+" "+l.Words[n+1])
 			}
 		}
