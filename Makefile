@@ -209,7 +209,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 		internal/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
 	done <<<"$$targets"
 
-bench-render: ## Measure one render as a process, and many through the library on one core
+bench-render: ## Measure start and render beside a hello world and Butane, and many renders through the library on one core
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render
 
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
@@ -68,12 +68,12 @@ func objectsIn(data []byte) ([]json.RawMessage, error) {
 
 // separator begins a document: three hyphens at the start of a line, which
 // stand for nothing else, with the directives before them.
-var separator = regexp.MustCompile(`(?m)(?:^%.*\n)*^---(?:[ \t\r]|$)`)
+var separator = lazy.Regexp(`(?m)(?:^%.*\n)*^---(?:[ \t\r]|$)`)
 
 func yamlDocuments(data []byte) [][]byte {
 	var documents [][]byte
 	start := 0
-	for _, at := range separator.FindAllIndex(data, -1) {
+	for _, at := range separator().FindAllIndex(data, -1) {
 		documents = append(documents, data[start:at[0]])
 		start = at[1]
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // Check starts CoreDNS with the candidate for a moment. CoreDNS has no
@@ -77,7 +77,7 @@ func try(ctx context.Context, bin, corefile string) (printed []byte, err error) 
 }
 
 // portOf finds the port of a server's address, such as "tls://example.org:853".
-var portOf = regexp.MustCompile(`:[0-9]+$`)
+var portOf = lazy.Regexp(`:[0-9]+$`)
 
 // listeners are plugins that listen at an address of their own.
 var listeners = []string{"health", "ready", "prometheus", "pprof"}
@@ -94,7 +94,7 @@ func trialOf(corefile []byte) ([]byte, error) {
 	var b bytes.Buffer
 	for i, block := range blocks {
 		for _, key := range block.Keys {
-			fmt.Fprintf(&b, "%s:0 ", portOf.ReplaceAllString(key, ""))
+			fmt.Fprintf(&b, "%s:0 ", portOf().ReplaceAllString(key, ""))
 		}
 		fmt.Fprintf(&b, "{\nbind 127.0.%d.%d\n", i/250, i%250+1)
 		for _, plugin := range slices.Sorted(maps.Keys(block.Tokens)) {

@@ -2,10 +2,10 @@ package haproxy
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // Check asks HAProxy's own parser, whose warnings are no refusal: a later HAProxy that
@@ -14,10 +14,10 @@ import (
 func Check(program string) daemon.Checker {
 	return func(ctx context.Context, candidate string) error {
 		out, err := supervise.Output(ctx, program, "-c", "-f", candidate)
-		return daemon.Complaint(candidate, checkPID.ReplaceAll(out, []byte("$1 ")), err)
+		return daemon.Complaint(candidate, checkPID().ReplaceAll(out, []byte("$1 ")), err)
 	}
 }
 
 // checkPID is what a line of HAProxy begins with: the process ID of the check,
 // which would make the same complaint another one every time.
-var checkPID = regexp.MustCompile(`(?m)^(\[[A-Z]+\]) +(?:\S+ )?\(\d+\) :(?: |$)`)
+var checkPID = lazy.Regexp(`(?m)^(\[[A-Z]+\]) +(?:\S+ )?\(\d+\) :(?: |$)`)

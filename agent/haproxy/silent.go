@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // silentServers are those that do not answer at the level of TCP any more, because their
@@ -74,9 +74,9 @@ func (j *Job) count(name string, ended int) {
 }
 
 var (
-	anyWorker = regexp.MustCompile(`(?m)^(\d+) +worker `)
+	anyWorker = lazy.Regexp(`(?m)^(\d+) +worker `)
 	// session is a line of the answer to "show sess": its ID and its server.
-	session = regexp.MustCompile(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) `)
+	session = lazy.Regexp(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) `)
 )
 
 // endSessions ends all sessions to a server and says how many, those of workers from
@@ -88,11 +88,11 @@ func (m master) endSessions(ctx context.Context, server string) (ended int, err 
 		return 0, err
 	}
 	var errs []error
-	for _, worker := range anyWorker.FindAllStringSubmatch(text, -1) {
+	for _, worker := range anyWorker().FindAllStringSubmatch(text, -1) {
 		to := "@!" + worker[1] + " "
 		list, err := ask(ctx, m.socket, to+"show sess")
 		errs = append(errs, err)
-		for _, s := range session.FindAllStringSubmatch(list, -1) {
+		for _, s := range session().FindAllStringSubmatch(list, -1) {
 			if s[2] != server {
 				continue
 			}

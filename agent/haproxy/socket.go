@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // socketTimeout bounds one question.
@@ -63,15 +63,15 @@ type processes struct {
 const relativePID = "<relative PID>"
 
 var (
-	masterLine = regexp.MustCompile(`(?m)^\d+ +master +(\d+)(?: \[failed: (\d+)\])?`)
-	oldMaster  = regexp.MustCompile(`(?m)^\d+ +master +\d+ +(\d+)()`)
-	workerLine = regexp.MustCompile(`(?m)^# workers\n(\d+) +worker `)
+	masterLine = lazy.Regexp(`(?m)^\d+ +master +(\d+)(?: \[failed: (\d+)\])?`)
+	oldMaster  = lazy.Regexp(`(?m)^\d+ +master +\d+ +(\d+)()`)
+	workerLine = lazy.Regexp(`(?m)^# workers\n(\d+) +worker `)
 )
 
 func parseProcesses(text string) (p processes, err error) {
-	line := masterLine
+	line := masterLine()
 	if strings.Contains(text, relativePID) {
-		line = oldMaster
+		line = oldMaster()
 	}
 	master := line.FindStringSubmatch(text)
 	if master == nil {
@@ -79,7 +79,7 @@ func parseProcesses(text string) (p processes, err error) {
 	}
 	p.reloads, _ = strconv.Atoi(master[1])
 	p.failed, _ = strconv.Atoi(master[2])
-	if worker := workerLine.FindStringSubmatch(text); worker != nil {
+	if worker := workerLine().FindStringSubmatch(text); worker != nil {
 		p.worker, _ = strconv.Atoi(worker[1])
 	}
 	return p, nil

@@ -3,13 +3,13 @@ package haproxy
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // versionLine is how HAProxy says its version; 2.2 calls itself HA-Proxy.
-var versionLine = regexp.MustCompile(`(?m)^HA-?Proxy version (\d+\.\d+)`)
+var versionLine = lazy.Regexp(`(?m)^HA-?Proxy version (\d+\.\d+)`)
 
 // version asks the HAProxy of this container for its version, such as "2.6", so that
 // it gets no keyword that it does not know (hard case 29), whichever release the
@@ -23,7 +23,7 @@ func version(ctx context.Context, bin string) (string, error) {
 }
 
 func parseVersion(out []byte) (string, error) {
-	found := versionLine.FindSubmatch(out)
+	found := versionLine().FindSubmatch(out)
 	if found == nil {
 		return "", fmt.Errorf("HAProxy gives no version: %.200q", out)
 	}

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 const (
@@ -26,12 +27,12 @@ const (
 )
 
 // label is one label of a host name (RFC 1123 section 2.1).
-var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var label = lazy.Regexp(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // validateHost refuses what cannot be the host of <host>.local: it is the first
 // label of a node's name, in lower case.
 func validateHost(host string) error {
-	if !label.MatchString(host) {
+	if !label().MatchString(host) {
 		return fmt.Errorf("host %q is not one label of lower-case letters, digits and hyphens", host)
 	}
 	return nil

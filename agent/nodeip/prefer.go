@@ -9,11 +9,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // Preference holds what decides on a node's address besides its network.
@@ -54,7 +54,7 @@ func ReadHints(environment func(string) string) ([]netip.Addr, error) {
 	return nil, nil
 }
 
-var keptAddresses = regexp.MustCompile(`"KUBELET_NODE_IPS?=([^"]*)"`)
+var keptAddresses = lazy.Regexp(`"KUBELET_NODE_IPS?=([^"]*)"`)
 
 // ReadKept reads which addresses were chosen before, from kubelet's drop-in under
 // root, whether Write made it or OpenShift's own unit. Where there is none, or
@@ -68,7 +68,7 @@ func ReadKept(root string) ([]netip.Addr, error) {
 		return nil, fmt.Errorf("reading the address chosen before: %w", err)
 	}
 	var out []netip.Addr
-	for _, m := range keptAddresses.FindAllSubmatch(data, -1) {
+	for _, m := range keptAddresses().FindAllSubmatch(data, -1) {
 		for _, w := range strings.Split(string(m[1]), ",") {
 			if a, err := netip.ParseAddr(w); err == nil && !slices.Contains(out, a) {
 				out = append(out, a)

@@ -2,9 +2,10 @@ package nodes
 
 import (
 	"log/slog"
-	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // rightsName is the name of the rights that the renderer emits. templates/manifest
@@ -41,7 +42,7 @@ type refusals struct {
 }
 
 // userOf finds whom the API server refused.
-var userOf = regexp.MustCompile(`User "([^"]+)"`)
+var userOf = lazy.Regexp(`User "([^"]+)"`)
 
 // note looks at the outcome of a request to list or watch a resource. Only a
 // watch that comes about shows that nothing is missing: a list went before it.
@@ -58,7 +59,7 @@ func (r *refusals) note(verb, resource string, err error) {
 }
 
 func user(err error) string {
-	if m := userOf.FindStringSubmatch(err.Error()); m != nil {
+	if m := userOf().FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	return "unknown"

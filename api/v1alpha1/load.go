@@ -3,13 +3,13 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // LoadClusterConfig reads cluster.yaml and validates it: a node works with a file that is
@@ -249,10 +249,10 @@ func (n *Node) Validate() problem.List {
 	if n.VRRP != nil {
 		k.settings("vrrp", *n.VRRP)
 	}
-	if n.HAProxy != "" && !haproxyVersion.MatchString(n.HAProxy) {
+	if n.HAProxy != "" && !haproxyVersion().MatchString(n.HAProxy) {
 		k.add(problem.BadValue, "haproxy", problem.Quote(n.HAProxy), `a version of HAProxy, such as "2.6"`)
 	}
 	return k.list
 }
 
-var haproxyVersion = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)
+var haproxyVersion = lazy.Regexp(`^\d+\.\d+(\.\d+)?$`)

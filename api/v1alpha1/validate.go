@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // checker gathers problems of one document.
@@ -56,7 +56,7 @@ func alternatives[T ~string](want []T) string {
 }
 
 // releasePattern is a release with or without its patch level, and what follows that.
-var releasePattern = regexp.MustCompile(`^[0-9]+\.[0-9]+(\.[0-9][0-9A-Za-z.+-]*)?$`)
+var releasePattern = lazy.Regexp(`^[0-9]+\.[0-9]+(\.[0-9][0-9A-Za-z.+-]*)?$`)
 
 // ValidateKind checks apiVersion and kind alone, for a VIPConfig that others add
 // to.
@@ -89,7 +89,7 @@ func (v *VIPConfig) Validate() problem.List {
 	c.image("spec.images.keepalived", s.Images.Keepalived)
 	c.image("spec.images.haproxy", s.Images.HAProxy)
 	c.image("spec.images.coredns", s.Images.CoreDNS)
-	if s.Images.Release != "" && !releasePattern.MatchString(s.Images.Release) {
+	if s.Images.Release != "" && !releasePattern().MatchString(s.Images.Release) {
 		c.add(problem.BadValue, "spec.images.release", problem.Quote(s.Images.Release), "a release of OpenShift such as 4.18 or 4.18.3")
 	}
 	c.dns(&s.DNS)

@@ -1,8 +1,10 @@
 package agentcli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/liveness/early"
 )
 
 func (a *app) probeCommand() *cobra.Command {
@@ -58,4 +61,20 @@ func (a *app) probe(k job.Kind) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// alive returns early.Alive where a probe on the command line would succeed without
+// logging anything.
+func (t task) alive(ctx context.Context) string {
+	if t.job.Stuck() != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, early.Patience*time.Millisecond)
+	defer cancel()
+	var logged bytes.Buffer
+	e := job.Environment{Root: t.env.Root, State: t.env.State, Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	if t.Probe != nil && t.Probe(ctx, e) != nil || logged.Len() > 0 {
+		return ""
+	}
+	return early.Alive
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/liveness/early"
 )
 
 // What a job keeps beside the configuration file of its daemon, in a directory that
@@ -142,6 +143,9 @@ func (a *app) runTask(ctx context.Context, t task) error {
 		}
 	})
 	all.Go(func() { liveness.Answer(meanwhile, a.below(v1alpha1.JobDir(t.Name)), t.job.Stuck, a.log) })
+	all.Go(func() {
+		liveness.Serve(meanwhile, a.below(v1alpha1.JobDir(t.Name)), early.Socket, func() string { return t.alive(meanwhile) }, a.log)
+	})
 	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Version: command.Version(), Addresses: t.addresses, Log: a.log}
 	all.Go(func() { server.Run(meanwhile) })
 	return t.job.Run(ctx)

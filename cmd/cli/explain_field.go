@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
@@ -51,12 +51,12 @@ func (n *schemaNode) kind() string {
 }
 
 // fieldPath matches what can only be a field of vipgen.yaml.
-var fieldPath = regexp.MustCompile(`^(?:spec|metadata|apiVersion|kind)(?:$|[.\[])`)
+var fieldPath = lazy.Regexp(`^(?:spec|metadata|apiVersion|kind)(?:$|[.\[])`)
 
 // isField says whether an argument is a field of vipgen.yaml rather than a file.
-func isField(arg string) bool { return fieldPath.MatchString(arg) && !input.IsFile(arg) }
+func isField(arg string) bool { return fieldPath().MatchString(arg) && !input.IsFile(arg) }
 
-var index = regexp.MustCompile(`\[[^\]]*\]`)
+var index = lazy.Regexp(`\[[^\]]*\]`)
 
 // findField walks the schema; the error names what is there instead.
 func findField(field string) (*schemaNode, error) {
@@ -65,7 +65,7 @@ func findField(field string) (*schemaNode, error) {
 		return nil, err
 	}
 	var at []string
-	for name := range strings.SplitSeq(strings.Trim(index.ReplaceAllString(field, ""), "."), ".") {
+	for name := range strings.SplitSeq(strings.Trim(index().ReplaceAllString(field, ""), "."), ".") {
 		from := n.item()
 		if n = from.Properties[name]; n == nil {
 			parent := strings.Join(at, ".")
@@ -129,7 +129,7 @@ func (n *schemaNode) values() string {
 
 // completeField completes fields of vipgen.yaml, or the name of an install-config.
 func completeField(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-	if !fieldPath.MatchString(text) {
+	if !fieldPath().MatchString(text) {
 		return inputflags.CompleteYAML(c, args, text)
 	}
 	parent, prefix := text, ""

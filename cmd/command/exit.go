@@ -7,11 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // Exit codes.
@@ -56,7 +57,7 @@ func (e *UsageError) Error() string {
 func (e *UsageError) Unwrap() error { return e.err }
 
 // flagGroup is cobra's message about flags that exclude each other: there is no hook for it.
-var flagGroup = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
+var flagGroup = lazy.Regexp(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
 
 // Execute runs a command line until it is done or ctx is. Mistakes that cobra finds
 // without a hook are errors of usage, too.
@@ -78,7 +79,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	if err == nil || errors.As(err, &usage) {
 		return err
 	}
-	if m := flagGroup.FindStringSubmatch(err.Error()); m != nil {
+	if m := flagGroup().FindStringSubmatch(err.Error()); m != nil {
 		return Usagef(c, "--%s cannot be used together", strings.Join(strings.Fields(m[1]), " and --"))
 	}
 	return err

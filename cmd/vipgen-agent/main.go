@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/vipgen/vipgen/cmd/agentcli"
+	_ "github.com/vipgen/vipgen/internal/liveness/early"
 )
 
 func main() {

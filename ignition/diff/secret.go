@@ -2,9 +2,10 @@ package diff
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // What stands where a value would.
@@ -37,22 +38,22 @@ var secretWords = []string{"auth", "client-key-data", "passwd", "password", "pas
 var secretNames = `(?:` + strings.Join(secretWords, "|") + `)`
 
 var (
-	secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)
-	secretLine = regexp.MustCompile(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
+	secretName = lazy.Regexp(`(?i)` + secretNames + `$`)
+	secretLine = lazy.Regexp(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
 )
 
 // secret says whether a field must not be shown. Those that are no text say nothing: a
 // switch, or a name to look up.
 func secret(name string, value any) bool {
 	text, ok := value.(string)
-	return ok && (privateKey(text) || secretName.MatchString(name))
+	return ok && (privateKey(text) || secretName().MatchString(name))
 }
 
 // shownLines is a difference of lines as it may be shown.
-func shownLines(lines string) string { return secretLine.ReplaceAllString(lines, "${1}"+aSecret) }
+func shownLines(lines string) string { return secretLine().ReplaceAllString(lines, "${1}"+aSecret) }
 
 // secretWithin finds a field in a line with others, as in JSON.
-var secretWithin = regexp.MustCompile(`(?i)([\w.-]*` + secretNames + `["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,}\]]+)`)
+var secretWithin = lazy.Regexp(`(?i)([\w.-]*` + secretNames + `["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,}\]]+)`)
 
 // Shown is the text of a node's file (or unit, with mode 0) as it may be shown: without
 // secrets, and nothing of a file that only its owner may read.
@@ -84,7 +85,7 @@ func shownLine(line string) string {
 	if len(line) > longest {
 		return aSecret + "\n"
 	}
-	return secretWithin.ReplaceAllString(line, "${1}"+aSecret)
+	return secretWithin().ReplaceAllString(line, "${1}"+aSecret)
 }
 
 // longest is how many bytes of a line are searched for secrets within it.

@@ -28,7 +28,18 @@ const answerTime = time.Second
 // loops are stuck; an empty answer says that it runs. That ends with ctx. Whatever keeps it
 // from that is logged: a job does not depend on being asked, but its probe will fail.
 func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
-	l, err := listen(dir)
+	Serve(ctx, dir, socket, func() string {
+		if err := stuck(); err != nil {
+			return err.Error()
+		}
+		return ""
+	}, log)
+}
+
+// Serve writes an answer to whoever connects to the socket of that name in the directory of a
+// job, one after the other, until ctx ends.
+func Serve(ctx context.Context, dir, socket string, answer func() string, log *slog.Logger) {
+	l, err := listen(dir, socket)
 	if err != nil {
 		log.Error("liveness probes get no answer", "error", err)
 		return
@@ -42,17 +53,16 @@ func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logge
 			}
 			return
 		}
+		text := answer()
 		c.SetDeadline(time.Now().Add(answerTime))
-		if err := stuck(); err != nil {
-			io.WriteString(c, err.Error())
-		}
+		io.WriteString(c, text)
 		c.Close()
 	}
 }
 
 // listen makes the socket at another name first: the one of an earlier process is
 // replaced in one step, and left alone by that when it ends.
-func listen(dir string) (net.Listener, error) {
+func listen(dir, socket string) (net.Listener, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -61,7 +71,7 @@ func listen(dir string) (net.Listener, error) {
 		return nil, err
 	}
 	defer d.Close()
-	const fresh = "." + socket
+	fresh := "." + socket
 	if err := os.Remove(filepath.Join(dir, fresh)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestAsk(t *testing.T) {
 // A process that stands still takes connections, as long as the kernel has room.
 func TestAskHangs(t *testing.T) {
 	dir := t.TempDir()
-	l, err := listen(dir)
+	l, err := listen(dir, socket)
 	if err != nil {
 		t.Fatal(err)
 	}

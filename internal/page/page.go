@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -40,21 +41,23 @@ type Fact struct {
 type Key struct{ Class, Text string }
 
 // Template is the body of a page.
-type Template struct{ t *template.Template }
+type Template struct{ parsed func() *template.Template }
 
-// New reads the template of a body, and others that it uses, which may define templates.
-// It is called as packages are initialised, and panics if a template is wrong.
+// New returns a page with the template of a body, and others that it uses, which may define
+// templates. They are parsed when the first page is written, which panics if one is wrong.
 //
 // Templates write values with html/template, so that none is ever syntax. Tables that are
 // to be read on a phone have class "stack", and a data-label with the heading of its
 // column for each cell: each row is a list there.
 func New(body string, others ...string) *Template {
-	t := template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(frame))
-	template.Must(t.New("body").Parse(body))
-	for i, text := range others {
-		template.Must(t.New(fmt.Sprint("other", i)).Parse(text))
-	}
-	return &Template{t}
+	return &Template{sync.OnceValue(func() *template.Template {
+		t := template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(frame))
+		template.Must(t.New("body").Parse(body))
+		for i, text := range others {
+			template.Must(t.New(fmt.Sprint("other", i)).Parse(text))
+		}
+		return t
+	})}
 }
 
 // Write writes a page as a whole or, if its template fails, nothing of it. Of text from
@@ -62,7 +65,7 @@ func New(body string, others ...string) *Template {
 // direction of text or reaches a terminal.
 func (t *Template) Write(w io.Writer, p Page) error {
 	var b bytes.Buffer
-	if err := t.t.ExecuteTemplate(&b, "page", p); err != nil {
+	if err := t.parsed().ExecuteTemplate(&b, "page", p); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, strings.Map(printed, b.String()))

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // ToJSON returns a YAML document as JSON. The error of one that unfolds into too much says
@@ -29,11 +30,11 @@ func UnmarshalStrict(document []byte, v any) error {
 }
 
 // mayAlias matches what can be an alias. Most exports have none, and need no second reading.
-var mayAlias = regexp.MustCompile(`(?:^|[\s,:\[{])\*[^\s*]`)
+var mayAlias = lazy.Regexp(`(?:^|[\s,:\[{])\*[^\s*]`)
 
 // Bound reports what unfolds into too much, of YAML that another library decodes.
 func Bound(data []byte) error {
-	if !mayAlias.Match(data) {
+	if !mayAlias().Match(data) {
 		return nil
 	}
 	limits := New(len(data))

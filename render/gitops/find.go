@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -20,35 +20,35 @@ var (
 	companionKind = lineOf(func(k kind) bool { return k.companion })
 	otherKind     = lineOf(func(k kind) bool { return !k.cluster })
 	// A ClusterDeployment has the kind too, in a reference by group and version.
-	clusterVersion = regexp.MustCompile(`apiVersion"?:[ \t]*["']?(?:` + groups() + `)/`)
-	anyKind        = regexp.MustCompile(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
+	clusterVersion = lazy.Regexp(`apiVersion"?:[ \t]*["']?(?:` + groups() + `)/`)
+	anyKind        = lazy.Regexp(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
 )
 
 // HasCluster says whether a file may hold an object that describes a cluster. It
 // looks at the text alone.
-func HasCluster(data []byte) bool { return clusterKind.Match(data) && clusterVersion.Match(data) }
+func HasCluster(data []byte) bool { return clusterKind().Match(data) && clusterVersion().Match(data) }
 
 // HasCompanion says whether a file may hold objects that an AgentClusterInstall
 // goes with.
-func HasCompanion(data []byte) bool { return companionKind.Match(data) }
+func HasCompanion(data []byte) bool { return companionKind().Match(data) }
 
 // HasOther reports whether a file may hold objects for which Instead says what to give.
-func HasOther(data []byte) bool { return otherKind.Match(data) }
+func HasOther(data []byte) bool { return otherKind().Match(data) }
 
 // IsOther says whether a file holds Kubernetes objects and none that describes a
 // cluster.
 func IsOther(data []byte) bool {
-	m := anyKind.FindSubmatch(data)
+	m := anyKind().FindSubmatch(data)
 	return m != nil && string(m[1]) != installConfig && !HasCluster(data)
 }
 
 // names finds names and namespaces in the text of objects.
-var names = regexp.MustCompile(`(?m)(?:^|[{,])[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
+var names = lazy.Regexp(`(?m)(?:^|[{,])[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
 
 // Related says whether a file may hold objects of the clusters of another: it names
 // one of the names or namespaces there.
 func Related(clusters, other []byte) bool {
-	return slices.ContainsFunc(names.FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
+	return slices.ContainsFunc(names().FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
 }
 
 // object is one that describes a cluster, or one of the clusters in a SiteConfig.

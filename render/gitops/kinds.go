@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -85,9 +86,9 @@ func chosen(which func(kind) bool) (out []kind) {
 func describesClusters(k kind) bool { return k.cluster }
 
 // lineOf matches a line that has one of some kinds, wherever it is in a file.
-func lineOf(which func(kind) bool) *regexp.Regexp {
+func lineOf(which func(kind) bool) func() *regexp.Regexp {
 	names := lists.Map(chosen(which), func(k kind) string { return k.name })
-	return regexp.MustCompile(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:` + strings.Join(names, "|") + `)["']?[ \t,}]*(?:#.*)?\r?$`)
+	return lazy.Regexp(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:` + strings.Join(names, "|") + `)["']?[ \t,}]*(?:#.*)?\r?$`)
 }
 
 // groups are the API groups of the kinds that describe clusters, as a pattern.
@@ -147,14 +148,14 @@ func instead(file source.File) (int, *problem.Problem) {
 }
 
 var (
-	marker  = regexp.MustCompile(`(?m)^---(?:[ \t\r]|$)`)
-	comment = regexp.MustCompile(`(?m)^[ \t]*(?:#.*)?\r?$`)
+	marker  = lazy.Regexp(`(?m)^---(?:[ \t\r]|$)`)
+	comment = lazy.Regexp(`(?m)^[ \t]*(?:#.*)?\r?$`)
 )
 
 // objectsIn are the kinds of the objects in a file; nothing where one of its documents
 // has none, as an install-config. What is no YAML is searched as text.
 func objectsIn(file source.File) []found {
-	if !anyKind.Match(file.Data) && !bytes.Contains(file.Data, []byte(`"kind"`)) && !bytes.Contains(file.Data, []byte("rendezvousIP")) {
+	if !anyKind().Match(file.Data) && !bytes.Contains(file.Data, []byte(`"kind"`)) && !bytes.Contains(file.Data, []byte("rendezvousIP")) {
 		return nil
 	}
 	docs, list := source.ParseAll(file.Name, file.Data)
@@ -178,15 +179,15 @@ func objectsIn(file source.File) []found {
 
 func kindsInText(data []byte) []found {
 	var out []found
-	marks := append(append([][]int{{0, 0}}, marker.FindAllIndex(data, -1)...), []int{len(data)})
+	marks := append(append([][]int{{0, 0}}, marker().FindAllIndex(data, -1)...), []int{len(data)})
 	for i, m := range marks[:len(marks)-1] {
 		text := data[m[1]:marks[i+1][0]]
-		at := anyKind.FindSubmatchIndex(text)
+		at := anyKind().FindSubmatchIndex(text)
 		switch {
 		case at != nil && string(text[at[2]:at[3]]) != installConfig:
 			before := data[:m[1]+at[2]]
 			out = append(out, found{string(text[at[2]:at[3]]), bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n'), true})
-		case len(bytes.TrimSpace(comment.ReplaceAll(text, nil))) > 0:
+		case len(bytes.TrimSpace(comment().ReplaceAll(text, nil))) > 0:
 			return nil
 		}
 	}

@@ -2,14 +2,14 @@ package installconfig
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // repository is a registry with an optional port and the path of a
 // repository, without tag or digest.
-var repository = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?` +
+var repository = lazy.Regexp(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?` +
 	`(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
 
 const repositoryRule = "an image repository, such as registry.example.com:5000/ocp/release"
@@ -52,7 +52,7 @@ func (r *reader) repository(field, name string) bool {
 	if r.refused[field] {
 		return false
 	}
-	if len(name) > 255 || !repository.MatchString(name) {
+	if len(name) > 255 || !repository().MatchString(name) {
 		r.add(problem.BadImage, field, problem.Quote(name), repositoryRule, "")
 		return false
 	}

@@ -2,11 +2,12 @@ package source
 
 import (
 	"errors"
-	"regexp"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // entryKey is a key at the beginning of a line.
-var entryKey = regexp.MustCompile(`(?m)^( *)[A-Za-z][\w.-]*:(?:[ \t\r]|$)`)
+var entryKey = lazy.Regexp(`(?m)^( *)[A-Za-z][\w.-]*:(?:[ \t\r]|$)`)
 
 // upToMistake is a file up to the end of the top-level entry with the mistake, and what the
 // parser says of that: of the whole it may name a place far below, as an open quote swallows
@@ -17,7 +18,7 @@ func upToMistake(data []byte, err error) ([]byte, error) {
 		return data, err
 	}
 	indent := -1
-	for _, m := range entryKey.FindAllSubmatchIndex(data, -1) {
+	for _, m := range entryKey().FindAllSubmatchIndex(data, -1) {
 		first := indent < 0
 		if first {
 			indent = m[3] - m[2]

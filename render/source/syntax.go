@@ -3,13 +3,13 @@ package source
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // checkCharacters finds the first byte that YAML 1.2 section 5.1 forbids. The
@@ -56,7 +56,7 @@ func printable(r rune) bool {
 	return r >= 0x10000
 }
 
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+var yamlError = lazy.Regexp(`^yaml: (?:line (\d+): )?(.*)`)
 
 // syntaxKind is a message of the parser.
 type syntaxKind struct {
@@ -118,7 +118,7 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 	}
 	p.Found = "text that is not YAML"
 	p.Expected = "YAML"
-	parts := yamlError.FindStringSubmatch(err.Error())
+	parts := yamlError().FindStringSubmatch(err.Error())
 	if parts == nil {
 		return p
 	}

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // markers are what files hold that are not finished yet, and what to do with each.
@@ -18,17 +19,17 @@ import (
 // be a part of what is meant to be there, as $ is of a password, and explain one on their
 // line only.
 var markers = []struct {
-	pattern     *regexp.Regexp
+	pattern     func() *regexp.Regexp
 	found, hint string
 	never       bool
 }{
-	{regexp.MustCompile(`^\s*(cat|tee)\b[^#]*<<-?\s*["']?\w+`), "a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
-	{regexp.MustCompile(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
-	{regexp.MustCompile(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to", true},
-	{regexp.MustCompile(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst", false},
-	{regexp.MustCompile(`<\w[^<>]*>`), "a placeholder", "put your value in its place", false},
-	{regexp.MustCompile(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place", false},
-	{regexp.MustCompile(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`), "a placeholder", "put your value in its place", false},
+	{lazy.Regexp(`^\s*(cat|tee)\b[^#]*<<-?\s*["']?\w+`), "a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
+	{lazy.Regexp(`^\s*(EOF|EOT|EOL|END)\s*$`), "the end marker of a shell here-document", "give the file that the shell writes: the lines between, without the command and the end marker", true},
+	{lazy.Regexp(`\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`), "a template of Jinja, Ansible or Helm", "give the file that it renders to", true},
+	{lazy.Regexp(`\$\{\w+[^}]*\}|\$\(\w+[^)]*\)|\$[A-Za-z_]\w*`), "a shell variable", "fill it in, as with envsubst", false},
+	{lazy.Regexp(`<\w[^<>]*>`), "a placeholder", "put your value in its place", false},
+	{lazy.Regexp(`(?i)\b(change|replace)[-_]?(me|this)\b`), "a placeholder", "put your value in its place", false},
+	{lazy.Regexp(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`), "a placeholder", "put your value in its place", false},
 }
 
 // unfinished finds the first marker in a piece of a line, and says where and what it is.
@@ -40,7 +41,7 @@ func unfinished(text []byte, never bool) (at int, marker string, p problem.Probl
 		if never && !m.never {
 			continue
 		}
-		if where := m.pattern.FindIndex(text); where != nil {
+		if where := m.pattern().FindIndex(text); where != nil {
 			return where[0], string(text[where[0]:where[1]]), problem.Problem{
 				Severity: problem.Error, Code: problem.Template, Found: m.found, Expected: "a finished file", Hint: m.hint,
 			}, true

@@ -3,13 +3,13 @@ package source
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // unknown reports a key that the struct does not have.
@@ -24,7 +24,7 @@ func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 	}
 	p := problem.Problem{Code: problem.UnknownField, Severity: severity}
 	path := append(d.path, step{name: name, key: key})
-	known, checked := d.known[listItem.ReplaceAllString(formatPath(d.path), "[]")]
+	known, checked := d.known[listItem().ReplaceAllString(formatPath(d.path), "[]")]
 	switch {
 	case meant != "":
 		p.Found, p.Hint = problem.Quote(name), fmt.Sprintf("did you mean %q?", meant)
@@ -44,7 +44,7 @@ func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 }
 
 // listItem is the index of a path.
-var listItem = regexp.MustCompile(`\[\d+\]`)
+var listItem = lazy.Regexp(`\[\d+\]`)
 
 // foreign is the problem of a key that neither the struct nor the known fields of its
 // mapping have. What was meant, or belongs elsewhere, is lost: an error where it is read.

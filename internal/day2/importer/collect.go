@@ -3,13 +3,13 @@ package importer
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -47,7 +47,7 @@ func Relevant(name string) bool {
 	if _, rest, ok := cutFolder(name, "namespaces"); ok {
 		namespace, rest, _ := strings.Cut(rest, "/")
 		switch {
-		case infraNamespace.MatchString(namespace):
+		case infraNamespace().MatchString(namespace):
 			return true
 		case namespace == "kube-system":
 			return strings.HasPrefix(rest, "core/configmaps")
@@ -97,13 +97,13 @@ func (i *importer) vipgens(file string) {
 }
 
 // interesting are kinds by which a file counts even if it cannot be read.
-var interesting = regexp.MustCompile(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
+var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
 
 // objects reads the objects of a file.
 func (i *importer) objects(m *machineConfigs, f render.File) {
 	docs, list := source.ParseAll(f.Name, f.Data)
 	if err := list.Err(); err != nil {
-		if !interesting.Match(f.Data) && path.Ext(f.Name) != ".ign" {
+		if !interesting().Match(f.Data) && path.Ext(f.Name) != ".ign" {
 			for n := range list {
 				list[n].Severity = problem.Warning
 			}
@@ -114,7 +114,7 @@ func (i *importer) objects(m *machineConfigs, f render.File) {
 	for _, doc := range docs {
 		var h header
 		if list := doc.Decode(&h).Errors(); len(list) > 0 {
-			if kinds[h.Kind] != nil || interesting.MatchString("kind: "+h.Kind) {
+			if kinds[h.Kind] != nil || interesting().MatchString("kind: "+h.Kind) {
 				i.list = append(i.list, list...)
 			}
 			continue

@@ -2,13 +2,13 @@ package importer
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // corefile is what a Corefile, or a node template of one, says.
@@ -101,7 +101,7 @@ func (c *corefile) forward(s blocks.Statement) {
 	}
 }
 
-var lastWord = regexp.MustCompile(`\S+$`)
+var lastWord = lazy.Regexp(`\S+$`)
 
 // answer reads "template IN A <domain>" whose match is that of the API or of the
 // routers.
@@ -113,7 +113,7 @@ func (c *corefile) answer(s blocks.Statement) {
 		case "match":
 			match = strings.Join(l.Words[1:], " ")
 		case "answer":
-			if a, err := netip.ParseAddr(lastWord.FindString(strings.Join(l.Words[1:], " "))); err == nil {
+			if a, err := netip.ParseAddr(lastWord().FindString(strings.Join(l.Words[1:], " "))); err == nil {
 				found = append(found, a)
 			}
 		}

@@ -25,6 +25,7 @@ type haproxyConf struct {
 	main, api, ready             int
 	mainLine, apiLine, readyLine int
 	sections                     []section
+	behind                       string // the backend of the API servers
 }
 
 func (h *haproxyConf) at(line int) Place { return Place{h.file, line} }
@@ -64,12 +65,11 @@ func parseHAProxy(file string, text []byte) (*haproxyConf, problem.List) {
 
 // ports finds those of the API's frontend and backend, and of HAProxy's health.
 func (h *haproxyConf) ports(r *confReader) {
-	var behind string
 	for _, s := range h.sections {
 		if s.Words[0] == "backend" || s.Words[0] == "listen" {
 			for _, l := range s.Body {
-				if l.Word(0) == "server" && len(l.Words) > 2 && behind == "" {
-					behind = name(s)
+				if l.Word(0) == "server" && len(l.Words) > 2 && h.behind == "" {
+					h.behind = name(s)
 					h.api, h.apiLine = r.port(l.Line, "server", l.Word(2)), l.Line
 				}
 			}
@@ -83,7 +83,7 @@ func (h *haproxyConf) ports(r *confReader) {
 			}
 		}
 		// The first one counts: later ones are somebody's own.
-		switch role := s.role(behind); {
+		switch role := s.role(h.behind); {
 		case role == roleAPI && h.mainLine == 0:
 			h.main, h.mainLine = bind, at
 		case role == roleReady && h.readyLine == 0:

@@ -3,12 +3,12 @@ package importer
 import (
 	"errors"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
@@ -34,7 +34,7 @@ type vrrpInstance struct {
 func (k *keepalivedConf) at(line int) Place { return Place{k.file, line} }
 
 // instanceName is how the operator names instances: <cluster>_API, <cluster>_API_0.
-var instanceName = regexp.MustCompile(`^(.*)_(API|INGRESS|DNS)(?:_(?:[0-9]+|` + blocks.Hole + `))?$`)
+var instanceName = lazy.Regexp(`^(.*)_(API|INGRESS|DNS)(?:_(?:[0-9]+|` + blocks.Hole + `))?$`)
 
 var groupRoles = map[string]v1alpha1.GroupRole{"API": v1alpha1.GroupAPI, "INGRESS": v1alpha1.GroupIngress, "DNS": v1alpha1.GroupDNS}
 
@@ -53,7 +53,7 @@ func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 	k := &keepalivedConf{Config: conf, file: file, unicastIf: conf.Template && strings.Contains(string(text), ".EnableUnicast")}
 	for n := range conf.Instances {
 		i := vrrpInstance{Instance: &conf.Instances[n]}
-		if m := instanceName.FindStringSubmatch(i.Name); m != nil {
+		if m := instanceName().FindStringSubmatch(i.Name); m != nil {
 			i.role = groupRoles[m[2]]
 			if !blocks.HasHole(m[1]) {
 				i.cluster = m[1]

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -44,7 +45,7 @@ type container struct {
 }
 
 // infraNamespace is that of the static pods; kube-system was before 4.2.
-var infraNamespace = regexp.MustCompile(`^openshift-([a-z]+)-infra$`)
+var infraNamespace = lazy.Regexp(`^openshift-([a-z]+)-infra$`)
 
 // daemons are the containers whose images vipgen has a field for.
 var daemons = []string{"keepalived", "haproxy", "coredns"}
@@ -62,7 +63,7 @@ var helpers = map[string]bool{
 func (i *importer) takePod(doc *source.Document, disabled bool) {
 	var p pod
 	list := doc.Decode(&p)
-	m := infraNamespace.FindStringSubmatch(p.Metadata.Namespace)
+	m := infraNamespace().FindStringSubmatch(p.Metadata.Namespace)
 	kind := podKind(p.Metadata.Name)
 	if kind == "" || m == nil && p.Metadata.Namespace != "kube-system" && p.Metadata.Namespace != "" {
 		return
@@ -153,23 +154,23 @@ func (i *importer) image(name, image string, at Place, r rank) {
 // Arguments of runtimecfg, dynkeepalived, corednsmonitor and monitor: in the
 // command, or in a script.
 var (
-	vipArgument  = regexp.MustCompile(`--(api|ingress|dns)-vips?(?:=|\s+)["']?([^"'\s\\;]+)`)
-	portArgument = regexp.MustCompile(`--(api|lb)-port(?:=|\s+)["']?([0-9]{1,5})\b`)
-	variable     = regexp.MustCompile(`^\$\{?(\w+)\}?$`)
+	vipArgument  = lazy.Regexp(`--(api|ingress|dns)-vips?(?:=|\s+)["']?([^"'\s\\;]+)`)
+	portArgument = lazy.Regexp(`--(api|lb)-port(?:=|\s+)["']?([0-9]{1,5})\b`)
+	variable     = lazy.Regexp(`^\$\{?(\w+)\}?$`)
 )
 
 // arguments takes VIPs and ports from the command of a container.
 func (i *importer) arguments(doc *source.Document, field string, c container) {
 	for part, words := range map[string][]string{".command": c.Command, ".args": c.Args} {
 		text := strings.Join(words, "\n")
-		for _, m := range portArgument.FindAllStringSubmatch(text, -1) {
+		for _, m := range portArgument().FindAllStringSubmatch(text, -1) {
 			name := map[string]string{"api": "api", "lb": "haproxy"}[m[1]]
 			i.port(name, m[2], position(doc, field+part), byManifest)
 		}
-		for _, m := range vipArgument.FindAllStringSubmatch(text, -1) {
+		for _, m := range vipArgument().FindAllStringSubmatch(text, -1) {
 			at := argumentPlace(doc, field+part, words, m[1], m[2])
 			value := m[2]
-			if v := variable.FindStringSubmatch(value); v != nil {
+			if v := variable().FindStringSubmatch(value); v != nil {
 				value = assigned(text, v[1])
 			}
 			if value == "" || strings.ContainsAny(value, "${") || strings.HasPrefix(value, "--") {
@@ -213,13 +214,13 @@ func (i *importer) argument(group, value string, at Place) {
 	map[string]*claims[[]netip.Addr]{"api": &i.api, "ingress": &i.ingress, "dns": &i.dns}[group].add(list, at, byManifest)
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // shown gives a name as reports show it: one that is no plain word may hold
 // anything.
 func shown(name string) string {
 	name = strings.ReplaceAll(name, blocks.Hole, "*")
-	if plainName.MatchString(strings.ReplaceAll(name, "*", "x")) {
+	if plainName().MatchString(strings.ReplaceAll(name, "*", "x")) {
 		return name
 	}
 	return fmt.Sprintf("(a name of %d bytes)", len(name))

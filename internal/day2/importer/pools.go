@@ -3,13 +3,13 @@ package importer
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
@@ -23,10 +23,10 @@ type configDoc struct {
 
 // madeOf is the name that the operator gives to what it makes of a pool's configs,
 // on which it puts no label.
-var madeOf = regexp.MustCompile(`^rendered-(.+)-[0-9a-f]{8,64}$`)
+var madeOf = lazy.Regexp(`^rendered-(.+)-[0-9a-f]{8,64}$`)
 
 func (d configDoc) pool() string {
-	if m := madeOf.FindStringSubmatch(d.Name); m != nil {
+	if m := madeOf().FindStringSubmatch(d.Name); m != nil {
 		return m[1]
 	}
 	return d.Role
@@ -86,7 +86,7 @@ func (m *machineConfigs) pool(i *importer, role string) []render.File {
 	for _, d := range m.docs {
 		switch {
 		case d.pool() != role:
-		case madeOf.MatchString(d.Name):
+		case madeOf().MatchString(d.Name):
 			made = append(made, d)
 		default:
 			plain = append(plain, d)

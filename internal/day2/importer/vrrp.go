@@ -3,12 +3,12 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -176,7 +176,7 @@ func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1
 }
 
 // routerPort is that of the routers' health in a check script.
-var routerPort = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)
+var routerPort = lazy.Regexp(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)
 
 // routerHealth takes the port of the routers' health from the check scripts.
 func (i *importer) routerHealth() {
@@ -186,7 +186,7 @@ func (i *importer) routerHealth() {
 				continue
 			}
 			for _, b := range s.Body {
-				if m := routerPort.FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
+				if m := routerPort().FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
 					i.port("routerHealth", m[1], k.at(b.Line), byConf)
 				}
 			}

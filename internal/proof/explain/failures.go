@@ -2,12 +2,12 @@ package explain
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
@@ -144,8 +144,8 @@ type loadBalancer struct {
 }
 
 var (
-	serverChecks = regexp.MustCompile(`(?m)^ *default-server .*\binter (\S+) fastinter (\S+) .*\bfall (\d+)`)
-	connectLimit = regexp.MustCompile(`(?m)^ *timeout connect (\S+)`)
+	serverChecks = lazy.Regexp(`(?m)^ *default-server .*\binter (\S+) fastinter (\S+) .*\bfall (\d+)`)
+	connectLimit = lazy.Regexp(`(?m)^ *timeout connect (\S+)`)
 )
 
 // loadBalancer reads it from the haproxy.cfg of a control-plane node.
@@ -159,7 +159,7 @@ func (f *failures) loadBalancer() (lb loadBalancer, err error) {
 		if file.Path != v1alpha1.HAProxyConf {
 			continue
 		}
-		checks, limit := serverChecks.FindSubmatch(file.Data), connectLimit.FindSubmatch(file.Data)
+		checks, limit := serverChecks().FindSubmatch(file.Data), connectLimit().FindSubmatch(file.Data)
 		if checks == nil || limit == nil {
 			break
 		}
