@@ -21,21 +21,21 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 	if stale && !j.looping.presence.join.doubt {
 		watched = slices.DeleteFunc(slices.Clone(d.conf.Instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
 	}
-	j.claimants.follow(watched)
+	j.claimants.Follow(watched)
 	for _, i := range watched {
 		since, held := j.heldSince(i.VIP.Addr())
-		at := j.claimants.announced(i.VIP.Addr(), since)
-		if !held && j.claimants.again(i.VIP.Addr(), now.Add(-time.Second), 0) {
+		at := j.claimants.Announced(i.VIP.Addr(), since)
+		if !held && j.claimants.AnnouncedAfter(i.VIP.Addr(), now.Add(-time.Second)) {
 			again = lookAgain // the VIP may be coming here, and announcements are told of once a second
 		}
 		if !held || at.IsZero() {
 			continue
 		}
 		left := listenTime(i) - now.Sub(at)
-		if left <= 0 || j.claimants.again(i.VIP.Addr(), since, giveWay) {
+		if left <= 0 || j.claimants.AnnouncedAfter(i.VIP.Addr(), since.Add(giveWay)) {
 			j.Log.Warn("another host holds a VIP, too, and no API server lists this node", "vip", i.VIP.Addr())
 			j.looping.presence.join.suspect()
-			j.claimants.follow(nil)
+			j.claimants.Follow(nil)
 			return doubtTime, true
 		}
 		again = lookAgain

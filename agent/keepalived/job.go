@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
@@ -55,17 +56,17 @@ type Job struct {
 	board    *health.Board
 	checks   *checks
 	daemon   *daemon.Daemon
-	queues   queues
+	queues   *neighbours.Queues
 	guard    guarding
 	adverts  *advertListener
 	recorded recordedVIPs
 	ring     *events.Ring // of what happens, for people
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
-	rivals, claimants *rivals
-	defence           *defence
+	rivals, claimants *neighbours.Claims
+	defence           *neighbours.Defence
 	inDoubt           atomic.Bool // copy of what joinDelay has
-	garp              *garp
+	announcer         *neighbours.Announcer
 	tickler           *tickle.Tickler
 	loop              *daemon.Debouncer
 	begun             time.Time
@@ -142,7 +143,7 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { supervise.Reap(ctx) })
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
-	all.Go(func() { j.garp.run(ctx) })
+	all.Go(func() { j.announcer.Run(ctx) })
 	all.Go(func() { j.tickler.Run(ctx) })
 	var failed error
 	all.Go(func() {
@@ -162,11 +163,11 @@ func (j *Job) Run(ctx context.Context) error {
 	j.recordEnd(failed)
 	j.checks.stop()
 	j.guard.end()
-	j.bound(nil)
+	j.queues.Limit(nil)
 	j.adverts.follow(nil, nil)
-	j.rivals.follow(nil)
-	j.claimants.follow(nil)
-	j.defence.follow(nil)
+	j.rivals.Follow(nil)
+	j.claimants.Follow(nil)
+	j.defence.Follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
@@ -186,7 +187,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.board = health.NewBoard()
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
 	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}, answers: newAnswers(j.State)}
-	j.queues.file = j.below(keptQueues)
+	j.queues = neighbours.NewQueues(j.below(keptQueues), j.Log)
 	j.guard.log = j.Log
 	j.guard.begin()
 	if err := j.recorded.open(j.below(keptVIPs)); err != nil {
@@ -199,12 +200,11 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.loop = daemon.NewDebouncer(j.apply)
 	j.begun = time.Now()
 	j.adverts = &advertListener{log: j.Log, changed: j.loop.Now}
-	j.garp = newGARP(j.Log)
+	j.announcer = neighbours.NewAnnouncer(j.Log)
 	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
-	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
-	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
-	j.defence = &defence{garp: j.garp, claims: &rivals{log: j.Log, changed: func() {}}}
-	j.defence.claims.answer = j.defence.answer
+	j.rivals = neighbours.NewClaims(j.loop.Now, j.Log)
+	j.claimants = neighbours.NewClaims(j.loop.Now, j.Log)
+	j.defence = neighbours.NewDefence(j.announcer, j.Log)
 	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))

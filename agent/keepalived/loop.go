@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -37,11 +38,11 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		changed, err = j.daemon.Apply(ctx, target)
 		// Also when it did not run: what an earlier run left is still there.
 		j.guard.end()
-		j.bound(nil)
+		j.queues.Limit(nil)
 		j.tickler.Follow(nil)
 		return changed, errors.Join(err, j.clean(ctx))
 	}
-	j.bound(d.conf.Instances)
+	j.queues.Limit(d.conf.Instances)
 	j.tickler.Follow(tickled(d))
 	j.guard.admit(guardGroups(append(j.adverts.instances(), d.conf.Instances...), d.node.Peers))
 	if changed, err = j.daemon.Apply(ctx, target); err != nil {
@@ -75,15 +76,6 @@ func (j *Job) leaveOut(why []string) {
 	}
 }
 
-// bound bounds what waits for peers that are dead.
-func (j *Job) bound(instances []keepalived.Instance) {
-	buffer, err := sendBuffer()
-	if err == nil {
-		err = j.queues.bound(bounds(instances, buffer))
-	}
-	j.queues.failing.Error(j.Log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
-}
-
 // decide looks at everything.
 func (j *Job) decide() (*decision, error) {
 	f, err := j.Source.Facts()
@@ -110,8 +102,8 @@ func (j *Job) decide() (*decision, error) {
 	case resumed:
 		j.resume(d)
 	}
-	j.rivals.follow(alone)
-	j.defence.follow(d.conf.Instances)
+	j.rivals.Follow(alone)
+	j.defence.Follow(d.conf.Instances)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.shared.mu.Lock()
 	j.shared.now, j.shared.migration, j.shared.moves = d, j.looping.settings.migration, j.looping.settings.moves
@@ -146,7 +138,7 @@ func (j *Job) starting(ctx context.Context) error {
 	d := j.shared.decided()
 	if d != nil {
 		for _, i := range d.conf.Instances {
-			primeNeighbours(i.Peers)
+			neighbours.Prime(i.Peers)
 		}
 	}
 	j.ring.Note(events.Event{Kind: events.KeepalivedStarting})

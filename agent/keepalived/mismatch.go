@@ -108,7 +108,7 @@ func (j *Job) leaveMismatched(d *decision, f *facts.Facts) (alone []keepalived.I
 			j.looping.presence.mismatches[i.Name] = a
 		}
 		wait := j.looping.presence.mismatches.wait(time.Now(), i.Name, situation{
-			reached: reached(&f.Cluster.Spec, f.Self, &i), stale: f.Stale, claimed: j.rivals.claimed(i.VIP.Addr()),
+			reached: reached(&f.Cluster.Spec, f.Self, &i), stale: f.Stale, claimed: j.rivals.Claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return j.askLink(d, []keepalived.Instance{i}) },
 		})

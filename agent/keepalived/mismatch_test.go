@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -129,89 +128,6 @@ func TestAddressMismatch(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestClaim(t *testing.T) {
-	arp := func(from string) []byte {
-		b := []byte{0, 1, 8, 0, 6, 4, 0, 2, 1, 2, 3, 4, 5, 6}
-		return append(append(b, netip.MustParseAddr(from).AsSlice()...), make([]byte, 10)...)
-	}
-	advertises := func(target string, kind, hops byte) []byte {
-		b := make([]byte, 48)
-		b[0], b[6], b[7], b[40] = 0x60, 58, hops, kind
-		return append(b, netip.MustParseAddr(target).AsSlice()...)
-	}
-	for _, tt := range []struct {
-		name   string
-		packet []byte
-		want   string
-	}{
-		{"ARP", arp("192.0.2.5"), "192.0.2.5"},
-		{"a probe of ARP", arp("0.0.0.0"), "0.0.0.0"},
-		{"a neighbour advertisement", advertises("2001:db8::5", 136, 255), "2001:db8::5"},
-		{"one from beyond the link", advertises("2001:db8::5", 136, 254), ""},
-		{"a neighbour solicitation", advertises("2001:db8::5", 135, 255), ""},
-		{"half of ARP", arp("192.0.2.5")[:27], ""},
-		{"nothing", nil, ""},
-	} {
-		want, _ := netip.ParseAddr(tt.want)
-		if got := claim(tt.packet); got != want {
-			t.Errorf("%s: %v, want %v", tt.name, got, want)
-		}
-	}
-}
-
-func TestAnnouncement(t *testing.T) {
-	arp := func(from, to string) []byte {
-		b := append([]byte{0, 1, 8, 0, 6, 4, 0, 1, 1, 2, 3, 4, 5, 6}, netip.MustParseAddr(from).AsSlice()...)
-		return append(append(b, make([]byte, 6)...), netip.MustParseAddr(to).AsSlice()...)
-	}
-	advertises := func(flags byte) []byte {
-		b := make([]byte, 64)
-		b[0], b[6], b[7], b[40], b[44] = 0x60, 58, 255, 136, flags
-		return b
-	}
-	for what, tt := range map[string]struct {
-		packet []byte
-		want   bool
-	}{
-		"gratuitous ARP":                         {arp("192.0.2.5", "192.0.2.5"), true},
-		"a question of a kernel":                 {arp("192.0.2.5", "192.0.2.1"), false},
-		"an unsolicited neighbour advertisement": {advertises(0x20), true},
-		"a solicited one":                        {advertises(0x60), false},
-	} {
-		if got := announcement(tt.packet); got != tt.want {
-			t.Errorf("%s: %v", what, got)
-		}
-	}
-}
-
-// Announcements from before a node held a VIP are forgotten, and the first of those after
-// it counts.
-func TestAnnounced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		vip, told := netip.MustParseAddr("192.0.2.5"), 0
-		e := &claims{}
-		r := rivals{changed: func() { told++ }, ears: map[netip.Addr]*claims{vip: e}}
-		r.note(e, true)
-		time.Sleep(time.Minute)
-		since := time.Now()
-		if got := r.announced(vip, since); !got.IsZero() {
-			t.Errorf("%v before it was held", got)
-		}
-		time.Sleep(time.Second)
-		first := time.Now()
-		for range 100 {
-			r.note(e, true)
-			time.Sleep(100 * time.Millisecond)
-		}
-		if got := r.announced(vip, since); !got.Equal(first) {
-			t.Errorf("%v, want %v", got, first)
-		}
-		if told < 2 || told > 12 {
-			t.Errorf("told %d times in 10 seconds, want once a second", told)
-		}
-	})
 }
 
 func TestDeaf(t *testing.T) {

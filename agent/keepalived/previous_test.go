@@ -16,7 +16,7 @@ func TestPreviousVersion(t *testing.T) {
 	root := t.TempDir()
 	j := &Job{Root: root}
 	files := map[string]string{}
-	for _, path := range []string{keptSettings, keptVIPs, keptQueues} {
+	for _, path := range []string{keptSettings, keptVIPs} {
 		text := previous.File(t, "node"+path)
 		files[path] = string(text)
 		if err := os.MkdirAll(filepath.Dir(j.below(path)), 0o755); err != nil {
@@ -34,11 +34,6 @@ func TestPreviousVersion(t *testing.T) {
 	if err := vips.open(j.below(keptVIPs)); err != nil || len(vips.vips) != 2 {
 		t.Fatalf("VIPs %v, error %v", vips.vips, err)
 	}
-	q := queues{file: j.below(keptQueues)}
-	list, err := q.earlier()
-	if err != nil || len(list) != 2 || list[0].Bytes != 212992 || !list[1].IPv6 {
-		t.Fatalf("queues %+v, error %v", list, err)
-	}
 
 	for path := range files {
 		if err := os.Remove(j.below(path)); err != nil {
@@ -47,7 +42,7 @@ func TestPreviousVersion(t *testing.T) {
 	}
 	again := recordedVIPs{path: j.below(keptVIPs)}
 	for _, err := range []error{
-		writeSettings(j.below(keptSettings), *settings), q.remember(list),
+		writeSettings(j.below(keptSettings), *settings),
 		again.note(vips.vips, func(netip.Addr) bool { return false }),
 	} {
 		if err != nil {

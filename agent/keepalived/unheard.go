@@ -9,10 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -59,7 +57,7 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from
 		if unknown[n] {
 			continue
 		}
-		is, e := answered(i.Interface, i.VIP.Addr())
+		is, e := neighbours.Answered(i.Interface, i.VIP.Addr())
 		if err = errors.Join(err, e); is {
 			vips = append(vips, i.VIP.Addr())
 		}
@@ -75,7 +73,7 @@ func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := askWhose(i.Interface, vip); err != nil {
+	if err := neighbours.Solicit(i.Interface, vip); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
 	}
@@ -107,20 +105,11 @@ func askAgain(instances []keepalived.Instance, began time.Time, done <-chan stru
 			return
 		}
 		for _, i := range instances {
-			if is, err := answered(i.Interface, i.VIP.Addr()); !is && err == nil {
-				askWhose(i.Interface, i.VIP.Addr()) // if it fails, as before it was asked
+			if is, err := neighbours.Answered(i.Interface, i.VIP.Addr()); !is && err == nil {
+				neighbours.Solicit(i.Interface, i.VIP.Addr()) // if it fails, as before it was asked
 			}
 		}
 	}
-}
-
-// askWhose asks the link whose an address is, whatever the kernel knows.
-func askWhose(link string, a netip.Addr) error {
-	if err := forget(link, a); err != nil {
-		return err
-	}
-	primeNeighbours([]netip.Addr{a})
-	return nil
 }
 
 // hears returns the sender of an advert of an instance that comes in time, none if none does.
@@ -148,40 +137,6 @@ func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, a listener.Received)
 	return slices.ContainsFunc(senders(i, nodes), func(s guard.Sender) bool {
 		return (len(s.From) == 0 || slices.Contains(s.From, a.Source)) && (!s.FullTTL || a.TTL == 255)
 	})
-}
-
-// forget removes what the kernel knows of whose an address is.
-func forget(link string, a netip.Addr) error {
-	l, err := netlink.LinkByName(link)
-	if err != nil {
-		return err
-	}
-	err = netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: a.AsSlice()})
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return err
-}
-
-// answered says whether a host on the link has said that an address is its own.
-func answered(link string, a netip.Addr) (bool, error) {
-	l, err := netlink.LinkByName(link)
-	if err != nil {
-		return false, err
-	}
-	family := netlink.FAMILY_V4
-	if a.Is6() {
-		family = netlink.FAMILY_V6
-	}
-	list, err := netlink.NeighList(l.Attrs().Index, family)
-	if err != nil {
-		return false, fmt.Errorf("asking whose %v is: %w", a, err)
-	}
-	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE
-	return slices.ContainsFunc(list, func(n netlink.Neigh) bool {
-		ip, _ := netip.AddrFromSlice(n.IP)
-		return ip.Unmap() == a && n.State&known != 0
-	}), nil
 }
 
 // askLink finds out whether those who hold VIPs of the instances know this node.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -89,9 +90,9 @@ func TestUnheard(t *testing.T) {
 				testkit.Await(t, "the holder", func() bool {
 					held := false
 					err := holder.Do(func() error {
-						list, err := addresses()
+						list, err := netdump.Addresses()
 						for _, a := range list {
-							held = held || ipOf(a) == vip && a.Flags&unix.IFA_F_TENTATIVE == 0
+							held = held || netdump.IP(a) == vip && a.Flags&unix.IFA_F_TENTATIVE == 0
 						}
 						return err
 					})
@@ -172,4 +173,27 @@ func TestAccepts(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
+}
+
+// FuzzHeard reads any packet of the protocol from any host.
+func FuzzHeard(f *testing.F) {
+	vip := netip.MustParseAddr("192.0.2.5")
+	f.Add([]byte{0x31, 7, 100, 1, 0, 4, 0, 0, 192, 0, 2, 5}, 255)
+	f.Add([]byte{0x21, 7, 100, 255, 1, 1}, 64)
+	i := keepalived.Instance{
+		Version: 3, RouterID: 7, AdvertInterval: "0.04", VIP: netip.PrefixFrom(vip, 32),
+		Peers: []netip.Addr{netip.MustParseAddr("192.0.2.11")}, FullTTL: true, OnLink: true, AllKnown: true,
+	}
+	f.Fuzz(func(t *testing.T, data []byte, ttl int) {
+		for _, from := range []string{"192.0.2.11", "192.0.2.66", "2001:db8::11"} {
+			source := netip.MustParseAddr(from)
+			a, err := vrrp.ParseAdvert(source, data)
+			if err != nil {
+				continue
+			}
+			if accepts(&i, nil, listener.Received{Advert: *a, TTL: ttl}) && (from != "192.0.2.11" || ttl != 255 || data[0] != 0x31 || data[1] != 7) {
+				t.Errorf("%x from %s with TTL %d is taken", data, from, ttl)
+			}
+		}
+	})
 }

@@ -23,7 +23,7 @@ func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
 	var errs []error
 	removed := false
 	for _, a := range before {
-		if !slices.Contains(vips, ipOf(a)) {
+		if !slices.Contains(vips, netdump.IP(a)) {
 			continue
 		}
 		// One that went away meanwhile is as good as removed.
@@ -50,8 +50,8 @@ func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
 	}
 	var errs []error
 	for _, a := range before {
-		same := func(b netlink.Addr) bool { return a.LinkIndex == b.LinkIndex && ipOf(a) == ipOf(b) }
-		if ipOf(a).Is6() || slices.Contains(vips, ipOf(a)) || slices.ContainsFunc(after, same) {
+		same := func(b netlink.Addr) bool { return a.LinkIndex == b.LinkIndex && netdump.IP(a) == netdump.IP(b) }
+		if netdump.IP(a).Is6() || slices.Contains(vips, netdump.IP(a)) || slices.ContainsFunc(after, same) {
 			continue
 		}
 		a.Flags &^= unix.IFA_F_SECONDARY
@@ -70,11 +70,6 @@ func addresses() ([]netlink.Addr, error) {
 		return nil, fmt.Errorf("reading the addresses: %w", err)
 	}
 	return slices.DeleteFunc(list, func(a netlink.Addr) bool { return a.IPNet == nil }), nil
-}
-
-func ipOf(a netlink.Addr) netip.Addr {
-	ip, _ := netip.AddrFromSlice(a.IP)
-	return ip.Unmap()
 }
 
 func nameOf(index int) string {

@@ -3,10 +3,13 @@ package keepalived
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/ticker"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 const (
@@ -63,7 +66,7 @@ func (j *Job) see() bool {
 	}
 	var held []netip.Addr
 	for _, a := range list {
-		held = append(held, ipOf(a))
+		held = append(held, netdump.IP(a))
 	}
 	now := time.Now()
 	j.shared.mu.Lock()
@@ -75,7 +78,7 @@ func (j *Job) see() bool {
 		}
 	}
 	came := j.shared.came(held)
-	j.garp.announce(came)
+	j.announcer.Announce(came)
 	j.tickler.See(held, came)
 	j.recordAddresses(j.shared.held, held)
 	j.shared.held, j.shared.since = held, since
@@ -112,4 +115,26 @@ func (j *Job) publish() {
 		}
 	}
 	j.watching.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+}
+
+// came are the VIPs among addresses that were not on this node before.
+func (s *shared) came(held []netip.Addr) []netip.Addr {
+	if s.now == nil {
+		return nil
+	}
+	return slices.DeleteFunc(s.now.vips(), func(vip netip.Addr) bool {
+		return !slices.Contains(held, vip) || slices.Contains(s.held, vip)
+	})
+}
+
+// announceHeld announces the VIPs of a configuration that are on this node.
+func (j *Job) announceHeld(conf *keepalived.Conf) {
+	held := j.shared.addresses()
+	var vips []netip.Addr
+	for _, i := range conf.Instances {
+		if vip := i.VIP.Addr(); slices.Contains(held, vip) {
+			vips = append(vips, vip)
+		}
+	}
+	j.announcer.Announce(vips)
 }

@@ -1,4 +1,4 @@
-package keepalived
+package neighbours
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"slices"
@@ -22,88 +23,100 @@ import (
 // one socket. Those to a peer on the link that is dead wait in the kernel until it
 // gives up asking for the peer's link address, and count against the buffer of
 // that socket while they wait. With many dead peers the buffer is full, then
-// living peers get no adverts either, and take the VIP over. So there is a bound
+// living peers get no adverts either, and take the VIP over. So there is a limit
 // on what waits for a neighbour (unres_qlen_bytes of the interface).
 const (
 	// unresolvedFor is how long the kernel asks, in seconds: mcast_solicit times
 	// retrans_time_ms, as they are by default.
 	unresolvedFor = 3
 	// advertBytes is what an advert takes up in the buffer, at most; 832 was
-	// measured. One waits for every neighbour whatever the bound is.
+	// measured. One waits for every neighbour whatever the limit is.
 	advertBytes = 1024
 )
 
-// queue is a bound on an interface, for one family.
-type queue struct {
+// limit is how many bytes may wait for each neighbour on an interface, for one family.
+type limit struct {
 	Interface string `json:"interface"`
 	IPv6      bool   `json:"ipv6,omitempty"`
-	// Bytes may wait for each neighbour.
-	Bytes uint32 `json:"bytes"`
+	Bytes     uint32 `json:"bytes"`
 }
 
-// bounds are those that a configuration needs, where the socket's buffer has that
+// limits returns the limits that instances need, where the socket's buffer has that
 // many bytes. Half of the buffer is for dead peers. Few enough peers to fit need
 // none: other traffic waits for its neighbours too.
-func bounds(instances []keepalived.Instance, buffer int) (out []queue) {
+func limits(instances []keepalived.Instance, buffer int) (out []limit) {
 	type load struct {
 		waiting int
 		peers   map[netip.Addr]bool
 	}
-	loads := map[queue]*load{}
+	loads := map[limit]*load{}
 	for _, i := range instances {
 		interval := i.Interval().Seconds()
 		if interval <= 0 {
 			continue
 		}
-		q := queue{Interface: i.Interface, IPv6: i.VIP.Addr().Is6()}
-		l := loads[q]
+		key := limit{Interface: i.Interface, IPv6: i.VIP.Addr().Is6()}
+		l := loads[key]
 		if l == nil {
 			l = &load{peers: map[netip.Addr]bool{}}
-			loads[q] = l
+			loads[key] = l
 		}
 		l.waiting += len(i.Peers) * (1 + int(unresolvedFor/interval)) * advertBytes
 		for _, p := range i.Peers {
 			l.peers[p] = true
 		}
 	}
-	for q, l := range loads {
-		if l.waiting > buffer/2 {
-			q.Bytes = uint32(max(buffer/2/len(l.peers), advertBytes))
-			out = append(out, q)
+	for l, load := range loads {
+		if load.waiting > buffer/2 {
+			l.Bytes = uint32(max(buffer/2/len(load.peers), advertBytes))
+			out = append(out, l)
 		}
 	}
-	slices.SortFunc(out, func(a, b queue) int {
+	slices.SortFunc(out, func(a, b limit) int {
 		return cmp.Or(cmp.Compare(a.Interface, b.Interface), cmp.Compare(strconv.FormatBool(a.IPv6), strconv.FormatBool(b.IPv6)))
 	})
 	return out
 }
 
-// queues are the bounds that are in force.
-type queues struct {
-	// file is where it stands what they were before, for an agent that did not
-	// get to put it back. It lasts as long as the bounds do: until a reboot.
+// Queues limits what waits for dead peers.
+type Queues struct {
+	log *slog.Logger
+	// file stores the previous limits, for an agent that ended without restoring them. It
+	// lasts as long as limits do: until a reboot.
 	file    string
 	failing logging.Transitions
 }
 
-// bound makes the bounds those that are wanted, where they are tighter than what
-// there was, and puts the others back.
-func (q *queues) bound(wanted []queue) error {
-	before, unknown := q.earlier()
+// NewQueues returns Queues that store the previous limits in a file.
+func NewQueues(file string, log *slog.Logger) *Queues { return &Queues{file: file, log: log} }
+
+// Limit applies the limits that instances need, and restores all others.
+func (q *Queues) Limit(instances []keepalived.Instance) {
+	buffer, err := sendBuffer()
+	if err == nil {
+		err = q.apply(limits(instances, buffer))
+	}
+	q.failing.Error(q.log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
+}
+
+// apply sets the wanted limits where they are tighter than those before, and restores the
+// others.
+func (q *Queues) apply(wanted []limit) error {
+	before, unknown := q.previous()
 	if len(wanted)+len(before) == 0 {
 		return unknown
 	}
-	now, err := readQueues()
+	now, err := readLimits()
 	if err != nil {
 		return err
 	}
-	var keep, set []queue
+	var keep, set []limit
 	for _, w := range wanted {
 		was, ok := find(before, w)
 		if !ok {
 			was, ok = find(now, w)
 		}
-		if ok && was.Bytes > w.Bytes { // else it is bound well enough, or gone
+		if ok && was.Bytes > w.Bytes { // else it is tight enough, or gone
 			keep, set = append(keep, was), append(set, w)
 		}
 	}
@@ -112,26 +125,26 @@ func (q *queues) bound(wanted []queue) error {
 			set = append(set, b)
 		}
 	}
-	errs := []error{unknown, q.remember(keep)}
+	errs := []error{unknown, q.store(keep)}
 	for _, s := range set {
 		if is, ok := find(now, s); ok && is != s {
-			errs = append(errs, setQueue(s))
+			errs = append(errs, s.set())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// find finds the bound of the same queues.
-func find(list []queue, q queue) (queue, bool) {
-	i := slices.IndexFunc(list, func(o queue) bool { return o.Interface == q.Interface && o.IPv6 == q.IPv6 })
+// find returns the limit of the same interface and family.
+func find(list []limit, l limit) (limit, bool) {
+	i := slices.IndexFunc(list, func(o limit) bool { return o.Interface == l.Interface && o.IPv6 == l.IPv6 })
 	if i < 0 {
-		return q, false
+		return l, false
 	}
 	return list[i], true
 }
 
-// earlier is what was in force before.
-func (q *queues) earlier() (list []queue, err error) {
+// previous returns the stored limits.
+func (q *Queues) previous() (list []limit, err error) {
 	data, err := os.ReadFile(q.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -139,13 +152,13 @@ func (q *queues) earlier() (list []queue, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &list)
 	}
-	if err != nil { // of half a list nothing is known
+	if err != nil { // half a list is no list
 		return nil, fmt.Errorf("what the queues of neighbours were before: %w", err)
 	}
 	return list, nil
 }
 
-func (q *queues) remember(list []queue) error {
+func (q *Queues) store(list []limit) error {
 	if len(list) == 0 {
 		_, err := atomicfile.Remove(q.file)
 		return err
@@ -158,7 +171,7 @@ func (q *queues) remember(list []queue) error {
 	return err
 }
 
-// sendBuffer is what sockets like keepalived's get, in bytes. It asks one, since
+// sendBuffer returns the buffer of sockets like keepalived's, in bytes. It asks one, since
 // net.core.wmem_default is not shown in every network namespace.
 func sendBuffer() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -1,4 +1,4 @@
-package keepalived
+package neighbours
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/internal/netdump"
 )
 
 // A VIP that has come to the node is announced again for two seconds, four times a second,
@@ -22,99 +22,103 @@ import (
 // that meanwhile takes the word of the node that had the VIP, such as an answer to a
 // question that was asked before, would send there until then.
 const (
-	garpEvery = 250 * time.Millisecond
-	garpTimes = 8
+	announceEvery = 250 * time.Millisecond
+	announceTimes = 8
 )
 
-// garp sends gratuitous ARP (RFC 5227 section 3), and for IPv6 unsolicited neighbour
+// Announcer sends gratuitous ARP (RFC 5227 section 3), and for IPv6 unsolicited neighbour
 // advertisements (RFC 4861 section 7.2.6).
-type garp struct {
+type Announcer struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	left    map[netip.Addr]int // how often a VIP is still to be announced
+	left    map[netip.Addr]int // announcements to come, by VIP
 	wake    chan struct{}
 	sending logging.Transitions
 }
 
-func newGARP(log *slog.Logger) *garp {
-	return &garp{log: log, left: map[netip.Addr]int{}, wake: make(chan struct{}, 1)}
+// NewAnnouncer returns an Announcer; Run sends.
+func NewAnnouncer(log *slog.Logger) *Announcer {
+	return &Announcer{log: log, left: map[netip.Addr]int{}, wake: make(chan struct{}, 1)}
 }
 
-// announce has VIPs announced from now on, for as long as they are on this node.
-func (g *garp) announce(vips []netip.Addr) {
-	g.mu.Lock()
+// Announce announces VIPs from now on, for as long as they are on this node.
+func (a *Announcer) Announce(vips []netip.Addr) {
+	a.mu.Lock()
 	for _, vip := range vips {
-		g.left[vip] = garpTimes
+		a.left[vip] = announceTimes
 	}
-	g.mu.Unlock()
-	g.now()
+	a.mu.Unlock()
+	a.notify()
 }
 
-// answer announces a VIP once, if it is on this node.
-func (g *garp) answer(vip netip.Addr) {
-	g.mu.Lock()
-	g.left[vip] = max(g.left[vip], 1)
-	g.mu.Unlock()
-	g.now()
+// announceOnce announces a VIP once, if it is on this node.
+func (a *Announcer) announceOnce(vip netip.Addr) {
+	a.mu.Lock()
+	a.left[vip] = max(a.left[vip], 1)
+	a.mu.Unlock()
+	a.notify()
 }
 
-// now has run announce at once.
-func (g *garp) now() {
+// notify wakes Run.
+func (a *Announcer) notify() {
 	select {
-	case g.wake <- struct{}{}:
+	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run announces until ctx ends.
-func (g *garp) run(ctx context.Context) {
+// Run announces until ctx ends.
+func (a *Announcer) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.wake:
+		case <-a.wake:
 		case <-timer.C:
 		}
-		if g.once() {
-			timer.Reset(garpEvery)
+		if a.send() {
+			timer.Reset(announceEvery)
 		}
 	}
 }
 
-// once announces each VIP that is still to be announced, and says whether any is left.
-func (g *garp) once() (more bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.left) == 0 {
+// send announces each VIP that is still to be announced, and reports whether any is left.
+func (a *Announcer) send() (more bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.left) == 0 {
 		return false
 	}
-	list, err := addresses()
+	list, err := netdump.Addresses()
+	if err != nil {
+		err = fmt.Errorf("reading the addresses: %w", err)
+	}
 	here := map[netip.Addr]bool{}
-	for _, a := range list {
-		vip := ipOf(a)
-		if g.left[vip] == 0 {
+	for _, on := range list {
+		vip := netdump.IP(on)
+		if a.left[vip] == 0 {
 			continue
 		}
 		here[vip] = true
-		if failed := announceAt(a.LinkIndex, vip); failed != nil {
+		if failed := announceAt(on.LinkIndex, vip); failed != nil {
 			err = fmt.Errorf("%s: %w", vip, failed)
 		}
 	}
-	g.sending.Warn(g.log, err, "VIPs are announced by keepalived alone", "VIPs are announced again after they have come")
-	for vip, n := range g.left {
+	a.sending.Warn(a.log, err, "VIPs are announced by keepalived alone", "VIPs are announced again after they have come")
+	for vip, n := range a.left {
 		if n--; n == 0 || !here[vip] {
-			delete(g.left, vip)
+			delete(a.left, vip)
 		} else {
-			g.left[vip] = n
+			a.left[vip] = n
 		}
 	}
-	return len(g.left) > 0
+	return len(a.left) > 0
 }
 
-// announceAt tells the neighbours on a link that the VIP is at the link's own address.
+// announceAt announces to the neighbours on a link that the VIP is at the link's own address.
 func announceAt(link int, vip netip.Addr) error {
 	l, err := netlink.LinkByIndex(link)
 	if err != nil {
@@ -123,7 +127,7 @@ func announceAt(link int, vip netip.Addr) error {
 	at := l.Attrs().HardwareAddr
 	switch {
 	case len(at) != 6:
-		return nil // no Ethernet, and no neighbours to tell
+		return nil // no Ethernet, and no neighbours
 	case vip.Is4():
 		return sendARP(link, [6]byte(at), vip)
 	}
@@ -168,26 +172,4 @@ func sendAdvertisement(link int, at [6]byte, vip netip.Addr) error {
 	p := slices.Concat([]byte{advertisement, 0, 0, 0, override, 0, 0, 0}, vip.AsSlice(), []byte{linkAddress, 1}, at[:])
 	allNodes := netip.IPv6LinkLocalAllNodes()
 	return unix.Sendto(fd, p, 0, &unix.SockaddrInet6{Addr: allNodes.As16(), ZoneId: uint32(link)})
-}
-
-// came are the VIPs among addresses that were not on this node before.
-func (s *shared) came(held []netip.Addr) []netip.Addr {
-	if s.now == nil {
-		return nil
-	}
-	return slices.DeleteFunc(s.now.vips(), func(vip netip.Addr) bool {
-		return !slices.Contains(held, vip) || slices.Contains(s.held, vip)
-	})
-}
-
-// announceHeld announces the VIPs of a configuration that are on this node.
-func (j *Job) announceHeld(conf *keepalived.Conf) {
-	held := j.shared.addresses()
-	var vips []netip.Addr
-	for _, i := range conf.Instances {
-		if vip := i.VIP.Addr(); slices.Contains(held, vip) {
-			vips = append(vips, vip)
-		}
-	}
-	j.garp.announce(vips)
 }

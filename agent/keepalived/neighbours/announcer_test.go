@@ -1,4 +1,4 @@
-package keepalived
+package neighbours
 
 import (
 	"context"
@@ -41,20 +41,20 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 		return strings.Contains(got, "lladdr") && !strings.Contains(got, wrong)
 	}
 
-	g := newGARP(slog.New(slog.DiscardHandler))
+	g := NewAnnouncer(slog.New(slog.DiscardHandler))
 	once := func() (more bool) {
 		t.Helper()
-		if err := node.Do(func() error { more = g.once(); return nil }); err != nil {
+		if err := node.Do(func() error { more = g.send(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return more
 	}
 	mislead(elsewhere)
 	for range 2 {
-		g.announce(append(here, elsewhere))
-		for n := range garpTimes {
+		g.Announce(append(here, elsewhere))
+		for n := range announceTimes {
 			mislead(here...)
-			if more := once(); more != (n < garpTimes-1) {
+			if more := once(); more != (n < announceTimes-1) {
 				t.Fatalf("after %d announcements: more to come: %t", n+1, more)
 			}
 			for _, vip := range here {
@@ -71,7 +71,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 // comes once more.
 func TestAnnouncementsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, vip := newGARP(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours
+		g, vip := NewAnnouncer(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours
 		left := func() int {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -79,16 +79,16 @@ func TestAnnouncementsEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go g.run(ctx)
+		go g.Run(ctx)
 		synctest.Wait()
 		for range 2 {
-			g.announce([]netip.Addr{vip})
-			for n := range garpTimes {
+			g.Announce([]netip.Addr{vip})
+			for n := range announceTimes {
 				synctest.Wait()
-				if got, want := left(), garpTimes-1-n; got != want {
-					t.Errorf("after %v: %d announcements to come, want %d", time.Duration(n)*garpEvery, got, want)
+				if got, want := left(), announceTimes-1-n; got != want {
+					t.Errorf("after %v: %d announcements to come, want %d", time.Duration(n)*announceEvery, got, want)
 				}
-				time.Sleep(garpEvery)
+				time.Sleep(announceEvery)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package keepalived
+package neighbours
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func (ndtmsg) Len() int { return 4 }
 // Serialize is part of nl.NetlinkRequestData.
 func (f ndtmsg) Serialize() []byte { return []byte{byte(f), 0, 0, 0} }
 
-// table names the neighbour table of a family.
+// table returns the neighbour table of a family.
 func table(ipv6 bool) (family ndtmsg, name string) {
 	if ipv6 {
 		return unix.AF_INET6, "ndisc_cache"
@@ -33,8 +33,8 @@ func table(ipv6 bool) (family ndtmsg, name string) {
 	return unix.AF_INET, "arp_cache"
 }
 
-// readQueues reads what may wait for a neighbour, of every interface.
-func readQueues() (out []queue, err error) {
+// readLimits returns the limit of each interface and family.
+func readLimits() (out []limit, err error) {
 	for _, ipv6 := range []bool{false, true} {
 		family, _ := table(ipv6)
 		req := nl.NewNetlinkRequest(unix.RTM_GETNEIGHTBL, unix.NLM_F_DUMP)
@@ -44,58 +44,58 @@ func readQueues() (out []queue, err error) {
 			return nil, fmt.Errorf("reading the neighbour tables: %w", err)
 		}
 		for _, m := range messages {
-			q, ok, err := parseQueue(m)
+			l, ok, err := parseLimit(m)
 			if err != nil {
 				return nil, fmt.Errorf("reading the neighbour tables: %w", err)
 			}
-			if q.IPv6 = ipv6; ok {
-				out = append(out, q)
+			if l.IPv6 = ipv6; ok {
+				out = append(out, l)
 			}
 		}
 	}
 	return out, nil
 }
 
-// parseQueue reads one message; ok is false for the defaults of a table.
-func parseQueue(message []byte) (q queue, ok bool, err error) {
+// parseLimit reads one message; ok is false for the defaults of a table.
+func parseLimit(message []byte) (l limit, ok bool, err error) {
 	if len(message) < ndtmsg(0).Len() {
-		return q, false, fmt.Errorf("%d bytes", len(message))
+		return l, false, fmt.Errorf("%d bytes", len(message))
 	}
 	attrs, err := nl.ParseRouteAttrAsMap(message[ndtmsg(0).Len():])
 	if err != nil {
-		return q, false, err
+		return l, false, err
 	}
 	parms, err := nl.ParseRouteAttrAsMap(attrs[ndtaParms].Value)
 	if err != nil {
-		return q, false, err
+		return l, false, err
 	}
 	at, size := parms[ndtpaIfindex].Value, parms[ndtpaQueueLenBytes].Value
 	if len(at) != 4 || len(size) != 4 {
-		return q, false, nil
+		return l, false, nil
 	}
 	i, err := net.InterfaceByIndex(int(nl.NativeEndian().Uint32(at)))
 	if err != nil { // it went meanwhile
-		return q, false, nil
+		return l, false, nil
 	}
-	return queue{Interface: i.Name, Bytes: nl.NativeEndian().Uint32(size)}, true, nil
+	return limit{Interface: i.Name, Bytes: nl.NativeEndian().Uint32(size)}, true, nil
 }
 
-// setQueue bounds what may wait for a neighbour on an interface.
-func setQueue(q queue) error {
-	i, err := net.InterfaceByName(q.Interface)
+// set applies the limit.
+func (l limit) set() error {
+	i, err := net.InterfaceByName(l.Interface)
 	if err != nil {
 		return err
 	}
-	family, name := table(q.IPv6)
+	family, name := table(l.IPv6)
 	req := nl.NewNetlinkRequest(unix.RTM_SETNEIGHTBL, unix.NLM_F_REPLACE|unix.NLM_F_ACK)
 	req.AddData(family)
 	req.AddData(nl.NewRtAttr(ndtaName, append([]byte(name), 0)))
 	parms := nl.NewRtAttr(ndtaParms|unix.NLA_F_NESTED, nil)
 	parms.AddRtAttr(ndtpaIfindex, nl.Uint32Attr(uint32(i.Index)))
-	parms.AddRtAttr(ndtpaQueueLenBytes, nl.Uint32Attr(q.Bytes))
+	parms.AddRtAttr(ndtpaQueueLenBytes, nl.Uint32Attr(l.Bytes))
 	req.AddData(parms)
 	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil {
-		return fmt.Errorf("bounding the queue of neighbours on %s: %w", q.Interface, err)
+		return fmt.Errorf("bounding the queue of neighbours on %s: %w", l.Interface, err)
 	}
 	return nil
 }

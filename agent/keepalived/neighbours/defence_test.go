@@ -1,4 +1,4 @@
-package keepalived
+package neighbours
 
 import (
 	"log/slog"
@@ -37,18 +37,18 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 	}
 	claimed := make(chan claim, 100)
 	log := slog.New(slog.DiscardHandler)
-	d := &defence{garp: newGARP(log), claims: &rivals{log: log, changed: func() {}}}
+	d := NewDefence(NewAnnouncer(log), log)
 	d.claims.answer = func(vip netip.Addr, _ string, from net.HardwareAddr) { claimed <- claim{vip, from.String()} }
-	in(holder.Do, func() error { d.follow(instances); return nil })
-	t.Cleanup(func() { d.follow(nil) })
+	in(holder.Do, func() error { d.Follow(instances); return nil })
+	t.Cleanup(func() { d.Follow(nil) })
 
-	heard := &rivals{log: log, changed: func() {}}
+	heard := NewClaims(func() {}, log)
 	listening := []keepalived.Instance{instances[0], instances[1]}
 	for i := range listening {
 		listening[i].Interface = stranger.Link
 	}
-	in(stranger.Do, func() error { heard.follow(listening); return nil })
-	t.Cleanup(func() { heard.follow(nil) })
+	in(stranger.Do, func() error { heard.Follow(listening); return nil })
+	t.Cleanup(func() { heard.Follow(nil) })
 
 	var link *net.Interface
 	in(stranger.Do, func() (err error) { link, err = net.InterfaceByName(stranger.Link); return err })
@@ -60,17 +60,17 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		if want := (claim{vip, link.HardwareAddr.String()}); got != want {
 			t.Fatalf("%v, want %v", got, want)
 		}
-		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.garp.once(); return nil })
-		testkit.Await(t, "the stranger to hear the holder", func() bool { return !heard.announced(vip, before).IsZero() })
-		if heard.again(vip, before, time.Hour) || !heard.again(vip, before, 0) {
+		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.announcer.send(); return nil })
+		testkit.Await(t, "the stranger to hear the holder", func() bool { return !heard.Announced(vip, before).IsZero() })
+		if heard.AnnouncedAfter(vip, before.Add(time.Hour)) || !heard.AnnouncedAfter(vip, before) {
 			t.Errorf("%v: announced again at another time than it was", vip)
 		}
 		// At once again, it is one too many; then the claim of a peer.
 		left := func() int {
 			in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); return nil })
-			d.garp.mu.Lock()
-			defer d.garp.mu.Unlock()
-			return d.garp.left[vip]
+			d.announcer.mu.Lock()
+			defer d.announcer.mu.Unlock()
+			return d.announcer.left[vip]
 		}
 		d.answered[vip] = time.Now().Add(time.Hour)
 		if n := left(); n != 0 {
@@ -95,6 +95,6 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		if n := left(); n != 1 {
 			t.Errorf("%v: %d announcements to come, want 1", vip, n)
 		}
-		in(holder.Do, func() error { d.garp.once(); return nil })
+		in(holder.Do, func() error { d.announcer.send(); return nil })
 	}
 }
