@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"net/netip"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ func (j *Job) contested(d *decision, now time.Time, stale bool) (again time.Dura
 	}
 	j.claimants.Follow(watched)
 	for _, i := range watched {
-		since, held := j.heldSince(i.VIP.Addr())
+		since, held := j.record.Since(i.VIP.Addr())
 		at := j.claimants.Announced(i.VIP.Addr(), since)
 		if !held && j.claimants.AnnouncedAfter(i.VIP.Addr(), now.Add(-time.Second)) {
 			again = lookAgain // the VIP may be coming here, and announcements are told of once a second
@@ -49,11 +48,3 @@ const (
 	// lookAgain is the poll interval for announcements of the VIP by another host.
 	lookAgain = 50 * time.Millisecond
 )
-
-// heldSince says whether an address is on this node, and since when.
-func (j *Job) heldSince(a netip.Addr) (since time.Time, held bool) {
-	j.shared.mu.Lock()
-	defer j.shared.mu.Unlock()
-	since, held = j.shared.since[a]
-	return since, held
-}

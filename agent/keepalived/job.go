@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
+	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
@@ -60,7 +60,7 @@ type Job struct {
 	guard    guarding
 	adverts  *advertListener
 	recorded recordedVIPs
-	ring     *events.Ring // of what happens, for people
+	record   *record.Record
 	// rivals are heard where adverts of the others go elsewhere, claimants while no API
 	// server says that they come here.
 	rivals, claimants *neighbours.Claims
@@ -90,11 +90,9 @@ type watching struct {
 	lifetime   *bootstrapLifetime // nil elsewhere than on the bootstrap
 	dump       dump
 	scheduling scheduling
-	throttled  throttled
 	watchdog   liveness.Watchdog
 	told       atomic.Pointer[state.Keepalived]
 	telling    logging.Transitions
-	lateBy     atomic.Int64 // by how much looks came late, added up, in nanoseconds
 }
 
 // shared is what several goroutines read and write.
@@ -104,9 +102,6 @@ type shared struct {
 	// Copies of what settings has.
 	migration *state.Migration
 	moves     state.Moves
-	held      []netip.Addr             // addresses of this node, VIPs among them; nil before the first look
-	since     map[netip.Addr]time.Time // each of held is here since then
-	tally     tally
 	// Copies of what lifetime has.
 	over, resumed bool
 }
@@ -118,13 +113,6 @@ func (s *shared) decided() *decision {
 	return s.now
 }
 
-// addresses are those of the node, as they were seen last; nil before.
-func (s *shared) addresses() []netip.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held
-}
-
 func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }
 
 // Run works until ctx ends. Then keepalived has given its VIPs away and ended,
@@ -133,7 +121,7 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := j.prepare(ctx); err != nil {
 		return err
 	}
-	defer j.ring.Close()
+	defer j.record.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := errors.Join(j.checks.redirects.run(ctx), j.checks.answers.run(ctx)); err != nil {
@@ -157,10 +145,10 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	<-ctx.Done()
-	j.ring.Note(events.Event{Kind: events.AgentStopping})
+	j.record.Add(events.AgentStopping)
 	j.daemon.Close() // before all else: clients must not notice that this node ends
 	all.Wait()
-	j.recordEnd(failed)
+	j.record.End(failed)
 	j.checks.stop()
 	j.guard.end()
 	j.queues.Limit(nil)
@@ -210,6 +198,13 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))
 		j.shared.over = j.watching.lifetime.over
 	}
-	j.openRecord(booted)
+	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
+	j.board.Told = j.record.Check
+	j.daemon.Process.Command.Logged = j.record.Line
+	reload := j.daemon.Reload
+	j.daemon.Reload = func(ctx context.Context) error {
+		j.record.Add(events.KeepalivedReload)
+		return reload(ctx)
+	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	j.leaveOut(d.conf.Idle)
-	j.record(d)
+	j.recordVIPs(d)
 	conf, err := j.render(d.conf)
 	target := daemon.Target{Conf: conf, Err: err, Stopped: !d.takesPart()}
 	if target.Stopped {
@@ -54,17 +54,16 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// record remembers the VIPs that keepalived is about to get, and forgets those that
+// recordVIPs stores the VIPs that keepalived is about to get, and forgets those that
 // are neither the cluster's nor on this node any more.
-func (j *Job) record(d *decision) {
-	j.shared.mu.Lock()
-	looked, here := j.shared.held != nil, append(d.vips(), j.shared.held...)
-	j.shared.mu.Unlock()
+func (j *Job) recordVIPs(d *decision) {
+	held := j.record.Addresses()
+	here := append(d.vips(), held...)
 	var vips []netip.Addr
 	for _, i := range d.conf.Instances {
 		vips = append(vips, i.VIP.Addr())
 	}
-	err := j.recorded.note(vips, func(a netip.Addr) bool { return looked && !slices.Contains(here, a) })
+	err := j.recorded.note(vips, func(a netip.Addr) bool { return held != nil && !slices.Contains(here, a) })
 	j.recorded.failing.Warn(j.Log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 
@@ -141,13 +140,13 @@ func (j *Job) starting(ctx context.Context) error {
 			neighbours.Prime(i.Peers)
 		}
 	}
-	j.ring.Note(events.Event{Kind: events.KeepalivedStarting})
+	j.record.Add(events.KeepalivedStarting)
 	return j.clean(ctx)
 }
 
 // died cleans up after a keepalived that ended although it was wanted.
 func (j *Job) died(ctx context.Context) error {
-	j.ring.Note(events.Event{Kind: events.KeepalivedDied})
+	j.record.Add(events.KeepalivedDied)
 	return j.clean(ctx)
 }
 

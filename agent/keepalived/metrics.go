@@ -78,10 +78,10 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 	collectSettings(to, s)
 	clientsTold.Put(to, float64(j.tickler.Sent()))
-	lateBy.Put(to, time.Duration(j.watching.lateBy.Load()).Seconds())
+	lateBy.Put(to, j.record.Lateness().Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
-		n, m, d := j.shared.tallied(i.VIP)
+		n, m, d := j.record.Count(i.VIP, time.Now())
 		taken.Put(to, float64(n), i.Name, i.VIP.String())
 		lost.Put(to, float64(m), i.Name, i.VIP.String())
 		heldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())

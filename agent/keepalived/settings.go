@@ -59,7 +59,7 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 		Now: now, Up: now.Sub(j.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.shared.addresses(), Heard: j.adverts.heard(now),
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: j.adverts.heard(now),
 	}
 	if s.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)

@@ -34,7 +34,7 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		j.late(time.Since(due))
+		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
 		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
 			said := "the API server of this bootstrap host is ready again: keepalived may run again"
@@ -68,27 +68,16 @@ func (j *Job) see() bool {
 	for _, a := range list {
 		held = append(held, netdump.IP(a))
 	}
-	now := time.Now()
-	j.shared.mu.Lock()
-	defer j.shared.mu.Unlock()
-	since := make(map[netip.Addr]time.Time, len(held))
-	for _, a := range held {
-		if since[a] = now; !j.shared.since[a].IsZero() {
-			since[a] = j.shared.since[a]
-		}
+	var vips []netip.Addr
+	var instances []keepalived.Instance
+	if d := j.shared.decided(); d != nil {
+		vips, instances = d.vips(), d.conf.Instances
 	}
-	came := j.shared.came(held)
-	j.announcer.Announce(came)
-	j.tickler.See(held, came)
-	j.recordAddresses(j.shared.held, held)
-	j.shared.held, j.shared.since = held, since
-	if d := j.shared.now; d != nil {
-		if j.shared.tally == nil {
-			j.shared.tally = tally{}
-		}
-		j.shared.tally.look(now, d.vips(), held)
-	}
-	return j.shared.now != nil && deaf(j.shared.now.conf.Instances, held)
+	before, acquired := j.record.Observe(time.Now(), vips, held)
+	j.announcer.Announce(acquired)
+	j.tickler.See(held, acquired)
+	j.record.Moves(instances, before, held)
+	return deaf(instances, held)
 }
 
 // publish says how things stand.
@@ -100,7 +89,7 @@ func (j *Job) publish() {
 	j.shared.mu.Lock()
 	if d := j.shared.now; d != nil {
 		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.shared.migration, j.shared.moves
-		s.Instances = instances(d.conf, j.files.Values(), j.shared.held)
+		s.Instances = instances(d.conf, j.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
@@ -108,7 +97,7 @@ func (j *Job) publish() {
 	}
 	j.shared.mu.Unlock()
 	before := j.watching.told.Swap(&s)
-	j.recordChanges(before, &s)
+	j.record.Changes(before, &s)
 	for _, i := range s.Instances {
 		if i.Holds != holds(before, i.VIP) {
 			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
@@ -117,19 +106,9 @@ func (j *Job) publish() {
 	j.watching.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
 }
 
-// came are the VIPs among addresses that were not on this node before.
-func (s *shared) came(held []netip.Addr) []netip.Addr {
-	if s.now == nil {
-		return nil
-	}
-	return slices.DeleteFunc(s.now.vips(), func(vip netip.Addr) bool {
-		return !slices.Contains(held, vip) || slices.Contains(s.held, vip)
-	})
-}
-
 // announceHeld announces the VIPs of a configuration that are on this node.
 func (j *Job) announceHeld(conf *keepalived.Conf) {
-	held := j.shared.addresses()
+	held := j.record.Addresses()
 	var vips []netip.Addr
 	for _, i := range conf.Instances {
 		if vip := i.VIP.Addr(); slices.Contains(held, vip) {

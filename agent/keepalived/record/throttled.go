@@ -1,33 +1,20 @@
-package keepalived
+package record
 
 import (
 	"bytes"
 	"os"
 	"strconv"
 	"time"
-
-	"github.com/vipgen/vipgen/internal/events"
 )
 
-// late counts that the watch of the node ran later than it was to, and records for how long
-// the kernel has kept the container from the cores since it was looked last.
-func (j *Job) late(by time.Duration) {
-	if by >= events.LateFrom {
-		j.watching.lateBy.Add(int64(by))
-	}
-	if by := j.watching.throttled.look(); by >= events.LateFrom {
-		j.ring.Note(events.Event{Kind: events.Throttled, For: events.MillisOf(by)})
-	}
-}
-
-// throttled is how long the kernel has kept the processes of this container from the cores,
-// since their control group was made, as they had used up their share.
+// throttled holds for how long the kernel has kept the processes of this container from the
+// cores since their control group was made, as they had used up their share.
 type throttled struct {
 	total time.Duration
 	known bool
 }
 
-// cpuStats are where the kernel says so, in version 2 of control groups and in version 1,
+// cpuStats are the kernel's statistics, in version 2 of control groups and in version 1,
 // by the unit of the number (cgroup-v2.rst and sched-bwc.rst of the kernel's documentation).
 var cpuStats = []struct {
 	path, key string
@@ -37,8 +24,8 @@ var cpuStats = []struct {
 	{"/sys/fs/cgroup/cpu/cpu.stat", "throttled_time ", time.Nanosecond},
 }
 
-// look gives the time since it was looked last.
-func (t *throttled) look() time.Duration {
+// poll returns the time since the last poll.
+func (t *throttled) poll() time.Duration {
 	for _, s := range cpuStats {
 		data, err := os.ReadFile(s.path)
 		if err != nil {

@@ -1,4 +1,4 @@
-package keepalived
+package record
 
 import (
 	"bytes"
@@ -10,14 +10,12 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// lines takes from what keepalived logs what it does, and why: nothing else says to the
-// millisecond when an instance changed its state, and that this was because no
-// advertisement came. The words are those of keepalived 2.2.7; a line that is not known
-// says nothing. It is of the goroutine that reads the log.
+// lines finds events in keepalived's log: no other source has the time of a state change to
+// the millisecond, and that no advertisement was its cause. The words are those of keepalived
+// 2.2.7; other lines are ignored. It is used only by the log reader.
 type lines struct {
-	// heard is what was heard of whom lately, and when last, since keepalived says so with
-	// every advertisement.
-	heard map[advertisement]time.Time
+	// received holds when each advertisement was logged last: keepalived logs every one.
+	received map[advertisement]time.Time
 }
 
 type advertisement struct {
@@ -28,36 +26,36 @@ type advertisement struct {
 }
 
 const (
-	// quietFor is for how long a peer was not heard that is noted again: more than an interval.
+	// quietFor is after how long an advertisement is recorded again: more than an interval.
 	quietFor = 3 * time.Second
-	// maxHeard is many times what there is.
-	maxHeard = 256
+	// maxReceived is many times the number of peers and priorities.
+	maxReceived = 256
 )
 
-// leastLate is how late keepalived may be without a note: less than one interval.
+// leastLate is the least delay of keepalived that is recorded: less than one interval.
 const leastLate = 30 * time.Millisecond
 
-// maxLate bounds what is recorded of that.
+// maxLate bounds a recorded delay.
 const maxLate = 24 * time.Hour
 
-// note gives the event that a line stands for, if it is one that was not noted just now.
-func (l *lines) note(line []byte, now time.Time) (events.Event, bool) {
+// event returns the event of a line, if there is one that was not recorded just now.
+func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
 	e, ok := parseLine(line)
 	if !ok {
 		return e, false
 	}
-	if e.Kind == events.State || len(l.heard) >= maxHeard {
-		clear(l.heard) // what follows a state has another reason
+	if e.Kind == events.State || len(l.received) >= maxReceived {
+		clear(l.received) // what follows a state has another reason
 	}
 	if e.Kind != events.LowerHeard && e.Kind != events.HigherHeard {
 		return e, true
 	}
-	if l.heard == nil {
-		l.heard = map[advertisement]time.Time{}
+	if l.received == nil {
+		l.received = map[advertisement]time.Time{}
 	}
 	key := advertisement{e.Kind, e.Instance, e.Peer, e.Priority}
-	before, again := l.heard[key]
-	l.heard[key] = now
+	before, again := l.received[key]
+	l.received[key] = now
 	return e, !again || now.Sub(before) >= quietFor
 }
 
@@ -88,7 +86,7 @@ func parseLine(line []byte) (e events.Event, ok bool) {
 	return e, false
 }
 
-// parseInstance reads what keepalived says of an instance.
+// parseInstance reads the part of a line after the name of an instance.
 func parseInstance(text string) (e events.Event, ok bool) {
 	word := strings.Fields(text)
 	at := func(i int) string {

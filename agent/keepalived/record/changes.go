@@ -1,12 +1,9 @@
-package keepalived
+package record
 
 import (
 	"cmp"
-	"context"
-	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
@@ -14,68 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// What follows records what happens, for `vipgen doctor`: what keepalived says at the
-// moment that it does, and the rest from what the job publishes, second by second.
-
-// openRecord begins the record of this run, which may be the first since the node booted.
-func (j *Job) openRecord(first bool) {
-	j.ring = events.Open(j.below(keepDir), j.Source.Name, j.Log)
-	j.ring.Note(events.Event{Kind: events.AgentStarted, Role: j.Source.Role, First: first})
-	j.board.Told = func(f state.Fact) {
-		j.ring.Note(events.Event{Kind: events.Check, Name: f.Name, OK: f.OK, Why: job.FirstLine(f.Why)})
-	}
-	reload := j.daemon.Reload
-	j.daemon.Reload = func(ctx context.Context) error {
-		j.ring.Note(events.Event{Kind: events.KeepalivedReload})
-		return reload(ctx)
-	}
-	var l lines
-	j.daemon.Process.Command.Logged = func(line []byte) {
-		if e, ok := l.note(line, time.Now()); ok {
-			j.ring.Note(e)
-		}
-	}
-}
-
-// recordEnd notes that keepalived has ended; err says why the job ends by itself, nil if it
-// was told to.
-func (j *Job) recordEnd(err error) {
-	e := events.Event{Kind: events.AgentStopped}
-	if err != nil {
-		e.Why = job.FirstLine(err.Error())
-	}
-	j.ring.Note(e)
-}
-
-// recordAddresses notes VIPs that came to this node or left it.
-func (j *Job) recordAddresses(before, now []netip.Addr) {
-	d := j.shared.now
-	if d == nil {
-		return
-	}
-	for _, i := range d.conf.Instances {
-		vip := i.VIP.Addr()
-		is, was := slices.Contains(now, vip), slices.Contains(before, vip)
-		switch {
-		case is && !was:
-			j.ring.Note(events.Event{Kind: events.Held, Instance: i.Name, VIP: vip})
-		case was && !is:
-			j.ring.Note(events.Event{Kind: events.Lost, Instance: i.Name, VIP: vip})
-		}
-	}
-}
-
-// recordChanges notes what is new in what the job publishes. before is nil at first.
-func (j *Job) recordChanges(before, now *state.Keepalived) {
-	if before == nil {
-		before = &state.Keepalived{Guard: state.Guard{InPlace: true}}
-	}
-	for _, e := range changes(before, now) {
-		j.ring.Note(e)
-	}
-}
-
-// changes are the events between two states.
+// changes returns the events between two states.
 func changes(before, now *state.Keepalived) (out []events.Event) {
 	if now.VRRP != nil && (before.VRRP == nil || *before.VRRP != *now.VRRP) {
 		out = append(out, events.Event{Kind: events.Settings, Settings: now.VRRP})
@@ -104,7 +40,7 @@ func changes(before, now *state.Keepalived) (out []events.Event) {
 	return out
 }
 
-// instanceChanges are those of a VIP; before is nil for one that is new.
+// instanceChanges returns the events of a VIP; before is nil for a new one.
 func instanceChanges(before, now *state.Instance) (out []events.Event) {
 	if before == nil {
 		before = &state.Instance{Priority: -1}
@@ -140,7 +76,7 @@ func instanceOf(s *state.Keepalived, name string) *state.Instance {
 	return nil
 }
 
-// droppedPackets are those of strangers, since the agent started.
+// droppedPackets returns the number of dropped packets since the agent started.
 func droppedPackets(g *state.Guard) (n uint64) {
 	for _, d := range g.Dropped {
 		n += d.Packets
@@ -148,7 +84,7 @@ func droppedPackets(g *state.Guard) (n uint64) {
 	return n
 }
 
-// moving is how far a coordinated move is; the zero value where there is none.
+// moving is the progress of a coordinated move; the zero value where there is none.
 type moving struct {
 	state  string
 	target v1alpha1.VRRPSettings
@@ -167,7 +103,7 @@ func movingOf(m *state.Migration) moving {
 	return moving{state: events.Pending, target: m.Target}
 }
 
-// moveChange is the event of a coordinated move that is further than before.
+// moveChange returns the event of a coordinated move whose progress changed.
 func moveChange(before, now *state.Migration) (e events.Event, changed bool) {
 	was, is := movingOf(before), movingOf(now)
 	if was == is {

@@ -1,4 +1,4 @@
-package keepalived
+package record
 
 import (
 	"fmt"
@@ -87,15 +87,15 @@ func TestRepeatedLines(t *testing.T) {
 		{0, "A thread timer expired 1 seconds ago", true},
 	} {
 		now = now.Add(tt.after)
-		if _, ok := l.note([]byte(tt.line), now); ok != tt.want {
+		if _, ok := l.event([]byte(tt.line), now); ok != tt.want {
 			t.Errorf("line %d, %s: recorded: %v", i+1, tt.line, ok)
 		}
 	}
-	for i := range 10 * maxHeard {
-		l.note(fmt.Appendf(nil, "(a) received lower priority (%d) advert from 192.0.2.12 - discarding", i), now)
+	for i := range 10 * maxReceived {
+		l.event(fmt.Appendf(nil, "(a) received lower priority (%d) advert from 192.0.2.12 - discarding", i), now)
 	}
-	if len(l.heard) > maxHeard {
-		t.Errorf("%d are kept", len(l.heard))
+	if len(l.received) > maxReceived {
+		t.Errorf("%d are kept", len(l.received))
 	}
 }
 
