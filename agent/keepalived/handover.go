@@ -21,7 +21,7 @@ import (
 // container.
 func (j *Job) handOver() {
 	d := j.shared.decided()
-	if j.inDoubt.Load() {
+	if j.members.InDoubt() {
 		return // nobody hears it: who holds the VIP does not know this node
 	}
 	if d == nil || len(d.conf.TrackFiles) == 0 {

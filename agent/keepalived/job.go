@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/logging"
@@ -52,24 +53,21 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files    *trackfile.Files
-	board    *health.Board
-	checks   *checks
-	daemon   *daemon.Daemon
-	queues   *neighbours.Queues
-	guard    guarding
-	adverts  *advertListener
-	recorded recordedVIPs
-	record   *record.Record
-	// rivals are heard where adverts of the others go elsewhere, claimants while no API
-	// server says that they come here.
-	rivals, claimants *neighbours.Claims
-	defence           *neighbours.Defence
-	inDoubt           atomic.Bool // copy of what joinDelay has
-	announcer         *neighbours.Announcer
-	tickler           *tickle.Tickler
-	loop              *daemon.Debouncer
-	begun             time.Time
+	files     *trackfile.Files
+	board     *health.Board
+	checks    *checks
+	daemon    *daemon.Daemon
+	queues    *neighbours.Queues
+	guard     guarding
+	adverts   *advertListener
+	recorded  recordedVIPs
+	record    *record.Record
+	defence   *neighbours.Defence
+	members   *membership.Membership
+	announcer *neighbours.Announcer
+	tickler   *tickle.Tickler
+	loop      *daemon.Debouncer
+	begun     time.Time
 
 	looping  looping
 	watching watching
@@ -79,7 +77,6 @@ type Job struct {
 
 // looping is of the loop's goroutine alone.
 type looping struct {
-	presence presence
 	settings settings
 	idle     []string // why VIPs are left out, as it was logged
 	deciding logging.Transitions
@@ -111,6 +108,12 @@ func (s *shared) decided() *decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
+}
+
+// lost reports whether the others see this node in another way than it was decided on.
+func (j *Job) lost() bool {
+	d := j.shared.decided()
+	return j.Source.Nodes != nil && d != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
 }
 
 func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }
@@ -153,8 +156,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.guard.end()
 	j.queues.Limit(nil)
 	j.adverts.follow(nil, nil)
-	j.rivals.Follow(nil)
-	j.claimants.Follow(nil)
+	j.members.Close()
 	j.defence.Follow(nil)
 	return errors.Join(failed, j.clean(context.Background()))
 }
@@ -190,10 +192,8 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.adverts = &advertListener{log: j.Log, changed: j.loop.Now}
 	j.announcer = neighbours.NewAnnouncer(j.Log)
 	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
-	j.rivals = neighbours.NewClaims(j.loop.Now, j.Log)
-	j.claimants = neighbours.NewClaims(j.loop.Now, j.Log)
 	j.defence = neighbours.NewDefence(j.announcer, j.Log)
-	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil
+	j.members = membership.New(readSettings(j.below(keptSettings)) != nil, j.Source.Nodes, j.loop, j.Log)
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))
 		j.shared.over = j.watching.lifetime.over

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
@@ -92,35 +93,24 @@ func (j *Job) decide() (*decision, error) {
 	over, resumed := j.shared.over, j.shared.resumed
 	j.shared.mu.Unlock()
 	d := decide(f, conf, over)
-	var alone []keepalived.Instance
+	n := &membership.Node{
+		Facts: f, Conf: d.conf, Wanted: j.daemon.Wanted(), Since: j.record.Since, RemoveVIPs: func() { j.removeAll(d) },
+	}
 	switch {
 	case j.looping.settings.leftOut:
-		d.disable(vrrp.IdleWithout)
+		d.conf.Disable(vrrp.IdleWithout)
+		j.members.Suspend()
 	case j.watching.lifetime == nil:
-		alone = j.keepOut(d, f)
+		j.members.Evaluate(n)
 	case resumed:
-		j.resume(d)
+		j.members.Resume(n)
 	}
-	j.rivals.Follow(alone)
 	j.defence.Follow(d.conf.Instances)
 	routers(j.board, spec, f.Node, j.Source.Nodes)
 	j.shared.mu.Lock()
 	j.shared.now, j.shared.migration, j.shared.moves = d, j.looping.settings.migration, j.looping.settings.moves
 	j.shared.mu.Unlock()
 	return d, nil
-}
-
-// resume leaves all of it out on a bootstrap whose API server was away, once the cluster
-// does without it, so that nodes which came since do not know it, or while the holder of
-// a VIP does not.
-func (j *Job) resume(d *decision) {
-	switch {
-	case d.node.BootstrapGone:
-		d.disable(vrrp.IdleBootstrapLate)
-	case !j.daemon.Wanted() && d.takesPart() && j.askLink(d, d.conf.Instances) == unknownTo:
-		d.disable("the holder of a VIP does not know this bootstrap host any more")
-		time.AfterFunc(doubtTime, j.loop.Trigger)
-	}
 }
 
 // render gives keepalived.conf.

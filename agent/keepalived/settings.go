@@ -3,12 +3,12 @@ package keepalived
 import (
 	"context"
 	"encoding/json"
-	"net/netip"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/nodes"
@@ -73,7 +73,7 @@ func (j *Job) elect(f *facts.Facts) (v1alpha1.VRRPSettings, *keepalived.Conf) {
 	for _, l := range out.Log {
 		j.Log.Log(context.Background(), l.Level, l.Text, l.Args...)
 	}
-	j.adverts.follow(out.Listen, addressesOf(f.Node.Peers))
+	j.adverts.follow(out.Listen, membership.Addresses(f.Node.Peers))
 	if out.Announce != nil && j.Source.Nodes != nil {
 		j.Source.Nodes.Announce(out.Announce.Encode())
 	}
@@ -95,13 +95,6 @@ func (s *settings) lookAgain(after time.Duration, look func()) {
 	} else {
 		s.timer.Reset(after)
 	}
-}
-
-func addressesOf(peers []v1alpha1.Peer) (out []netip.Addr) {
-	for _, p := range peers {
-		out = append(append(out, p.Addresses...), p.Elsewhere...)
-	}
-	return out
 }
 
 // nodesOf are the nodes of the cluster as this one sees them, by name.

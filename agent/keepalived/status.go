@@ -7,7 +7,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -18,7 +17,7 @@ func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1
 		return
 	}
 	for _, p := range peers {
-		if slices.Contains(p.Addresses, h.Address) || slices.Contains(p.Elsewhere, h.Address) {
+		if p.Has(h.Address) {
 			h.Node = p.Name
 		}
 	}
@@ -43,7 +42,7 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 			Name: i.Name, VIP: i.VIP.Addr(), Interface: i.Interface, Source: i.Source, Peers: i.Peers,
 			Holds: slices.Contains(held, i.VIP.Addr()), Priority: i.Priority, Base: i.Priority,
 		}
-		for _, t := range termsOf(conf, i) {
+		for _, t := range conf.TermsOf(i) {
 			s.Terms = append(s.Terms, state.Term{Name: t.Name, Points: t.Points, On: on[t.Name], Meaning: t.Meaning})
 			switch {
 			case !on[t.Name]:
@@ -56,14 +55,4 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 		out = append(out, s)
 	}
 	return out
-}
-
-// termsOf are the instance's own or those of its sync group.
-func termsOf(conf *keepalived.Conf, i keepalived.Instance) []vrrp.Term {
-	for _, g := range conf.SyncGroups {
-		if slices.Contains(g.Members, i.Name) {
-			return g.Terms
-		}
-	}
-	return i.Terms
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/ticker"
@@ -77,7 +78,7 @@ func (j *Job) see() bool {
 	j.announcer.Announce(acquired)
 	j.tickler.See(held, acquired)
 	j.record.Moves(instances, before, held)
-	return deaf(instances, held)
+	return membership.Deaf(instances, held)
 }
 
 // publish says how things stand.

@@ -1,4 +1,4 @@
-package keepalived
+package membership
 
 import (
 	"net/netip"
@@ -116,9 +116,9 @@ func TestAddressMismatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, began := addressMismatches{}, time.Now()
 			for _, x := range steps {
-				got := d.wait(began.Add(x.at), "API_0", situation{reached: x.reached, claimed: x.claimed, turn: 2 * s, link: func() linkState {
+				got := d.wait(began.Add(x.at), "API_0", conditions{reached: x.reached, claimed: x.claimed, turn: 2 * s, link: func() linkState {
 					if x.link == not {
-						t.Errorf("after %v: the link is asked", x.at)
+						t.Errorf("after %v: the link is polled", x.at)
 					}
 					return x.link
 				}})
@@ -144,7 +144,7 @@ func TestDeaf(t *testing.T) {
 		{"no address is left", unicast, nil, true},
 		{"multicast is heard at any address", keepalived.Instance{}, nil, false},
 	} {
-		if got := deaf([]keepalived.Instance{tt.instance}, tt.have); got != tt.want {
+		if got := Deaf([]keepalived.Instance{tt.instance}, tt.have); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package keepalived
+package membership
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// listenTime is how long a holder has for its adverts: as many as make a backup
-// take over, and one more, and time for the link to say whose a VIP is.
+// listenTime returns how long a holder has for its adverts: as many as make a backup
+// take over, and one more, and time for the link to answer for a VIP.
 func listenTime(i keepalived.Instance) time.Duration {
 	return max(5*i.Interval(), 500*time.Millisecond)
 }
 
-// unheard gives the VIPs of unicast instances that another node answers for on
+// pollHolders returns the VIPs of unicast instances that another node answers for on
 // the link while no advert of theirs comes here: their holder does not know this
-// node, which would take them beside it. That takes as long as the holder has for
+// node, which would hold them, too. That takes as long as the holder has for
 // its adverts, and no longer than an advert where they come; from are their senders, of
-// any instance. nodes are all other nodes. The error says that it could not be found out.
-func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from []netip.Addr, err error) {
+// any instance. nodes are all other nodes. An error leaves a holder undetermined.
+func pollHolders(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from []netip.Addr, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
-	heard, unknown := make([]netip.Addr, len(instances)), make([]bool, len(instances))
+	senders, unknown := make([]netip.Addr, len(instances)), make([]bool, len(instances))
 	began := time.Now()
 	var all sync.WaitGroup
 	for n, i := range instances {
@@ -40,18 +40,18 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from
 			continue
 		}
 		defer c.Close()
-		all.Go(func() { heard[n] = hears(c, i, nodes) })
+		all.Go(func() { senders[n] = receive(c, i, nodes) })
 	}
 	done := make(chan struct{})
 	go func() {
 		all.Wait()
 		close(done)
 	}()
-	askAgain(instances, began, done)
+	solicitAgain(instances, began, done)
 	<-done
 	for n, i := range instances {
-		if heard[n].IsValid() {
-			from = append(from, heard[n])
+		if senders[n].IsValid() {
+			from = append(from, senders[n])
 			continue
 		}
 		if unknown[n] {
@@ -65,8 +65,7 @@ func unheard(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from
 	return vips, from, err
 }
 
-// listenFor listens for the adverts of an instance, and asks the link whose its VIP
-// is.
+// listenFor listens for the adverts of an instance, and asks the link for its VIP.
 func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	vip := i.VIP.Addr()
 	l, err := listener.AtAddress(i.Source)
@@ -81,19 +80,19 @@ func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 }
 
 const (
-	// askEvery is after what time the link is asked again whose a VIP is. The kernel
+	// solicitEvery is the interval at which the link is asked for a VIP. The kernel
 	// asks again after a second (RetransTimer, RFC 4861, section 10), which is longer than
-	// is waited here: one packet that is lost, or a holder that is not yet in the group of
+	// the wait here: one packet that is lost, or a holder that is not yet in the group of
 	// its new address, would be taken for nobody.
-	askEvery = 100 * time.Millisecond
-	// asks is how often: the last one has time to be answered.
-	asks = 4
+	solicitEvery = 100 * time.Millisecond
+	// solicitations is how often: the last one has time to be answered.
+	solicitations = 4
 )
 
-// askAgain asks the link again whose the VIPs are that nobody has answered for, until done
-// is closed.
-func askAgain(instances []keepalived.Instance, began time.Time, done <-chan struct{}) {
-	tick := time.NewTicker(askEvery)
+// solicitAgain asks the link again for VIPs that nobody has answered for, until done is
+// closed.
+func solicitAgain(instances []keepalived.Instance, began time.Time, done <-chan struct{}) {
+	tick := time.NewTicker(solicitEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -101,7 +100,7 @@ func askAgain(instances []keepalived.Instance, began time.Time, done <-chan stru
 			return
 		case <-tick.C:
 		}
-		if time.Since(began) > asks*askEvery+askEvery/2 {
+		if time.Since(began) > solicitations*solicitEvery+solicitEvery/2 {
 			return
 		}
 		for _, i := range instances {
@@ -112,8 +111,8 @@ func askAgain(instances []keepalived.Instance, began time.Time, done <-chan stru
 	}
 }
 
-// hears returns the sender of an advert of an instance that comes in time, none if none does.
-func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) netip.Addr {
+// receive returns the sender of an advert of an instance that comes in time, none if none does.
+func receive(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) netip.Addr {
 	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
 	defer cancel()
 	for {
@@ -127,39 +126,14 @@ func hears(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) n
 	}
 }
 
-// accepts says whether keepalived, behind its guard, would take an advert that comes to
+// accepts reports whether keepalived, behind its guard, would take an advert that comes to
 // this node for one of an instance: RFC 9568, section 7.1, and RFC 3768, section 7.1,
 // which wants the same interval.
 func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, a listener.Received) bool {
 	if a.Version != i.Version || int(a.RouterID) != i.RouterID || len(a.VIPs) == 0 || a.VIPs[0] != i.VIP.Addr() || a.Version == 2 && a.Interval != i.Interval() {
 		return false
 	}
-	return slices.ContainsFunc(senders(i, nodes), func(s guard.Sender) bool {
+	return slices.ContainsFunc(Senders(i, nodes), func(s guard.Sender) bool {
 		return (len(s.From) == 0 || slices.Contains(s.From, a.Source)) && (!s.FullTTL || a.TTL == 255)
 	})
-}
-
-// askLink finds out whether those who hold VIPs of the instances know this node.
-// keepalived does not run, or was just told to, or has none of the instances.
-func (j *Job) askLink(d *decision, instances []keepalived.Instance) linkState {
-	if !j.daemon.Wanted() {
-		// What an earlier one left here would answer for itself.
-		j.removeAll(d)
-	}
-	vips, from, err := unheard(instances, d.node.Peers)
-	j.looping.presence.join.beside.heard = append(j.looping.presence.join.beside.heard, from...)
-	j.looping.presence.hearing.Warn(j.Log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
-	if len(vips) > 0 && !slices.Equal(vips, j.looping.presence.unknown) {
-		j.Log.Info("the holder of VIPs does not know this node", "vips", vips)
-	}
-	j.looping.presence.unknown = vips
-	switch {
-	case len(vips) > 0:
-		return unknownTo
-	case len(from) > 0:
-		return knownTo
-	case err != nil:
-		return undetermined
-	}
-	return unheld
 }

@@ -1,4 +1,4 @@
-package keepalived
+package membership
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 
 // A node that nobody sends adverts to does not take a VIP that somebody answers
 // for.
-func TestUnheard(t *testing.T) {
+func TestPollHolders(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	const conf = `vrrp_instance V { interface %s
@@ -57,7 +57,7 @@ func TestUnheard(t *testing.T) {
 				t.Helper()
 				var found []netip.Addr
 				err := node.Do(func() (err error) {
-					found, _, err = unheard([]keepalived.Instance{{
+					found, _, err = pollHolders([]keepalived.Instance{{
 						Name: "V", Interface: node.Link, RouterID: tt.routerd, AdvertInterval: tt.interval,
 						Source: source, Peers: []netip.Addr{from}, VIP: netip.PrefixFrom(vip, vip.BitLen()), Version: tt.version,
 					}}, nil)
@@ -76,7 +76,7 @@ func TestUnheard(t *testing.T) {
 					machine := testkit.StartStopwatch()
 					found := ask()
 					late := machine.End()
-					if !slices.Equal(found, want) && late < askEvery {
+					if !slices.Equal(found, want) && late < solicitEvery {
 						t.Fatalf("%s: %v are held by somebody who does not know the node, want %v", what, found, want)
 					}
 					return slices.Equal(found, want)

@@ -1,14 +1,6 @@
-package keepalived
+package membership
 
-import (
-	"net/netip"
-	"strings"
-	"time"
-
-	"github.com/vipgen/vipgen/agent/facts"
-	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/templates/keepalived"
-)
+import "time"
 
 // joinTime is how long the other nodes take, at most, to make a node a peer
 // that the cluster lists from now on: the watch hands changes on every 3 s, and
@@ -25,32 +17,24 @@ const unknownTime = 10 * time.Second
 // hear nothing and hold the VIP beside it.
 type joinDelay struct {
 	known  bool      // the others know it; also from before a restart
-	listed bool      // the cluster listed it when it was looked at last
+	listed bool      // the cluster listed it at the last evaluation
 	since  time.Time // it is listed since then, while it is not known
 	sure   bool      // an API server or the link has confirmed known since the start
 	doubt  bool      // the link has not: it may have been removed from the cluster
 	unheld time.Time // while in doubt: nobody has held a VIP since then; zero if somebody does
-	beside beside
-}
-
-// presence is whether the other nodes know this one, and where.
-type presence struct {
-	join       joinDelay
-	mismatches addressMismatches
-	sources    sources
-	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
-	hearing    logging.Transitions
+	// operators are the peers that run OpenShift's own keepalived.
+	operators operatorPeers
 }
 
 const (
-	// doubtTime is how often a node in doubt asks the link again.
+	// doubtTime is how often a node in doubt polls the link.
 	doubtTime = 5 * time.Second
 	// unheldTime is how long nobody may hold a VIP before a node in doubt does. Others
 	// are given the time to boot.
 	unheldTime = time.Minute
 )
 
-// linkState is what the link says of those who hold the VIPs.
+// linkState is whether the holders of VIPs know this node, as far as the link shows.
 type linkState int
 
 const (
@@ -60,16 +44,16 @@ const (
 	undetermined                  // it could not be found out
 )
 
-// again has the node join once more, when the others know it no longer.
-func (a *joinDelay) again() { a.known, a.listed, a.beside.heard = false, false, nil }
+// restart joins once more, when the others know the node no longer.
+func (a *joinDelay) restart() { a.known, a.listed, a.operators.senders = false, false, nil }
 
-// wait says for how much longer the node is to stay out. A node that is not
+// wait returns for how much longer the node is to stay out. A node that is not
 // listed is out for another reason, and joins when it is. An agent that just
 // started has not read the list yet, which is no reason to forget that the others
 // know this node; one that was listed and is not any more has to join again.
 //
-// stale says that no API server vouches for the list: what an agent that starts has on
-// disk may be from before the node was removed from the cluster (hard case 36). Then
+// stale means that no API server vouches for the list: the copy that an agent has on
+// disk at its start may be from before the node was removed from the cluster (hard case 36). Then
 // the link decides. If a node that does not know this one holds a VIP, this one is in
 // doubt: it stays out until an API server has answered, or adverts of the holder come. A
 // VIP that nobody holds for a moment ends no doubt; where nobody does for unheldTime, the
@@ -89,12 +73,12 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	case !stale:
 		a.sure = true
 	case a.doubt || !a.sure:
-		switch said := link(); {
-		case said == knownTo:
+		switch state := link(); {
+		case state == knownTo:
 			a.known, a.doubt = a.known || a.doubt, false
-		case a.doubt && a.alone(now, said):
+		case a.doubt && a.alone(now, state):
 			a.known, a.doubt = true, false
-		case said == unknownTo || a.doubt:
+		case state == unknownTo || a.doubt:
 			a.doubt, a.known = true, false
 			return doubtTime
 		}
@@ -112,29 +96,29 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 }
 
 // left returns for how much longer the others may not know a node that joins. After
-// joinTime the link is asked, too, but not for ever: a holder may never learn of it.
+// joinTime the link is polled, too, but not for ever: a holder may never learn of it.
 func (a *joinDelay) left(now time.Time, link func() linkState) time.Duration {
 	if left := joinTime - now.Sub(a.since); left > 0 {
 		return left
 	}
 	before := now.Add(-unknownTime)
-	if before.Sub(a.since) >= joinTime && a.beside.left(before, a.since) == 0 {
+	if before.Sub(a.since) >= joinTime && a.operators.left(before, a.since) == 0 {
 		return 0
 	}
-	said, slow := link(), a.beside.left(now, a.since)
+	state, slow := link(), a.operators.left(now, a.since)
 	switch {
-	case slow > 0 && len(a.beside.unheard()) > 0:
+	case slow > 0 && len(a.operators.silent()) > 0:
 		return min(slow, doubtTime)
-	case said == unknownTo:
+	case state == unknownTo:
 		return time.Second
 	}
 	return 0
 }
 
-// alone says whether nobody has held a VIP for long, by what the link says now.
-func (a *joinDelay) alone(now time.Time, said linkState) bool {
+// alone reports whether nobody has held a VIP for long. state is that of the link now.
+func (a *joinDelay) alone(now time.Time, state linkState) bool {
 	switch {
-	case said != unheld:
+	case state != unheld:
 		a.unheld = time.Time{}
 	case a.unheld.IsZero():
 		a.unheld = now
@@ -146,41 +130,3 @@ func (a *joinDelay) alone(now time.Time, said linkState) bool {
 
 // suspect has the node in doubt, also when the link had confirmed that the others know it.
 func (a *joinDelay) suspect() { a.sure, a.doubt, a.known, a.unheld = false, true, false, time.Time{} }
-
-// keepOut leaves out what the other nodes do not know this one in. It gives the
-// instances that run although adverts of the others go elsewhere.
-func (j *Job) keepOut(d *decision, f *facts.Facts) (alone []keepalived.Instance) {
-	now := time.Now()
-	if j.looping.presence.sources.moved(d.conf.Instances) {
-		// Also where the cluster lists the new address already: the others have yet
-		// to send their adverts there.
-		j.looping.presence.join.again()
-	}
-	alone, again := j.leaveMismatched(d, f)
-	link := func() linkState { return j.askLink(d, d.conf.Instances) }
-	later, suspected := j.contested(d, now, f.Stale)
-	join := &j.looping.presence.join
-	join.beside.follow(now, j.operators(d), f.Node.Peers)
-	wait, why := later, "the other nodes are still getting to know this one"
-	if !suspected { // else the link is asked when keepalived has ended: that takes time
-		wait = join.wait(now, f.Node.Unregistered, f.Stale, link)
-	}
-	if join.doubt {
-		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
-	} else if names := join.beside.unheard(); len(names) > 0 {
-		why = "OpenShift's own keepalived may not know this node yet on " + strings.Join(names, ", ")
-	}
-	j.inDoubt.Store(join.doubt)
-	if wait > 0 && d.takesPart() {
-		d.disable(why)
-	}
-	for _, w := range []time.Duration{wait, again} {
-		if w > 0 {
-			time.AfterFunc(w, j.loop.Trigger)
-		}
-	}
-	if later > 0 && !suspected {
-		time.AfterFunc(later, j.loop.Now)
-	}
-	return alone
-}

@@ -1,4 +1,4 @@
-package keepalived
+package membership
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A node that comes beside peers of OpenShift's own keepalived waits until each has sent it
+// A node that joins peers with OpenShift's own keepalived waits until each has sent it
 // adverts, or for longer than their monitors can take.
 func TestHardCase49JoinDelay(t *testing.T) {
 	one := v1alpha1.Peer{Name: "master-1", Role: "master", Addresses: testkit.Addrs("192.0.2.11", "2001:db8::11")}
@@ -55,14 +55,14 @@ func TestHardCase49JoinDelay(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var a joinDelay
-			a.beside.heard = testkit.Addrs(tt.heard...)
+			a.operators.senders = testkit.Addrs(tt.heard...)
 			began := time.Now()
 			for _, step := range tt.steps {
 				now, all := began.Add(step.at), peers{one, two}
 				if tt.nodes != nil {
 					all = tt.nodes(step.at)
 				}
-				a.beside.follow(now, tt.operators(step.at), all)
+				a.operators.follow(now, tt.operators(step.at), all)
 				if got := a.wait(now, false, false, func() linkState { return tt.link }); got != step.want {
 					t.Fatalf("after %v: %v, want %v", step.at, got, step.want)
 				}
