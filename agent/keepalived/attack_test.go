@@ -160,14 +160,14 @@ func TestHardCase35PeersChange(t *testing.T) {
 		letThrough("at first", "192.168.111.12")
 		g.applied(now)
 		g.admit(group("192.168.111.13"))
-		g.look(now.Add(time.Hour))
+		g.poll(now.Add(time.Hour))
 		letThrough("before the reload", "192.168.111.12", "192.168.111.13")
 		g.admit(group("192.168.111.14")) // the configuration before was refused
 		letThrough("before the next reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
 		g.applied(now)
-		g.look(now.Add(guardLag - 1))
+		g.poll(now.Add(guardLag - 1))
 		letThrough("after the reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
-		g.look(now.Add(guardLag))
+		g.poll(now.Add(guardLag))
 		letThrough("later", "192.168.111.14")
 		next := guarding{log: g.log}
 		next.begin()

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -31,13 +32,13 @@ func TestBootstrapLifetime(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"))
+			x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 			began := time.Now()
 			for _, step := range tt.steps {
 				b := health.NewBoard()
 				b.Set(state.Fact{Name: health.FactAPI, OK: step.api})
 				b.Set(state.Fact{Name: health.FactIronic, OK: step.ironic})
-				if got := x.look(began.Add(step.at), b.Get); got != step.changed {
+				if got := x.evaluate(began.Add(step.at), b.Get); got != step.changed {
 					t.Fatalf("after %v: changed %v", step.at, got)
 				}
 			}
@@ -47,16 +48,16 @@ func TestBootstrapLifetime(t *testing.T) {
 
 func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "gone")
-	x := newBootstrapLifetime(marker)
+	x := newBootstrapLifetime(marker, slog.New(slog.DiscardHandler))
 	if x.over {
 		t.Error("over before it began")
 	}
 	for _, over := range []bool{true, false, true} {
 		x.over = over
-		if err := x.remember(); err != nil {
+		if err := x.store(); err != nil {
 			t.Fatal(err)
 		}
-		if x = newBootstrapLifetime(marker); x.over != over {
+		if x = newBootstrapLifetime(marker, slog.New(slog.DiscardHandler)); x.over != over {
 			t.Errorf("remembered %v, want %v", x.over, over)
 		}
 	}
@@ -65,13 +66,13 @@ func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 // A host that starts with an end from before takes part only once its API server is
 // ready.
 func TestBootstrapLifetimeOverBefore(t *testing.T) {
-	x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"))
+	x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 	x.over = true
 	began := time.Now()
 	for at, api := range []bool{false, false, false, false, false, true, true, true, true} {
 		b := health.NewBoard()
 		b.Set(state.Fact{Name: health.FactAPI, OK: api})
-		if changed := x.look(began.Add(time.Duration(at)*time.Second), b.Get); changed != (at == 8) || x.over == (at == 8) {
+		if changed := x.evaluate(began.Add(time.Duration(at)*time.Second), b.Get); changed != (at == 8) || x.over == (at == 8) {
 			t.Fatalf("after %d s: changed %v, over %v", at, changed, x.over)
 		}
 	}

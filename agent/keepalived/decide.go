@@ -5,6 +5,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -17,6 +18,9 @@ type decision struct {
 	conf    *keepalived.Conf
 	// self is the node as the others see it.
 	self v1alpha1.Peer
+
+	moves     state.Moves
+	migration *state.Migration
 }
 
 // takesPart reports whether keepalived is to run at all.
@@ -31,11 +35,18 @@ func (d *decision) vips() []netip.Addr {
 	return nodeip.VIPs(&d.cluster.Spec)
 }
 
-// decide returns what the node is to run by its facts alone. conf is for the VRRP settings in
-// force; nil while these are not known.
-func decide(f *facts.Facts, conf *keepalived.Conf, lifetimeOver bool) *decision {
-	d := &decision{cluster: f.Cluster, node: f.Node, conf: conf, self: f.Self}
-	if conf == nil {
+// vipsOf returns the VIPs of a configuration.
+func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
+	for _, i := range conf.Instances {
+		out = append(out, i.VIP.Addr())
+	}
+	return out
+}
+
+// decide returns what the node is to run by its facts and an election.
+func decide(f *facts.Facts, e elected, lifetimeOver bool) *decision {
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: e.conf, self: f.Self, moves: e.moves, migration: e.migration}
+	if d.conf == nil {
 		d.conf = keepalived.New(f.Cluster, f.Node)
 		if d.takesPart() {
 			d.conf.Disable("this node is finding out which VRRP settings the others have")

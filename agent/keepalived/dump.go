@@ -14,7 +14,7 @@ import (
 )
 
 // dump is the file with keepalived's own view, as it was read last. It is as old
-// as the last probe that asked for it.
+// as the last probe that requested it.
 type dump struct {
 	path    string
 	at      syscall.Timespec
@@ -25,9 +25,9 @@ type dump struct {
 // what is written within a few milliseconds the same time, so the rest would not show.
 const half = 100 * time.Millisecond
 
-// look reads the file if it was written anew, and gives who holds the VIPs of
-// instances whose holder is another node.
-func (d *dump) look() map[string]state.Holder {
+// poll reads the file if it was written anew, and returns the holders of VIPs that another
+// node holds.
+func (d *dump) poll() map[string]state.Holder {
 	at, err := writtenAt(d.path)
 	if err != nil || at == d.at {
 		return d.holders

@@ -46,20 +46,20 @@ func FuzzPlaced(f *testing.F) {
 	f.Add([]byte(`["192.0.2.5","2001:db8::5"]`))
 	f.Add([]byte(`["192.0.2.5","","fe80::1%eth0",7]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := recordedVIPs{}
-		p.open(written(t, data))
-		for _, a := range p.with(nil) {
+		v := vips{path: written(t, data)}
+		v.read()
+		for _, a := range v.stored {
 			if !a.IsValid() || a.Zone() != "" {
 				t.Errorf("%q", a)
 			}
 		}
 		vip := netip.MustParseAddr("192.0.2.5")
-		if err := p.note([]netip.Addr{vip}, func(netip.Addr) bool { return true }); err != nil {
+		if err := v.store([]netip.Addr{vip}, func(netip.Addr) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		var again recordedVIPs
-		if err := again.open(p.path); err != nil || !slices.Equal(again.with(nil), []netip.Addr{vip}) {
-			t.Errorf("%v, %v", again.vips, err)
+		again := vips{path: v.path}
+		if err := again.read(); err != nil || !slices.Equal(again.stored, []netip.Addr{vip}) {
+			t.Errorf("%v, %v", again.stored, err)
 		}
 	})
 }

@@ -42,12 +42,12 @@ type guarding struct {
 	earlier []guard.Group // of those before
 	until   time.Time     // for how long the earlier count; zero: for ever
 	dropped uint64        // as it was logged
-	said    time.Time
+	logged  time.Time
 	failing logging.Transitions
 }
 
 // begin removes what an earlier agent left, whose list of peers may be old.
-func (g *guarding) begin() { g.note(g.table.Remove()) }
+func (g *guarding) begin() { g.report(g.table.Remove()) }
 
 // admit lets the senders of a configuration through that keepalived gets now.
 func (g *guarding) admit(groups []guard.Group) {
@@ -55,19 +55,19 @@ func (g *guarding) admit(groups []guard.Group) {
 	defer g.mu.Unlock()
 	g.earlier = guard.Merge(g.earlier, g.wanted)
 	g.wanted, g.until = guard.Merge(groups), time.Time{}
-	g.note(g.table.Place(slices.Concat(g.wanted, g.earlier)))
+	g.report(g.table.Place(slices.Concat(g.wanted, g.earlier)))
 }
 
-// applied says that keepalived runs the configuration that was admitted last.
+// applied starts the time after which earlier senders are forgotten: keepalived runs the configuration that was admitted last.
 func (g *guarding) applied(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.until = now.Add(guardLag)
 }
 
-// look forgets the senders of before when they have had their time, puts rules back
-// that are gone, and logs when packets are dropped, at most once a minute.
-func (g *guarding) look(now time.Time) {
+// poll forgets earlier senders when they have had their time, restores rules that are gone,
+// and logs when packets are dropped, at most once a minute.
+func (g *guarding) poll(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted == nil {
@@ -80,18 +80,18 @@ func (g *guarding) look(now time.Time) {
 	if err == nil {
 		err = g.table.Look()
 	}
-	g.note(err)
+	g.report(err)
 	all, list := uint64(0), g.table.Dropped()
 	for _, d := range list {
 		all += d.Packets
 	}
-	if all != g.dropped && now.Sub(g.said) >= droppedEvery {
+	if all != g.dropped && now.Sub(g.logged) >= droppedEvery {
 		g.log.Warn("dropped VRRP packets of hosts that are not in the groups of this node", "packets", all-g.dropped, "all", list)
-		g.dropped, g.said = all, now
+		g.dropped, g.logged = all, now
 	}
 }
 
-// droppedEvery is how often it is logged, at most, that packets were dropped.
+// droppedEvery is the least time between two log lines about dropped packets.
 const droppedEvery = time.Minute
 
 // end removes the rules: keepalived does not run.
@@ -99,16 +99,16 @@ func (g *guarding) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted != nil {
-		g.note(g.table.Remove())
+		g.report(g.table.Remove())
 	}
 	g.wanted, g.earlier, g.until = nil, nil, time.Time{}
 }
 
-func (g *guarding) note(err error) {
+func (g *guarding) report(err error) {
 	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
 }
 
-// state is what is made known.
+// state returns the published state.
 func (g *guarding) state() state.Guard {
 	is, restored := g.table.InPlace()
 	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}

@@ -59,9 +59,9 @@ func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect is part of prometheus.Collector. It collects the state that was published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.watching.told.Load()
+	s := j.publisher.last.Load()
 	if s == nil {
 		return
 	}
@@ -125,16 +125,16 @@ const stuckAfter = 30 * time.Second
 // answerTime is how long keepalived has for an answer.
 const answerTime = 3 * time.Second
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.watching.watchdog.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.publisher.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
-// Health says what is wrong with the job, for /healthz: a loop that does not
-// turn, keepalived that is wanted and does not run or does not answer. That this
-// node takes no part is nothing wrong.
+// Health returns a problem of the job, for /healthz: a loop that does not
+// turn, keepalived that is wanted and does not run or does not answer. A node that takes no
+// part has none.
 func (j *Job) Health(ctx context.Context) error {
-	s := j.watching.told.Load()
+	s := j.publisher.last.Load()
 	if s == nil {
 		return errors.New("the job has not begun")
 	}

@@ -30,9 +30,9 @@ func TestPreviousVersion(t *testing.T) {
 	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
 		t.Fatalf("settings %+v, want %+v", settings, want)
 	}
-	var vips recordedVIPs
-	if err := vips.open(j.below(keptVIPs)); err != nil || len(vips.vips) != 2 {
-		t.Fatalf("VIPs %v, error %v", vips.vips, err)
+	before := vips{path: j.below(keptVIPs)}
+	if err := before.read(); err != nil || len(before.stored) != 2 {
+		t.Fatalf("VIPs %v, error %v", before.stored, err)
 	}
 
 	for path := range files {
@@ -40,10 +40,10 @@ func TestPreviousVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := recordedVIPs{path: j.below(keptVIPs)}
+	again := vips{path: j.below(keptVIPs)}
 	for _, err := range []error{
 		writeSettings(j.below(keptSettings), *settings),
-		again.note(vips.vips, func(netip.Addr) bool { return false }),
+		again.store(before.stored, func(netip.Addr) bool { return false }),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// heldBy fills in the holder, who is one of the peers if it is a node.
+// heldBy sets the holder of an instance that another host holds, with its name if it is a peer.
 func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1.Peer) {
 	h, known := holders[i.Name]
 	if !known || i.Holds {
@@ -24,13 +24,12 @@ func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1
 	i.Holder = &h
 }
 
-// holds says whether a VIP is on this node; nothing is known before the first
-// State.
+// holds reports whether a VIP is on this node by a published state, which may be nil.
 func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-// instances says how the VIPs of a configuration stand.
+// instances returns the states of the VIPs of a configuration.
 func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {

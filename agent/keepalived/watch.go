@@ -3,7 +3,6 @@ package keepalived
 import (
 	"context"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
@@ -14,18 +13,17 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked at what nobody announces, on the
-	// bootstrap.
-	lookEvery = 250 * time.Millisecond
-	// sayEvery is how often the job says how things stand, if that is new.
-	sayEvery = time.Second
+	// pollEvery is the poll interval, pollBootstrapEvery that on the bootstrap, for facts that
+	// nothing notifies of.
+	pollEvery          = time.Second
+	pollBootstrapEvery = 250 * time.Millisecond
 )
 
-// watch looks at what is known of the node, and says how things stand.
+// watch polls the node and publishes its state.
 func (j *Job) watch(ctx context.Context) {
-	every := sayEvery
-	if j.watching.lifetime != nil {
-		every = lookEvery
+	every := pollEvery
+	if j.bootstrap != nil {
+		every = pollBootstrapEvery
 	}
 	tick := ticker.New(0)
 	defer tick.Stop()
@@ -37,84 +35,55 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
-		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
-			said := "the API server of this bootstrap host is ready again: keepalived may run again"
-			if j.watching.lifetime.over {
-				said = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
-			}
-			j.Log.Info(said)
-			if err := j.watching.lifetime.remember(); err != nil {
-				j.Log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
-			}
-			j.shared.mu.Lock()
-			j.shared.over, j.shared.resumed = j.watching.lifetime.over, j.watching.lifetime.resumed
-			j.shared.mu.Unlock()
+		if j.bootstrap.poll(time.Now(), j.checks.board.Get) {
 			j.loop.Trigger()
 		}
-		j.watching.scheduling.look(j.daemon.Process.PID() != 0, j.Log)
-		j.guard.look(time.Now())
+		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
+		j.guard.poll(time.Now())
 		j.publish()
-		j.watching.watchdog.Reset()
 	}
 }
 
-// see notes which VIPs are on this node. It says whether keepalived has lost an
-// address that it hears adverts at: it would take the VIP within a few of them.
-func (j *Job) see() bool {
+// observe takes the addresses of the node in. It reports whether keepalived has lost an
+// address that it receives adverts at, or the others send these elsewhere from now on: it
+// would take the VIP within a few of them.
+func (j *Job) observe() bool {
+	d := j.decided.Load()
+	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
 	list, err := addresses()
 	if err != nil {
-		return false // the next change, or resync, tries again
+		return lost // the next change, or resync, tries again
 	}
-	var held []netip.Addr
+	var held, vips []netip.Addr
 	for _, a := range list {
 		held = append(held, netdump.IP(a))
 	}
-	var vips []netip.Addr
 	var instances []keepalived.Instance
-	if d := j.shared.decided(); d != nil {
+	if d != nil {
 		vips, instances = d.vips(), d.conf.Instances
 	}
 	before, acquired := j.record.Observe(time.Now(), vips, held)
-	j.announcer.Announce(acquired)
+	j.neighbours.Announce(acquired)
 	j.tickler.See(held, acquired)
 	j.record.Moves(instances, before, held)
-	return membership.Deaf(instances, held)
+	return lost || membership.Deaf(instances, held)
 }
 
-// publish says how things stand.
+// publish publishes the state of the job, and records its changes.
 func (j *Job) publish() {
-	s := state.Keepalived{Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
-	s.Scheduling = string(j.watching.scheduling.policy)
-	s.Guard = j.guard.state()
-	holders := j.watching.dump.look()
-	j.shared.mu.Lock()
-	if d := j.shared.now; d != nil {
-		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.shared.migration, j.shared.moves
-		s.Instances = instances(d.conf, j.files.Values(), j.record.Addresses())
+	s := state.Keepalived{
+		Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.checks.board.Facts(), ClusterProblem: j.Source.Problem(),
+		Scheduling: string(j.daemon.scheduling.policy), Guard: j.guard.state(),
+	}
+	holders := j.daemon.dump.poll()
+	if d := j.decided.Load(); d != nil {
+		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, d.migration, d.moves
+		s.Instances = instances(d.conf, j.checks.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
 		}
 	}
-	j.shared.mu.Unlock()
-	before := j.watching.told.Swap(&s)
-	j.record.Changes(before, &s)
-	for _, i := range s.Instances {
-		if i.Holds != holds(before, i.VIP) {
-			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
-		}
-	}
-	j.watching.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
-}
-
-// announceHeld announces the VIPs of a configuration that are on this node.
-func (j *Job) announceHeld(conf *keepalived.Conf) {
-	held := j.record.Addresses()
-	var vips []netip.Addr
-	for _, i := range conf.Instances {
-		if vip := i.VIP.Addr(); slices.Contains(held, vip) {
-			vips = append(vips, vip)
-		}
-	}
-	j.announcer.Announce(vips)
+	j.record.Changes(j.publisher.last.Load(), &s)
+	j.publisher.publish(j.State, &s, j.Log)
 }

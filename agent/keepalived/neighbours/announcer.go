@@ -26,9 +26,9 @@ const (
 	announceTimes = 8
 )
 
-// Announcer sends gratuitous ARP (RFC 5227 section 3), and for IPv6 unsolicited neighbour
+// announcer sends gratuitous ARP (RFC 5227 section 3), and for IPv6 unsolicited neighbour
 // advertisements (RFC 4861 section 7.2.6).
-type Announcer struct {
+type announcer struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
@@ -37,13 +37,13 @@ type Announcer struct {
 	sending logging.Transitions
 }
 
-// NewAnnouncer returns an Announcer; Run sends.
-func NewAnnouncer(log *slog.Logger) *Announcer {
-	return &Announcer{log: log, left: map[netip.Addr]int{}, wake: make(chan struct{}, 1)}
+// newAnnouncer returns an announcer; run sends.
+func newAnnouncer(log *slog.Logger) *announcer {
+	return &announcer{log: log, left: map[netip.Addr]int{}, wake: make(chan struct{}, 1)}
 }
 
-// Announce announces VIPs from now on, for as long as they are on this node.
-func (a *Announcer) Announce(vips []netip.Addr) {
+// announce announces VIPs from now on, for as long as they are on this node.
+func (a *announcer) announce(vips []netip.Addr) {
 	a.mu.Lock()
 	for _, vip := range vips {
 		a.left[vip] = announceTimes
@@ -53,23 +53,23 @@ func (a *Announcer) Announce(vips []netip.Addr) {
 }
 
 // announceOnce announces a VIP once, if it is on this node.
-func (a *Announcer) announceOnce(vip netip.Addr) {
+func (a *announcer) announceOnce(vip netip.Addr) {
 	a.mu.Lock()
 	a.left[vip] = max(a.left[vip], 1)
 	a.mu.Unlock()
 	a.notify()
 }
 
-// notify wakes Run.
-func (a *Announcer) notify() {
+// notify wakes run.
+func (a *announcer) notify() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Run announces until ctx ends.
-func (a *Announcer) Run(ctx context.Context) {
+// run announces until ctx ends.
+func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -86,7 +86,7 @@ func (a *Announcer) Run(ctx context.Context) {
 }
 
 // send announces each VIP that is still to be announced, and reports whether any is left.
-func (a *Announcer) send() (more bool) {
+func (a *announcer) send() (more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.left) == 0 {

@@ -41,7 +41,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 		return strings.Contains(got, "lladdr") && !strings.Contains(got, wrong)
 	}
 
-	g := NewAnnouncer(slog.New(slog.DiscardHandler))
+	g := newAnnouncer(slog.New(slog.DiscardHandler))
 	once := func() (more bool) {
 		t.Helper()
 		if err := node.Do(func() error { more = g.send(); return nil }); err != nil {
@@ -51,7 +51,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	}
 	mislead(elsewhere)
 	for range 2 {
-		g.Announce(append(here, elsewhere))
+		g.announce(append(here, elsewhere))
 		for n := range announceTimes {
 			mislead(here...)
 			if more := once(); more != (n < announceTimes-1) {
@@ -71,7 +71,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 // comes once more.
 func TestAnnouncementsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, vip := NewAnnouncer(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours
+		g, vip := newAnnouncer(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours
 		left := func() int {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -79,10 +79,10 @@ func TestAnnouncementsEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go g.Run(ctx)
+		go g.run(ctx)
 		synctest.Wait()
 		for range 2 {
-			g.Announce([]netip.Addr{vip})
+			g.announce([]netip.Addr{vip})
 			for n := range announceTimes {
 				synctest.Wait()
 				if got, want := left(), announceTimes-1-n; got != want {

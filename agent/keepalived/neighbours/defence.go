@@ -13,27 +13,27 @@ import (
 // answerEvery bounds how often a claim of a VIP is answered.
 const answerEvery = 50 * time.Millisecond
 
-// Defence answers hosts that claim a VIP of this node, at once: a node that was removed from
+// defence answers hosts that claim a VIP of this node, at once: a node that was removed from
 // the cluster while no API server could tell it gives way to that (hard case 51), and
 // neighbours learn again where the VIP is. keepalived itself announces a VIP every 30 s.
-type Defence struct {
+type defence struct {
 	claims    *Claims
-	announcer *Announcer
+	announcer *announcer
 
 	mu        sync.Mutex
 	instances map[netip.Addr]keepalived.Instance
 	answered  map[netip.Addr]time.Time
 }
 
-// NewDefence returns a Defence that answers through an Announcer.
-func NewDefence(a *Announcer, log *slog.Logger) *Defence {
-	d := &Defence{announcer: a, claims: NewClaims(func() {}, log)}
+// newDefence returns a defence that answers through an announcer.
+func newDefence(a *announcer, log *slog.Logger) *defence {
+	d := &defence{announcer: a, claims: NewClaims(func() {}, log)}
 	d.claims.answer = d.answer
 	return d
 }
 
-// Follow defends the VIPs of unicast instances. With multicast nobody knows who takes part.
-func (d *Defence) Follow(instances []keepalived.Instance) {
+// follow defends the VIPs of unicast instances. With multicast nobody knows who takes part.
+func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
 	for _, i := range instances {
@@ -50,7 +50,7 @@ func (d *Defence) Follow(instances []keepalived.Instance) {
 
 // answer announces a claimed VIP while it is on this node. Peers are not answered: they receive
 // adverts of this node's keepalived, and take the VIP rightly when it stands still.
-func (d *Defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
+func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := d.instances[vip]

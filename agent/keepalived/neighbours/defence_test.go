@@ -37,10 +37,10 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 	}
 	claimed := make(chan claim, 100)
 	log := slog.New(slog.DiscardHandler)
-	d := NewDefence(NewAnnouncer(log), log)
+	d := newDefence(newAnnouncer(log), log)
 	d.claims.answer = func(vip netip.Addr, _ string, from net.HardwareAddr) { claimed <- claim{vip, from.String()} }
-	in(holder.Do, func() error { d.Follow(instances); return nil })
-	t.Cleanup(func() { d.Follow(nil) })
+	in(holder.Do, func() error { d.follow(instances); return nil })
+	t.Cleanup(func() { d.follow(nil) })
 
 	heard := NewClaims(func() {}, log)
 	listening := []keepalived.Instance{instances[0], instances[1]}

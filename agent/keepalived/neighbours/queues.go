@@ -78,8 +78,8 @@ func limits(instances []keepalived.Instance, buffer int) (out []limit) {
 	return out
 }
 
-// Queues limits what waits for dead peers.
-type Queues struct {
+// queues limits what waits for dead peers.
+type queues struct {
 	log *slog.Logger
 	// file stores the previous limits, for an agent that ended without restoring them. It
 	// lasts as long as limits do: until a reboot.
@@ -87,11 +87,8 @@ type Queues struct {
 	failing logging.Transitions
 }
 
-// NewQueues returns Queues that store the previous limits in a file.
-func NewQueues(file string, log *slog.Logger) *Queues { return &Queues{file: file, log: log} }
-
-// Limit applies the limits that instances need, and restores all others.
-func (q *Queues) Limit(instances []keepalived.Instance) {
+// limit applies the limits that instances need, and restores all others.
+func (q *queues) limit(instances []keepalived.Instance) {
 	buffer, err := sendBuffer()
 	if err == nil {
 		err = q.apply(limits(instances, buffer))
@@ -101,7 +98,7 @@ func (q *Queues) Limit(instances []keepalived.Instance) {
 
 // apply sets the wanted limits where they are tighter than those before, and restores the
 // others.
-func (q *Queues) apply(wanted []limit) error {
+func (q *queues) apply(wanted []limit) error {
 	before, unknown := q.previous()
 	if len(wanted)+len(before) == 0 {
 		return unknown
@@ -144,7 +141,7 @@ func find(list []limit, l limit) (limit, bool) {
 }
 
 // previous returns the stored limits.
-func (q *Queues) previous() (list []limit, err error) {
+func (q *queues) previous() (list []limit, err error) {
 	data, err := os.ReadFile(q.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -158,7 +155,7 @@ func (q *Queues) previous() (list []limit, err error) {
 	return list, nil
 }
 
-func (q *Queues) store(list []limit) error {
+func (q *queues) store(list []limit) error {
 	if len(list) == 0 {
 		_, err := atomicfile.Remove(q.file)
 		return err

@@ -103,7 +103,7 @@ func TestQueues(t *testing.T) {
 	}
 	for _, tt := range steps {
 		// A new value each time: what was before is known from the file.
-		if err := node.Do(func() error { return (&Queues{file: file}).apply(tt.wanted) }); err != nil {
+		if err := node.Do(func() error { return (&queues{file: file}).apply(tt.wanted) }); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		if got := are(); !slices.Equal(got, tt.want) {
@@ -114,7 +114,7 @@ func TestQueues(t *testing.T) {
 		}
 	}
 	testkit.WriteFile(t, file, []byte("{"))
-	err := node.Do(func() error { return (&Queues{file: file}).apply([]limit{{"eth0", false, 1024}}) })
+	err := node.Do(func() error { return (&queues{file: file}).apply([]limit{{"eth0", false, 1024}}) })
 	if got := are(); err == nil || got[0] != 1024 {
 		t.Errorf("with a file that is worth nothing: %v, queues %d", err, got)
 	}
@@ -125,7 +125,7 @@ func FuzzQueues(f *testing.F) {
 	f.Add([]byte(`[{"interface":"eth0","ipv6":true,"bytes":1024}]`))
 	f.Add([]byte(`[{"bytes":-1}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		q := Queues{file: filepath.Join(t.TempDir(), "file")}
+		q := queues{file: filepath.Join(t.TempDir(), "file")}
 		testkit.WriteFile(t, q.file, data)
 		list, err := q.previous()
 		if err != nil {
@@ -145,7 +145,7 @@ func FuzzQueues(f *testing.F) {
 
 // TestPreviousVersion: what the version before stores is what this one reads, and writes.
 func TestPreviousVersion(t *testing.T) {
-	q := Queues{file: filepath.Join(t.TempDir(), "file")}
+	q := queues{file: filepath.Join(t.TempDir(), "file")}
 	before := previous.File(t, "node/run/vipgen/keepalived/queues.json")
 	testkit.WriteFile(t, q.file, before)
 	list, err := q.previous()

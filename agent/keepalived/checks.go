@@ -22,9 +22,9 @@ type checks struct {
 	files   *trackfile.Files
 	metrics *health.Metrics
 	log     *slog.Logger
-	// redirects has the facts of the groups that it follows.
+	// redirects has the facts of API groups.
 	redirects *redirects
-	// answers are those of HAProxy.
+	// answers has those of HAProxy.
 	answers *answers
 
 	groups  []v1alpha1.Group
@@ -34,9 +34,28 @@ type checks struct {
 	done    chan struct{}
 }
 
-// follow makes the checks those of a node of that role and with those labels. It
-// returns with track files for all of their terms.
+// newChecks returns checks with track files in a directory.
+func newChecks(trackDir string, dir *state.Dir, metrics *health.Metrics, log *slog.Logger) (*checks, error) {
+	files, err := trackfile.Open(trackDir)
+	if err != nil {
+		return nil, err
+	}
+	board := health.NewBoard()
+	return &checks{
+		board: board, files: files, metrics: metrics, log: log,
+		redirects: &redirects{dir: dir, board: board}, answers: newAnswers(dir),
+	}, nil
+}
+
+// follow runs the checks of a node of that role and with those labels, and logs whether it
+// can. It returns with track files for all of their terms.
 func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
+	err := c.run(s, role, labels)
+	c.failing.Error(c.log, err, "this node is not checked anew", "this node is checked again")
+	return err
+}
+
+func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
 	m := &health.Monitor{Board: c.board, Files: c.files, Role: role, Metrics: c.metrics, Log: c.log}
 	for i := range s.Groups {
 		if g := s.Groups[i]; s.Hosts(&g, role, labels) {
@@ -56,7 +75,7 @@ func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[s
 		}
 	}
 	c.stop()
-	c.redirects.follow(m.Groups) // first: it may be looking, and makes known what is to be forgotten
+	c.redirects.follow(m.Groups) // first: it may be polling, and sets facts that are to be forgotten
 	for _, g := range c.groups {
 		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
 			c.board.Forget(health.FactsOf(&g)...)
@@ -79,7 +98,7 @@ func (c *checks) ensure(g *v1alpha1.Group, role string) error {
 	return c.files.Ensure(terms)
 }
 
-// stop ends the checks; the track files keep what they say.
+// stop ends the checks; the track files keep their values.
 func (c *checks) stop() {
 	if c.cancel == nil {
 		return
@@ -89,9 +108,9 @@ func (c *checks) stop() {
 	c.key, c.cancel = "", nil
 }
 
-// routers makes known which groups that the node can hold have a router of their own
-// here (hard case 21). While the API is away what it said last stands: the router itself does not
-// say whose it is, and would put another controller's level with the group's own.
+// routers sets the facts which groups that the node can hold have a router of their own
+// here (hard case 21). While the API is away its last answer stands: the router itself does not
+// have its controller, and would put another controller's level with the group's own.
 //
 // Where the routers are of other controllers alone, the node must not hold the VIP at
 // all: its clients would reach one that knows nothing of their routes.
