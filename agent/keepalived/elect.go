@@ -3,7 +3,6 @@ package keepalived
 import (
 	"context"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
@@ -70,18 +69,9 @@ func (j *Job) elect(f *facts.Facts) elected {
 	return e.last
 }
 
-// render returns keepalived.conf, by the node's template.
-func (j *Job) render(conf *keepalived.Conf) ([]byte, error) {
-	text, err := os.ReadFile(j.below(v1alpha1.KeepalivedTemplate))
-	if err != nil {
-		return nil, err
-	}
-	return templates.Execute("keepalived.conf.tmpl", string(text), conf)
-}
-
 // tryOut checks a configuration that is not to run yet with keepalived's parser.
 func (j *Job) tryOut(conf *keepalived.Conf) error {
-	data, err := j.render(conf)
+	data, err := templates.ExecuteFile(j.below(v1alpha1.KeepalivedTemplate), conf)
 	if err != nil {
 		return err
 	}

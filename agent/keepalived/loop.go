@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates"
 )
 
 // apply applies a new decision. It reports whether keepalived was started, stopped or told to
@@ -31,7 +32,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	held := j.record.Addresses()
 	here := append(d.vips(), held...)
 	j.vips.add(vipsOf(d.conf), func(a netip.Addr) bool { return held != nil && !slices.Contains(here, a) })
-	conf, err := j.render(d.conf)
+	conf, err := templates.ExecuteFile(j.below(v1alpha1.KeepalivedTemplate), d.conf)
 	target := daemon.Target{Conf: conf, Err: err, Stopped: !d.takesPart()}
 	if target.Stopped {
 		changed, err = j.daemon.Apply(ctx, target)

@@ -1,12 +1,16 @@
 package keepalived
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -54,4 +58,23 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 		out = append(out, s)
 	}
 	return out
+}
+
+// publisher publishes the state of the job.
+type publisher struct {
+	last     atomic.Pointer[state.Keepalived] // nil before the first
+	watchdog liveness.Watchdog
+	failing  logging.Transitions
+}
+
+// publish publishes a state, and logs VIPs that came or left.
+func (p *publisher) publish(dir *state.Dir, s *state.Keepalived, log *slog.Logger) {
+	before := p.last.Swap(s)
+	for _, i := range s.Instances {
+		if i.Holds != holds(before, i.VIP) {
+			log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
+		}
+	}
+	p.failing.Error(log, dir.Publish(*s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	p.watchdog.Reset()
 }
