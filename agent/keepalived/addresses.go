@@ -15,7 +15,7 @@ import (
 
 // removeVIPs removes VIPs from every interface, whatever their prefix length.
 func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
-	before, err := addresses()
+	before, err := nodeAddresses()
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
 // addresses of a network with the first one of that network, unless
 // promote_secondaries is set.
 func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
-	after, err := addresses()
+	after, err := nodeAddresses()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
 	return errors.Join(errs...)
 }
 
-func addresses() ([]netlink.Addr, error) {
+func nodeAddresses() ([]netlink.Addr, error) {
 	list, err := netdump.Addresses()
 	if err != nil {
 		return nil, fmt.Errorf("reading the addresses: %w", err)

@@ -236,7 +236,7 @@ func idle(why string) func(state.Keepalived) bool {
 func (n *node) linksWith(a netip.Addr) (found []string) {
 	n.t.Helper()
 	err := n.Do(func() error {
-		list, err := addresses()
+		list, err := nodeAddresses()
 		for _, x := range list {
 			if netdump.IP(x) == a {
 				found = append(found, nameOf(x.LinkIndex))

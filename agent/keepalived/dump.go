@@ -3,6 +3,8 @@ package keepalived
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
@@ -73,4 +75,16 @@ func parseDump(data []byte) map[string]state.Holder {
 		}
 	}
 	return out
+}
+
+// writtenAt returns the time of the last write of a file; the zero value if there is none.
+func writtenAt(path string) (t syscall.Timespec, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	return info.Sys().(*syscall.Stat_t).Mtim, nil
 }

@@ -46,7 +46,7 @@ func FuzzPlaced(f *testing.F) {
 	f.Add([]byte(`["192.0.2.5","2001:db8::5"]`))
 	f.Add([]byte(`["192.0.2.5","","fe80::1%eth0",7]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v := vips{path: written(t, data)}
+		v := storedVIPs{path: written(t, data)}
 		v.read()
 		for _, a := range v.stored {
 			if !a.IsValid() || a.Zone() != "" {
@@ -57,7 +57,7 @@ func FuzzPlaced(f *testing.F) {
 		if err := v.store([]netip.Addr{vip}, func(netip.Addr) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		again := vips{path: v.path}
+		again := storedVIPs{path: v.path}
 		if err := again.read(); err != nil || !slices.Equal(again.stored, []netip.Addr{vip}) {
 			t.Errorf("%v, %v", again.stored, err)
 		}

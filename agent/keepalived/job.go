@@ -51,7 +51,7 @@ type Job struct {
 	checks     *checks
 	daemon     *child
 	guard      guarding
-	vips       vips
+	vips       storedVIPs
 	neighbours *neighbours.Neighbours
 	tickler    *tickle.Tickler
 	record     *record.Record

@@ -30,7 +30,7 @@ func TestPreviousVersion(t *testing.T) {
 	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
 		t.Fatalf("settings %+v, want %+v", settings, want)
 	}
-	before := vips{path: j.below(keptVIPs)}
+	before := storedVIPs{path: j.below(keptVIPs)}
 	if err := before.read(); err != nil || len(before.stored) != 2 {
 		t.Fatalf("VIPs %v, error %v", before.stored, err)
 	}
@@ -40,7 +40,7 @@ func TestPreviousVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := vips{path: j.below(keptVIPs)}
+	again := storedVIPs{path: j.below(keptVIPs)}
 	for _, err := range []error{
 		writeSettings(j.below(keptSettings), *settings),
 		again.store(before.stored, func(netip.Addr) bool { return false }),

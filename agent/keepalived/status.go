@@ -33,8 +33,8 @@ func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-// instances returns the states of the VIPs of a configuration.
-func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
+// instanceStates returns the states of the VIPs of a configuration.
+func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {
 		on[v.Name] = v.Value == 1

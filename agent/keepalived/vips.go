@@ -14,10 +14,10 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// vips stores the VIPs that a keepalived of this node may have put on an interface, over restarts of the container and until the node boots. One that is
-// killed leaves its VIPs (hard case 1), and by the next start the cluster may have
-// others: nobody else would remove those.
-type vips struct {
+// storedVIPs are the VIPs that a keepalived of this node may have put on an interface, over
+// restarts of the container and until the node boots. One that is killed leaves its VIPs (hard
+// case 1), and by the next start the cluster may have others: nobody else would remove those.
+type storedVIPs struct {
 	path string
 	log  *slog.Logger
 
@@ -28,7 +28,7 @@ type vips struct {
 }
 
 // read reads what an earlier process stored; a file that cannot be read is ignored.
-func (v *vips) read() error {
+func (v *storedVIPs) read() error {
 	data, err := os.ReadFile(v.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -45,12 +45,12 @@ func (v *vips) read() error {
 }
 
 // add stores VIPs before keepalived gets to know them, and forgets those that are gone.
-func (v *vips) add(added []netip.Addr, gone func(netip.Addr) bool) {
+func (v *storedVIPs) add(added []netip.Addr, gone func(netip.Addr) bool) {
 	err := v.store(added, gone)
 	v.storing.Warn(v.log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
 }
 
-func (v *vips) store(list []netip.Addr, gone func(netip.Addr) bool) error {
+func (v *storedVIPs) store(list []netip.Addr, gone func(netip.Addr) bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	list = append(slices.DeleteFunc(slices.Clone(v.stored), gone), list...)
@@ -69,7 +69,7 @@ func (v *vips) store(list []netip.Addr, gone func(netip.Addr) bool) error {
 
 // remove removes the stored VIPs, and those of a configuration, from every interface (hard
 // case 1). It must not be called while keepalived runs.
-func (v *vips) remove(configured []netip.Addr) error {
+func (v *storedVIPs) remove(configured []netip.Addr) error {
 	v.mu.Lock()
 	list := append(slices.Clone(v.stored), configured...)
 	v.mu.Unlock()

@@ -50,7 +50,7 @@ func (j *Job) watch(ctx context.Context) {
 func (j *Job) observe() bool {
 	d := j.decided.Load()
 	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
-	list, err := addresses()
+	list, err := nodeAddresses()
 	if err != nil {
 		return lost // the next change, or resync, tries again
 	}
@@ -78,7 +78,7 @@ func (j *Job) publish() {
 	holders := j.daemon.dump.poll()
 	if d := j.decided.Load(); d != nil {
 		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, d.migration, d.moves
-		s.Instances = instances(d.conf, j.checks.files.Values(), j.record.Addresses())
+		s.Instances = instanceStates(d.conf, j.checks.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
