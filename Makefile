@@ -17,7 +17,7 @@ RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPO
 LIVE := VIPGEN_TESTS=live $(RETEST) $(TIMEOUT)
 # What elects nodes for minutes, where a core that is late for a second moves a VIP: nothing
 # else runs beside these. The longest come first: those of the lab's module, then these.
-ELECTIONS := ./agent/keepalived
+ELECTIONS := ./agent/keepalived/...
 
 # Left out of test-race for the time that they take: whole command lines, of hundreds of
 # clusters. Packages that these call have tests of their own.

@@ -158,10 +158,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := filepath.Glob("agent/*.md")
-	if err != nil || len(agent) == 0 {
-		t.Fatal("no pages of the agent", err)
-	}
+	agent := agentPages(t)
 	project, err := filepath.Glob("../*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +186,34 @@ func TestLinks(t *testing.T) {
 	for _, page := range pages {
 		if page != "README.md" && !strings.Contains(index, "("+page+")") {
 			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
+
+// agentPages returns the pages of the agent, which are beside its code.
+func agentPages(t *testing.T) []string {
+	t.Helper()
+	jobs, err := filepath.Glob("../agent/*/README.md")
+	if err != nil || len(jobs) == 0 {
+		t.Fatal("no pages of the agent", err)
+	}
+	return append(jobs, "../agent/README.md", "../cmd/agentcli/README.md")
+}
+
+// TestJobPages: each job has a page beside its code, in the form of CoreDNS' plugins.
+func TestJobPages(t *testing.T) {
+	jobs, err := filepath.Glob("../agent/*/kind.go")
+	if err != nil || len(jobs) < 5 {
+		t.Fatal(jobs, err)
+	}
+	for _, job := range jobs {
+		page := filepath.Join(filepath.Dir(job), "README.md")
+		var sections []string
+		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, page), -1) {
+			sections = append(sections, m[1])
+		}
+		if want := []string{"Name", "Description", "Configuration", "Metrics", "Health", "Examples", "Bugs"}; !slices.Equal(sections, want) {
+			t.Errorf("%s: sections %q, want %q", page, sections, want)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"text/template"
@@ -36,6 +38,15 @@ func Execute(name, text string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
 	return Run(t, data)
+}
+
+// ExecuteFile executes the template in a file.
+func ExecuteFile(path string, data any) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Execute(filepath.Base(path), string(text), data)
 }
 
 // Set is the templates of a folder, parsed when they are first asked for.

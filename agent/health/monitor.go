@@ -32,6 +32,8 @@ type Monitor struct {
 	// Metrics measures the checks; it may be nil.
 	Metrics *Metrics
 	Log     *slog.Logger
+
+	terms [][]vrrp.Term // of Groups
 }
 
 // Track files are written again as they are: what is written between keepalived's reading
@@ -49,6 +51,10 @@ const (
 // Run runs the checks and writes the track files until ctx ends. It returns
 // when all that it started has ended. One Monitor at a time runs on a Board.
 func (m *Monitor) Run(ctx context.Context, checks []Check) {
+	for i := range m.Groups {
+		_, terms := vrrp.Terms(&m.Groups[i], m.Role)
+		m.terms = append(m.terms, terms)
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, c := range checks {
@@ -99,8 +105,7 @@ func (m *Monitor) write() (any bool, failed error) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
 		health := m.Board.health(g)
-		_, terms := vrrp.Terms(g, m.Role)
-		for _, t := range terms {
+		for _, t := range m.terms[i] {
 			on := t.On(health)
 			changed, err := m.Files.Set(t.Name, on)
 			if err != nil {

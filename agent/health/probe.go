@@ -74,43 +74,35 @@ func (h *HTTP) Close() {
 	}
 }
 
-// Probe succeeds when a GET answers 200.
-func (h *HTTP) Probe(ctx context.Context) error {
-	kept := h.conn != nil
-	err := h.ask(ctx)
-	if kept && errors.Is(err, errNoWord) && ctx.Err() == nil {
-		err = h.ask(ctx) // the service had let go of the connection
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return fmt.Errorf("no answer: %w", cause)
-	}
-	return err
-}
+// errNoAnswer reports that a connection ended before the answer began.
+var errNoAnswer = errors.New("the connection was closed without an answer")
 
-// errNoWord says that a connection ended before the answer began.
-var errNoWord = errors.New("the connection was closed without an answer")
-
-// ask asks once. The connection is there afterwards if it can be used again.
-func (h *HTTP) ask(ctx context.Context) (err error) {
-	if h.conn == nil {
-		if err := h.dial(ctx); err != nil {
-			return err
-		}
-	}
-	again := false
+// Probe succeeds when a GET answers 200. The connection stays open if it can be used again.
+func (h *HTTP) Probe(ctx context.Context) (err error) {
+	kept, again := h.conn != nil, false
 	defer func() {
 		if !again {
 			h.Close()
 		}
+		if kept && errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+			err = h.Probe(ctx) // the service had closed the connection: over another one
+		} else if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = fmt.Errorf("no answer: %w", cause)
+		}
 	}()
+	if !kept {
+		if err := h.dial(ctx); err != nil {
+			return err
+		}
+	}
 	conn := h.conn
 	interrupt := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer func() { again = interrupt() && again }()
 	if _, err := conn.Write(h.question); err != nil {
-		return fmt.Errorf("%w: %w", errNoWord, err)
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	if _, err := h.reader.Peek(1); err != nil {
-		return fmt.Errorf("%w: %w", errNoWord, err)
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	resp, err := http.ReadResponse(h.reader, h.request)
 	if err != nil {

@@ -54,9 +54,8 @@ func Here(vips []netip.Addr) (here []netip.Addr, err error) {
 		return nil, err
 	}
 	for _, a := range list {
-		ip, _ := netip.AddrFromSlice(a.IP)
-		if slices.Contains(vips, ip.Unmap()) {
-			here = append(here, ip.Unmap())
+		if ip := netdump.IP(a); slices.Contains(vips, ip) {
+			here = append(here, ip)
 		}
 	}
 	return here, nil

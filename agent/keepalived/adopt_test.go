@@ -13,7 +13,7 @@ import (
 // may have put on an interface are removed, and bounds of queues put back.
 func TestAdopt(t *testing.T) {
 	root := t.TempDir()
-	j := &Job{Root: root, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	j := &Job{Root: root}
 	put := func(path, text string) {
 		t.Helper()
 		testkit.WriteFile(t, j.below(path), []byte(text))
@@ -29,7 +29,7 @@ func TestAdopt(t *testing.T) {
 	if err := os.Remove(j.below(keptVIPs)); err != nil {
 		t.Fatal(err)
 	}
-	j.adopt()
+	adopt(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	expect(keptVIPs, `["192.0.2.5"]`)
 	expect(keptQueues, "")
 	if err := os.MkdirAll(j.below(v1alpha1.TrackDir), 0o755); err != nil {
@@ -37,7 +37,7 @@ func TestAdopt(t *testing.T) {
 	}
 	put(keptVIPs, `["192.0.2.6"]`)
 	put(oldQueues, `[{"interface":"eth0","bytes":1}]`)
-	j.adopt()
+	adopt(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	expect(keptVIPs, `["192.0.2.6"]`)
 	expect(keptQueues, "")
 }

@@ -17,7 +17,7 @@ import (
 // advertListener listens for the adverts of peers that a migration is about.
 type advertListener struct {
 	log *slog.Logger
-	// changed is told of news among them.
+	// changed is called after news among them.
 	changed func()
 
 	failing logging.Transitions
@@ -27,14 +27,14 @@ type advertListener struct {
 	sockets map[socketKey]context.CancelFunc
 }
 
-// socketKey is where it listens.
+// socketKey is a link to listen on.
 type socketKey struct {
 	link string
 	ipv6 bool
 }
 
-// follow makes it listen to adverts of those instances from those peers, and
-// forget the others; none ends it.
+// follow listens to adverts of those instances from those peers, and forgets others; none
+// ends it.
 func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
@@ -68,7 +68,7 @@ func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 	al.failing.Warn(al.log, errors.Join(errs...), "cannot hear which VRRP settings other nodes have", "can hear which VRRP settings other nodes have")
 }
 
-// instances are those whose adverts it is to hear.
+// instances returns those that it listens to.
 func (al *advertListener) instances() (out []keepalived.Instance) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
@@ -78,8 +78,8 @@ func (al *advertListener) instances() (out []keepalived.Instance) {
 	return out
 }
 
-// heard is what was heard up to now.
-func (al *advertListener) heard(now time.Time) migration.Heard {
+// received returns what was received up to now.
+func (al *advertListener) received(now time.Time) migration.Heard {
 	al.mu.Lock()
 	defer al.mu.Unlock()
 	return al.hearing.Heard(now)
@@ -89,7 +89,7 @@ func (al *advertListener) heard(now time.Time) migration.Heard {
 // agent was stopped have the settings of then.
 const staleTime = time.Second
 
-// listen hears all adverts on a link until ctx ends.
+// listen receives all adverts on a link until ctx ends.
 func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 	l, err := listener.OnInterface(key.link, key.ipv6)
 	if err != nil {
@@ -109,14 +109,14 @@ func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 				case <-time.After(100 * time.Millisecond):
 				}
 			case a.Waited <= staleTime:
-				al.note(key, a)
+				al.record(key, a)
 			}
 		}
 	}()
 	return nil
 }
 
-func (al *advertListener) note(key socketKey, a listener.Received) {
+func (al *advertListener) record(key socketKey, a listener.Received) {
 	al.mu.Lock()
 	news := al.hearing.Note(key.link, a, time.Now())
 	al.mu.Unlock()

@@ -9,14 +9,13 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// answers has the check of HAProxy rest on what the haproxy job finds out, which asks
-// HAProxy at the same pace: one of them is enough. Where that job does not say that HAProxy
-// serves, or has not asked it for a while (another version, a job that hangs), the check
+// answers has the check of HAProxy rest on the haproxy job, which asks HAProxy at the same
+// pace: one of them is enough. Where that job does not publish that HAProxy serves, or has not asked it for a while (another version, a job that hangs), the check
 // asks HAProxy itself.
 type answers struct {
 	dir  *state.Dir
 	last *state.Answers
-	// serves is whether the haproxy job lives and says that HAProxy serves.
+	// serves is whether the haproxy job lives and publishes that HAProxy serves.
 	serves atomic.Bool
 	failed chan string
 }
@@ -29,7 +28,7 @@ func newAnswers(dir *state.Dir) *answers {
 	return &answers{dir: dir, last: dir.Answers(state.HAProxy{}), failed: make(chan string, 1)}
 }
 
-// run follows what the haproxy job says until ctx ends.
+// run follows the haproxy job until ctx ends.
 func (a *answers) run(ctx context.Context) error {
 	changed, err := a.dir.Watch(ctx, state.HAProxy{})
 	if err != nil {
@@ -37,16 +36,16 @@ func (a *answers) run(ctx context.Context) error {
 	}
 	go func() {
 		for range changed {
-			a.look()
+			a.poll()
 		}
 	}()
 	return nil
 }
 
-// look has the check fail as soon as the haproxy job has found out that HAProxy serves no
-// more. A crash is for the check to find out, and what is being stopped serves until the
+// poll has the check fail as soon as the haproxy job has found out that HAProxy serves no
+// more. A crash is for the check to find out, and an HAProxy that is being stopped serves until the
 // VIPs have left.
-func (a *answers) look() {
+func (a *answers) poll() {
 	s, err := state.Read[state.HAProxy](a.dir)
 	serves := err == nil && s != nil && s.Serving
 	before := a.serves.Swap(serves)

@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a.look()
+				a.poll()
 			}
 			asked := false
 			list := []health.Check{{Name: health.FactAPI}, {Name: health.FactHAProxy, Probe: func(context.Context) error {

@@ -3,7 +3,6 @@ package keepalived
 import (
 	"log/slog"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	templates "github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -162,14 +160,14 @@ func TestHardCase35PeersChange(t *testing.T) {
 		letThrough("at first", "192.168.111.12")
 		g.applied(now)
 		g.admit(group("192.168.111.13"))
-		g.look(now.Add(time.Hour))
+		g.poll(now.Add(time.Hour))
 		letThrough("before the reload", "192.168.111.12", "192.168.111.13")
 		g.admit(group("192.168.111.14")) // the configuration before was refused
 		letThrough("before the next reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
 		g.applied(now)
-		g.look(now.Add(guardLag - 1))
+		g.poll(now.Add(guardLag - 1))
 		letThrough("after the reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
-		g.look(now.Add(guardLag))
+		g.poll(now.Add(guardLag))
 		letThrough("later", "192.168.111.14")
 		next := guarding{log: g.log}
 		next.begin()
@@ -181,38 +179,5 @@ func TestHardCase35PeersChange(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestHardCase35Senders: whose packets are taken, by VRRP settings.
-func TestHardCase35Senders(t *testing.T) {
-	peer, node, six := netip.MustParseAddr("192.0.2.12"), netip.MustParseAddr("192.0.2.13"), netip.MustParseAddr("2001:db8::13")
-	nodes := []v1alpha1.Peer{{Name: "a", Addresses: []netip.Addr{node}, Elsewhere: []netip.Addr{six}}}
-	vip4, vip6 := netip.MustParsePrefix("192.0.2.5/32"), netip.MustParsePrefix("2001:db8::5/128")
-	peer6 := netip.MustParseAddr("2001:db8::12")
-	for name, x := range map[string]struct {
-		i    templates.Instance
-		want []guard.Sender
-	}{
-		"fast": {templates.Instance{VIP: vip4, Peers: []netip.Addr{peer}, FullTTL: true, OnLink: true, AllKnown: true},
-			[]guard.Sender{{From: []netip.Addr{peer}, FullTTL: true}}},
-		"fast, the bootstrap is unknown": {templates.Instance{VIP: vip4, Peers: []netip.Addr{peer}, FullTTL: true},
-			[]guard.Sender{{FullTTL: true}}},
-		"classic": {templates.Instance{VIP: vip4, Peers: []netip.Addr{peer}, AllKnown: true},
-			[]guard.Sender{{From: []netip.Addr{peer, node}}}},
-		"classic, the bootstrap is unknown": {templates.Instance{VIP: vip4, Peers: []netip.Addr{peer}},
-			[]guard.Sender{{From: []netip.Addr{peer, node}}, {FullTTL: true}}},
-		"classic, IPv6": {templates.Instance{VIP: vip6, Peers: []netip.Addr{peer6}, AllKnown: true},
-			[]guard.Sender{{From: []netip.Addr{peer6, six}}}},
-		"classic, IPv6, the bootstrap is unknown": {templates.Instance{VIP: vip6, Peers: []netip.Addr{peer6}},
-			[]guard.Sender{{}}},
-		"multicast":       {templates.Instance{VIP: vip4}, []guard.Sender{{To: vrrp.MulticastGroup4, FullTTL: true}}},
-		"multicast, IPv6": {templates.Instance{VIP: vip6}, []guard.Sender{{To: vrrp.MulticastGroup6, FullTTL: true}}},
-		"alone": {templates.Instance{VIP: vip4, QuietGroup: "224.0.0.254"},
-			[]guard.Sender{{To: netip.MustParseAddr("224.0.0.254"), FullTTL: true}}},
-	} {
-		if got := senders(&x.i, nodes); !reflect.DeepEqual(got, x.want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, x.want)
-		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -235,9 +236,9 @@ func idle(why string) func(state.Keepalived) bool {
 func (n *node) linksWith(a netip.Addr) (found []string) {
 	n.t.Helper()
 	err := n.Do(func() error {
-		list, err := addresses()
+		list, err := nodeAddresses()
 		for _, x := range list {
-			if ipOf(x) == a {
+			if netdump.IP(x) == a {
 				found = append(found, nameOf(x.LinkIndex))
 			}
 		}

@@ -13,9 +13,7 @@ import (
 	"testing"
 
 	runner "github.com/vipgen/vipgen/agent/daemon"
-	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/process"
@@ -103,28 +101,25 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	}
 }
 
-// newChecks makes checks whose track files and published states are below root. The caller
-// stops them.
-func newChecks(t *testing.T, root string) *checks {
+// testChecks returns checks whose track files and published states are below root. The
+// caller stops them.
+func testChecks(t *testing.T, root string) *checks {
 	t.Helper()
-	files, err := trackfile.Open(filepath.Join(root, "track"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := state.Open(filepath.Join(root, "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	board := health.NewBoard()
-	return &checks{board: board, files: files, log: slog.New(slog.DiscardHandler), redirects: &redirects{dir: dir, board: board}, answers: newAnswers(dir)}
+	c, err := newChecks(filepath.Join(root, "track"), dir, nil, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	return c
 }
 
 // While the track files of a change cannot be made, the checks of before keep theirs
 // current.
 func TestHardCase42ChecksGoOn(t *testing.T) {
 	root := t.TempDir()
-	c := newChecks(t, root)
+	c := testChecks(t, root)
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}
 	if err := c.follow(spec, v1alpha1.RoleWorker, nil); err != nil {
 		t.Fatal(err)

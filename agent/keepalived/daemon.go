@@ -29,9 +29,16 @@ const (
 // each packet that it rejects, and a host that forges a peer's address gets by the guard.
 var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 48 << 10}
 
+// child is keepalived, the child process of the agent, with the scheduling of its worker and its own view of VIPs.
+type child struct {
+	*daemon.Daemon
+	scheduling scheduling
+	dump       dump
+}
+
 // newDaemon prepares keepalived, with all that it reads and writes below root.
 // before runs before each of its starts, after when it has ended though it was wanted.
-func newDaemon(ctx context.Context, program, root, conf string, before, after func(context.Context) error, log *slog.Logger) *daemon.Daemon {
+func newDaemon(ctx context.Context, program, root, conf string, before, after func(context.Context) error, log *slog.Logger) *child {
 	below := func(path string) string { return filepath.Join(root, path) }
 	d := &daemon.Daemon{Conf: conf, Check: Check(program)}
 	// Without respawning: it would start its worker again behind the agent's
@@ -51,7 +58,7 @@ func newDaemon(ctx context.Context, program, root, conf string, before, after fu
 		return errors.Join(os.MkdirAll(below(pidDir), 0o755), remove(below(mainPID)), remove(below(vrrpPID)), remove(below(dumpFile)), before(ctx))
 	}
 	d.Reload = func(ctx context.Context) error { return reload(ctx, &d.Process, below(vrrpPID)) }
-	return d
+	return &child{Daemon: d, scheduling: scheduling{file: below(vrrpPID), log: log}, dump: dump{path: below(dumpFile)}}
 }
 
 // noBFD keeps keepalived 2.3 from creating /run/bfd.pid, which it does even with --vrrp and
@@ -59,7 +66,7 @@ func newDaemon(ctx context.Context, program, root, conf string, before, after fu
 // another keepalived that runs.
 const noBFD = "--no_bfd"
 
-// knows says whether a program's help names an option. keepalived has those of BFD only where
+// knows reports whether a program's help names an option. keepalived has those of BFD only where
 // it was built with it, and ends at an option that it does not know. Of one that cannot
 // run, its start says why.
 func knows(ctx context.Context, program, option string) bool {

@@ -12,18 +12,21 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// queue is what may wait for a neighbour on the node's link, in bytes.
-func (n *node) queue(iface string, ipv6 bool) uint32 {
+// queue returns how many bytes may wait for a neighbour on the node's link.
+func (n *node) queue(iface string, ipv6 bool) (bytes int) {
 	n.t.Helper()
-	var list []queue
-	if err := n.Do(func() (err error) { list, err = readQueues(); return err }); err != nil {
-		n.t.Fatal(err)
+	family := "ipv4"
+	if ipv6 {
+		family = "ipv6"
 	}
-	q, ok := find(list, queue{Interface: iface, IPv6: ipv6})
-	if !ok {
-		n.t.Fatalf("no queues of %s in %+v", iface, list)
-	}
-	return q.Bytes
+	testkit.Must(n.t, n.Do(func() error {
+		data, err := os.ReadFile("/proc/sys/net/" + family + "/neigh/" + iface + "/unres_qlen_bytes")
+		if err == nil {
+			_, err = fmt.Sscan(string(data), &bytes)
+		}
+		return err
+	}))
+	return bytes
 }
 
 // Peers that are dead are sent adverts all the same: one that is only cut off from

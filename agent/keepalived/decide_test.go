@@ -36,7 +36,7 @@ func TestInstances(t *testing.T) {
 			for _, name := range tt.on {
 				values = append(values, trackfile.Value{Name: name, Value: 1})
 			}
-			got := instances(&tt.conf, values, tt.held)[0]
+			got := instanceStates(&tt.conf, values, tt.held)[0]
 			want := []any{tt.priority, tt.fault, len(tt.held) > 0}
 			if diff := cmp.Diff(want, []any{got.Priority, got.Fault, got.Holds}); diff != "" {
 				t.Error(diff)

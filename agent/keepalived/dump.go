@@ -3,6 +3,8 @@ package keepalived
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
@@ -14,7 +16,7 @@ import (
 )
 
 // dump is the file with keepalived's own view, as it was read last. It is as old
-// as the last probe that asked for it.
+// as the last probe that requested it.
 type dump struct {
 	path    string
 	at      syscall.Timespec
@@ -25,9 +27,9 @@ type dump struct {
 // what is written within a few milliseconds the same time, so the rest would not show.
 const half = 100 * time.Millisecond
 
-// look reads the file if it was written anew, and gives who holds the VIPs of
-// instances whose holder is another node.
-func (d *dump) look() map[string]state.Holder {
+// poll reads the file if it was written anew, and returns the holders of VIPs that another
+// node holds.
+func (d *dump) poll() map[string]state.Holder {
 	at, err := writtenAt(d.path)
 	if err != nil || at == d.at {
 		return d.holders
@@ -73,4 +75,16 @@ func parseDump(data []byte) map[string]state.Holder {
 		}
 	}
 	return out
+}
+
+// writtenAt returns the time of the last write of a file; the zero value if there is none.
+func writtenAt(path string) (t syscall.Timespec, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	return info.Sys().(*syscall.Stat_t).Mtim, nil
 }

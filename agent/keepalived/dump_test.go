@@ -64,7 +64,7 @@ func TestDumpIsReadWhole(t *testing.T) {
 		d := dump{path: path}
 		expect := func(when string, instances ...string) {
 			t.Helper()
-			if got := slices.Sorted(maps.Keys(d.look())); !slices.Equal(got, instances) {
+			if got := slices.Sorted(maps.Keys(d.poll())); !slices.Equal(got, instances) {
 				t.Errorf("%s: %q, want %q", when, got, instances)
 			}
 		}

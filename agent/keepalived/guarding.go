@@ -2,64 +2,28 @@ package keepalived
 
 import (
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// guardGroups says whose packets are let through to instances. nodes are all other
+// guardGroups returns whose packets are let through to instances. nodes are all other
 // nodes of the cluster.
 func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []guard.Group) {
 	for i := range instances {
 		x := &instances[i]
 		out = append(out, guard.Group{
-			Interface: x.Interface, IPv6: x.VIP.Addr().Is6(), RouterID: x.RouterID, Senders: senders(x, nodes),
+			Interface: x.Interface, IPv6: x.VIP.Addr().Is6(), RouterID: x.RouterID, Senders: membership.Senders(x, nodes),
 		})
 	}
 	return out
-}
-
-// senders are those of an instance.
-func senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
-	ipv6 := i.VIP.Addr().Is6()
-	if len(i.Peers) == 0 {
-		to := vrrp.MulticastGroup(ipv6)
-		if i.QuietGroup != "" {
-			to = netip.MustParseAddr(i.QuietGroup)
-		}
-		// keepalived wants the TTL itself. The source is no node's address in IPv6,
-		// and with IPv4 whichever the link has first.
-		return []guard.Sender{{To: to, FullTTL: true}}
-	}
-	switch {
-	case i.OnLink: // which keepalived wants as well
-		return []guard.Sender{{From: i.Peers, FullTTL: true}}
-	case i.FullTTL: // the bootstrap's address is not known
-		return []guard.Sender{{FullTTL: true}}
-	}
-	// Any node: one that still runs the operator's keepalived has other ideas of who
-	// is in a group. Its packets have any TTL, depending on its version and family.
-	from := slices.Clone(i.Peers)
-	for _, a := range addressesOf(nodes) {
-		if a.Is6() == ipv6 {
-			from = append(from, a)
-		}
-	}
-	switch {
-	case i.AllKnown:
-		return []guard.Sender{{From: from}}
-	case ipv6:
-		return []guard.Sender{{}} // keepalived 2.2 sends with the link's own hop limit
-	}
-	return []guard.Sender{{From: from}, {FullTTL: true}}
 }
 
 // guardLag is how long after a reload the senders of before are let through: many
@@ -78,12 +42,12 @@ type guarding struct {
 	earlier []guard.Group // of those before
 	until   time.Time     // for how long the earlier count; zero: for ever
 	dropped uint64        // as it was logged
-	said    time.Time
+	logged  time.Time
 	failing logging.Transitions
 }
 
 // begin removes what an earlier agent left, whose list of peers may be old.
-func (g *guarding) begin() { g.note(g.table.Remove()) }
+func (g *guarding) begin() { g.report(g.table.Remove()) }
 
 // admit lets the senders of a configuration through that keepalived gets now.
 func (g *guarding) admit(groups []guard.Group) {
@@ -91,19 +55,19 @@ func (g *guarding) admit(groups []guard.Group) {
 	defer g.mu.Unlock()
 	g.earlier = guard.Merge(g.earlier, g.wanted)
 	g.wanted, g.until = guard.Merge(groups), time.Time{}
-	g.note(g.table.Place(slices.Concat(g.wanted, g.earlier)))
+	g.report(g.table.Place(slices.Concat(g.wanted, g.earlier)))
 }
 
-// applied says that keepalived runs the configuration that was admitted last.
+// applied starts the time after which earlier senders are forgotten: keepalived runs the configuration that was admitted last.
 func (g *guarding) applied(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.until = now.Add(guardLag)
 }
 
-// look forgets the senders of before when they have had their time, puts rules back
-// that are gone, and logs when packets are dropped, at most once a minute.
-func (g *guarding) look(now time.Time) {
+// poll forgets earlier senders when they have had their time, restores rules that are gone,
+// and logs when packets are dropped, at most once a minute.
+func (g *guarding) poll(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted == nil {
@@ -116,18 +80,18 @@ func (g *guarding) look(now time.Time) {
 	if err == nil {
 		err = g.table.Look()
 	}
-	g.note(err)
+	g.report(err)
 	all, list := uint64(0), g.table.Dropped()
 	for _, d := range list {
 		all += d.Packets
 	}
-	if all != g.dropped && now.Sub(g.said) >= droppedEvery {
+	if all != g.dropped && now.Sub(g.logged) >= droppedEvery {
 		g.log.Warn("dropped VRRP packets of hosts that are not in the groups of this node", "packets", all-g.dropped, "all", list)
-		g.dropped, g.said = all, now
+		g.dropped, g.logged = all, now
 	}
 }
 
-// droppedEvery is how often it is logged, at most, that packets were dropped.
+// droppedEvery is the least time between two log lines about dropped packets.
 const droppedEvery = time.Minute
 
 // end removes the rules: keepalived does not run.
@@ -135,16 +99,16 @@ func (g *guarding) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted != nil {
-		g.note(g.table.Remove())
+		g.report(g.table.Remove())
 	}
 	g.wanted, g.earlier, g.until = nil, nil, time.Time{}
 }
 
-func (g *guarding) note(err error) {
+func (g *guarding) report(err error) {
 	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
 }
 
-// state is what is made known.
+// state returns the published state.
 func (g *guarding) state() state.Guard {
 	is, restored := g.table.InPlace()
 	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}

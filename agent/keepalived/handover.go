@@ -20,9 +20,9 @@ import (
 // that was told to end by somebody else, as by systemd, which tells every process of a
 // container.
 func (j *Job) handOver() {
-	d := j.shared.decided()
-	if j.inDoubt.Load() {
-		return // nobody hears it: who holds the VIP does not know this node
+	d := j.decided.Load()
+	if j.members.InDoubt() {
+		return // nobody receives it: the holder of the VIP does not know this node
 	}
 	if d == nil || len(d.conf.TrackFiles) == 0 {
 		return
@@ -35,7 +35,7 @@ func (j *Job) handOver() {
 	for _, f := range d.conf.TrackFiles {
 		terms = append(terms, f.Term)
 	}
-	if err := j.files.Withdraw(terms); err != nil {
+	if err := j.checks.files.Withdraw(terms); err != nil {
 		j.Log.Warn("the VIPs cannot be given away by priority: keepalived gives them away when it stops", "error", err)
 		return
 	}
@@ -44,11 +44,11 @@ func (j *Job) handOver() {
 	j.Log.Info("VIPs given away before the end", "vips", vips, "gone", gone, "after", time.Since(began).Round(time.Millisecond))
 }
 
-// awaited are the VIPs that a peer could take, and for how long to wait for it: as long as
-// a backup takes that hears a lower priority, and a second for a busy network of nodes.
+// awaited returns the VIPs that a peer could take, and for how long to wait for it: as long
+// as a backup takes that receives a lower priority, and a second for a busy network of nodes.
 func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 	for i := range conf.Instances {
-		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody hears it
+		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody receives it
 			vips = append(vips, in.VIP.Addr())
 			bound = max(bound, migration.DownTime(in)+time.Second)
 		}

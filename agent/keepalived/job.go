@@ -1,49 +1,40 @@
 package keepalived
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"net/netip"
-	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
+	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/tickle"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/events"
-	"github.com/vipgen/vipgen/internal/liveness"
 )
 
-// What the job keeps over restarts and reboots, in the one directory on the disk
+// Files that the job keeps over restarts and reboots, in the one directory on the disk
 // that its pod may write to.
 const (
 	keepDir      = "/etc/keepalived"
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
 	// The record of events is there, too: events.FileName.
-	// keptQueues goes with a reboot, as what it is about does.
+	// keptQueues goes with a reboot, as the limits do.
 	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
 	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
 )
 
-// Job runs keepalived on a node.
+// Job runs keepalived on a node. It composes parts, each of which owns its state.
 type Job struct {
 	// Root is where the host's file system is.
 	Root string
 	// Source has the facts of the node, the other nodes among them.
 	Source *facts.Source
-	// State is where the job says what it does, and reads what others do.
+	// State is where jobs publish their states.
 	State *state.Dir
 	// Program is keepalived, looked up in PATH.
 	Program string
@@ -51,165 +42,20 @@ type Job struct {
 	// Checks measures the checks of the node; it may be nil.
 	Checks *health.Metrics
 
-	files    *trackfile.Files
-	board    *health.Board
-	checks   *checks
-	daemon   *daemon.Daemon
-	queues   queues
-	guard    guarding
-	adverts  *advertListener
-	recorded recordedVIPs
-	ring     *events.Ring // of what happens, for people
-	// rivals are heard where adverts of the others go elsewhere, claimants while no API
-	// server says that they come here.
-	rivals, claimants *rivals
-	defence           *defence
-	inDoubt           atomic.Bool // copy of what joinDelay has
-	garp              *garp
-	tickler           *tickle.Tickler
-	loop              *daemon.Debouncer
-	begun             time.Time
+	loop      *daemon.Debouncer
+	decided   atomic.Pointer[decision] // nil before the first
+	election  election
+	members   *membership.Membership
+	bootstrap *bootstrapLifetime // nil elsewhere than on the bootstrap
 
-	looping  looping
-	watching watching
-	shared   shared
-	cleaning logging.Transitions
-}
-
-// looping is of the loop's goroutine alone.
-type looping struct {
-	presence presence
-	settings settings
-	idle     []string // why VIPs are left out, as it was logged
-	deciding logging.Transitions
-}
-
-// watching is of the watch's goroutine alone, but for what others read.
-type watching struct {
-	lifetime   *bootstrapLifetime // nil elsewhere than on the bootstrap
-	dump       dump
-	scheduling scheduling
-	throttled  throttled
-	watchdog   liveness.Watchdog
-	told       atomic.Pointer[state.Keepalived]
-	telling    logging.Transitions
-	lateBy     atomic.Int64 // by how much looks came late, added up, in nanoseconds
-}
-
-// shared is what several goroutines read and write.
-type shared struct {
-	mu  sync.Mutex
-	now *decision // nil before the first
-	// Copies of what settings has.
-	migration *state.Migration
-	moves     state.Moves
-	held      []netip.Addr             // addresses of this node, VIPs among them; nil before the first look
-	since     map[netip.Addr]time.Time // each of held is here since then
-	tally     tally
-	// Copies of what lifetime has.
-	over, resumed bool
-}
-
-// decided is what the node is to run, as it was decided last; nil before.
-func (s *shared) decided() *decision {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-// addresses are those of the node, as they were seen last; nil before.
-func (s *shared) addresses() []netip.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held
+	checks     *checks
+	daemon     *child
+	guard      guarding
+	vips       storedVIPs
+	neighbours *neighbours.Neighbours
+	tickler    *tickle.Tickler
+	record     *record.Record
+	publisher  publisher
 }
 
 func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }
-
-// Run works until ctx ends. Then keepalived has given its VIPs away and ended,
-// and nothing that Run started is left.
-func (j *Job) Run(ctx context.Context) error {
-	if err := j.prepare(ctx); err != nil {
-		return err
-	}
-	defer j.ring.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := errors.Join(j.checks.redirects.run(ctx), j.checks.answers.run(ctx)); err != nil {
-		return err
-	}
-	var all sync.WaitGroup
-	all.Go(func() { supervise.Reap(ctx) })
-	all.Go(func() { j.loop.Run(ctx) })
-	all.Go(func() { j.watch(ctx) })
-	all.Go(func() { j.garp.run(ctx) })
-	all.Go(func() { j.tickler.Run(ctx) })
-	var failed error
-	all.Go(func() {
-		defer cancel() // exit when the watch fails: kubelet starts the job again
-		failed = j.Source.Watch(ctx, func(settled bool) {
-			if deaf := j.see(); deaf || j.lost() {
-				j.loop.Now() // before the others hear this node no more, or it them
-			} else {
-				j.loop.Changed(settled)
-			}
-		})
-	})
-	<-ctx.Done()
-	j.ring.Note(events.Event{Kind: events.AgentStopping})
-	j.daemon.Close() // before all else: clients must not notice that this node ends
-	all.Wait()
-	j.recordEnd(failed)
-	j.checks.stop()
-	j.guard.end()
-	j.bound(nil)
-	j.adverts.follow(nil, nil)
-	j.rivals.follow(nil)
-	j.claimants.follow(nil)
-	j.defence.follow(nil)
-	return errors.Join(failed, j.clean(context.Background()))
-}
-
-// prepare makes the parts that belong together.
-func (j *Job) prepare(ctx context.Context) (err error) {
-	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
-		if err := os.MkdirAll(j.below(dir), 0o755); err != nil {
-			return err
-		}
-	}
-	_, err = os.Stat(j.below(v1alpha1.TrackDir))
-	booted := errors.Is(err, fs.ErrNotExist)
-	j.adopt()
-	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
-		return err
-	}
-	j.board = health.NewBoard()
-	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
-	j.checks = &checks{board: j.board, files: j.files, metrics: j.Checks, log: j.Log, redirects: &redirects{dir: j.State, board: j.board}, answers: newAnswers(j.State)}
-	j.queues.file = j.below(keptQueues)
-	j.guard.log = j.Log
-	j.guard.begin()
-	if err := j.recorded.open(j.below(keptVIPs)); err != nil {
-		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
-	}
-	j.watching.dump.path = j.below(dumpFile)
-	j.watching.scheduling.file = j.below(vrrpPID)
-	j.daemon = newDaemon(ctx, j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
-	j.daemon.Drain = j.handOver
-	j.loop = daemon.NewDebouncer(j.apply)
-	j.begun = time.Now()
-	j.adverts = &advertListener{log: j.Log, changed: j.loop.Now}
-	j.garp = newGARP(j.Log)
-	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
-	j.rivals = &rivals{log: j.Log, changed: j.loop.Now}
-	j.claimants = &rivals{log: j.Log, changed: j.loop.Now}
-	j.defence = &defence{garp: j.garp, claims: &rivals{log: j.Log, changed: func() {}}}
-	j.defence.claims.answer = j.defence.answer
-	j.looping.presence.join.known = readSettings(j.below(keptSettings)) != nil
-	if j.Source.Role == v1alpha1.RoleBootstrap {
-		j.watching.lifetime = newBootstrapLifetime(j.below(keptEnd))
-		j.shared.over = j.watching.lifetime.over
-	}
-	j.openRecord(booted)
-	return nil
-}

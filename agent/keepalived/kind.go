@@ -12,11 +12,11 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-var name = state.Keepalived{}.JobName()
+var jobName = state.Keepalived{}.JobName()
 
 // Kind is the job in the agent's registry.
 var Kind = job.Kind{
-	Name:  name,
+	Name:  jobName,
 	Short: "Run keepalived on this node, if it can hold VIPs",
 	Long: `Run keepalived as a child process while this node takes part in the election of VIPs,
 with a configuration rendered from the cluster's facts, this node's addresses and the
@@ -40,7 +40,7 @@ keepalived releases its VIPs and ends.`,
 
 // rows are for people.
 func rows(s *state.Keepalived) [][]string {
-	out := [][]string{{name, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
+	out := [][]string{{jobName, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
 	for _, why := range s.Idle {
 		out = append(out, []string{"", why})
 	}

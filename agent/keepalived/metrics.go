@@ -16,18 +16,18 @@ import (
 )
 
 var (
-	takesPart  = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
-	leftOut    = monitor.Gauge("vipgen_left_out", "1 for each reason why this node takes no part for VIPs.", "reason")
-	held       = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
-	priority   = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
-	base       = monitor.Gauge("vipgen_vip_priority_base", "VRRP priority of this node for the VIP before any term.", onVIP...)
-	termOn     = monitor.Gauge("vipgen_vip_term_on", "Whether the term of the VIP's priority is on (1) or off (0).", onTerm...)
-	termPoints = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which prevents the node from holding the VIP.", onTerm...)
-	fault      = monitor.Gauge("vipgen_vip_fault", "Whether a veto prevents this node from holding the VIP (1) or none does (0).", onVIP...)
-	taken      = monitor.Counter("vipgen_vip_taken_total", "How often this node became the holder of the VIP.", onVIP...)
-	lost       = monitor.Counter("vipgen_vip_lost_total", "How often this node ceased to hold the VIP.", onVIP...)
-	heldFor    = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
-	peersOf    = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
+	takesPart   = monitor.Gauge("vipgen_takes_part", "Whether this node takes part in the elections of VIPs (1) or not (0).")
+	leftOut     = monitor.Gauge("vipgen_left_out", "1 for each reason why this node takes no part for VIPs.", "reason")
+	vipHeld     = monitor.Gauge("vipgen_vip_held", "Whether the VIP is on an interface of this node (1) or not (0).", onVIP...)
+	vipPriority = monitor.Gauge("vipgen_vip_priority", "VRRP priority of this node for the VIP: its base with the points of all terms that are on.", onVIP...)
+	vipBase     = monitor.Gauge("vipgen_vip_priority_base", "VRRP priority of this node for the VIP before any term.", onVIP...)
+	termOn      = monitor.Gauge("vipgen_vip_term_on", "Whether the term of the VIP's priority is on (1) or off (0).", onTerm...)
+	termPoints  = monitor.Gauge("vipgen_vip_term_points", "What the term adds to the VIP's priority while it is on; 0 for a veto, which prevents the node from holding the VIP.", onTerm...)
+	vipFault    = monitor.Gauge("vipgen_vip_fault", "Whether a veto prevents this node from holding the VIP (1) or none does (0).", onVIP...)
+	vipTaken    = monitor.Counter("vipgen_vip_taken_total", "How often this node became the holder of the VIP.", onVIP...)
+	vipLost     = monitor.Counter("vipgen_vip_lost_total", "How often this node ceased to hold the VIP.", onVIP...)
+	vipHeldFor  = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
+	peersOf     = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
 	clientsKnown = monitor.Gauge("vipgen_vip_clients_known", "Connections of clients to the VIP, as its holder told this node, which would tell these clients if the holder were dead; 0 on the holder.", onVIP...)
 	clientsTold  = monitor.Counter("vipgen_vip_clients_told_total", "Connections of clients that this node sent an ACK because a VIP came to it, so that clients which only listen notice that its holder is dead.")
@@ -53,21 +53,21 @@ var (
 
 // Describe is part of prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
-	own := monitor.Families{takesPart, leftOut, held, priority, base, termOn, termPoints, fault, peersOf,
-		taken, lost, heldFor, clientsKnown, clientsTold, lateBy, guarded, strangers,
+	own := monitor.Families{takesPart, leftOut, vipHeld, vipPriority, vipBase, termOn, termPoints, vipFault, peersOf,
+		vipTaken, vipLost, vipHeldFor, clientsKnown, clientsTold, lateBy, guarded, strangers,
 		settingsInForce, migrationWanted, migrationReady, migrationAt, migrations, modeFileRefused}
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect is part of prometheus.Collector. It collects the state that was published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.watching.told.Load()
+	s := j.publisher.last.Load()
 	if s == nil {
 		return
 	}
 	d := s.Daemon
 	d.Problem = cmp.Or(s.ClusterProblem, d.Problem)
-	monitor.CollectDaemon(to, name, s.Wanted, &d)
+	monitor.CollectDaemon(to, jobName, s.Wanted, &d)
 	takesPart.PutBool(to, s.Wanted)
 	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
 		leftOut.Put(to, 1, why)
@@ -78,13 +78,13 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 	collectSettings(to, s)
 	clientsTold.Put(to, float64(j.tickler.Sent()))
-	lateBy.Put(to, time.Duration(j.watching.lateBy.Load()).Seconds())
+	lateBy.Put(to, j.record.Lateness().Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
-		n, m, d := j.shared.tallied(i.VIP)
-		taken.Put(to, float64(n), i.Name, i.VIP.String())
-		lost.Put(to, float64(m), i.Name, i.VIP.String())
-		heldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())
+		n, m, d := j.record.Count(i.VIP, time.Now())
+		vipTaken.Put(to, float64(n), i.Name, i.VIP.String())
+		vipLost.Put(to, float64(m), i.Name, i.VIP.String())
+		vipHeldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())
 	}
 }
 
@@ -107,10 +107,10 @@ func collectSettings(to chan<- prometheus.Metric, s *state.Keepalived) {
 
 func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 	vip := i.VIP.String()
-	held.PutBool(to, i.Holds, i.Name, vip)
-	priority.Put(to, float64(i.Priority), i.Name, vip)
-	base.Put(to, float64(i.Base), i.Name, vip)
-	fault.PutBool(to, i.Fault, i.Name, vip)
+	vipHeld.PutBool(to, i.Holds, i.Name, vip)
+	vipPriority.Put(to, float64(i.Priority), i.Name, vip)
+	vipBase.Put(to, float64(i.Base), i.Name, vip)
+	vipFault.PutBool(to, i.Fault, i.Name, vip)
 	clientsKnown.Put(to, float64(i.Clients), i.Name, vip)
 	peersOf.Put(to, float64(len(i.Peers)), i.Name, vip)
 	for _, t := range i.Terms {
@@ -125,16 +125,16 @@ const stuckAfter = 30 * time.Second
 // answerTime is how long keepalived has for an answer.
 const answerTime = 3 * time.Second
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns which of the job's loops does not turn any more, for its liveness probe.
 func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.watching.watchdog.Stuck("the loop that watches the node", stuckAfter))
+	return errors.Join(j.loop.Stuck(), j.publisher.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
-// Health says what is wrong with the job, for /healthz: a loop that does not
-// turn, keepalived that is wanted and does not run or does not answer. That this
-// node takes no part is nothing wrong.
+// Health returns a problem of the job, for /healthz: a loop that does not
+// turn, keepalived that is wanted and does not run or does not answer. A node that takes no
+// part has none.
 func (j *Job) Health(ctx context.Context) error {
-	s := j.watching.told.Load()
+	s := j.publisher.last.Load()
 	if s == nil {
 		return errors.New("the job has not begun")
 	}
@@ -143,5 +143,5 @@ func (j *Job) Health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("waited for %v", answerTime))
 	defer cancel()
-	return ask(ctx, s, j.Root)
+	return askDaemon(ctx, s, j.Root)
 }

@@ -4,15 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // readTarget reads the mode files below root: the user's wins as a whole, also when
-// it is wrong.
+// it is invalid.
 func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 	for _, path := range []string{v1alpha1.UserModeFile, v1alpha1.ModeFile} {
 		data, err := os.ReadFile(filepath.Join(root, path))
@@ -43,15 +45,22 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 	return migration.Target{Settings: s.VRRP.Target}
 }
 
-// noteModeFile logs and counts a mode file that is wrong.
-func (j *Job) noteModeFile(err error) {
-	j.looping.settings.choosing.Error(j.Log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
+// modeFile counts invalid mode files.
+type modeFile struct {
+	refused string // the problem that was counted last
+	count   int
+	failing logging.Transitions
+}
+
+// report logs and counts a problem of the mode file; nil for none.
+func (m *modeFile) report(err error, log *slog.Logger) {
+	m.failing.Error(log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != j.looping.settings.refused {
-		j.looping.settings.refusedEver++
+	if text != "" && text != m.refused {
+		m.count++
 	}
-	j.looping.settings.refused = text
+	m.refused = text
 }

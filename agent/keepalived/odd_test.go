@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -34,7 +35,7 @@ var misread = map[string]func(c *cluster, n *node){
 // mismatched is a node that stays out of the API group for what its Node says. In the
 // role of a worker it may be in another group.
 func mismatched(s state.Keepalived) bool {
-	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, whyMismatch) }) &&
+	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, membership.IdleMismatch) }) &&
 		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 

@@ -16,7 +16,7 @@ func TestPreviousVersion(t *testing.T) {
 	root := t.TempDir()
 	j := &Job{Root: root}
 	files := map[string]string{}
-	for _, path := range []string{keptSettings, keptVIPs, keptQueues} {
+	for _, path := range []string{keptSettings, keptVIPs} {
 		text := previous.File(t, "node"+path)
 		files[path] = string(text)
 		if err := os.MkdirAll(filepath.Dir(j.below(path)), 0o755); err != nil {
@@ -30,14 +30,9 @@ func TestPreviousVersion(t *testing.T) {
 	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
 		t.Fatalf("settings %+v, want %+v", settings, want)
 	}
-	var vips recordedVIPs
-	if err := vips.open(j.below(keptVIPs)); err != nil || len(vips.vips) != 2 {
-		t.Fatalf("VIPs %v, error %v", vips.vips, err)
-	}
-	q := queues{file: j.below(keptQueues)}
-	list, err := q.earlier()
-	if err != nil || len(list) != 2 || list[0].Bytes != 212992 || !list[1].IPv6 {
-		t.Fatalf("queues %+v, error %v", list, err)
+	before := storedVIPs{path: j.below(keptVIPs)}
+	if err := before.read(); err != nil || len(before.stored) != 2 {
+		t.Fatalf("VIPs %v, error %v", before.stored, err)
 	}
 
 	for path := range files {
@@ -45,10 +40,10 @@ func TestPreviousVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := recordedVIPs{path: j.below(keptVIPs)}
+	again := storedVIPs{path: j.below(keptVIPs)}
 	for _, err := range []error{
-		writeSettings(j.below(keptSettings), *settings), q.remember(list),
-		again.note(vips.vips, func(netip.Addr) bool { return false }),
+		writeSettings(j.below(keptSettings), *settings),
+		again.store(before.stored, func(netip.Addr) bool { return false }),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -26,11 +26,11 @@ func probeDaemon(ctx context.Context, dir *state.Dir, root string) error {
 	case s == nil:
 		return nil // the job has answered, and cannot say what it runs (hard case 54)
 	}
-	return ask(ctx, s, root)
+	return askDaemon(ctx, s, root)
 }
 
-// ask returns nil if keepalived answers, or is not wanted.
-func ask(ctx context.Context, s *state.Keepalived, root string) error {
+// askDaemon returns nil if keepalived answers, or is not wanted.
+func askDaemon(ctx context.Context, s *state.Keepalived, root string) error {
 	switch _, err := os.Stat(filepath.Join(root, vrrpPID)); {
 	case !s.Wanted:
 		return nil
@@ -59,17 +59,4 @@ func ask(ctx context.Context, s *state.Keepalived, root string) error {
 			return nil
 		}
 	}
-}
-
-// writtenAt tells one version of a file from another. The zero value is that of
-// no file.
-func writtenAt(path string) (t syscall.Timespec, err error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	if err != nil {
-		return t, err
-	}
-	return info.Sys().(*syscall.Stat_t).Mtim, nil
 }

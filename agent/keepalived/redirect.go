@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// redirects makes known of every API group on the node whether all of its VIPs
+// redirects sets the fact of every API group on the node whether all of its VIPs
 // are redirected to HAProxy, each group by itself: a VIP that is new keeps the
 // others where they are.
 type redirects struct {
@@ -23,8 +23,7 @@ type redirects struct {
 	groups []v1alpha1.Group
 }
 
-// run keeps the facts in step with what the firewall job says, for as long as
-// that lives, until ctx ends.
+// run keeps the facts in step with the state of the firewall job until ctx ends.
 func (r *redirects) run(ctx context.Context) error {
 	changed, err := r.dir.Watch(ctx, state.Firewall{})
 	if err != nil {
@@ -32,25 +31,25 @@ func (r *redirects) run(ctx context.Context) error {
 	}
 	go func() {
 		for range changed {
-			r.look()
+			r.poll()
 		}
 	}()
 	return nil
 }
 
-// follow says which groups the facts are of from now on.
+// follow replaces the groups.
 func (r *redirects) follow(groups []v1alpha1.Group) {
 	r.mu.Lock()
 	r.groups = groups
 	r.mu.Unlock()
-	r.look()
+	r.poll()
 }
 
-func (r *redirects) look() {
+func (r *redirects) poll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fw, err := state.Read[state.Firewall](r.dir)
-	// First what spares the node: a redirect that is withdrawn says nothing then.
+	// First the fact that spares the node: a redirect that is withdrawn means nothing then.
 	restarting := state.Fact{Name: health.FactRestarting, OK: fw != nil && fw.Restarting}
 	if restarting.OK {
 		r.board.Set(restarting)
@@ -65,7 +64,7 @@ func (r *redirects) look() {
 	}
 }
 
-// redirect is the fact of one group, from what the firewall job said; nil if it does
+// redirect returns the fact of one group, from the state of the firewall job; nil if it does
 // not run.
 func redirect(g *v1alpha1.Group, fw *state.Firewall, err error) state.Fact {
 	f := state.Fact{Name: health.Redirect(g)}

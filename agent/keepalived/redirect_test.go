@@ -57,7 +57,7 @@ func TestRestarting(t *testing.T) {
 		if err := dir.Publish(state.Firewall{InPlace: !want, Restarting: want}); err != nil {
 			t.Fatal(err)
 		}
-		r.look()
+		r.poll()
 		crashed, _ := r.board.Get(health.FactRestarting)
 		redirect, _ := r.board.Get(health.FactRedirect)
 		if crashed.OK != want || redirect.OK == want {
@@ -69,7 +69,7 @@ func TestRestarting(t *testing.T) {
 // A group that goes takes its facts along, also while the firewall job says what it has
 // placed for it.
 func TestRedirectOfGroupThatGoes(t *testing.T) {
-	c := newChecks(t, t.TempDir())
+	c := testChecks(t, t.TempDir())
 	defer c.stop()
 	first := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, Instance: "demo_API", VirtualRouterID: 79}
 	more := v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, Instance: "demo_API_mgmt", VirtualRouterID: 80}
@@ -84,7 +84,7 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 			case <-end:
 				return
 			default:
-				c.redirects.look()
+				c.redirects.poll()
 			}
 		}
 	})
@@ -96,7 +96,7 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.redirects.look()
+		c.redirects.poll()
 		for _, f := range c.board.Facts() {
 			if strings.Contains(f.Name, more.Name) {
 				t.Fatalf("%+v is known of a group that is gone", f)

@@ -14,13 +14,14 @@ import (
 // one that is late by three adverts is taken for dead by its peers.
 type scheduling struct {
 	file    string // has the process ID
+	log     *slog.Logger
 	pid     int
 	policy  supervise.Scheduling // empty while keepalived does not run
 	failing logging.Transitions
 }
 
-// look sees to a process that is new, or that the kernel refused before.
-func (h *scheduling) look(running bool, log *slog.Logger) {
+// poll raises the priority of a process that is new, or that the kernel refused before.
+func (h *scheduling) poll(running bool) {
 	pid := 0
 	if data, err := os.ReadFile(h.file); running && err == nil {
 		pid, _ = strconv.Atoi(string(bytes.TrimSpace(data)))
@@ -38,8 +39,8 @@ func (h *scheduling) look(running bool, log *slog.Logger) {
 		return // it is gone
 	}
 	h.pid, h.policy = pid, policy
-	h.failing.Warn(log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
+	h.failing.Warn(h.log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
 	if policy != before {
-		log.Info("keepalived scheduling policy set", "by", policy)
+		h.log.Info("keepalived scheduling policy set", "by", policy)
 	}
 }

@@ -1,38 +1,40 @@
 package keepalived
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// heldBy fills in the holder, who is one of the peers if it is a node.
+// heldBy sets the holder of an instance that another host holds, with its name if it is a peer.
 func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1.Peer) {
 	h, known := holders[i.Name]
 	if !known || i.Holds {
 		return
 	}
 	for _, p := range peers {
-		if slices.Contains(p.Addresses, h.Address) || slices.Contains(p.Elsewhere, h.Address) {
+		if p.Has(h.Address) {
 			h.Node = p.Name
 		}
 	}
 	i.Holder = &h
 }
 
-// holds says whether a VIP is on this node; nothing is known before the first
-// State.
+// holds reports whether a VIP is on this node by a published state, which may be nil.
 func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-// instances says how the VIPs of a configuration stand.
-func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
+// instanceStates returns the states of the VIPs of a configuration.
+func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {
 		on[v.Name] = v.Value == 1
@@ -43,7 +45,7 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 			Name: i.Name, VIP: i.VIP.Addr(), Interface: i.Interface, Source: i.Source, Peers: i.Peers,
 			Holds: slices.Contains(held, i.VIP.Addr()), Priority: i.Priority, Base: i.Priority,
 		}
-		for _, t := range termsOf(conf, i) {
+		for _, t := range conf.TermsOf(i) {
 			s.Terms = append(s.Terms, state.Term{Name: t.Name, Points: t.Points, On: on[t.Name], Meaning: t.Meaning})
 			switch {
 			case !on[t.Name]:
@@ -58,12 +60,21 @@ func instances(conf *keepalived.Conf, values []trackfile.Value, held []netip.Add
 	return out
 }
 
-// termsOf are the instance's own or those of its sync group.
-func termsOf(conf *keepalived.Conf, i keepalived.Instance) []vrrp.Term {
-	for _, g := range conf.SyncGroups {
-		if slices.Contains(g.Members, i.Name) {
-			return g.Terms
+// publisher publishes the state of the job.
+type publisher struct {
+	last     atomic.Pointer[state.Keepalived] // nil before the first
+	watchdog liveness.Watchdog
+	failing  logging.Transitions
+}
+
+// publish publishes a state, and logs VIPs that came or left.
+func (p *publisher) publish(dir *state.Dir, s *state.Keepalived, log *slog.Logger) {
+	before := p.last.Swap(s)
+	for _, i := range s.Instances {
+		if i.Holds != holds(before, i.VIP) {
+			log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
 		}
 	}
-	return i.Terms
+	p.failing.Error(log, dir.Publish(*s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	p.watchdog.Reset()
 }

@@ -119,12 +119,12 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 		}
 	}
 	exchange()
-	s := j.watching.told.Load()
+	s := j.publisher.last.Load()
 	turn(1)
 	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
 		"dead peers may keep living ones from hearing this node")
 	expect("without the state directory", lines...)
-	if now := j.watching.told.Load(); now == s {
+	if now := j.publisher.last.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
 	}
 

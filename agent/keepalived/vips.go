@@ -1,86 +1,79 @@
 package keepalived
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
+	"sync"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
-	"github.com/vipgen/vipgen/internal/netdump"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// removeVIPs takes VIPs from every interface, whatever their prefix length
-// (hard case 1). It must not be called while keepalived runs.
-func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
-	before, err := addresses()
+// storedVIPs are the VIPs that a keepalived of this node may have put on an interface, over
+// restarts of the container and until the node boots. One that is killed leaves its VIPs (hard
+// case 1), and by the next start the cluster may have others: nobody else would remove those.
+type storedVIPs struct {
+	path string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	stored []netip.Addr
+
+	storing, removing logging.Transitions
+}
+
+// read reads what an earlier process stored; a file that cannot be read is ignored.
+func (v *storedVIPs) read() error {
+	data, err := os.ReadFile(v.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(data, &v.stored); err != nil {
+		v.stored = nil // so that the next add writes it anew
+		return err
+	}
+	v.stored = slices.DeleteFunc(v.stored, func(a netip.Addr) bool { return !a.IsValid() || a.Zone() != "" })
+	return nil
+}
+
+// add stores VIPs before keepalived gets to know them, and forgets those that are gone.
+func (v *storedVIPs) add(added []netip.Addr, gone func(netip.Addr) bool) {
+	err := v.store(added, gone)
+	v.storing.Warn(v.log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
+}
+
+func (v *storedVIPs) store(list []netip.Addr, gone func(netip.Addr) bool) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list = append(slices.DeleteFunc(slices.Clone(v.stored), gone), list...)
+	slices.SortFunc(list, netip.Addr.Compare)
+	if list = slices.Compact(list); slices.Equal(list, v.stored) {
+		return nil
+	}
+	v.stored = list
+	data, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	removed := false
-	for _, a := range before {
-		if !slices.Contains(vips, ipOf(a)) {
-			continue
-		}
-		// One that went away meanwhile is as good as removed.
-		if err := netlink.AddrDel(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: a.LinkIndex}}, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			errs = append(errs, fmt.Errorf("removing VIP %s: %w", a.IPNet, err))
-			continue
-		}
-		removed = true
-		log.Warn("removed a VIP that was left on an interface", "vip", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
-	}
-	if removed {
-		errs = append(errs, restore(before, vips, log))
-	}
-	return errors.Join(errs...)
+	_, err = atomicfile.Write(v.path, append(data, '\n'), 0o644)
+	return err
 }
 
-// restore puts back what went with a VIP: the kernel removes the other IPv4
-// addresses of a network with the first one of that network, unless
-// promote_secondaries is set.
-func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
-	after, err := addresses()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, a := range before {
-		same := func(b netlink.Addr) bool { return a.LinkIndex == b.LinkIndex && ipOf(a) == ipOf(b) }
-		if ipOf(a).Is6() || slices.Contains(vips, ipOf(a)) || slices.ContainsFunc(after, same) {
-			continue
-		}
-		a.Flags &^= unix.IFA_F_SECONDARY
-		if err := netlink.AddrReplace(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: a.LinkIndex}}, &a); err != nil {
-			errs = append(errs, fmt.Errorf("restoring address %s: %w", a.IPNet, err))
-			continue
-		}
-		log.Info("restored an address that went with a VIP", "address", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
-	}
-	return errors.Join(errs...)
-}
-
-func addresses() ([]netlink.Addr, error) {
-	list, err := netdump.Addresses()
-	if err != nil {
-		return nil, fmt.Errorf("reading the addresses: %w", err)
-	}
-	return slices.DeleteFunc(list, func(a netlink.Addr) bool { return a.IPNet == nil }), nil
-}
-
-func ipOf(a netlink.Addr) netip.Addr {
-	ip, _ := netip.AddrFromSlice(a.IP)
-	return ip.Unmap()
-}
-
-func nameOf(index int) string {
-	l, err := netlink.LinkByIndex(index)
-	if err != nil {
-		return fmt.Sprint(index)
-	}
-	return l.Attrs().Name
+// remove removes the stored VIPs, and those of a configuration, from every interface (hard
+// case 1). It must not be called while keepalived runs.
+func (v *storedVIPs) remove(configured []netip.Addr) error {
+	v.mu.Lock()
+	list := append(slices.Clone(v.stored), configured...)
+	v.mu.Unlock()
+	err := removeVIPs(list, v.log)
+	v.removing.Error(v.log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
+	return err
 }

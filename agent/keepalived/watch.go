@@ -5,23 +5,25 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/ticker"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 const (
-	// lookEvery is how often it is looked at what nobody announces, on the
-	// bootstrap.
-	lookEvery = 250 * time.Millisecond
-	// sayEvery is how often the job says how things stand, if that is new.
-	sayEvery = time.Second
+	// pollEvery is the poll interval, pollBootstrapEvery that on the bootstrap, for facts that
+	// nothing notifies of.
+	pollEvery          = time.Second
+	pollBootstrapEvery = 250 * time.Millisecond
 )
 
-// watch looks at what is known of the node, and says how things stand.
+// watch polls the node and publishes its state.
 func (j *Job) watch(ctx context.Context) {
-	every := sayEvery
-	if j.watching.lifetime != nil {
-		every = lookEvery
+	every := pollEvery
+	if j.bootstrap != nil {
+		every = pollBootstrapEvery
 	}
 	tick := ticker.New(0)
 	defer tick.Stop()
@@ -31,85 +33,57 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		j.late(time.Since(due))
+		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
-		if j.watching.lifetime != nil && j.watching.lifetime.look(time.Now(), j.board.Get) {
-			said := "the API server of this bootstrap host is ready again: keepalived may run again"
-			if j.watching.lifetime.over {
-				said = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
-			}
-			j.Log.Info(said)
-			if err := j.watching.lifetime.remember(); err != nil {
-				j.Log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
-			}
-			j.shared.mu.Lock()
-			j.shared.over, j.shared.resumed = j.watching.lifetime.over, j.watching.lifetime.resumed
-			j.shared.mu.Unlock()
+		if j.bootstrap.poll(time.Now(), j.checks.board.Get) {
 			j.loop.Trigger()
 		}
-		j.watching.scheduling.look(j.daemon.Process.PID() != 0, j.Log)
-		j.guard.look(time.Now())
+		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
+		j.guard.poll(time.Now())
 		j.publish()
-		j.watching.watchdog.Reset()
 	}
 }
 
-// see notes which VIPs are on this node. It says whether keepalived has lost an
-// address that it hears adverts at: it would take the VIP within a few of them.
-func (j *Job) see() bool {
-	list, err := addresses()
+// observe takes the addresses of the node in. It reports whether keepalived has lost an
+// address that it receives adverts at, or the others send these elsewhere from now on: it
+// would take the VIP within a few of them.
+func (j *Job) observe() bool {
+	d := j.decided.Load()
+	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
+	list, err := nodeAddresses()
 	if err != nil {
-		return false // the next change, or resync, tries again
+		return lost // the next change, or resync, tries again
 	}
-	var held []netip.Addr
+	var held, vips []netip.Addr
 	for _, a := range list {
-		held = append(held, ipOf(a))
+		held = append(held, netdump.IP(a))
 	}
-	now := time.Now()
-	j.shared.mu.Lock()
-	defer j.shared.mu.Unlock()
-	since := make(map[netip.Addr]time.Time, len(held))
-	for _, a := range held {
-		if since[a] = now; !j.shared.since[a].IsZero() {
-			since[a] = j.shared.since[a]
-		}
+	var instances []keepalived.Instance
+	if d != nil {
+		vips, instances = d.vips(), d.conf.Instances
 	}
-	came := j.shared.came(held)
-	j.garp.announce(came)
-	j.tickler.See(held, came)
-	j.recordAddresses(j.shared.held, held)
-	j.shared.held, j.shared.since = held, since
-	if d := j.shared.now; d != nil {
-		if j.shared.tally == nil {
-			j.shared.tally = tally{}
-		}
-		j.shared.tally.look(now, d.vips(), held)
-	}
-	return j.shared.now != nil && deaf(j.shared.now.conf.Instances, held)
+	before, acquired := j.record.Observe(time.Now(), vips, held)
+	j.neighbours.Announce(acquired)
+	j.tickler.See(held, acquired)
+	j.record.Moves(instances, before, held)
+	return lost || membership.Deaf(instances, held)
 }
 
-// publish says how things stand.
+// publish publishes the state of the job, and records its changes.
 func (j *Job) publish() {
-	s := state.Keepalived{Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.board.Facts(), ClusterProblem: j.Source.Problem()}
-	s.Scheduling = string(j.watching.scheduling.policy)
-	s.Guard = j.guard.state()
-	holders := j.watching.dump.look()
-	j.shared.mu.Lock()
-	if d := j.shared.now; d != nil {
-		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, j.shared.migration, j.shared.moves
-		s.Instances = instances(d.conf, j.files.Values(), j.shared.held)
+	s := state.Keepalived{
+		Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.checks.board.Facts(), ClusterProblem: j.Source.Problem(),
+		Scheduling: string(j.daemon.scheduling.policy), Guard: j.guard.state(),
+	}
+	holders := j.daemon.dump.poll()
+	if d := j.decided.Load(); d != nil {
+		s.Idle, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, d.migration, d.moves
+		s.Instances = instanceStates(d.conf, j.checks.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
 		}
 	}
-	j.shared.mu.Unlock()
-	before := j.watching.told.Swap(&s)
-	j.recordChanges(before, &s)
-	for _, i := range s.Instances {
-		if i.Holds != holds(before, i.VIP) {
-			j.Log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
-		}
-	}
-	j.watching.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	j.record.Changes(j.publisher.last.Load(), &s)
+	j.publisher.publish(j.State, &s, j.Log)
 }

@@ -98,7 +98,7 @@ func (c *credentials) equal(o *credentials) bool {
 // Limits of a connection. A watch on a server that hangs, or whose address is
 // gone, ends after pingAfter and pingTimeout, and the next server is read after
 // one dialTimeout: sooner than a node that has moved takes part again
-// (agent/keepalived's joinTime), which this node must know by then.
+// (agent/keepalived/membership's joinTime), which this node must know by then.
 const (
 	dialTimeout   = 1500 * time.Millisecond // a SYN may be lost once; also of the TLS handshake
 	headerTimeout = 10 * time.Second

@@ -117,11 +117,16 @@ func (f *Files) Repeat() error {
 	return errors.Join(errs...)
 }
 
-// write takes the room of what is there already; a file that is missing is made.
+// write replaces the one digit of a file in place, so that it takes no more room; a file that
+// is missing is made. keepalived never sees it empty, which would read as 0, and reads it when
+// it is closed.
 func (f *Files) write(name string, value int) error {
 	path, text := filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n")
-	err := overwrite(path, text)
-	if errors.Is(err, fs.ErrNotExist) {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = file.WriteAt(text, 0)
+		err = errors.Join(err, file.Close())
+	} else if errors.Is(err, fs.ErrNotExist) {
 		_, err = atomicfile.Write(path, text, 0o644)
 	}
 	if err != nil {
@@ -129,17 +134,6 @@ func (f *Files) write(name string, value int) error {
 	}
 	f.values[name] = value
 	return nil
-}
-
-// overwrite replaces the one digit of a file. keepalived never sees it empty,
-// which would read as 0, and looks when the file is closed.
-func overwrite(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteAt(text, 0)
-	return errors.Join(err, file.Close())
 }
 
 // Values says what the files say, sorted by name.

@@ -216,6 +216,11 @@ func (n *Node) own(v4 bool, networks []netip.Prefix) (found netip.Addr, ok bool)
 	return found, ok
 }
 
+// Has reports whether an address is one of the peer's.
+func (p Peer) Has(a netip.Addr) bool {
+	return slices.Contains(p.Addresses, a) || slices.Contains(p.Elsewhere, a)
+}
+
 // AddressFor picks the peer's address to send adverts to: the one in the
 // network of the binding, else its first of that family.
 func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {

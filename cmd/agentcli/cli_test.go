@@ -104,7 +104,7 @@ func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 
 // TestEveryCommandIsDocumented: commands and flags alike.
 func TestEveryCommandIsDocumented(t *testing.T) {
-	data := testkit.ReadFile(t, "../../docs/agent/commands.md")
+	data := testkit.ReadFile(t, "README.md")
 	page := string(data)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

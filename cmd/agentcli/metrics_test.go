@@ -34,8 +34,9 @@ func tasks() (out []task) {
 
 var described = regexp.MustCompile(`^Desc{fqName: "(.*)", help: "(.*)", constLabels: {}, variableLabels: {(.*)}}$`)
 
-// metricRows are the rows of the table of all metrics, sorted.
-func metricRows(t *testing.T) []string {
+// metricRows returns the rows of the tables of metrics, sorted, by the package that documents
+// them: the job that alone serves a metric, else monitor.
+func metricRows(t *testing.T) map[string][]string {
 	t.Helper()
 	type row struct{ labels, help string }
 	rows, jobsOf := map[string]row{}, map[string][]string{}
@@ -63,35 +64,41 @@ func metricRows(t *testing.T) []string {
 			jobsOf[m[1]] = append(jobsOf[m[1]], "`"+x.Name+"`")
 		}
 	}
-	var out []string
+	out := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		who := strings.Join(jobsOf[name], ", ")
-		if len(jobsOf[name]) == len(tasks()) {
-			who = "all"
+		page, who := "monitor", strings.Join(jobsOf[name], ", ")+" | "
+		switch len(jobsOf[name]) {
+		case 1:
+			page, who = strings.Trim(jobsOf[name][0], "`"), ""
+		case len(tasks()):
+			who = "all | "
 		}
-		out = append(out, fmt.Sprintf("| `%s` | %s | %s | %s |", name, rows[name].labels, who, rows[name].help))
+		out[page] = append(out[page], fmt.Sprintf("| `%s` | %s | %s%s |", name, rows[name].labels, who, rows[name].help))
 	}
 	return out
 }
 
 func TestEveryMetricIsDocumented(t *testing.T) {
-	page := testkit.ReadFile(t, "../../docs/agent/observe.md")
-	var documented []string
-	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, "| `vipgen_") {
-			documented = append(documented, strings.TrimSpace(line))
-		}
-	}
-	rows := metricRows(t)
-	if !slices.Equal(documented, rows) {
-		t.Errorf("the table of metrics in observe.md is to be\n%s", strings.Join(rows, "\n"))
-	}
+	byPage := metricRows(t)
+	all := slices.Concat(slices.Collect(maps.Values(byPage))...)
 	known := func(m string) bool {
-		return slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "`"+m) })
+		return slices.ContainsFunc(all, func(r string) bool { return strings.Contains(r, "`"+m) })
 	}
-	for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(page), -1) {
-		if !known(m) {
-			t.Errorf("observe.md: no such metric: %s", m)
+	for name, rows := range byPage {
+		page := testkit.ReadFile(t, "../../agent/"+name+"/README.md")
+		var documented []string
+		for line := range strings.Lines(string(page)) {
+			if strings.HasPrefix(line, "| `vipgen_") {
+				documented = append(documented, strings.TrimSpace(line))
+			}
+		}
+		if !slices.Equal(documented, rows) {
+			t.Errorf("the table of metrics in agent/%s/README.md is to be\n%s", name, strings.Join(rows, "\n"))
+		}
+		for _, m := range regexp.MustCompile(`\bvipgen_\w+`).FindAllString(string(page), -1) {
+			if !known(m) {
+				t.Errorf("agent/%s/README.md: no such metric: %s", name, m)
+			}
 		}
 	}
 	for _, name := range []string{"prometheusrule.yaml", "dashboard.json"} {

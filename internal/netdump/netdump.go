@@ -3,6 +3,7 @@ package netdump
 
 import (
 	"errors"
+	"net/netip"
 
 	"github.com/vishvananda/netlink"
 )
@@ -27,4 +28,13 @@ func Links() ([]netlink.Link, error) { return List(netlink.LinkList) }
 // Addresses are those of all its links, of both families.
 func Addresses() ([]netlink.Addr, error) {
 	return List(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
+}
+
+// IP returns an address without its prefix; the zero value if it has none.
+func IP(a netlink.Addr) netip.Addr {
+	if a.IPNet == nil {
+		return netip.Addr{}
+	}
+	ip, _ := netip.AddrFromSlice(a.IP)
+	return ip.Unmap()
 }

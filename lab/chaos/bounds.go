@@ -42,7 +42,7 @@ type Bounds struct {
 
 // What of the agent and of the lab has no setting to take it from.
 const (
-	// joinDelay and unknown are agent/keepalived's joinTime and unknownTime.
+	// joinDelay and unknown are agent/keepalived/membership's joinTime and unknownTime.
 	joinDelay = 7 * time.Second
 	unknown   = 10 * time.Second
 	// nodesPace is how often agent/nodes hands changes on.

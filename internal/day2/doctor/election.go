@@ -121,7 +121,7 @@ func (c *consult) termsOf(node string, t time.Time) []events.Term {
 	return list[len(list)-1].Terms
 }
 
-// counts says whether a check counts for a priority of those terms (docs/agent/core.md).
+// counts says whether a check counts for a priority of those terms (agent/README.md).
 func counts(check string, terms []events.Term) bool {
 	has := func(match func(term string) bool) bool {
 		return len(terms) == 0 || slices.ContainsFunc(terms, func(t events.Term) bool { return match(t.Name) })

@@ -1,0 +1,138 @@
+package keepalived
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trackfile"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+)
+
+// checks keeps the health checks of the node running that its groups need.
+type checks struct {
+	board   *health.Board
+	files   *trackfile.Files
+	metrics *health.Metrics
+	log     *slog.Logger
+	// redirects has the facts of API groups.
+	redirects *redirects
+	// answers has those of HAProxy.
+	answers *answers
+
+	groups  []v1alpha1.Group
+	key     string // of what is running
+	failing logging.Transitions
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+// newChecks returns checks with track files in a directory.
+func newChecks(trackDir string, dir *state.Dir, metrics *health.Metrics, log *slog.Logger) (*checks, error) {
+	files, err := trackfile.Open(trackDir)
+	if err != nil {
+		return nil, err
+	}
+	board := health.NewBoard()
+	return &checks{
+		board: board, files: files, metrics: metrics, log: log,
+		redirects: &redirects{dir: dir, board: board}, answers: newAnswers(dir),
+	}, nil
+}
+
+// follow runs the checks of a node of that role and with those labels, and logs whether it
+// can. It returns with track files for all of their terms.
+func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
+	err := c.run(s, role, labels)
+	c.failing.Error(c.log, err, "this node is not checked anew", "this node is checked again")
+	return err
+}
+
+func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
+	m := &health.Monitor{Board: c.board, Files: c.files, Role: role, Metrics: c.metrics, Log: c.log}
+	for i := range s.Groups {
+		if g := s.Groups[i]; s.Hosts(&g, role, labels) {
+			m.Groups = append(m.Groups, g)
+		}
+	}
+	key, err := json.Marshal([]any{m.Groups, s.Ports})
+	if err != nil {
+		return err
+	}
+	if string(key) == c.key {
+		return nil
+	}
+	for i := range m.Groups {
+		if err := c.ensure(&m.Groups[i], role); err != nil {
+			return err // those that run go on: nobody would keep their track files current
+		}
+	}
+	c.stop()
+	c.redirects.follow(m.Groups) // first: it may be polling, and sets facts that are to be forgotten
+	for _, g := range c.groups {
+		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
+			c.board.Forget(health.FactsOf(&g)...)
+		}
+	}
+	c.groups = m.Groups
+	ctx, cancel := context.WithCancel(context.Background())
+	c.key, c.cancel, c.done = string(key), cancel, make(chan struct{})
+	list := health.Checks(s, role, labels)
+	c.answers.use(list)
+	go func() {
+		defer close(c.done)
+		m.Run(ctx, list)
+	}()
+	return nil
+}
+
+func (c *checks) ensure(g *v1alpha1.Group, role string) error {
+	_, terms := vrrp.Terms(g, role)
+	return c.files.Ensure(terms)
+}
+
+// stop ends the checks; the track files keep their values.
+func (c *checks) stop() {
+	if c.cancel == nil {
+		return
+	}
+	c.cancel()
+	<-c.done
+	c.key, c.cancel = "", nil
+}
+
+// routers sets the facts which groups that the node can hold have a router of their own
+// here (hard case 21). While the API is away its last answer stands: the router itself does not
+// have its controller, and would put another controller's level with the group's own.
+//
+// Where the routers are of other controllers alone, the node must not hold the VIP at
+// all: its clients would reach one that knows nothing of their routes.
+func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, n facts.Nodes) {
+	r, known := n.Routers()
+	if !known {
+		return
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if g.Role != v1alpha1.GroupIngress || g.Controller == "" || !s.Hosts(g, node.Role, node.Labels) {
+			continue
+		}
+		here := state.Fact{Name: health.RouterHere(g.Name), OK: r.Has(g.Controller)}
+		if !here.OK {
+			here.Why = "no ready router of ingress controller " + g.Controller
+		}
+		b.Set(here)
+		own := state.Fact{Name: health.RouterOwn(g.Name), OK: !r.Foreign(g.Controller)}
+		if !own.OK {
+			own.Why = "the router here is of ingress controller " + strings.Join(r.Present, ", ")
+		}
+		b.Set(own)
+	}
+}

@@ -1,0 +1,117 @@
+package keepalived
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
+	"github.com/vipgen/vipgen/agent/migration"
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// elect returns the VRRP settings of the node and the configuration to run, and moves the
+// node with the others.
+func (j *Job) elect(f *facts.Facts) elected {
+	spec, t, e := &f.Cluster.Spec, readTarget(j.Root, &f.Cluster.Spec), &j.election
+	e.modeFile.report(t.Problem, j.Log)
+	conf := func(v v1alpha1.VRRPSettings) *keepalived.Conf {
+		n := *f.Node
+		n.VRRP = &v
+		return keepalived.New(f.Cluster, &n)
+	}
+	kept := readSettings(j.below(keptSettings))
+	if j.bootstrap != nil { // no node of the cluster: it keeps the settings that it began with
+		v := migration.InForce(spec.VRRP, kept)
+		return elected{settings: v, conf: conf(v)}
+	}
+	var list nodes.Snapshot
+	if j.Source.Nodes != nil {
+		list = j.Source.Nodes.Current()
+	}
+	now := time.Now()
+	in := migration.Input{
+		Now: now, Up: now.Sub(e.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
+		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
+		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: e.adverts.received(now),
+	}
+	if e.machine.Pending(&in) {
+		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)
+		if in.Unready == "" {
+			if err := j.tryOut(conf(t.Settings)); err != nil {
+				in.Refused = "the new configuration: " + err.Error()
+			}
+		}
+	}
+	out := e.machine.Step(in)
+	for _, l := range out.Log {
+		j.Log.Log(context.Background(), l.Level, l.Text, l.Args...)
+	}
+	e.adverts.follow(out.Listen, membership.Addresses(f.Node.Peers))
+	if out.Announce != nil && j.Source.Nodes != nil {
+		j.Source.Nodes.Announce(out.Announce.Encode())
+	}
+	if out.Again > 0 {
+		e.wake(out.Again, j.loop.Now)
+	}
+	if kept != nil && out.Conf != nil && out.Settings != *kept {
+		j.announceHeld(out.Conf) // others may have had a VIP for a moment
+	}
+	moves := state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: e.modeFile.count}
+	e.last = elected{settings: out.Settings, conf: out.Conf, leftOut: out.LeftOut, moves: moves, migration: out.Status}
+	return e.last
+}
+
+// tryOut checks a configuration that is not to run yet with keepalived's parser.
+func (j *Job) tryOut(conf *keepalived.Conf) error {
+	data, err := templates.ExecuteFile(j.below(v1alpha1.KeepalivedTemplate), conf)
+	if err != nil {
+		return err
+	}
+	if e := &j.election; e.checked != string(data) || e.checkedErr != nil {
+		e.checked, e.checkedErr = string(data), j.daemon.Takes(context.Background(), data)
+	}
+	return j.election.checkedErr
+}
+
+// announceHeld announces the VIPs of a configuration that are on this node.
+func (j *Job) announceHeld(conf *keepalived.Conf) {
+	held := j.record.Addresses()
+	j.neighbours.Announce(slices.DeleteFunc(vipsOf(conf), func(vip netip.Addr) bool { return !slices.Contains(held, vip) }))
+}
+
+// nodesOf returns the nodes of the cluster as this one sees them, by name.
+func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migration.Node) {
+	holds := map[string]bool{}
+	for _, p := range append(slices.Clone(list.Peers), list.Self) {
+		holds[p.Name] = slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return spec.Hosts(&g, p.Role, p.Labels) })
+	}
+	for _, u := range list.Updates {
+		announced, _ := migration.ParseAnnouncement(u.VRRP)
+		out = append(out, migration.Node{Name: u.Name, Update: u.Update, Holds: holds[u.Name], Announced: announced})
+	}
+	return out
+}
+
+// unready returns why this node is not ready to move; empty if it is.
+func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nodes.Bootstrap) string {
+	control := f.Node.Role == v1alpha1.RoleMaster || f.Node.Role == v1alpha1.RoleArbiter
+	switch {
+	case t.Problem != nil:
+		return t.Problem.Error()
+	case j.Source.Problem() != "":
+		return "cluster.yaml is not right"
+	case control && b.Address.IsValid() && !b.Gone:
+		return "the bootstrap, " + b.Address.String() + ", is still there"
+	case control && openShift && !b.Gone:
+		return "nobody says yet that the bootstrap is gone (ConfigMap etcd-endpoints in openshift-etcd)"
+	}
+	return ""
+}

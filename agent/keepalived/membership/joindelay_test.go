@@ -1,0 +1,101 @@
+package membership
+
+import (
+	"testing"
+	"time"
+)
+
+func TestJoinDelay(t *testing.T) {
+	type step struct {
+		at           time.Duration
+		unregistered bool
+		want         time.Duration
+		stale        bool
+	}
+	strangers := func(until time.Duration) func(time.Duration) linkState {
+		return func(at time.Duration) linkState {
+			if at < until {
+				return unknownTo
+			}
+			return unheld
+		}
+	}
+	always := func(v linkState) func(time.Duration) linkState { return func(time.Duration) linkState { return v } }
+	s := time.Second
+	tests := []struct {
+		name  string
+		known bool
+		link  func(time.Duration) linkState
+		steps []step
+	}{
+		{"new", false, strangers(0), []step{{0, true, 0, false}, {1 * s, false, 7 * s, false}, {4 * s, false, 4 * s, false}, {8 * s, false, 0, false}, {9 * s, false, 0, false}}},
+		{"new, listed before the agent started", false, strangers(0), []step{{0, false, 7 * s, false}, {7 * s, false, 0, false}}},
+		{"known, the list not read yet", true, strangers(0), []step{{0, true, 0, false}, {1 * s, false, 0, false}}},
+		{"known, removed and back", true, strangers(0), []step{{0, false, 0, false}, {1 * s, true, 0, false}, {2 * s, true, 0, false}, {3 * s, false, 7 * s, false}, {10 * s, false, 0, false}}},
+		{"removed while it waits", false, strangers(0), []step{{0, false, 7 * s, false}, {5 * s, true, 0, false}, {6 * s, false, 7 * s, false}}},
+		{"the holder learns of it", false, strangers(9 * s), []step{{0, false, 7 * s, false}, {7 * s, false, 1 * s, false}, {8 * s, false, 1 * s, false}, {9 * s, false, 0, false}, {10 * s, false, 0, false}}},
+		{"the holder never does", false, strangers(time.Hour), []step{{0, false, 7 * s, false}, {16 * s, false, 1 * s, false}, {17 * s, false, 0, false}}},
+		// No API server has vouched for the list since the start (hard case 36).
+		{"known, stale, nobody holds the VIP, or who does knows the node", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, true}}},
+		{"known, stale, the holder does not know it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}}},
+		{"... adverts of the holder come", true, func(at time.Duration) linkState {
+			switch {
+			case at < 4*s:
+				return unknownTo
+			case at < 8*s:
+				return unheld // for a moment
+			}
+			return knownTo
+		}, []step{{0, false, doubtTime, true}, {5 * s, false, doubtTime, true}, {10 * s, false, 0, true}, {11 * s, false, 0, true}}},
+		{"known, stale, adverts of the holder come at once", true, always(knownTo), []step{{0, false, 0, true}}},
+		{"new, stale, adverts of the holder come", false, always(knownTo), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
+		{"... who goes, and nobody comes", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true},
+			{65 * s, false, doubtTime, true}, {70 * s, false, 0, true}, {75 * s, false, 0, true}}},
+		{"... who goes, and comes again", true, func(at time.Duration) linkState {
+			if at < 9*s || at >= 40*s && at < 50*s {
+				return unknownTo
+			}
+			return unheld
+		}, []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}, {45 * s, false, doubtTime, true},
+			{70 * s, false, doubtTime, true}, {100 * s, false, doubtTime, true}, {130 * s, false, 0, true}}},
+		{"... an API server lists it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, 7 * s, false}, {17 * s, false, 0, false}}},
+		{"... an API server does not", true, strangers(time.Hour), []step{{0, false, doubtTime, true}, {10 * s, true, 0, false}, {20 * s, true, 0, true}}},
+		{"new, stale, the holder does not know it", false, strangers(time.Hour), []step{{0, false, doubtTime, true}, {20 * s, false, doubtTime, true}}},
+		{"new, stale, nobody holds the VIP", false, strangers(0), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
+		// The API goes away later (hard case 19).
+		{"known, vouched for before", true, strangers(time.Hour), []step{{0, false, 0, false}, {1 * s, false, 0, true}, {time.Hour, false, 0, true}}},
+		{"known, stale at first", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, false}, {2 * s, false, 0, true}}},
+		{"known, the holder does not", true, strangers(time.Hour), []step{{0, false, 0, false}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := joinDelay{known: tt.known}
+			began := time.Now()
+			for _, step := range tt.steps {
+				if got := a.wait(began.Add(step.at), step.unregistered, step.stale, func() linkState { return tt.link(step.at) }); got != step.want {
+					t.Fatalf("after %v: %v, want %v", step.at, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestSuspect: a node whose VIP another host holds, too, is in doubt, also after it was sure.
+func TestSuspect(t *testing.T) {
+	a, now := joinDelay{known: true}, time.Now()
+	never := func() linkState { t.Fatal("the link is polled"); return undetermined }
+	if got := a.wait(now, false, false, never); got != 0 {
+		t.Fatalf("%v while an API server lists it", got)
+	}
+	a.suspect()
+	if got := a.wait(now, false, true, func() linkState { return unknownTo }); got != doubtTime {
+		t.Errorf("%v, want %v", got, doubtTime)
+	}
+	if got := a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }); got != 0 {
+		t.Errorf("%v after adverts of the holder", got)
+	}
+	a.suspect()
+	if got := a.wait(now.Add(time.Minute), false, false, never); got != joinTime {
+		t.Errorf("%v when an API server lists it, want %v", got, joinTime)
+	}
+}

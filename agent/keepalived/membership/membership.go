@@ -1,0 +1,149 @@
+// Package membership decides for which VIPs a node stays out: until the other nodes know it,
+// while their adverts go elsewhere, and while another host holds a VIP, too.
+package membership
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Membership is whether the other nodes know this one, and where. Its methods are for the
+// goroutine that evaluates, but for InDoubt.
+type Membership struct {
+	nodes facts.Nodes // may be nil
+	loop  Loop
+	log   *slog.Logger
+
+	join       joinDelay
+	mismatches addressMismatches
+	sources    sources
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	listening  logging.Transitions
+	// alone are claims of VIPs that the node holds although the adverts of the others go
+	// elsewhere, stale those while no API server lists the node.
+	alone, stale *neighbours.Claims
+	inDoubt      atomic.Bool // copy of join.doubt
+}
+
+// Loop evaluates the membership again: soon, or at once.
+type Loop interface {
+	Trigger()
+	Now()
+}
+
+// Node is the node as it is evaluated.
+type Node struct {
+	Facts *facts.Facts
+	// Conf is the configuration, from which Membership leaves out instances.
+	Conf *keepalived.Conf
+	// Wanted reports that keepalived runs.
+	Wanted bool
+	// RemoveVIPs removes VIPs that an earlier keepalived left, while none runs.
+	RemoveVIPs func()
+	// Since reports whether an address is on the node, and since when.
+	Since func(netip.Addr) (time.Time, bool)
+}
+
+// New returns the membership of a node. known is true if the others knew it before a restart.
+func New(known bool, nodes facts.Nodes, loop Loop, log *slog.Logger) *Membership {
+	return &Membership{
+		nodes: nodes, loop: loop, log: log, join: joinDelay{known: known},
+		alone: neighbours.NewClaims(loop.Now, log), stale: neighbours.NewClaims(loop.Now, log),
+	}
+}
+
+// InDoubt reports that the node may have been removed from the cluster. Any goroutine may
+// call it.
+func (m *Membership) InDoubt() bool { return m.inDoubt.Load() }
+
+// Suspend evaluates nothing, for a node that is left out by the mode file.
+func (m *Membership) Suspend() { m.alone.Follow(nil) }
+
+// Close stops listening.
+func (m *Membership) Close() {
+	m.alone.Follow(nil)
+	m.stale.Follow(nil)
+}
+
+// Evaluate leaves out the instances in which the other nodes do not know this one.
+func (m *Membership) Evaluate(n *Node) {
+	now := time.Now()
+	if m.sources.moved(n.Conf.Instances) {
+		// Also where the cluster lists the new address already: the others have yet
+		// to send their adverts there.
+		m.join.restart()
+	}
+	alone, again := m.leaveMismatched(n)
+	link := func() linkState { return m.pollLink(n, n.Conf.Instances) }
+	later, suspected := m.contested(n, now)
+	m.join.operators.follow(now, m.operators(n), n.Facts.Node.Peers)
+	wait, why := later, "the other nodes are still getting to know this one"
+	if !suspected { // else the link is polled when keepalived has ended: that takes time
+		wait = m.join.wait(now, n.Facts.Node.Unregistered, n.Facts.Stale, link)
+	}
+	if m.join.doubt {
+		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+	} else if names := m.join.operators.silent(); len(names) > 0 {
+		why = "OpenShift's own keepalived may not know this node yet on " + strings.Join(names, ", ")
+	}
+	m.inDoubt.Store(m.join.doubt)
+	if wait > 0 && len(n.Conf.Instances) > 0 {
+		n.Conf.Disable(why)
+	}
+	for _, w := range []time.Duration{wait, again} {
+		if w > 0 {
+			time.AfterFunc(w, m.loop.Trigger)
+		}
+	}
+	if later > 0 && !suspected {
+		time.AfterFunc(later, m.loop.Now)
+	}
+	m.alone.Follow(alone)
+}
+
+// Resume leaves all instances out on a bootstrap whose API server was away, once the cluster
+// does without it, so that nodes which came since do not know it, or while the holder of
+// a VIP does not.
+func (m *Membership) Resume(n *Node) {
+	switch {
+	case n.Facts.Node.BootstrapGone:
+		n.Conf.Disable(vrrp.IdleBootstrapLate)
+	case !n.Wanted && len(n.Conf.Instances) > 0 && m.pollLink(n, n.Conf.Instances) == unknownTo:
+		n.Conf.Disable("the holder of a VIP does not know this bootstrap host any more")
+		time.AfterFunc(doubtTime, m.loop.Trigger)
+	}
+}
+
+// pollLink finds out whether the holders of VIPs of instances know this node.
+// keepalived does not run, or was just told to, or has none of the instances.
+func (m *Membership) pollLink(n *Node, instances []keepalived.Instance) linkState {
+	if !n.Wanted {
+		n.RemoveVIPs() // that an earlier keepalived left, which would answer
+	}
+	vips, from, err := pollHolders(instances, n.Facts.Node.Peers)
+	m.join.operators.senders = append(m.join.operators.senders, from...)
+	m.listening.Warn(m.log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	if len(vips) > 0 && !slices.Equal(vips, m.unknown) {
+		m.log.Info("the holder of VIPs does not know this node", "vips", vips)
+	}
+	m.unknown = vips
+	switch {
+	case len(vips) > 0:
+		return unknownTo
+	case len(from) > 0:
+		return knownTo
+	case err != nil:
+		return undetermined
+	}
+	return unheld
+}

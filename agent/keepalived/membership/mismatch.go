@@ -1,0 +1,184 @@
+package membership
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+const (
+	// mismatchTime is how long a node stays out, at least, of an instance whose adverts
+	// go elsewhere. kubelet reports another address within seconds, but where all nodes
+	// have another one at once it may need the VIP to do so.
+	mismatchTime = time.Minute
+	// maxTurns bounds for how many others a node waits that may be out as well.
+	maxTurns = 10
+)
+
+// addressMismatches keeps a node out of instances whose adverts the others send elsewhere, or
+// to nobody (hard cases 15 and 37): it would hear nothing, and they would take none of
+// its own, so that it held the VIP beside them. By instance.
+type addressMismatches map[string]*addressMismatch
+
+// addressMismatch keeps a node out of one instance.
+type addressMismatch struct {
+	// pollAt is when to poll the link for the holder of the VIP.
+	pollAt time.Time
+	// alone means that the node takes part all the same: nobody else held the VIP.
+	alone bool
+	// join is the delay once the others know the node again.
+	join joinDelay
+}
+
+// conditions of an instance decide whether the node takes part in it.
+type conditions struct {
+	// reached means that the others send its adverts to this node.
+	reached bool
+	// stale is as in joinDelay.
+	stale bool
+	// claimed means that another host on the link has claimed the VIP since the node takes
+	// part alone.
+	claimed bool
+	// turn is how much later than others this node polls the link, so that two do not
+	// find at once that nobody holds the VIP.
+	turn time.Duration
+	link func() linkState
+}
+
+// wait returns for how much longer the node is to stay out of an instance. Where its adverts
+// do not come, it takes part only while nobody else does, as far as the link shows.
+func (d addressMismatches) wait(now time.Time, instance string, c conditions) time.Duration {
+	a := d[instance]
+	switch {
+	case c.reached && (a == nil || a.alone):
+		delete(d, instance)
+		return 0
+	case c.reached:
+		left := a.join.wait(now, false, c.stale, c.link)
+		if left == 0 {
+			delete(d, instance)
+		}
+		return left
+	case a == nil:
+		a = &addressMismatch{pollAt: now.Add(mismatchTime + c.turn)}
+		d[instance] = a
+	case a.alone && c.claimed:
+		a.alone, a.pollAt = false, now.Add(doubtTime+c.turn)
+	}
+	a.join = joinDelay{sure: true}
+	if left := a.pollAt.Sub(now); !a.alone && left > 0 {
+		return left
+	}
+	if !a.alone && c.link() != unheld {
+		a.pollAt = now.Add(doubtTime + c.turn)
+		return doubtTime + c.turn
+	}
+	a.alone = true
+	return 0
+}
+
+// reached reports whether the others, who see this node as self, send the adverts of an
+// instance to where it listens. Those of multicast instances reach everybody.
+func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.Instance) bool {
+	if len(i.Peers) == 0 {
+		return true
+	}
+	g := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool {
+		return g.VirtualRouterID == i.RouterID && slices.Contains(g.VIPs, i.VIP.Addr())
+	})
+	if g < 0 {
+		return false
+	}
+	at, ok := vrrp.AddressOf(s, &s.Groups[g], self, i.At)
+	return ok && at == i.Source
+}
+
+// leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those that
+// run all the same, and when to evaluate again; 0 for never.
+func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, again time.Duration) {
+	before, f, out := m.mismatches, n.Facts, []string(nil)
+	m.mismatches = addressMismatches{}
+	for _, i := range n.Conf.Instances {
+		if a := before[i.Name]; a != nil {
+			m.mismatches[i.Name] = a
+		}
+		wait := m.mismatches.wait(time.Now(), i.Name, conditions{
+			reached: reached(&f.Cluster.Spec, f.Self, &i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
+			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
+			link: func() linkState { return m.pollLink(n, []keepalived.Instance{i}) },
+		})
+		switch {
+		case wait > 0:
+			out = append(out, i.Name)
+			if again == 0 || wait < again {
+				again = wait
+			}
+		case m.mismatches[i.Name] != nil:
+			alone = append(alone, i)
+		}
+	}
+	n.Conf.LeaveOut(out, IdleMismatch)
+	return alone, again
+}
+
+// IdleMismatch is why a node stays out of instances.
+const IdleMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
+
+// turnOf returns the place of a node among the others, by name.
+func turnOf(n *v1alpha1.Node) (turn int) {
+	for _, p := range n.Peers {
+		if p.Name < n.Name && turn < maxTurns {
+			turn++
+		}
+	}
+	return turn
+}
+
+// Lost reports whether the others see a node as now, not as before, so that adverts of
+// instances that run go elsewhere from now on.
+func Lost(s *v1alpha1.ClusterConfigSpec, before, now v1alpha1.Peer, instances []keepalived.Instance) bool {
+	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
+		return reached(s, before, &i) && !reached(s, now, &i)
+	})
+}
+
+// Deaf reports whether adverts to one of the instances, which are unicast, go to an
+// address that the node does not have now.
+func Deaf(instances []keepalived.Instance, have []netip.Addr) bool {
+	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
+		return len(i.Peers) > 0 && !slices.Contains(have, i.Source)
+	})
+}
+
+// sources are the addresses at which the others know the node.
+type sources map[sourceKey]netip.Addr
+
+// sourceKey is an instance, and where the node finds the others: at a move to other VRRP
+// settings that may change, and they know it at both addresses.
+type sourceKey struct {
+	instance string
+	network  netip.Prefix
+}
+
+// moved stores the addresses of unicast instances, and reports whether one of them was at
+// another address before. An address that only went away for a while, as
+// with a link that was down, is no other one.
+func (s *sources) moved(instances []keepalived.Instance) (moved bool) {
+	if *s == nil {
+		*s = sources{}
+	}
+	for _, i := range instances {
+		if len(i.Peers) == 0 {
+			continue
+		}
+		key := sourceKey{i.Name, i.At.Network}
+		was, known := (*s)[key]
+		moved = moved || known && was != i.Source
+		(*s)[key] = i.Source
+	}
+	return moved
+}

@@ -1,0 +1,84 @@
+package membership
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+const (
+	// operatorsTime is how long OpenShift's own keepalived takes, at most, to make a node a
+	// peer, from the last change of the list of nodes on. Its monitor (baremetal-runtimecfg,
+	// KeepalivedWatch) applies what three polls, 10 s apart, have found alike: after 20 to
+	// 30 s. Its list of nodes may be 5 s old (NodeWatcher), each poll takes a moment, and
+	// so does the reload.
+	operatorsTime = 45 * time.Second
+	// operatorsMost bounds that where the list goes on changing.
+	operatorsMost = 3 * time.Minute
+)
+
+// operatorPeers are the peers that run OpenShift's own keepalived while this node joins (hard
+// case 49). Only a peer whose adverts come here is sure to know this node.
+type operatorPeers struct {
+	peers   []v1alpha1.Peer
+	nodes   string       // all of the cluster, as they were listed last
+	changed time.Time    // they are listed so since then
+	senders []netip.Addr // of adverts that came here
+}
+
+// follow replaces the peers, and the list of all nodes.
+func (o *operatorPeers) follow(now time.Time, peers, all []v1alpha1.Peer) {
+	var list []string
+	for _, n := range all {
+		list = append(list, fmt.Sprint(n.Name, n.Role, n.Addresses))
+	}
+	if nodes := strings.Join(list, " "); nodes != o.nodes || o.changed.IsZero() {
+		o.nodes, o.changed = nodes, now
+	}
+	o.peers = peers
+}
+
+// silent returns the names of peers whose adverts have not come here.
+func (o *operatorPeers) silent() (names []string) {
+	for _, p := range o.peers {
+		if !slices.ContainsFunc(o.senders, p.Has) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// left returns for how much longer the peers may not know a node that joins since then; 0
+// without peers.
+func (o *operatorPeers) left(now, since time.Time) time.Duration {
+	if len(o.peers) == 0 {
+		return 0
+	}
+	from := since
+	if o.changed.After(since) {
+		from = o.changed
+	}
+	return max(min(from.Add(operatorsTime).Sub(now), since.Add(operatorsMost).Sub(now)), 0)
+}
+
+// operators returns the peers of a node, in the settings of OpenShift's own keepalived, on
+// which no agent has announced its own: that keepalived may run there, as on the bootstrap
+// host.
+func (m *Membership) operators(n *Node) []v1alpha1.Peer {
+	node := n.Facts.Node
+	if !n.Facts.Cluster.Spec.VRRP.LikeOpenShift() || node.VRRP == nil || !node.VRRP.LikeOperator() || m.nodes == nil {
+		return nil
+	}
+	updates := m.nodes.Current().Updates
+	return slices.DeleteFunc(slices.Clone(node.Peers), func(p v1alpha1.Peer) bool {
+		gone := p.Role == v1alpha1.RoleBootstrap && node.BootstrapGone
+		announced := slices.ContainsFunc(updates, func(u nodes.NodeUpdate) bool { return u.Name == p.Name && u.VRRP != "" })
+		return gone || announced || !slices.ContainsFunc(n.Conf.Instances, func(i keepalived.Instance) bool { return slices.ContainsFunc(i.Peers, p.Has) })
+	})
+}

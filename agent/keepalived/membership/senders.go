@@ -1,0 +1,55 @@
+package membership
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vipgen/vipgen/agent/guard"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Senders returns the hosts whose adverts keepalived takes for an instance. nodes are all
+// other nodes of the cluster.
+func Senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
+	ipv6 := i.VIP.Addr().Is6()
+	if len(i.Peers) == 0 {
+		to := vrrp.MulticastGroup(ipv6)
+		if i.QuietGroup != "" {
+			to = netip.MustParseAddr(i.QuietGroup)
+		}
+		// keepalived wants the TTL itself. The source is no node's address in IPv6,
+		// and with IPv4 whichever the link has first.
+		return []guard.Sender{{To: to, FullTTL: true}}
+	}
+	switch {
+	case i.OnLink: // which keepalived wants as well
+		return []guard.Sender{{From: i.Peers, FullTTL: true}}
+	case i.FullTTL: // the bootstrap's address is not known
+		return []guard.Sender{{FullTTL: true}}
+	}
+	// Any node: one that still runs the operator's keepalived has other ideas of who
+	// is in a group. Its packets have any TTL, depending on its version and family.
+	from := slices.Clone(i.Peers)
+	for _, a := range Addresses(nodes) {
+		if a.Is6() == ipv6 {
+			from = append(from, a)
+		}
+	}
+	switch {
+	case i.AllKnown:
+		return []guard.Sender{{From: from}}
+	case ipv6:
+		return []guard.Sender{{}} // keepalived 2.2 sends with the link's own hop limit
+	}
+	return []guard.Sender{{From: from}, {FullTTL: true}}
+}
+
+// Addresses returns all addresses of peers.
+func Addresses(peers []v1alpha1.Peer) (out []netip.Addr) {
+	for _, p := range peers {
+		out = append(append(out, p.Addresses...), p.Elsewhere...)
+	}
+	return out
+}

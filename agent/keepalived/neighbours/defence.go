@@ -1,0 +1,62 @@
+package neighbours
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// answerEvery bounds how often a claim of a VIP is answered.
+const answerEvery = 50 * time.Millisecond
+
+// defence answers hosts that claim a VIP of this node, at once: a node that was removed from
+// the cluster while no API server could tell it gives way to that (hard case 51), and
+// neighbours learn again where the VIP is. keepalived itself announces a VIP every 30 s.
+type defence struct {
+	claims    *Claims
+	announcer *announcer
+
+	mu        sync.Mutex
+	instances map[netip.Addr]keepalived.Instance
+	answered  map[netip.Addr]time.Time
+}
+
+// newDefence returns a defence that answers through an announcer.
+func newDefence(a *announcer, log *slog.Logger) *defence {
+	d := &defence{announcer: a, claims: NewClaims(func() {}, log)}
+	d.claims.answer = d.answer
+	return d
+}
+
+// follow defends the VIPs of unicast instances. With multicast nobody knows who takes part.
+func (d *defence) follow(instances []keepalived.Instance) {
+	own := map[netip.Addr]keepalived.Instance{}
+	var known []keepalived.Instance
+	for _, i := range instances {
+		if len(i.Peers) > 0 {
+			own[i.VIP.Addr()] = i
+			known = append(known, i)
+		}
+	}
+	d.mu.Lock()
+	d.instances, d.answered = own, map[netip.Addr]time.Time{}
+	d.mu.Unlock()
+	d.claims.Follow(known)
+}
+
+// answer announces a claimed VIP while it is on this node. Peers are not answered: they receive
+// adverts of this node's keepalived, and take the VIP rightly when it stands still.
+func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i, ok := d.instances[vip]
+	if !ok || time.Since(d.answered[vip]) < answerEvery || isPeer(link, from, i.Peers) {
+		return
+	}
+	d.answered[vip] = time.Now()
+	d.announcer.announceOnce(vip)
+}

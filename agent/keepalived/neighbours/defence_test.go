@@ -1,0 +1,100 @@
+package neighbours
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Hard case 51: the holder of a VIP answers a stranger that announces it, at once, and the
+// stranger hears that; it answers no peer, and no claim of another address.
+func TestHardCase51HolderAnswers(t *testing.T) {
+	testkit.Live(t)
+	network := daemon.NewNetwork(t)
+	vips := []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")}
+	other := netip.MustParseAddr("192.0.2.77")
+	holder := daemon.AddNode(t, network, "holder", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32", "2001:db8::10/128")
+	stranger := daemon.AddNode(t, network, "stranger", "192.0.2.2/24", "2001:db8::2/64", "192.0.2.10/32", "2001:db8::10/128", "192.0.2.77/32")
+	in := func(do func(func() error) error, f func() error) {
+		t.Helper()
+		testkit.Must(t, do(f))
+	}
+	var instances []keepalived.Instance
+	for _, vip := range vips {
+		i := keepalived.Instance{Interface: holder.Link, VIP: netip.PrefixFrom(vip, vip.BitLen()), Peers: []netip.Addr{netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("2001:db8::9")}}
+		instances = append(instances, i)
+	}
+	type claim struct {
+		vip  netip.Addr
+		from string
+	}
+	claimed := make(chan claim, 100)
+	log := slog.New(slog.DiscardHandler)
+	d := newDefence(newAnnouncer(log), log)
+	d.claims.answer = func(vip netip.Addr, _ string, from net.HardwareAddr) { claimed <- claim{vip, from.String()} }
+	in(holder.Do, func() error { d.follow(instances); return nil })
+	t.Cleanup(func() { d.follow(nil) })
+
+	heard := NewClaims(func() {}, log)
+	listening := []keepalived.Instance{instances[0], instances[1]}
+	for i := range listening {
+		listening[i].Interface = stranger.Link
+	}
+	in(stranger.Do, func() error { heard.Follow(listening); return nil })
+	t.Cleanup(func() { heard.Follow(nil) })
+
+	var link *net.Interface
+	in(stranger.Do, func() (err error) { link, err = net.InterfaceByName(stranger.Link); return err })
+	for _, vip := range vips {
+		before := time.Now()
+		in(stranger.Do, func() error { return announceAt(link.Index, other) })
+		in(stranger.Do, func() error { return announceAt(link.Index, vip) })
+		got := <-claimed
+		if want := (claim{vip, link.HardwareAddr.String()}); got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.announcer.send(); return nil })
+		testkit.Await(t, "the stranger to hear the holder", func() bool { return !heard.Announced(vip, before).IsZero() })
+		if heard.AnnouncedAfter(vip, before.Add(time.Hour)) || !heard.AnnouncedAfter(vip, before) {
+			t.Errorf("%v: announced again at another time than it was", vip)
+		}
+		// At once again, it is one too many; then the claim of a peer.
+		left := func() int {
+			in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); return nil })
+			d.announcer.mu.Lock()
+			defer d.announcer.mu.Unlock()
+			return d.announcer.left[vip]
+		}
+		d.answered[vip] = time.Now().Add(time.Hour)
+		if n := left(); n != 0 {
+			t.Errorf("%v: answered twice at once", vip)
+		}
+		d.answered[vip] = time.Time{}
+		peer := instances[0].Peers[0]
+		if vip.Is6() {
+			peer = instances[0].Peers[1]
+		}
+		neighbour := func(words string) {
+			t.Helper()
+			if out, err := holder.Command(t.Context(), "ip", strings.Fields("neighbour "+words+" dev "+holder.Link)...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		neighbour("replace " + peer.String() + " lladdr " + link.HardwareAddr.String() + " nud reachable")
+		if n := left(); n != 0 {
+			t.Errorf("%v: a peer is answered", vip)
+		}
+		neighbour("del " + peer.String())
+		if n := left(); n != 1 {
+			t.Errorf("%v: %d announcements to come, want 1", vip, n)
+		}
+		in(holder.Do, func() error { d.announcer.send(); return nil })
+	}
+}

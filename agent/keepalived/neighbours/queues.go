@@ -1,0 +1,180 @@
+package neighbours
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// In unicast mode keepalived sends the adverts to all peers of a family through
+// one socket. Those to a peer on the link that is dead wait in the kernel until it
+// gives up asking for the peer's link address, and count against the buffer of
+// that socket while they wait. With many dead peers the buffer is full, then
+// living peers get no adverts either, and take the VIP over. So there is a limit
+// on what waits for a neighbour (unres_qlen_bytes of the interface).
+const (
+	// unresolvedFor is how long the kernel asks, in seconds: mcast_solicit times
+	// retrans_time_ms, as they are by default.
+	unresolvedFor = 3
+	// advertBytes is what an advert takes up in the buffer, at most; 832 was
+	// measured. One waits for every neighbour whatever the limit is.
+	advertBytes = 1024
+)
+
+// limit is how many bytes may wait for each neighbour on an interface, for one family.
+type limit struct {
+	Interface string `json:"interface"`
+	IPv6      bool   `json:"ipv6,omitempty"`
+	Bytes     uint32 `json:"bytes"`
+}
+
+// limits returns the limits that instances need, where the socket's buffer has that
+// many bytes. Half of the buffer is for dead peers. Few enough peers to fit need
+// none: other traffic waits for its neighbours too.
+func limits(instances []keepalived.Instance, buffer int) (out []limit) {
+	type load struct {
+		waiting int
+		peers   map[netip.Addr]bool
+	}
+	loads := map[limit]*load{}
+	for _, i := range instances {
+		interval := i.Interval().Seconds()
+		if interval <= 0 {
+			continue
+		}
+		key := limit{Interface: i.Interface, IPv6: i.VIP.Addr().Is6()}
+		l := loads[key]
+		if l == nil {
+			l = &load{peers: map[netip.Addr]bool{}}
+			loads[key] = l
+		}
+		l.waiting += len(i.Peers) * (1 + int(unresolvedFor/interval)) * advertBytes
+		for _, p := range i.Peers {
+			l.peers[p] = true
+		}
+	}
+	for l, load := range loads {
+		if load.waiting > buffer/2 {
+			l.Bytes = uint32(max(buffer/2/len(load.peers), advertBytes))
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b limit) int {
+		return cmp.Or(cmp.Compare(a.Interface, b.Interface), cmp.Compare(strconv.FormatBool(a.IPv6), strconv.FormatBool(b.IPv6)))
+	})
+	return out
+}
+
+// queues limits what waits for dead peers.
+type queues struct {
+	log *slog.Logger
+	// file stores the previous limits, for an agent that ended without restoring them. It
+	// lasts as long as limits do: until a reboot.
+	file    string
+	failing logging.Transitions
+}
+
+// limit applies the limits that instances need, and restores all others.
+func (q *queues) limit(instances []keepalived.Instance) {
+	buffer, err := sendBuffer()
+	if err == nil {
+		err = q.apply(limits(instances, buffer))
+	}
+	q.failing.Error(q.log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
+}
+
+// apply sets the wanted limits where they are tighter than those before, and restores the
+// others.
+func (q *queues) apply(wanted []limit) error {
+	before, unknown := q.previous()
+	if len(wanted)+len(before) == 0 {
+		return unknown
+	}
+	now, err := readLimits()
+	if err != nil {
+		return err
+	}
+	var keep, set []limit
+	for _, w := range wanted {
+		was, ok := find(before, w)
+		if !ok {
+			was, ok = find(now, w)
+		}
+		if ok && was.Bytes > w.Bytes { // else it is tight enough, or gone
+			keep, set = append(keep, was), append(set, w)
+		}
+	}
+	for _, b := range before {
+		if _, ok := find(keep, b); !ok {
+			set = append(set, b)
+		}
+	}
+	errs := []error{unknown, q.store(keep)}
+	for _, s := range set {
+		if is, ok := find(now, s); ok && is != s {
+			errs = append(errs, s.set())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// find returns the limit of the same interface and family.
+func find(list []limit, l limit) (limit, bool) {
+	i := slices.IndexFunc(list, func(o limit) bool { return o.Interface == l.Interface && o.IPv6 == l.IPv6 })
+	if i < 0 {
+		return l, false
+	}
+	return list[i], true
+}
+
+// previous returns the stored limits.
+func (q *queues) previous() (list []limit, err error) {
+	data, err := os.ReadFile(q.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	if err != nil { // half a list is no list
+		return nil, fmt.Errorf("what the queues of neighbours were before: %w", err)
+	}
+	return list, nil
+}
+
+func (q *queues) store(list []limit) error {
+	if len(list) == 0 {
+		_, err := atomicfile.Remove(q.file)
+		return err
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(q.file, append(data, '\n'), 0o644)
+	return err
+}
+
+// sendBuffer returns the buffer of sockets like keepalived's, in bytes. It asks one, since
+// net.core.wmem_default is not shown in every network namespace.
+func sendBuffer() (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+}

@@ -1,0 +1,111 @@
+package record
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Holdings are the addresses of this node, and what became of each VIP on it since the job
+// began. The counts of all nodes together show how often a VIP moved, and for how long no
+// node held it.
+type Holdings struct {
+	mu        sync.Mutex
+	addresses []netip.Addr // nil before the first Observe
+	since     map[netip.Addr]time.Time
+	vips      map[netip.Addr]*holding
+}
+
+// holding counts one VIP on this node.
+type holding struct {
+	taken, lost int
+	// held is for how long the node held it before; since is when it took it last, the zero
+	// value while it does not hold it.
+	held  time.Duration
+	since time.Time
+}
+
+// Observe replaces the addresses of the node. It counts which of the cluster's VIPs are among
+// them, forgets others, and returns the addresses before, and the VIPs that are new.
+func (h *Holdings) Observe(now time.Time, vips, addresses []netip.Addr) (before, acquired []netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	since := make(map[netip.Addr]time.Time, len(addresses))
+	for _, a := range addresses {
+		if since[a] = now; !h.since[a].IsZero() {
+			since[a] = h.since[a]
+		}
+	}
+	before, h.addresses, h.since = h.addresses, addresses, since
+	h.count(now, vips)
+	return before, slices.DeleteFunc(slices.Clone(vips), func(vip netip.Addr) bool {
+		return !slices.Contains(addresses, vip) || slices.Contains(before, vip)
+	})
+}
+
+func (h *Holdings) count(now time.Time, vips []netip.Addr) {
+	counted := make(map[netip.Addr]*holding, len(vips))
+	for _, vip := range vips {
+		v := h.vips[vip]
+		if v == nil {
+			v = &holding{}
+		}
+		counted[vip] = v
+		switch here := slices.Contains(h.addresses, vip); {
+		case here && v.since.IsZero():
+			v.since = now
+			v.taken++
+		case !here && !v.since.IsZero():
+			v.held += now.Sub(v.since)
+			v.since = time.Time{}
+			v.lost++
+		}
+	}
+	h.vips = counted
+}
+
+// Addresses returns the addresses of the node; nil before they are known.
+func (h *Holdings) Addresses() []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.addresses
+}
+
+// Since reports whether an address is on this node, and since when.
+func (h *Holdings) Since(a netip.Addr) (since time.Time, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	since, held = h.since[a]
+	return since, held
+}
+
+// Count returns how often the node took and lost a VIP, and for how long it has held it.
+func (h *Holdings) Count(vip netip.Addr, now time.Time) (taken, lost int, held time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := h.vips[vip]
+	switch {
+	case v == nil:
+		return 0, 0, 0
+	case v.since.IsZero():
+		return v.taken, v.lost, v.held
+	}
+	return v.taken, v.lost, v.held + now.Sub(v.since)
+}
+
+// Moves records VIPs of instances that came to this node or left it.
+func (r *Record) Moves(instances []keepalived.Instance, before, now []netip.Addr) {
+	for _, i := range instances {
+		vip := i.VIP.Addr()
+		switch is, was := slices.Contains(now, vip), slices.Contains(before, vip); {
+		case is && !was:
+			r.ring.Note(events.Event{Kind: events.Held, Instance: i.Name, VIP: vip})
+		case was && !is:
+			r.ring.Note(events.Event{Kind: events.Lost, Instance: i.Name, VIP: vip})
+		}
+	}
+}

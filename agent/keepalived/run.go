@@ -1,0 +1,104 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/keepalived/membership"
+	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
+	"github.com/vipgen/vipgen/agent/keepalived/record"
+	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/agent/tickle"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
+)
+
+// Run works until ctx ends. Then keepalived has given its VIPs away and ended,
+// and nothing that Run started is left.
+func (j *Job) Run(ctx context.Context) error {
+	if err := j.prepare(ctx); err != nil {
+		return err
+	}
+	defer j.record.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := errors.Join(j.checks.redirects.run(ctx), j.checks.answers.run(ctx)); err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	all.Go(func() { supervise.Reap(ctx) })
+	all.Go(func() { j.loop.Run(ctx) })
+	all.Go(func() { j.watch(ctx) })
+	all.Go(func() { j.neighbours.Run(ctx) })
+	all.Go(func() { j.tickler.Run(ctx) })
+	var failed error
+	all.Go(func() {
+		defer cancel() // exit when the watch fails: kubelet starts the job again
+		failed = j.Source.Watch(ctx, func(settled bool) {
+			if j.observe() {
+				j.loop.Now() // before the others hear this node no more, or it them
+			} else {
+				j.loop.Changed(settled)
+			}
+		})
+	})
+	<-ctx.Done()
+	j.record.Add(events.AgentStopping)
+	j.daemon.Close() // before all else: clients must not notice that this node ends
+	all.Wait()
+	j.record.End(failed)
+	j.checks.stop()
+	j.guard.end()
+	j.neighbours.Limit(nil)
+	j.election.adverts.follow(nil, nil)
+	j.members.Close()
+	j.neighbours.Defend(nil)
+	return errors.Join(failed, j.clean(context.Background()))
+}
+
+// prepare makes the parts.
+func (j *Job) prepare(ctx context.Context) (err error) {
+	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
+		if err := os.MkdirAll(j.below(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	_, err = os.Stat(j.below(v1alpha1.TrackDir))
+	booted := errors.Is(err, fs.ErrNotExist)
+	adopt(j.Root, j.Log)
+	if j.checks, err = newChecks(j.below(v1alpha1.TrackDir), j.State, j.Checks, j.Log); err != nil {
+		return err
+	}
+	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
+	j.neighbours = neighbours.New(j.below(keptQueues), j.Log)
+	j.guard.log = j.Log
+	j.guard.begin()
+	j.vips.path, j.vips.log = j.below(keptVIPs), j.Log
+	if err := j.vips.read(); err != nil {
+		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
+	}
+	j.daemon = newDaemon(ctx, j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
+	j.daemon.Drain = j.handOver
+	j.loop = daemon.NewDebouncer(j.apply)
+	j.election.begun, j.election.adverts = time.Now(), &advertListener{log: j.Log, changed: j.loop.Now}
+	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
+	j.members = membership.New(readSettings(j.below(keptSettings)) != nil, j.Source.Nodes, j.loop, j.Log)
+	if j.Source.Role == v1alpha1.RoleBootstrap {
+		j.bootstrap = newBootstrapLifetime(j.below(keptEnd), j.Log)
+	}
+	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
+	j.checks.board.Told = j.record.Check
+	j.daemon.Process.Command.Logged = j.record.Line
+	reload := j.daemon.Reload
+	j.daemon.Reload = func(ctx context.Context) error {
+		j.record.Add(events.KeepalivedReload)
+		return reload(ctx)
+	}
+	return nil
+}
