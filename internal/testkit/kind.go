@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -80,8 +82,36 @@ func declare(t testing.TB, k kind) {
 	if value := attributes[k]; value != "" {
 		t.Attr("kind", value)
 	}
+	if k == long || k == live || k == measured {
+		listed(t)
+	}
 	if reason := leftOut(mode(t), k); reason != "" {
 		t.Skip(reason)
+	}
+}
+
+// withLive lists the packages that `make test-live` and `make test-elections` link and run: the
+// others have no live tests.
+//
+//go:embed live.txt
+var withLive string
+
+// listed fails a live test that these would leave out, also where it does not run itself. All
+// packages of other modules run.
+func listed(t testing.TB) {
+	t.Helper()
+	root := Root(t)
+	dir, err := os.Getwd()
+	Must(t, err)
+	for d := dir; d != root; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+			return
+		}
+	}
+	pkg, err := filepath.Rel(root, dir)
+	Must(t, err)
+	if !strings.Contains("\n"+withLive, "\n"+pkg+"\n") {
+		t.Errorf("add %s to internal/testkit/live.txt, so that `make test-live` runs its tests", pkg)
 	}
 }
 

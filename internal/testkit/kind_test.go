@@ -1,6 +1,8 @@
 package testkit
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -39,5 +41,23 @@ func TestDeclaredOnce(t *testing.T) {
 	}
 	if covered("TestX/a", measured) || !covered("TestX/a/b", deterministic) {
 		t.Error("live covers what is measured, or not what is deterministic")
+	}
+}
+
+// No live test is left out by `make test-live` because its package is not listed.
+func TestListed(t *testing.T) {
+	root := Root(t)
+	for dir, want := range map[string]string{"agent/keepalived": "", "internal/image": "", "api/v1alpha1": "add api/v1alpha1 to internal/testkit/live.txt"} {
+		t.Chdir(filepath.Join(root, dir))
+		r := &recorder{TB: t}
+		listed(r)
+		if got := strings.Join(r.errors, ""); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+	for pkg := range strings.Lines(withLive) {
+		if tests, err := filepath.Glob(filepath.Join(root, strings.TrimSpace(pkg), "*_test.go")); err != nil || len(tests) == 0 {
+			t.Errorf("live.txt: %s has no tests", pkg)
+		}
 	}
 }
