@@ -27,10 +27,11 @@ import (
 
 // variable selects the tests that run, as the Makefile's targets of these names:
 //
-//	unit  deterministic tests that need neither root nor a program
-//	test  all deterministic tests but the long ones, and the smoke test (as if it were not set)
-//	live  live, measured and long tests, and tests that declare no kind
-//	all   every test
+//	unit      deterministic tests that need neither root nor a program
+//	test      all deterministic tests but the long ones, and the smoke test (as if it were not set)
+//	live      live and long tests, and tests that declare no kind
+//	measured  measured tests, and tests that declare no kind
+//	all       every test
 const variable = "VIPGEN_TESTS"
 
 // kind is declared by a test; a later one covers those before it.
@@ -61,7 +62,7 @@ func Long(t testing.TB) { t.Helper(); declare(t, long) }
 // Live declares a live test: `make test-live` and `make test-elections` run it.
 func Live(t testing.TB) { t.Helper(); declare(t, live) }
 
-// Measured declares a measured test. It runs where live tests do.
+// Measured declares a measured test: `make test-measured` runs it.
 func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 
 // Smoke declares the one live test that `make test` runs.
@@ -82,7 +83,7 @@ func declare(t testing.TB, k kind) {
 	if value := attributes[k]; value != "" {
 		t.Attr("kind", value)
 	}
-	if k == long || k == live || k == measured {
+	if k == long || k == live {
 		listed(t)
 	}
 	if reason := leftOut(mode(t), k); reason != "" {
@@ -128,7 +129,11 @@ func covered(name string, k kind) bool {
 // leftOut returns why tests of a kind do not run, nothing if they do.
 func leftOut(mode string, k kind) string {
 	switch {
-	case mode == "test" && (k == live || k == measured || k == long):
+	case k == measured && (mode == "test" || mode == "live"):
+		return "it is measured: `make test-measured` runs it"
+	case k != measured && mode == "measured":
+		return "it is not measured"
+	case mode == "test" && (k == live || k == long):
 		return "it is live or takes minutes: `make test-live test-elections` runs it"
 	case mode == "live" && (k == deterministic || k == smoke):
 		return "`make test` runs it"
@@ -158,8 +163,8 @@ func modeOf(value string) (string, error) {
 	switch value {
 	case "":
 		return "test", nil
-	case "unit", "test", "live", "all":
+	case "unit", "test", "live", "measured", "all":
 		return value, nil
 	}
-	return "", fmt.Errorf("%s is %q; it can be unit, test, live or all", variable, value)
+	return "", fmt.Errorf("%s is %q; it can be unit, test, live, measured or all", variable, value)
 }
