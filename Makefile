@@ -160,13 +160,13 @@ test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's obj
 	VIPGEN_TESTS=all $(RETEST) -C e2e/metallb -vet=off -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
 	VIPGEN_TESTS=all $(RETEST) -C e2e -vet=off -count 1 -timeout 20m $(TESTFLAGS) ./machine ./firstboot ./cluster
 
-e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
+e2e: e2e-tools ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run Registry ./firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 2h -v -run HardCase43 ./firstboot -args -shutdowns 5
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 20m -v -run '^TestRemove$$' ./firstboot -args -remove
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 4h -v ./cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
-e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
+e2e-life: e2e-tools ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
 	VIPGEN_TESTS=all go -C e2e test -count 1 -timeout 90m -run '^TestLife$$' -v ./cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
