@@ -32,7 +32,7 @@ exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 // commands of docs/install.md, word by word, runs it there, and has containerd import and run its
 // image as that page says.
 func TestInstalled(t *testing.T) {
-	testkit.Privileged(t)
+	testkit.Live(t) // containerd
 	const version = "v1.2.3"
 	release := t.TempDir()
 	build := exec.Command("go", "run", "-buildvcs=false", "./cmd/image", "release",

@@ -79,6 +79,9 @@ func declare(t testing.TB, k kind) {
 	if covered(t.Name(), k) {
 		return
 	}
+	if late(t.Name(), k) {
+		t.Error("it is declared deterministic and then live: it would run neither by `make test` nor by `make test-live`")
+	}
 	declared.Store(t.Name(), k)
 	if value := attributes[k]; value != "" {
 		t.Attr("kind", value)
@@ -117,6 +120,13 @@ func listed(t testing.TB) {
 	if !strings.Contains("\n"+withLive, "\n"+pkg+"\n") {
 		t.Errorf("add %s to internal/testkit/live.txt, so that `make test-live` runs its tests", pkg)
 	}
+}
+
+// late reports whether a test that has declared itself deterministic, and is left out where live
+// ones run, declares more.
+func late(name string, k kind) bool {
+	have, ok := declared.Load(name)
+	return ok && have.(kind) == deterministic && k > deterministic
 }
 
 // covered reports whether a test, or one that it is a subtest of, has declared as much.

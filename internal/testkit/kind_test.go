@@ -40,6 +40,14 @@ func TestDeclaredOnce(t *testing.T) {
 			t.Errorf("%s is covered: %t, want %t", name, got, want)
 		}
 	}
+	if late("TestX/a", measured) || late("TestX", live) {
+		t.Error("a live test may be measured, and one that declared nothing live")
+	}
+	declared.Store("TestY", deterministic)
+	t.Cleanup(func() { declared.Delete("TestY") })
+	if !late("TestY", live) || late("TestY", deterministic) {
+		t.Error("a deterministic test is live after all, and that is not noticed")
+	}
 	if covered("TestX/a", measured) || !covered("TestX/a/b", deterministic) {
 		t.Error("live covers what is measured, or not what is deterministic")
 	}
