@@ -7,14 +7,15 @@ SHELL       := /bin/bash
 FUZZTIME ?= 20s
 # More flags for tests, such as -run or -v.
 TESTFLAGS ?=
+# All tests run without go vet, which `make lint` runs: it looks into all that they import as well.
+GO_TEST := go test -vet=off
 # For how long the tests of one package may run; then go test names the test and prints
 # the goroutines. Each is below the bound of its part of .ci/run.
-TIMEOUT := -timeout 10m
+TIMEOUT := -timeout 15m
 # Live tests: one that fails is run again, alone (internal/tools/retest). REPORT is the file
 # that it adds its closing table to; none if it is empty.
 REPORT ?=
 RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
-# Lint runs go vet: these need not.
 LIVE := VIPGEN_TESTS=live $(RETEST) -vet=off
 # Packages whose live tests elect nodes for minutes. The longest come first.
 ELECTIONS := agent/keepalived lab lab/bench lab/chaos cmd/cli
@@ -124,16 +125,16 @@ e2e-setup: ## Install the Debian packages that real nodes and tests of images ta
 	@e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: in containerd, with buildah and skopeo (needs root)
-	VIPGEN_TESTS=all $(RETEST) -C internal/image -vet=off $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C internal/image -vet=off -timeout 12m $(TESTFLAGS) ./...
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
-	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
+	VIPGEN_TESTS=unit $(GO_TEST) $(TIMEOUT) $(TESTFLAGS) ./...
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
-	VIPGEN_TESTS=test go test $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=test $(GO_TEST) $(TIMEOUT) $(TESTFLAGS) ./...
 
 test-race: ## Run the tests of make unit with Go's race detector, but for whole command lines (needs a C compiler)
-	CGO_ENABLED=1 VIPGEN_TESTS=unit go test -race -vet=off $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
+	CGO_ENABLED=1 VIPGEN_TESTS=unit $(GO_TEST) -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
 
 test-all: test test-live test-elections test-measured test-image test-e2e ## Run every test; an hour (needs root)
 
@@ -153,7 +154,7 @@ show-cluster: setup tools ## Run a whole cluster in namespaces and show what it 
 	VIPGEN_TESTS=all go test -count 1 -timeout 30m -run '^TestCluster$$' -v ./lab
 
 golden-trees: # all files of every golden case, which golden/ keeps as differences, for tests of other modules
-	VIPGEN_TESTS=all go test -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
+	VIPGEN_TESTS=all $(GO_TEST) -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
 
 test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	VIPGEN_TESTS=all $(RETEST) -C e2e/pods -vet=off -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
