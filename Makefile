@@ -7,17 +7,23 @@ SHELL       := /bin/bash
 FUZZTIME ?= 20s
 # More flags for tests, such as -run or -v.
 TESTFLAGS ?=
-# For how long the tests of one package may run.
-TIMEOUT := -timeout 40m
+# All tests run without go vet, which `make lint` runs: it looks into all that they import as well.
+NOVET := -vet=off
+# For how long the tests of one package may run; then go test names the test and prints
+# the goroutines. Each is below the bound of its part of .ci/run.
+TIMEOUT := -timeout 15m
 # Live tests: one that fails is run again, alone (internal/tools/retest). REPORT is the file
 # that it adds its closing table to; none if it is empty.
 REPORT ?=
 RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
-# Tests with daemons mostly wait: more run at a time than there are cores.
-LIVE := VIPGEN_TESTS=live $(RETEST) $(TIMEOUT)
-# What elects nodes for minutes, where a core that is late for a second moves a VIP: nothing
-# else runs beside these. The longest come first: those of the lab's module, then these.
-ELECTIONS := ./agent/keepalived/...
+LIVE := VIPGEN_TESTS=live $(RETEST)
+# The package whose live tests elect nodes for minutes; so do those of the lab's module.
+ELECTIONS := agent/keepalived
+# Packages with measured tests: of the lab's module, and of this one.
+MEASURED_LAB := ./bench ./report ./cli
+MEASURED     := ./cmd/cli
+# The packages with live tests, which testkit holds to be all (internal/testkit/live.txt).
+WITH_LIVE = $(shell cat internal/testkit/live.txt)
 
 # Left out of test-race for the time that they take: whole command lines, of hundreds of
 # clusters. Packages that these call have tests of their own.
@@ -26,6 +32,9 @@ RACELESS := ./golden ./cmd/cli ./examples ./docs ./internal/words ./internal/too
 # No version control facts in what is built: the same source gives the same
 # bytes, also from a tree without history.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
+# Programs, tests, tools and lint share what is compiled: all without cgo, and none but
+# releases with -trimpath. Another choice compiles all packages again.
+export CGO_ENABLED := 0
 
 # For `make lab-chaos`: for how long, and the seeds (any if it is empty).
 DURATION ?= 5m
@@ -58,6 +67,7 @@ LAB := $$(go -C lab list ./... | grep -v /e2e/)
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
+CGO_ignition     := CGO_ENABLED=1
 LDFLAGS_ignition := -X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false
 
 # Kubernetes takes the version that it says of itself from its release process.
@@ -66,10 +76,10 @@ LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
+GO_BUILD := go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,11 +99,10 @@ e2e-tools: tools e2e-setup .cache/system $(E2E_TOOLS:%=$(BIN)/%) ## Build what r
 	lab/e2e/firstboot/system $@
 	@touch $@
 
-# Without -trimpath, so that what they share with tests and lint is compiled once.
 $(BIN)/%: internal/tools/%/go.mod internal/tools/%/go.sum
 	@mkdir -p $(BIN)
 	@echo "building $*: the first time it takes a minute or more"
-	go -C internal/tools/$* build -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
+	$(CGO_$*) go -C internal/tools/$* build -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ tool
 	@touch $@
 
 coredns: $(BIN)/coredns ## Build the CoreDNS that labs run, into .cache/bin
@@ -116,56 +125,61 @@ release: ## Make archives, image, bills of materials and checksums of a release 
 	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE))
 
 release-check: .cache/system ## Make the release twice, from copies of the source at two places, compare all bytes, install it in a bare Debian and run its image in containerd; 20 minutes (needs root)
-	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^TestReproducible$$' $(TESTFLAGS) . -args -whole
+	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^Test(Reproducible|Installed|VipgenImage|ContainerfileBuilds)$$' $(TESTFLAGS) . -args -whole
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@lab/e2e/setup
 
-test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: reproducible, in containerd, with buildah and skopeo (needs root)
-	VIPGEN_TESTS=all $(RETEST) -C internal/image -timeout 60m $(TESTFLAGS) ./...
+test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: in containerd, with buildah and skopeo (needs root)
+	VIPGEN_TESTS=all $(RETEST) -C internal/image $(NOVET) -timeout 12m $(TESTFLAGS) ./...
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
-	VIPGEN_TESTS=unit go test $(TESTFLAGS) ./...
-	VIPGEN_TESTS=unit go -C lab test $(TESTFLAGS) $(LAB)
+	VIPGEN_TESTS=unit go test $(NOVET) $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=unit go -C lab test $(NOVET) $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
-	VIPGEN_TESTS=test go test $(TIMEOUT) $(TESTFLAGS) ./...
-	VIPGEN_TESTS=test go -C lab test $(TIMEOUT) $(TESTFLAGS) $(LAB)
+	VIPGEN_TESTS=test go test $(NOVET) $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=test go -C lab test $(NOVET) $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
 test-race: ## Run the tests of make unit with Go's race detector, but for whole command lines (needs a C compiler)
-	VIPGEN_TESTS=unit go test -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
-	VIPGEN_TESTS=unit go -C lab test -race $(TIMEOUT) $(TESTFLAGS) $(LAB)
+	CGO_ENABLED=1 VIPGEN_TESTS=unit go test $(NOVET) -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
+	CGO_ENABLED=1 VIPGEN_TESTS=unit go -C lab test $(NOVET) -race $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
-test-all: test test-live test-elections test-image test-e2e ## Run every test; an hour (needs root)
+test-all: test test-live test-elections test-measured test-image test-e2e ## Run every test; an hour (needs root)
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
-	$(LIVE) -p 3 -parallel 4 $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(ELECTIONS)))
+	$(LIVE) $(NOVET) -timeout 15m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
 
 test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
-	$(LIVE) -C lab -p 2 -parallel 3 $(TESTFLAGS) $(LAB)
-	$(LIVE) -p 2 -parallel 3 $(TESTFLAGS) $(ELECTIONS)
+	$(LIVE) -C lab $(NOVET) -timeout 20m -p 2 -parallel 4 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
+	$(LIVE) $(NOVET) -timeout 20m -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
+	wait $$lab || status=1; exit $$status
+
+test-measured: setup tools ## Run tests of promises in milliseconds and bytes, on an idle machine (needs root)
+	VIPGEN_TESTS=measured $(RETEST) -C lab $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED_LAB)
+	VIPGEN_TESTS=measured $(RETEST) $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
-	VIPGEN_STEP_CLOCK=1 $(LIVE) -count=1 -run ClockSteps ./agent/keepalived
+	VIPGEN_STEP_CLOCK=1 $(LIVE) $(NOVET) -timeout 4m -count=1 -run ClockSteps ./agent/keepalived
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 30m -run '^TestCluster$$' -v .
 
 golden-trees: # all files of every golden case, which golden/ keeps as differences, for tests of other modules
-	VIPGEN_TESTS=all go test -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
+	VIPGEN_TESTS=all go test $(NOVET) -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
 
-test-e2e: e2e-tools build golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
-	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/pods -count 1 $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/metallb -count 1 -timeout 20m $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C lab -count 1 -timeout 40m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
+test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/pods $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/metallb $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C lab $(NOVET) -count 1 -timeout 20m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
 
-e2e: e2e-tools build ## Run a cluster of real nodes and break all of it; two hours (needs root)
+e2e: e2e-tools ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot -args -remove
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
-e2e-life: e2e-tools build ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
+e2e-life: e2e-tools ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
@@ -188,8 +202,7 @@ gofmt:
 
 vet:
 	go vet ./...
-	GOOS=darwin go build -o /dev/null ./cmd/vipgen
-	GOOS=windows go build -o /dev/null ./cmd/vipgen
+	GOOS=windows go build -trimpath -o /dev/null ./cmd/vipgen # what tests of images build too
 	for module in $(MODULES); do go -C $$module vet ./... || exit; done
 
 staticcheck: $(BIN)/staticcheck

@@ -262,3 +262,22 @@ func mustKeep(t *testing.T, base, merged any) {
 		}
 	}
 }
+
+// A unit or drop-in that the base lacks keeps none of the later ones from being merged.
+func TestMergeSeveralUnits(t *testing.T) {
+	b := mergeBundle()
+	later := b.Units[0]
+	later.Name = "z-ours.service"
+	later.Dropins = append([]Dropin{{Name: "05-first.conf", Contents: "[Unit]\n"}}, later.Dropins...)
+	b.Units = append(b.Units, later)
+	base := `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"z-ours.service","dropins":[{"name":"10-ours.conf","contents":"[Service]\n"}]}]}}`
+	got, conflicts, err := Merge([]byte(base), b, NewEncoder(supported[0].Target), true)
+	if err != nil || len(conflicts) != 1 {
+		t.Fatal(err, conflicts)
+	}
+	for _, want := range []string{`"name":"ours.service"`, `{"contents":"[Unit]\n","name":"05-first.conf"}`, `{"contents":"[Unit]\n","name":"10-ours.conf"}`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("%s is not in\n%s", want, got)
+		}
+	}
+}

@@ -296,3 +296,36 @@ func (n *simulated) others(list []*simulated) (out []Node) {
 	}
 	return out
 }
+
+// Only nodes that can hold a VIP have to agree, and count as moved; this one is none of the others.
+func TestWhoCounts(t *testing.T) {
+	fast, classic := fastSettings.String(), classicSettings.String()
+	for _, tt := range []struct {
+		name        string
+		running     [3]string // of a, which looks, and the others
+		holds       [3]bool
+		movers      string
+		moved       int
+		mostOfOther bool
+	}{
+		{"none has moved", [3]string{classic, classic, classic}, [3]bool{true, true, true}, "abc", 0, false},
+		{"this one has", [3]string{fast, classic, classic}, [3]bool{true, true, true}, "bc", 0, false},
+		{"another one has", [3]string{classic, fast, classic}, [3]bool{true, true, true}, "ac", 1, false},
+		{"both others have", [3]string{classic, fast, fast}, [3]bool{true, true, true}, "a", 2, true},
+		{"one of them holds nothing", [3]string{classic, fast, classic}, [3]bool{true, true, false}, "a", 1, true},
+		{"one that moved holds nothing", [3]string{classic, fast, classic}, [3]bool{true, false, true}, "ac", 0, false},
+		{"no other one holds anything", [3]string{classic, fast, fast}, [3]bool{true, false, false}, "a", 0, false},
+	} {
+		v := three()
+		for i := range v.nodes {
+			v.nodes[i].Announced.Running, v.nodes[i].Holds = tt.running[i], tt.holds[i]
+		}
+		movers := ""
+		for _, n := range v.movers() {
+			movers += n.Name
+		}
+		if moved, most := v.moved(), v.mostMoved(); movers != tt.movers || moved != tt.moved || most != tt.mostOfOther {
+			t.Errorf("%s: movers %q, moved %d, most %t; want %q, %d, %t", tt.name, movers, moved, most, tt.movers, tt.moved, tt.mostOfOther)
+		}
+	}
+}

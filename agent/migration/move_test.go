@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -113,5 +114,36 @@ func TestUnits(t *testing.T) {
 	s.moved["demo_API"] = true
 	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
+	}
+}
+
+// Units that have moved, or move now, keep no later one from moving; and one that has not keeps
+// none of the later ones from running its new configuration.
+func TestUnitsMoveAlone(t *testing.T) {
+	old, fresh := &keepalived.Conf{}, &keepalived.Conf{}
+	var list []unit
+	for i, name := range []string{"a", "b", "c"} {
+		from, to := *instanceOf(fastSettings), *instanceOf(classicSettings)
+		from.Name, to.Name = name, name
+		old.Instances, fresh.Instances = append(old.Instances, from), append(fresh.Instances, to)
+		list = append(list, unit{name: name, Pair: Pair{name, from, to}, vips: []string{fmt.Sprint("192.0.2.", i)}})
+	}
+	began := time.Now()
+	holdsA := func(vip string) bool { return vip == "192.0.2.0" }
+	s := &move{from: fastSettings, to: classicSettings, began: began, moved: map[string]bool{}}
+	never := func(string) time.Time { return time.Time{} }
+	// Slower settings: backups move at once, the holder a second later.
+	if again := s.step(began, list, holdsA, never); again != time.Second || s.moved["a"] || !s.moved["b"] || !s.moved["c"] {
+		t.Errorf("moved %v, look again in %v", s.moved, again)
+	}
+	mixed := s.mix(old, fresh, list)
+	for i, want := range []*keepalived.Conf{old, fresh, fresh} {
+		if mixed.Instances[i].AdvertInterval != want.Instances[i].AdvertInterval {
+			t.Errorf("%s runs the wrong settings", list[i].name)
+		}
+	}
+	s.moved = map[string]bool{"a": true}
+	if again := s.step(began, list, holdsA, never); again != 0 || len(s.moved) != 3 {
+		t.Errorf("moved %v, look again in %v", s.moved, again)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // layLive makes a directory with an export of a cluster the current one.
 func layLive(t *testing.T) string {
 	t.Helper()
+	testkit.Deterministic(t)
 	data := testkit.ReadFile(t, "../../internal/day2/adopt/testdata/live.yaml")
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"live.yaml": string(data)})

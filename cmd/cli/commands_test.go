@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // good makes a directory with a good install-config the current one.
 func good(t *testing.T) {
 	t.Helper()
+	testkit.Deterministic(t)
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
 }

@@ -132,6 +132,7 @@ func runDocumented(t *testing.T, line string) {
 // documentedDir changes into a directory with the files that the pages name.
 func documentedDir(t *testing.T) {
 	t.Helper()
+	testkit.Deterministic(t)
 	examples, err := filepath.Glob("../../examples/baremetal/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatal("no examples", err)

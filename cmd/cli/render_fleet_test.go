@@ -25,6 +25,7 @@ func clusterNamed(name string) string {
 // layFleet makes a fleet of three clusters with shared defaults.
 func layFleet(t *testing.T) {
 	t.Helper()
+	testkit.Deterministic(t)
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{
 		"clusters/fleet.yaml":                 fleetHead + "spec:\n  openshiftVersion: \"4.18\"\n  vrrp: {profile: custom, advertInterval: 50ms}\n",

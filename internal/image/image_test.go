@@ -33,7 +33,7 @@ func TestVipgenImage(t *testing.T) {
 	if !maps.Equal(manifest.Annotations, i.Config.Labels) {
 		t.Errorf("annotations %v", manifest.Annotations)
 	}
-	if len(manifest.Manifests) != 4 {
+	if len(manifest.Manifests) != len(platforms()) {
 		t.Fatalf("%d platforms", len(manifest.Manifests))
 	}
 	for n, d := range manifest.Manifests {

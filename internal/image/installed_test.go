@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // bare runs the script $2 in a Debian without Go: $1, of which nothing is written. What is in
@@ -26,10 +28,18 @@ mount -t proc proc "$top/root/proc"
 exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$top/root" /bin/bash -euc "cd; $2"
 `
 
-// installs installs a release in a bare Debian by the commands of docs/install.md, word by
-// word, runs it there, and has containerd import and run its image as that page says.
-func installs(t *testing.T, release, version string) {
-	t.Helper()
+// TestInstalled makes a release for this machine's platform, installs it in a bare Debian by the
+// commands of docs/install.md, word by word, runs it there, and has containerd import and run its
+// image as that page says.
+func TestInstalled(t *testing.T) {
+	testkit.Live(t) // containerd
+	const version = "v1.2.3"
+	release := t.TempDir()
+	build := exec.Command("go", "run", "-buildvcs=false", "./cmd/image", "release",
+		"--source", top, "--version", version, "--output", release, "--archives", Here().String(), "--platforms", Here().String())
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	page := string(readFile(t, filepath.Join(top, "docs/install.md")))
 	install := regexp.MustCompile("(?s)To install a release:\n\n```sh\n(.*?)```").FindStringSubmatch(page)
 	if install == nil || !strings.Contains(install[1], "v1.2.3") {

@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,10 +27,11 @@ import (
 
 // variable selects the tests that run, as the Makefile's targets of these names:
 //
-//	unit  deterministic tests that need neither root nor a program
-//	test  all deterministic tests but the long ones, and the smoke test (as if it were not set)
-//	live  live, measured and long tests, and tests that declare no kind
-//	all   every test
+//	unit      deterministic tests that need neither root nor a program
+//	test      all deterministic tests but the long ones, and the smoke test (as if it were not set)
+//	live      live and long tests, and tests that declare no kind
+//	measured  measured tests, and tests that declare no kind
+//	all       every test
 const variable = "VIPGEN_TESTS"
 
 // kind is declared by a test; a later one covers those before it.
@@ -59,7 +62,7 @@ func Long(t testing.TB) { t.Helper(); declare(t, long) }
 // Live declares a live test: `make test-live` and `make test-elections` run it.
 func Live(t testing.TB) { t.Helper(); declare(t, live) }
 
-// Measured declares a measured test. It runs where live tests do.
+// Measured declares a measured test: `make test-measured` runs it.
 func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 
 // Smoke declares the one live test that `make test` runs.
@@ -76,13 +79,54 @@ func declare(t testing.TB, k kind) {
 	if covered(t.Name(), k) {
 		return
 	}
+	if late(t.Name(), k) {
+		t.Error("it is declared deterministic and then live: it would run neither by `make test` nor by `make test-live`")
+	}
 	declared.Store(t.Name(), k)
 	if value := attributes[k]; value != "" {
 		t.Attr("kind", value)
 	}
+	if k == long || k == live {
+		listed(t)
+	}
 	if reason := leftOut(mode(t), k); reason != "" {
 		t.Skip(reason)
 	}
+}
+
+// withLive lists the packages that `make test-live` and `make test-elections` link and run: the
+// others have no live tests.
+//
+//go:embed live.txt
+var withLive string
+
+// listed fails a live test that these would leave out, also where it does not run itself. All
+// packages of other modules run, and benchmarks are run by name.
+func listed(t testing.TB) {
+	t.Helper()
+	if _, bench := t.(*testing.B); bench {
+		return
+	}
+	root := Root(t)
+	dir, err := os.Getwd()
+	Must(t, err)
+	for d := dir; d != root; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+			return
+		}
+	}
+	pkg, err := filepath.Rel(root, dir)
+	Must(t, err)
+	if !strings.Contains("\n"+withLive, "\n"+pkg+"\n") {
+		t.Errorf("add %s to internal/testkit/live.txt, so that `make test-live` runs its tests", pkg)
+	}
+}
+
+// late reports whether a test that has declared itself deterministic, and is left out where live
+// ones run, declares more.
+func late(name string, k kind) bool {
+	have, ok := declared.Load(name)
+	return ok && have.(kind) == deterministic && k > deterministic
 }
 
 // covered reports whether a test, or one that it is a subtest of, has declared as much.
@@ -98,7 +142,11 @@ func covered(name string, k kind) bool {
 // leftOut returns why tests of a kind do not run, nothing if they do.
 func leftOut(mode string, k kind) string {
 	switch {
-	case mode == "test" && (k == live || k == measured || k == long):
+	case k == measured && (mode == "test" || mode == "live"):
+		return "it is measured: `make test-measured` runs it"
+	case k != measured && mode == "measured":
+		return "it is not measured"
+	case mode == "test" && (k == live || k == long):
 		return "it is live or takes minutes: `make test-live test-elections` runs it"
 	case mode == "live" && (k == deterministic || k == smoke):
 		return "`make test` runs it"
@@ -128,8 +176,8 @@ func modeOf(value string) (string, error) {
 	switch value {
 	case "":
 		return "test", nil
-	case "unit", "test", "live", "all":
+	case "unit", "test", "live", "measured", "all":
 		return value, nil
 	}
-	return "", fmt.Errorf("%s is %q; it can be unit, test, live or all", variable, value)
+	return "", fmt.Errorf("%s is %q; it can be unit, test, live, measured or all", variable, value)
 }

@@ -101,7 +101,8 @@ func build(root, name string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/"+name)
+	// Without -trimpath, which would have all packages compiled again.
+	command := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/"+name)
 	command.Dir = filepath.Join(root, module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {

@@ -47,3 +47,28 @@ func TestPriorities(t *testing.T) {
 		t.Errorf("a control-plane node reaches %d, the bootstrap has %d", most, BootstrapPriority)
 	}
 }
+
+// A crash of HAProxy keeps the way open for as long as the node serves; nothing else does
+// without HAProxy and the redirect.
+func TestPath(t *testing.T) {
+	for _, tt := range []struct {
+		health Health
+		want   bool
+	}{
+		{Health{}, false},
+		{Health{HAProxy: true, Redirect: true}, true},
+		{Health{HAProxy: true, Redirect: true, Unready: true}, false},
+		{Health{HAProxy: true, API: true}, false},
+		{Health{Redirect: true, API: true}, false},
+		{Health{API: true}, false},
+		{Health{Restarting: true}, false},
+		{Health{Restarting: true, HAProxy: true}, false},
+		{Health{Restarting: true, API: true}, true},
+		{Health{Restarting: true, Redirect: true}, true},
+		{Health{Restarting: true, API: true, Unready: true}, false},
+	} {
+		if got := tt.health.path(); got != tt.want {
+			t.Errorf("%+v: %t, want %t", tt.health, got, tt.want)
+		}
+	}
+}

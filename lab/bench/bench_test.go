@@ -18,7 +18,7 @@ import (
 // TestRun has three things happen to vipgen's cluster and to the reference, and
 // asks of what was seen only what holds on any machine.
 func TestRun(t *testing.T) {
-	testkit.Measured(t)
+	testkit.Live(t)
 	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "backend-power-loss", "planned-stop", "haproxy-crash"})
 	testkit.Must(t, err)
 	for i := range scenarios {

@@ -11,6 +11,9 @@
 // are failures of the test that they name; tests of that package that did not run for it run
 // then.
 //
+// SIGQUIT to the process group, as .ci/run sends it to what takes too long, makes it name the
+// tests that run, whose processes print their goroutines and end. Nothing runs again then.
+//
 // It prints what go test prints and last a table of the tests that were late, with the load
 // average at the time, and go test's own line of each package. FILE gathers these of several
 // runs, for -close, which prints them all. The exit status is 1 if something is wrong.
@@ -20,7 +23,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 )
 
 func main() {
@@ -46,6 +51,14 @@ func run(args []string, out io.Writer) (status int, err error) {
 		return 0, nil
 	}
 	r := &runner{command: c, out: out, goTest: c.goTest, list: c.list, load: loadAverage}
+	cut := make(chan os.Signal, 1)
+	signal.Notify(cut, syscall.SIGQUIT)
+	defer signal.Stop(cut)
+	go func() {
+		for range cut {
+			r.cutOff()
+		}
+	}()
 	if err := r.run(); err != nil {
 		return 0, err
 	}

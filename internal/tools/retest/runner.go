@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // times is how often a live test that failed is run again, and has to pass.
@@ -19,6 +21,10 @@ type runner struct {
 	goTest  func(args []string, each func(event)) error
 	list    func(pkg, pattern string) ([]string, error)
 	load    func() string
+
+	mu      sync.Mutex          // of what follows
+	running map[string]*outcome // by package
+	cut     bool                // by a signal: what fails now is not to run again
 
 	report report
 	red    bool
@@ -50,16 +56,18 @@ func (r *runner) run() error {
 
 // test runs tests, prints what go test prints of them, and returns what became of each package.
 func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
-	running := map[string]*outcome{}
+	r.running = map[string]*outcome{}
 	err = r.goTest(args, func(e event) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if e.Action == "build-output" || e.Package == "" {
 			fmt.Fprint(r.out, e.Output)
 			return
 		}
-		o := running[e.Package]
+		o := r.running[e.Package]
 		if o == nil {
 			o = newOutcome(e.Package)
-			running[e.Package] = o
+			r.running[e.Package] = o
 		}
 		if r.command.verbose {
 			fmt.Fprint(r.out, e.Output)
@@ -67,13 +75,38 @@ func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
 		if o.add(e, r.load) {
 			o.print(r.out, r.command.verbose)
 			outcomes = append(outcomes, o)
-			delete(running, e.Package)
+			delete(r.running, e.Package)
 		}
 	})
-	for pkg := range running {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for pkg := range r.running {
 		r.fail(&outcome{pkg: pkg, line: "FAIL\t" + pkg + "\tno end"})
 	}
 	return outcomes, err
+}
+
+// cutOff prints the tests that run, in the order in which they began. What fails from now on
+// failed because it was ended.
+func (r *runner) cutOff() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = true
+	for _, pkg := range slices.Sorted(maps.Keys(r.running)) {
+		var names []string
+		for _, t := range r.running[pkg].order {
+			if t.state == "run" || t.state == "cont" {
+				names = append(names, t.name)
+			}
+		}
+		fmt.Fprintf(r.out, "retest: cut off: %s runs %s\n", pkg, cmp.Or(strings.Join(names, ", "), "no test"))
+	}
+}
+
+func (r *runner) isCut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
 }
 
 // judge takes what became of a package: what is wrong for sure, which live tests to run again, and
@@ -84,7 +117,7 @@ func (r *runner) judge(o *outcome) error {
 		return nil
 	}
 	culprits := o.culprits()
-	if len(culprits) == 0 {
+	if len(culprits) == 0 || r.isCut() {
 		r.fail(o)
 		return nil
 	}
@@ -134,7 +167,7 @@ func (r *runner) again(f failure) error {
 	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load}
 	alone := r.only(f.pkg, f.test)
 	alone = slices.Concat(r.command.flags, []string{"-p=1", "-parallel=1"}, alone[len(r.command.flags):])
-	for n := 1; n <= times && row.Red == 1; n++ {
+	for n := 1; n <= times && row.Red == 1 && !r.isCut(); n++ {
 		fmt.Fprintf(r.out, "retest: %s %s failed and is run again, alone: %d of %d\n", f.pkg, f.test, n, times)
 		outcomes, err := r.test(alone...)
 		if err != nil {
@@ -147,6 +180,9 @@ func (r *runner) again(f failure) error {
 				r.fail(o)
 			}
 		}
+	}
+	if r.isCut() {
+		r.fail(&outcome{pkg: f.pkg, line: "FAIL\t" + f.pkg + "\tcut off before " + f.test + " had run again"})
 	}
 	r.report.Late = append(r.report.Late, row)
 	return nil

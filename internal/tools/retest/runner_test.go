@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -169,6 +171,50 @@ func TestAfter(t *testing.T) {
 	}
 	if status != 0 || !strings.HasSuffix(text, "s\nFAIL\n") {
 		t.Errorf("status %d\n%s", status, text)
+	}
+}
+
+// A run that is cut off names the tests that ran, and nothing runs again.
+func TestCutOff(t *testing.T) {
+	dir := t.TempDir()
+	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/endless\n\ngo 1.26\n"))
+	testkit.WriteFile(t, filepath.Join(dir, "endless_test.go"), []byte(`package endless
+
+import (
+	"os"
+	"testing"
+)
+
+func TestFirst(*testing.T) {}
+
+func TestEndless(t *testing.T) {
+	t.Attr("kind", "live")
+	os.WriteFile("began", nil, 0o644)
+	select {}
+}
+`))
+	program := filepath.Join(t.TempDir(), "retest")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out testkit.Log
+	cmd := exec.Command(program, "-C", dir, "-timeout=1h", "./...")
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &out, &syscall.SysProcAttr{Setpgid: true}
+	testkit.Must(t, cmd.Start())
+	testkit.Await(t, "the test to begin", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "began"))
+		return err == nil
+	}, out.String)
+	testkit.Must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT))
+	err := cmd.Wait()
+	text := out.String()
+	for _, want := range []string{"retest: cut off: example.com/endless runs TestEndless\n", "endless.TestEndless(", "\nFAIL\texample.com/endless\t"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if cmd.ProcessState.ExitCode() != 1 || strings.Contains(text, "is run again") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 

@@ -97,7 +97,7 @@ func (c *cluster) render(vip netip.Addr) string {
 		config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiServer: {local: " + *local + "}}\n"
 		c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	}
-	message, err := exec.Command(rig.Built(c.t, "vipgen"), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
+	message, err := exec.Command(testkit.Vipgen(c.t), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)
 	}

@@ -115,7 +115,7 @@ func newLife(t *testing.T, old previous.Programs) *life {
 	t.Helper()
 	c := newCluster(t, openShiftManaged)
 	c.agents = map[string]string{agentBefore: old.Agent}
-	for name, program := range map[string]string{agentBefore: old.Agent, agentNow: rig.Built(t, "vipgen-agent")} {
+	for name, program := range map[string]string{agentBefore: old.Agent, agentNow: testkit.Agent(t)} {
 		i, err := image.Program(name, program, rig.Made)
 		c.images[name] = rig.Archive(t, i, err)
 	}
@@ -267,7 +267,7 @@ func (l *life) edit(change func(spec map[string]any)) {
 // vipgen is the program of this version.
 func (l *life) vipgen(code int, args ...string) string {
 	l.t.Helper()
-	return l.run(code, rig.Built(l.t, "vipgen"), args...)
+	return l.run(code, testkit.Vipgen(l.t), args...)
 }
 
 // renderBefore has the version before render the adopted input, and returns the directory. It

@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
 	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/machine"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
@@ -156,7 +157,7 @@ func (n *node) runUnits(units []string) {
 	c.must(n.Write("/run/NetworkManager/resolv.conf", []byte("search example.com\nnameserver "+siteAddr+"\n")))
 	program := c.agents[n.agent]
 	if program == "" {
-		program = rig.Built(c.t, "vipgen-agent")
+		program = testkit.Agent(c.t)
 	}
 	images := map[string]container.Image{n.agent: {Programs: map[string]string{"/usr/bin/vipgen-agent": program}}}
 	for _, name := range units {

@@ -82,7 +82,7 @@ func (s *site) renderAll(install string, spec ...string) string {
 	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  " + strings.Join(spec, "\n  ") + "\n"
 	s.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	out := filepath.Join(dir, "out")
-	if message, err := exec.Command(rig.Built(s.t, "vipgen"), "render", input, "--format", "ignition,machineconfig", "--dir", out).CombinedOutput(); err != nil {
+	if message, err := exec.Command(testkit.Vipgen(s.t), "render", input, "--format", "ignition,machineconfig", "--dir", out).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, message)
 	}
 	return out

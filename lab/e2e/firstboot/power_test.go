@@ -176,12 +176,19 @@ func (c *controlPlane) kubectl(args ...string) (last string) {
 }
 
 // register makes the Node of a kubelet, which could do so itself by a bootstrap host that
-// holds the VIP: none is here, and whether a node may hold it is in its Node.
+// holds the VIP: none is here, and whether a node may hold it is in its Node. It has room from
+// the beginning: kubelet refuses static pods for good that its Node has no room for.
 func (c *controlPlane) register(n *node, addr netip.Addr) {
 	c.t.Helper()
-	c.kubectl("create", "-f", c.write(n.Name+".yaml", fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s, labels: {node-role.kubernetes.io/master: "", kubernetes.io/hostname: %s}}}`, n.Name, n.Name)))
-	c.kubectl("patch", "node", n.Name, "--subresource=status", "--type=merge", "--patch",
-		fmt.Sprintf(`{"status": {"addresses": [{"type": "InternalIP", "address": %q}, {"type": "Hostname", "address": %q}]}}`, addr, n.Name))
+	const room = `{cpu: "8", memory: 16Gi, ephemeral-storage: 64Gi, pods: "110"}`
+	c.kubectl("create", "-f", c.write(n.Name+".yaml", fmt.Sprintf(`apiVersion: v1
+kind: Node
+metadata: {name: %[1]s, labels: {node-role.kubernetes.io/master: "", kubernetes.io/hostname: %[1]s}}
+status:
+  addresses: [{type: InternalIP, address: %[2]q}, {type: Hostname, address: %[1]s}]
+  capacity: %[3]s
+  allocatable: %[3]s
+`, n.Name, addr, room)))
 }
 
 // awaitBoth waits until each node could hold the VIP as well as the other, by what its

@@ -128,7 +128,7 @@ func (c *controlPlane) removal(machineConfigs ...string) (r removal) {
 		text += "\n---\n" + string(data)
 	}
 	var complaint bytes.Buffer
-	cmd := exec.Command(rig.Built(c.t, "vipgen"), "remove", "-o", "json", c.write("export.yaml", text))
+	cmd := exec.Command(testkit.Vipgen(c.t), "remove", "-o", "json", c.write("export.yaml", text))
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 1 {

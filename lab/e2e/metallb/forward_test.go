@@ -96,7 +96,7 @@ spec: {nodeName: worker-0, containers: [{name: speaker, image: speaker}]}
 // vipgen runs the program, and returns what it prints.
 func (l lan) vipgen(args ...string) string {
 	l.Helper()
-	cmd := exec.Command(vipgen(l.T), args...)
+	cmd := exec.Command(testkit.Vipgen(l.T), args...)
 	cmd.Stderr = l.Output()
 	out, err := cmd.Output()
 	if err != nil {
@@ -134,22 +134,9 @@ func (l lan) sees(words ...string) {
 	l.await("a client to see "+strings.Join(words, " or "), func() bool {
 		// It asks for the address anew, as one does that was not there before.
 		testkit.Must(l, l.client.Command(l.Context(), "ip", "neighbour", "flush", "all").Run())
-		check := l.client.Command(context.Background(), vipgen(l.T), "check-endpoint", newAddress, "--server-name", "api."+domain, "--ca", filepath.Join(l.dir, "ca.crt"), "--timeout", "1s")
+		check := l.client.Command(context.Background(), testkit.Vipgen(l.T), "check-endpoint", newAddress, "--server-name", "api."+domain, "--ca", filepath.Join(l.dir, "ca.crt"), "--timeout", "1s")
 		out, _ := check.CombinedOutput() // it fails where something is wrong
 		last = string(out)
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(last, w) })
 	})
-}
-
-// vipgen is the path of the program.
-func vipgen(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("../../../bin/vipgen")
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		t.Fatalf("vipgen is not built: run `make build` (%v)", err)
-	}
-	return path
 }

@@ -34,7 +34,7 @@ func NewSystem(t testing.TB, network *netns.Network, name string, programs map[s
 	t.Helper()
 	node, err := network.AddNode(name)
 	testkit.Must(t, err)
-	m, err := machine.NewSystem(node, t.TempDir(), program(t, "../../../.cache/system", "make e2e-tools"), programs)
+	m, err := machine.NewSystem(node, t.TempDir(), made(t, "system"), programs)
 	testkit.Must(t, err)
 	closeAtEnd(t, m)
 	return m
