@@ -206,7 +206,8 @@ func firstYAML(t *testing.T, page string) []byte {
 // in a pipe, is of a command that exists, with flags that it has.
 func TestDocumentedFlags(t *testing.T) {
 	var pages []string
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
+		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, err)
