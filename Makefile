@@ -48,6 +48,8 @@ IMAGE    ?=
 IMAGEDIR ?= bin/image
 # For `make release`: the directory to write into, which must not hold anything yet.
 RELEASEDIR ?= bin/release/$(VERSION)
+# For `make release`: a file with the private key that signs it; unsigned if empty.
+KEY        ?=
 
 # For `make e2e`: what happens, by the beginnings of names, and the directory to write it down in.
 FAULTS     ?= all
@@ -121,8 +123,8 @@ build: ## Build bin/vipgen, bin/vipgen-agent and bin/vipgen-lab, static
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)
 	go -C internal/image run ./cmd/image vipgen --source ../.. --output $(abspath $(IMAGEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(VERSION),--version $(VERSION))
 
-release: ## Make archives, image, bills of materials and checksums of a release into bin/release/VERSION (VERSION=v1.2.3)
-	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE))
+release: ## Make archives, image, bills of materials and checksums of a release into bin/release/VERSION (VERSION=v1.2.3), signed with a KEY
+	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(KEY),--key $(abspath $(KEY)))
 
 release-check: .cache/system ## Make the release twice, from copies of the source at two places, compare all bytes, install it in a bare Debian and run its image in containerd; 20 minutes (needs root)
 	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^Test(Reproducible|Installed|VipgenImage|ContainerfileBuilds)$$' $(TESTFLAGS) . -args -whole

@@ -2,6 +2,7 @@
 package docs_test
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"os"
@@ -163,7 +164,11 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := slices.Concat(top, agent)
+	decisions, err := filepath.Glob("adr/*.md")
+	if err != nil || len(decisions) == 0 {
+		t.Fatal("no decisions", err)
+	}
+	pages := slices.Concat(top, agent, decisions, []string{"results/README.md"})
 	link := regexp.MustCompile(`\]\(([^)]+)\)`)
 	for _, page := range slices.Concat(pages, project) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
@@ -184,8 +189,16 @@ func TestLinks(t *testing.T) {
 	}
 	index := read(t, "README.md")
 	for _, page := range pages {
-		if page != "README.md" && !strings.Contains(index, "("+page+")") {
+		if page != "README.md" && !strings.HasPrefix(page, "adr/0") && !strings.Contains(index, "("+page+")") {
 			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+	results, err := filepath.Glob("results/*.csv")
+	testkit.Must(t, err)
+	for _, file := range slices.Concat(decisions, results) {
+		name := filepath.Base(file)
+		if name != "README.md" && !strings.Contains(read(t, filepath.Join(filepath.Dir(file), "README.md")), "("+name+")") {
+			t.Errorf("%s: not in the README.md of its folder", file)
 		}
 	}
 }
@@ -233,21 +246,37 @@ func TestPagesOpen(t *testing.T) {
 
 // TestFiguresOfReadme: the figures of the project's front page are those of the benchmark's.
 func TestFiguresOfReadme(t *testing.T) {
-	bench := read(t, "lab-bench.md")
+	rows, err := csv.NewReader(strings.NewReader(read(t, "results/2026-11-22-bench.csv"))).ReadAll()
+	testkit.Must(t, err)
+	measured := map[string][]string{}
+	for _, r := range rows {
+		measured[r[0]] = r
+	}
 	figures := regexp.MustCompile("(?m)^\\| .* \\(`([a-z-]+)`\\) \\| ([0-9 /]+) \\| ([0-9 /]+) \\|$").FindAllStringSubmatch(read(t, "../README.md"), -1)
 	if len(figures) < 3 {
 		t.Fatalf("%d rows", len(figures))
 	}
 	for _, row := range figures {
-		measured := regexp.MustCompile("(?m)^\\| `" + row[1] + "` \\| ([0-9 /]+) \\(\\d+\\) \\| [0-9 /]+ \\| ([0-9 /]+) \\|").FindStringSubmatch(bench)
-		if measured == nil || measured[2] != row[2] || measured[1] != row[3] {
-			t.Errorf("%s: README.md has %q and %q, lab-bench.md %q", row[1], row[2], row[3], measured)
+		if m := measured[row[1]]; m == nil || m[3] != row[2] || !strings.HasPrefix(m[1], row[3]+" (") {
+			t.Errorf("%s: README.md has %q and %q, the benchmark %q", row[1], row[2], row[3], m)
 		}
 	}
 	drawn := read(t, "pictures/failover.svg")
 	for _, m := range regexp.MustCompile(`(\d+) ms`).FindAllString(regexp.MustCompile(`!\[[^\]]*\]`).FindString(read(t, "../README.md")), -1) {
 		if !strings.Contains(drawn, "no answer for "+m) {
 			t.Errorf("README.md: the picture does not have %s", m)
+		}
+	}
+}
+
+// TestDecisions: a page of adr has context, decision and consequences, on one screen.
+func TestDecisions(t *testing.T) {
+	pages, err := filepath.Glob("adr/0*.md")
+	testkit.Must(t, err)
+	form := regexp.MustCompile(`(?s)^# \d+\. .*\n## Context\n.*\n## Decision\n.*\n## Consequences\n`)
+	for _, page := range pages {
+		if text := read(t, page); !form.MatchString(text) || len(strings.Fields(text)) > 250 {
+			t.Errorf("%s: not context, decision, consequences in 250 words", page)
 		}
 	}
 }

@@ -2,9 +2,12 @@ package examples_test
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -110,30 +113,33 @@ func (r repository) inPath() {
 	}
 }
 
-// The steps of the CI examples, run by a shell in a repository with a change. Left
-// out are installing vipgen and commenting, which take a network.
+// TestCI runs the steps of the GitHub Action and of the GitLab component by a shell in a
+// repository with a change. Left out are building vipgen, and commenting on GitHub.
 func TestCI(t *testing.T) {
-	var github struct {
-		Jobs map[string]struct {
+	var action struct {
+		Runs struct {
 			Steps []struct{ Name, Run string }
 		}
 	}
-	if err := yaml.Unmarshal(testkit.ReadFile(t, "gitops/ci/github.yaml"), &github); err != nil {
-		t.Fatal(err)
-	}
-	var gitlab map[string]struct{ Script []string }
-	if err := yaml.Unmarshal(testkit.ReadFile(t, "gitops/ci/gitlab.yaml"), &gitlab); err != nil {
-		t.Fatal(err)
-	}
-	scripts := map[string][]string{"GitLab": gitlab["vipgen"].Script}
-	for _, s := range github.Jobs["review"].Steps {
-		if s.Run != "" && s.Name != "Install" && s.Name != "Comment" {
+	testkit.Must(t, yaml.Unmarshal(testkit.ReadFile(t, "../action.yml"), &action))
+	_, jobs, _ := bytes.Cut(testkit.ReadFile(t, "../templates/vipgen.yml"), []byte("---\n"))
+	var component map[string]struct{ Script []string }
+	testkit.Must(t, yaml.Unmarshal(jobs, &component))
+	scripts := map[string][]string{"GitLab": component["vipgen"].Script}
+	for _, s := range action.Runs.Steps {
+		if s.Run != "" && s.Name != "Build" && s.Name != "Comment" {
 			scripts["GitHub"] = append(scripts["GitHub"], s.Run)
 		}
 	}
+	comments := make(chan string, 1)
+	gitlab := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		comments <- r.URL.Path + " " + r.Header.Get("PRIVATE-TOKEN") + "\n" + r.FormValue("body")
+	}))
+	defer gitlab.Close()
+	const vars = "PATH=.:$PATH CLUSTERS=clusters BASE=base VIPGEN_TOKEN=token CI_PROJECT_ID=3 CI_MERGE_REQUEST_IID=5\n"
 	for name, steps := range scripts {
 		t.Run(name, func(t *testing.T) {
-			if len(steps) != 4 {
+			if len(steps) < 4 {
 				t.Fatalf("%d steps: %q", len(steps), steps)
 			}
 			r := newRepository(t)
@@ -145,21 +151,48 @@ func TestCI(t *testing.T) {
 			r.must("./render-clusters")
 			r.inPath()
 			for _, step := range steps {
-				r.output("sh", "-e", "-c", "BASE=base\n"+step)
+				r.output("sh", "-e", "-c", vars+"CI_API_V4_URL="+gitlab.URL+"\n"+step)
 			}
 			comment := string(testkit.ReadFile(t, filepath.Join(r.dir, "vipgen-diff.md")))
 			if !strings.Contains(comment, "| reload by the agent |") || !strings.Contains(comment, "spec.groups[ingress].vips[0]: 192.0.2.6 -> 192.0.2.7") {
 				t.Errorf("comment:\n%s", comment)
 			}
+			if name == "GitLab" {
+				if diff := cmp.Diff("/projects/3/merge_requests/5/notes token\n"+comment, <-comments); diff != "" {
+					t.Errorf("sent to GitLab:\n%s", diff)
+				}
+			}
 			r.replace("clusters/baremetal/install-config.yaml", "192.0.2.7", "192.0.2.8")
-			if code, _ := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[0]); code != 1 {
+			if code, _ := r.run("sh", "-e", "-c", vars+steps[1]); code != 1 {
 				t.Errorf("drift: exit code %d", code)
 			}
 			// A warning, in a cluster that is not the last.
 			r.replace("clusters/baremetal/vipgen.yaml", "  images:\n", "  images:\n    release: 4.12.1\n    haproxy: registry.example.com/haproxy\n")
-			if code, out := r.run("sh", "-e", "-c", "PATH=.:$PATH; "+steps[1]); code != 1 || !strings.Contains(out, "[other-release]") {
+			if code, out := r.run("sh", "-e", "-c", vars+steps[0]); code != 1 || !strings.Contains(out, "[other-release]") {
 				t.Errorf("warning: exit code %d\n%s", code, out)
 			}
 		})
+	}
+}
+
+// TestPreCommitHooks runs the hooks that .pre-commit-hooks.yaml offers, as pre-commit would.
+func TestPreCommitHooks(t *testing.T) {
+	var hooks []struct {
+		ID, Entry, Files string
+		Args             []string
+	}
+	testkit.Must(t, yaml.Unmarshal(testkit.ReadFile(t, "../.pre-commit-hooks.yaml"), &hooks))
+	r := newRepository(t)
+	r.must("./render-clusters")
+	r.inPath()
+	for _, h := range hooks {
+		if _, err := regexp.Compile(h.Files); err != nil {
+			t.Errorf("%s: %v", h.ID, err)
+		}
+		r.output("sh", "-c", "./"+h.Entry+" "+strings.Join(h.Args, " "))
+	}
+	r.replace("clusters/baremetal/install-config.yaml", "192.0.2.6", "192.0.2.7")
+	if code, out := r.run("sh", "-c", "./"+hooks[0].Entry+" "+strings.Join(hooks[0].Args, " ")); code != 1 {
+		t.Errorf("%s after a change: exit code %d\n%s", hooks[0].ID, code, out)
 	}
 }

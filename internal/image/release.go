@@ -42,6 +42,8 @@ type Release struct {
 	Extra []File
 	// Time is that of all files.
 	Time time.Time
+	// Signer signs the checksums and the provenance; nil for a release without.
+	Signer *Signer
 }
 
 // checksums is the file with those of all others, as sha256sum writes them.
@@ -51,11 +53,17 @@ const checksums = "SHA256SUMS"
 var releaseVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
 // Write makes the release in a directory, which must not hold anything yet: archives
-// with their bills of materials, the image (see Image.Write), and checksums. It
-// returns the image's name by digest.
+// with their bills of materials, the image (see Image.Write), checksums, and with a Signer
+// signature and provenance. It returns the image's name by digest.
 func (r Release) Write(ctx context.Context, dir, work string) (pinned string, err error) {
 	if !releaseVersion.MatchString(r.Version) {
 		return "", fmt.Errorf("version %q: expected one such as v1.2.3 or v1.2.3-rc.1", r.Version)
+	}
+	var commit string
+	if r.Signer != nil {
+		if commit, err = r.commit(ctx); err != nil {
+			return "", err
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -77,7 +85,10 @@ func (r Release) Write(ctx context.Context, dir, work string) (pinned string, er
 	if pinned, err = i.Write(dir); err != nil {
 		return "", err
 	}
-	return pinned, writeChecksums(dir)
+	if err := writeChecksums(dir); err != nil || r.Signer == nil {
+		return pinned, err
+	}
+	return pinned, r.sign(ctx, dir, commit)
 }
 
 // archive writes what one platform gets, and its bill of materials.

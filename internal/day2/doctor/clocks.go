@@ -51,12 +51,11 @@ func (r *records) correct() (out []Clock) {
 	sights := r.sights()
 	for p, list := range sights {
 		most := r.interval(p[0]) + transit
-		b, ok := between{}, true
+		within := bounds
 		if right(list, most) {
-			b, ok = agreeing(list, most)
-		} else {
-			b, ok = bounds(list, most)
+			within = agreeing
 		}
+		b, ok := within(list, most)
 		if !ok {
 			continue
 		}

@@ -127,7 +127,7 @@ func (f *installFile) text() []byte {
 		v = struct {
 			plain
 			Platform map[string]ovirtFile `json:"platform"`
-		}{plain(*f), map[string]ovirtFile{"ovirt": ovirtFile{p.APIVIPs, p.IngressVIPs, p.DNSVIP, p.LoadBalancer}}}
+		}{plain(*f), map[string]ovirtFile{"ovirt": {p.APIVIPs, p.IngressVIPs, p.DNSVIP, p.LoadBalancer}}}
 	}
 	return append([]byte(head), marshal(v)...)
 }

@@ -125,10 +125,10 @@ func rootfsCommand() *cobra.Command {
 
 func releaseCommand() *cobra.Command {
 	var r image.Release
-	var output, archives, images string
+	var output, archives, images, key string
 	c := &cobra.Command{
 		Use:   "release",
-		Short: "Make what people download: archives, vipgen's image, bills of materials, checksums",
+		Short: "Make what people download: archives, vipgen's image, bills of materials, checksums, provenance",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if r.Archives, err = parse(archives, image.ArchivePlatforms()); err != nil {
@@ -142,6 +142,11 @@ func releaseCommand() *cobra.Command {
 			}
 			if r.Extra, err = manual.Files(r.Version); err != nil {
 				return err
+			}
+			if key != "" {
+				if r.Signer, err = image.ReadSigner(key); err != nil {
+					return err
+				}
 			}
 			work, err := os.MkdirTemp("", "vipgen-release-")
 			if err != nil {
@@ -162,6 +167,7 @@ func releaseCommand() *cobra.Command {
 	c.Flags().StringVar(&output, "output", "", "directory to write into, empty or not there yet")
 	c.Flags().StringVar(&archives, "archives", names(image.ArchivePlatforms()), "comma-separated platforms of archives")
 	c.Flags().StringVar(&images, "platforms", names(image.Platforms()), "comma-separated platforms of the image")
+	c.Flags().StringVar(&key, "key", "", "PEM file with a private key (ECDSA P-256) that signs checksums and provenance; default: unsigned")
 	c.MarkFlagRequired("version")
 	c.MarkFlagRequired("output")
 	return c
