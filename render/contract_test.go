@@ -287,7 +287,7 @@ func TestEveryReleaseIsDescribed(t *testing.T) {
 // release before the newest.
 func TestRangeOfReleases(t *testing.T) {
 	last := assets.Releases[len(assets.Releases)-2:]
-	files := []string{"../README.md", "../CHANGELOG.md", "../api/v1alpha1/vipconfig.go", "../assets/contract.go", "verify/openshift.go"}
+	files := []string{"../README.md", "../CHANGELOG.md", "../api/v1alpha1/vipconfig.go", "../assets/contract.go", "../internal/proof/verify/openshift.go"}
 	pages, err := filepath.Glob("../docs/*.md")
 	testkit.Must(t, err)
 	ranges := regexp.MustCompile(`\b4\.12["\x60]* to ["\x60]*(?:release-)?(\d+\.\d+)`)
