@@ -8,56 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// eachCommand visits the commands that do something.
-func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
-	if c.Runnable() && c.HasParent() && !c.Hidden {
-		visit(c)
-	}
-	for _, sub := range c.Commands() {
-		eachCommand(sub, visit)
-	}
-}
-
-// TestCommandsAreDocumented: commands.md names every command; flags are in its help alone.
-func TestCommandsAreDocumented(t *testing.T) {
-	data := testkit.ReadFile(t, "../../docs/commands.md")
-	page := string(data)
-	eachCommand((&app{}).root(), func(c *cobra.Command) {
-		name := c.Name()
-		if c.Parent().Name() == "completion" {
-			name = "`" + name + "`"
-		}
-		if !strings.Contains(page, name) {
-			t.Errorf("commands.md does not mention %s", c.CommandPath())
-		}
-	})
-}
-
-func TestHelpIsComplete(t *testing.T) {
-	eachCommand((&app{}).root(), func(c *cobra.Command) {
-		generated := c.Name() == "help" || c.Parent().Name() == "completion"
-		if c.Short == "" || c.Example == "" && !generated {
-			t.Errorf("%s: help without summary or example", c.CommandPath())
-		}
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			value, _ := pflag.UnquoteUsage(f)
-			if f.Usage == "" || f.Value.Type() != "bool" && (value == "" || !strings.Contains(f.Usage, "`")) {
-				t.Errorf("%s --%s: help without a name for its value", c.CommandPath(), f.Name)
-			}
-		})
-	})
-}
-
 // TestDocumentedCommandsRun runs every line of the pages' shell blocks that
-// starts with vipgen, but for those in a pipe, on the bare-metal example; with the
-// vipgen.yaml of the page, if its first YAML block is one.
+// starts with vipgen, but for those in a pipe and those of the lab, which its module tries,
+// on the bare-metal example; with the vipgen.yaml of the page, if its first YAML block is one.
 func TestDocumentedCommandsRun(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -71,9 +29,9 @@ func TestDocumentedCommandsRun(t *testing.T) {
 				testkit.WriteFile(t, "vipgen.yaml", block[1])
 			}
 			ran := 0
-			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
-				for line := range strings.Lines(block[1]) {
-					if line = strings.TrimSpace(line); strings.HasPrefix(line, "vipgen ") {
+			for _, block := range commandtest.ShellBlocks(string(data)) {
+				for line := range strings.Lines(block) {
+					if line = strings.TrimSpace(line); strings.HasPrefix(line, "vipgen ") && !strings.HasPrefix(line, "vipgen lab ") {
 						if strings.HasPrefix(line, "vipgen check-endpoint ") {
 							line = onLoopback(t, line)
 						}
@@ -199,47 +157,18 @@ func firstYAML(t *testing.T, page string) []byte {
 	return block[1]
 }
 
-// TestDocumentedFlags: every command line of vipgen in a shell block, also behind sudo and
-// in a pipe, is of a command that exists, with flags that it has.
+// TestDocumentedFlags: every command line of vipgen in a shell block is of a command that
+// exists, with flags that it has. Those of the lab are for its module.
 func TestDocumentedFlags(t *testing.T) {
-	var pages []string
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
-		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, err)
-		}
-		pages = append(pages, found...)
-	}
-	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(?:\$repo/bin/|\./cmd/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
-	checked := 0
-	for _, page := range pages {
-		data := testkit.ReadFile(t, page)
-		texts := []string{string(data)}
-		if filepath.Ext(page) == ".md" {
-			texts = nil
-			for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
-				texts = append(texts, block[1])
-			}
-		}
-		text := regexp.MustCompile(`(?m)^\s*(#|go build ).*$`).ReplaceAllString(strings.Join(texts, "\n"), "")
-		for _, m := range invocation.FindAllStringSubmatch(text, -1) {
-			words := strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "'", "").Replace(m[1]))
-			c, rest, err := (&app{}).root().Find(words)
-			if err == nil {
-				err = c.ParseFlags(rest)
-			}
-			if err == nil && c.HasSubCommands() && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
-				err = c.ValidateArgs(c.Flags().Args())
-			}
-			if err != nil {
-				t.Errorf("%s: vipgen %s: %v", page, strings.Join(words, " "), err)
-			}
-			checked++
+	lines := commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
+		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml")
+	for _, line := range lines {
+		if len(line.Words) == 0 || line.Words[0] != labName {
+			program.Exists(t, line)
 		}
 	}
-	if checked < 100 {
-		t.Errorf("only %d command lines found", checked)
+	if len(lines) < 100 {
+		t.Errorf("only %d command lines found", len(lines))
 	}
 }
 

@@ -77,6 +77,9 @@ func globEscape(dir string) string {
 // plugin says which program runs a command line, "" for vipgen itself, and with which
 // arguments. Of programs only the lab is known to print help of its commands and to complete.
 func plugin(root *cobra.Command, args []string) (path string, rest []string) {
+	if len(args) > 1 && args[1] == labName && (args[0] == "-q" || args[0] == "--quiet") {
+		args = args[1:] // the lab writes nothing that it would not say
+	}
 	at := 0
 	if len(args) > 1 && args[1] == labName && slices.Contains([]string{"help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0]) {
 		at = 1
@@ -112,7 +115,7 @@ func (a *app) labCommand() *cobra.Command {
 nodes the output of 'vipgen render', and see which nodes hold the VIPs while nodes,
 links and services fail.
 
-It is a program of its own, vipgen-lab, next to vipgen or in PATH.
+The program vipgen-lab runs it, next to vipgen or in PATH.
 
 Documentation: ` + command.Pages + `lab.md`,
 		Example:            "  sudo vipgen lab up install-config.yaml",
@@ -124,7 +127,7 @@ Documentation: ` + command.Pages + `lab.md`,
 			if runtime.GOOS != "linux" {
 				return errors.New("a lab is made of network namespaces, which only Linux has: run it on a Linux machine or in a virtual one")
 			}
-			return errors.New("the lab is a program of its own, vipgen-lab, which is neither next to vipgen nor in PATH: it is in vipgen's release archives for Linux, and 'make build' in a checkout of vipgen builds it")
+			return errors.New("the program vipgen-lab, which runs labs, is neither next to vipgen nor in PATH: it is in vipgen's release archives for Linux, and 'make build' in a checkout of vipgen builds it")
 		},
 	}
 }

@@ -24,7 +24,7 @@ func modules(program string) (main debug.Module, deps []debug.Module, err error)
 		main.Path = info.Path
 	}
 	for _, d := range info.Deps {
-		if d.Replace != nil {
+		if d.Replace != nil && d.Replace.Version != "" { // else a module of the same checkout
 			d = d.Replace
 		}
 		deps = append(deps, *d)
@@ -47,17 +47,17 @@ func goComponents(files map[string]string, version string, license func(path str
 		if err != nil {
 			return nil, err
 		}
-		if main.Version == "" || main.Version == "(devel)" {
-			main.Version = version
-		}
+		main = ofCheckout(main, version)
 		owner := goComponent(main, license)
 		if known, ok := all[owner.PURL]; ok {
 			owner = known
 		}
 		owner.Files = append(owner.Files, inside)
 		for _, d := range deps {
-			c := goComponent(d, license)
-			all[c.PURL] = c
+			c := goComponent(ofCheckout(d, version), license)
+			if _, ok := all[c.PURL]; !ok {
+				all[c.PURL] = c
+			}
 			if !slices.Contains(owner.DependsOn, c.PURL) {
 				owner.DependsOn = append(owner.DependsOn, c.PURL)
 			}
@@ -66,6 +66,14 @@ func goComponents(files map[string]string, version string, license func(path str
 		all[owner.PURL] = owner
 	}
 	return slices.Collect(maps.Values(all)), nil
+}
+
+// ofCheckout gives modules that are built from a checkout its version.
+func ofCheckout(m debug.Module, version string) debug.Module {
+	if m.Version == "" || m.Version == "(devel)" || m.Path == modulePath {
+		m.Version = version
+	}
+	return m
 }
 
 func goComponent(m debug.Module, license func(path string) string) Component {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,7 +96,7 @@ func (r Release) Write(ctx context.Context, dir, work string) (pinned string, er
 func (r Release) archive(ctx context.Context, p v1.Platform, dir, work string) error {
 	name := strings.Join([]string{"vipgen", r.Version, p.OS, p.Architecture}, "-")
 	top := "/" + name
-	names := programs
+	names := append(slices.Clone(programs), labProgram)
 	if p.OS != "linux" {
 		names = []string{"vipgen"}
 	}

@@ -47,12 +47,12 @@ func TestRelease(t *testing.T) {
 
 	const base = "vipgen-v1.2.3-test-linux-amd64"
 	names := unpackTarGz(t, filepath.Join(dir, base+".tar.gz"), filepath.Join(dir, "unpacked"))
-	for _, name := range []string{"/", "/vipgen", "/vipgen-agent", "/sbom.spdx.json", "/licenses/github.com/vipgen/vipgen/LICENSE", "/man/man1/vipgen.1", "/completions/vipgen.ps1"} {
+	for _, name := range []string{"/", "/vipgen", "/vipgen-agent", "/vipgen-lab", "/sbom.spdx.json", "/licenses/github.com/vipgen/vipgen/LICENSE", "/man/man1/vipgen.1", "/completions/vipgen.ps1"} {
 		if !slices.Contains(names, base+name) {
 			t.Errorf("no %s in %s", name, base)
 		}
 	}
-	for _, name := range programs {
+	for _, name := range append(slices.Clone(programs), labProgram) {
 		out, err := exec.Command(filepath.Join(dir, "unpacked", base, name), "version").Output()
 		if err != nil || !strings.HasPrefix(string(out), name+" v1.2.3-test ") {
 			t.Errorf("%s: %s, %v", name, out, err)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,8 +23,21 @@ type Source struct {
 	Version string
 }
 
-// Programs of vipgen.
+// Programs of vipgen: those of its image, and the one that archives for Linux have besides.
 var programs = []string{"vipgen", "vipgen-agent"}
+
+const labProgram = "vipgen-lab"
+
+// labModule is the module of the lab, below that of vipgen.
+const labModule = "lab"
+
+// moduleOf is where the module of a program is, in a checkout.
+func moduleOf(program string) string {
+	if program == labProgram {
+		return labModule
+	}
+	return "."
+}
 
 const (
 	modulePath = "github.com/vipgen/vipgen"
@@ -46,40 +61,48 @@ func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir st
 	if !validVersion.MatchString(s.Version) {
 		return fmt.Errorf("version %q: expected letters, digits and . _ + -, such as v1.2.3", s.Version)
 	}
-	flags := "-s -w -X " + modulePath + "/cmd/command.stamped=" + s.Version
-	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
-	built := len(args)
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			args = append(args, "./cmd/"+name)
-		}
-	}
-	if len(args) == built {
-		return nil
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}, args...)
+	flags := "-s -w -X " + modulePath + "/cmd/command.stamped=" + s.Version
+	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
+	missing := map[string][]string{}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			missing[moduleOf(name)] = append(missing[moduleOf(name)], "./cmd/"+name)
+		}
+	}
+	for _, module := range slices.Sorted(maps.Keys(missing)) {
+		if _, err := s.run(ctx, module, []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}, append(args, missing[module]...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunLab runs a program of the lab's module, by its package.
+func (s Source) RunLab(ctx context.Context, pkg string, args ...string) error {
+	_, err := s.run(ctx, labModule, nil, append([]string{"run", pkg}, args...)...)
 	return err
 }
 
-// run runs Go's tool in the checkout and returns what it printed.
-func (s Source) run(ctx context.Context, env []string, args ...string) (string, error) {
+// run runs Go's tool in a module of the checkout and returns what it printed.
+func (s Source) run(ctx context.Context, module string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = s.Dir
+	cmd.Dir = filepath.Join(s.Dir, module)
 	cmd.Env = append(append(os.Environ(), settings...), env...)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], s.Dir, err, strings.TrimSpace(complaints.String()))
+		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], cmd.Dir, err, strings.TrimSpace(complaints.String()))
 	}
 	return out.String(), nil
 }
 
-// moduleDirs says where the sources of modules are, by their paths.
-func (s Source) moduleDirs(ctx context.Context, paths []string) (map[string]string, error) {
-	out, err := s.run(ctx, nil, append([]string{"list", "-m", "-f", "{{ .Path }}\t{{ .Dir }}"}, paths...)...)
+// moduleDirs says where the sources of modules are that one of the checkout takes, by their
+// paths.
+func (s Source) moduleDirs(ctx context.Context, module string, paths []string) (map[string]string, error) {
+	out, err := s.run(ctx, module, nil, append([]string{"list", "-m", "-f", "{{ .Path }}\t{{ .Dir }}"}, paths...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +119,6 @@ func (s Source) moduleDirs(ctx context.Context, paths []string) (map[string]stri
 
 // goRoot is where Go itself is.
 func (s Source) goRoot(ctx context.Context) (string, error) {
-	out, err := s.run(ctx, nil, "env", "GOROOT")
+	out, err := s.run(ctx, ".", nil, "env", "GOROOT")
 	return strings.TrimSpace(out), err
 }

@@ -106,7 +106,7 @@ func (s Source) content(ctx context.Context, p v1.Platform, to place, names []st
 	if err != nil {
 		return nil, err
 	}
-	known[modulePath] = ownLicense
+	known[modulePath], known[modulePath+"/"+labModule] = ownLicense, ownLicense
 	components, err := goComponents(files, s.Version, func(module string) string { return known[module] })
 	if err != nil {
 		return nil, err
@@ -116,21 +116,34 @@ func (s Source) content(ctx context.Context, p v1.Platform, to place, names []st
 
 // licenses adds those of the programs' modules and of Go itself, below dir.
 func (s Source) licenses(ctx context.Context, r *Rootfs, dir string, files map[string]string) (map[string]string, error) {
-	paths := map[string]bool{modulePath: true}
-	for _, file := range files {
+	sources := map[string]string{}
+	paths := map[string]map[string]bool{} // by the module of the program
+	for inside, file := range files {
 		_, deps, err := modules(file)
 		if err != nil {
 			return nil, err
 		}
+		module := moduleOf(path.Base(inside))
+		if paths[module] == nil {
+			paths[module] = map[string]bool{modulePath: true}
+		}
 		for _, d := range deps {
-			paths[d.Path] = true
+			paths[module][d.Path] = true
+		}
+		delete(paths[module], stdlib)
+	}
+	for _, module := range slices.Sorted(maps.Keys(paths)) {
+		dirs, err := s.moduleDirs(ctx, module, slices.Sorted(maps.Keys(paths[module])))
+		if err != nil {
+			return nil, err
+		}
+		for path, dir := range dirs {
+			if sources[path] == "" {
+				sources[path] = dir
+			}
 		}
 	}
-	delete(paths, stdlib)
-	sources, err := s.moduleDirs(ctx, slices.Sorted(maps.Keys(paths)))
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if sources[stdlib], err = s.goRoot(ctx); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ platform:
 
 func newLabRunner(t *testing.T) *labRunner {
 	t.Helper()
+	coredns := testkit.Tool(t, "coredns")
 	ctx := t.Context()
 	if end, ok := t.Deadline(); ok { // with a minute to clean up
 		var cancel context.CancelFunc
@@ -79,7 +80,7 @@ func newLabRunner(t *testing.T) *labRunner {
 			t.Fatal(err)
 		}
 	}
-	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: testkit.Tool(t, "coredns")}
+	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: coredns}
 	t.Cleanup(func() { // of what a test that failed left
 		r.ctx = context.Background()
 		if out, code := r.run("down"); code != command.OK {

@@ -7,10 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/image"
 )
 
 func TestFiles(t *testing.T) {
-	files, err := Files("v1.2.3")
+	files, err := Files(t.Context(), image.Source{Dir: "../../..", Version: "v1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +24,7 @@ func TestFiles(t *testing.T) {
 		"/man/man1/vipgen.1":              ".BR vipgen\\-render (1),\n",
 		"/man/man1/vipgen-render.1":       `.TH "VIPGEN\-RENDER" "1" "" "vipgen v1.2.3" "vipgen"`,
 		"/man/man1/vipgen-lab-up.1":       ".B \\-\\-detach\n",
+		"/man/man1/vipgen-lab.1":          ".BR vipgen\\-lab\\-up (1)",
 		"/man/man1/vipgen-agent-status.1": `"vipgen\-agent v1.2.3"`,
 		"/completions/vipgen.bash":        "complete ",
 		"/completions/_vipgen":            "#compdef vipgen",
@@ -37,7 +40,7 @@ func TestFiles(t *testing.T) {
 	if out, err := bash.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	again, err := Files("v1.2.3")
+	again, err := Files(t.Context(), image.Source{Dir: "../../..", Version: "v1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,20 +58,6 @@ func TestFiles(t *testing.T) {
 			if !strings.Contains(" TH SH nf fi TP B BR ", " "+m[1]+" ") {
 				t.Errorf("%s: macro %q", path, m[0])
 			}
-		}
-	}
-}
-
-// TestText: nothing in a text is syntax of roff.
-func TestText(t *testing.T) {
-	for in, want := range map[string]string{
-		".so /etc/passwd":     `\&.so /etc/passwd`,
-		"a\n.br\nb":           "a\n\\&.br\nb",
-		`a \fB b`:             `a \efB b`,
-		"--dir 'x' \"y\" ~^`": `\-\-dir \(aqx\(aq \(dqy\(dq \(ti\(ha\(ga`,
-	} {
-		if got := text(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func releaseCommand() *cobra.Command {
 			if r.Time, err = epoch(); err != nil {
 				return err
 			}
-			if r.Extra, err = manual.Files(r.Version); err != nil {
+			if r.Extra, err = manual.Files(c.Context(), r.Source); err != nil {
 				return err
 			}
 			if key != "" {

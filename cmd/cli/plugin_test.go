@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// script makes a program of a shell script.
+func script(t *testing.T, dir, name, text string) {
+	t.Helper()
+	testkit.WriteFile(t, filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"))
+	testkit.Must(t, os.Chmod(filepath.Join(dir, name), 0o755))
+}
+
+// What a name may be that a program is searched by.
+func TestPluginNames(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, name := range []string{"vipgen-one", "vipgen-two-words", "vipgen-2", "vipgen-", "vipgen-Upper", "vipgen-..", "vipgen-a_b", "other"} {
+		script(t, dir, name, "")
+	}
+	testkit.WriteFile(t, filepath.Join(dir, "vipgen-data"), nil)
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "vipgen-folder"), 0o755))
+	if got, want := allPlugins(), []string{"2", "one", "two-words"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	script(t, filepath.Join(dir, "vipgen-below"), "one", "")
+	for _, name := range []string{"", "-", "--help", "Upper", "a_b", "..", "/", "below/one", "../other", dir + "/vipgen-one", "data", "folder", "none", "one\n", "one "} {
+		if found := findPlugin(name); found != "" {
+			t.Errorf("%q is %s", name, found)
+		}
+	}
+	t.Chdir(dir)
+	for _, path := range []string{"", ".", ":.", "relative"} {
+		t.Setenv("PATH", path)
+		if found := findPlugin("one"); found != "" {
+			t.Errorf("PATH %q: %s", path, found)
+		}
+	}
+}
+
+// Which command lines are a program's.
+func TestPluginLines(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, name := range []string{"vipgen-lab", "vipgen-other", "vipgen-render", "vipgen-tmpl"} {
+		script(t, dir, name, "")
+	}
+	for line, want := range map[string]string{
+		"":                        "",
+		"lab":                     "lab",
+		"lab up --name x":         "lab up --name x",
+		"other --flag":            "other --flag",
+		"render x":                "", // its own
+		"help lab up":             "lab help up",
+		"help other":              "",
+		"__complete lab up --":    "lab __complete up --",
+		"__completeNoDesc lab st": "lab __completeNoDesc st",
+		"__complete lab":          "lab __complete",
+		"__complete other x":      "",
+		"none":                    "",
+		"-q lab up":               "lab up",
+		"-q other":                "",
+		"explain lab":             "",
+	} {
+		program, rest := plugin(Command(), strings.Fields(line))
+		got := ""
+		if program != "" {
+			got = strings.TrimSpace(strings.TrimPrefix(filepath.Base(program), pluginPrefix) + " " + strings.Join(rest, " "))
+		}
+		if got != want {
+			t.Errorf("vipgen %s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// The built program runs others: with the rest of the line and the streams, next to it
+// before those in PATH, and with their exit codes.
+func TestPlugins(t *testing.T) {
+	dir, path := t.TempDir(), t.TempDir()
+	testkit.Must(t, process.WriteProgram(filepath.Join(dir, "vipgen"), testkit.ReadFile(t, testkit.Vipgen(t))))
+	run := func(stdin string, args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(dir, "vipgen"), args...)
+		cmd.Env = append(os.Environ(), "PATH="+path)
+		cmd.Stdin = strings.NewReader(stdin)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := run("", "lab", "up"); code != command.Failed || strings.Count(out, "\n") != 1 || !strings.Contains(out, "'make build' in a checkout of vipgen builds it") {
+		t.Errorf("without its program: exit code %d\n%s", code, out)
+	}
+	if out, code := run("", "lab", "up", "--help"); code != command.OK || !strings.Contains(out, "vipgen-lab") {
+		t.Errorf("help without its program: exit code %d\n%s", code, out)
+	}
+	script(t, path, "vipgen-two", `echo "PATH: $*"; read line; echo "$line"; exit 7`)
+	if out, code := run("through\n", "two", "a b", "--dir", "x"); out != "PATH: a b --dir x\nthrough\n" || code != 7 {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	script(t, dir, "vipgen-two", `echo next to; exit 1`)
+	if out, code := run("", "two"); out != "next to\n" || code != 1 {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	if out, _ := run("", "__complete", "tw"); !strings.HasPrefix(out, "two\tRun vipgen-two\n") {
+		t.Errorf("completion: %s", out)
+	}
+	if out, code := run("", "rendr"); code != command.Input || !strings.Contains(out, "did you mean render?") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "vipgen-bad"), []byte("no program"), 0o755))
+	if out, code := run("", "bad"); code != command.Failed || !strings.Contains(out, "vipgen-bad: exec format error") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+}
