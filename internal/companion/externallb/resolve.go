@@ -32,7 +32,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 			list[i].File, list[i].Line, list[i].Column, list[i].Field = "", 0, 0, flag
 		}
 	}
-	r := &resolver{in: in, x: x, c: c}
+	r := &resolver{in: in, x: x, c: c, Report: problem.Report{Locate: in.Locate}}
 	r.options()
 	if c != nil {
 		r.vips()
@@ -40,7 +40,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 		r.networks()
 		r.pair()
 	}
-	list = append(list, r.list...).Final()
+	list = append(list, r.List...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}
@@ -72,10 +72,10 @@ func (x *Options) lend(in *render.Input) map[string]string {
 
 // resolver carries input and report through one Load.
 type resolver struct {
-	in   *render.Input
-	x    Options
-	c    *render.Cluster
-	list problem.List
+	in *render.Input
+	x  Options
+	c  *render.Cluster
+	problem.Report
 
 	groups []group
 	peers  []v1alpha1.Peer
