@@ -153,7 +153,7 @@ func (r *resolver) nodes() {
 	r.checkNodes()
 }
 
-// isNode says whether a node has one of the addresses: a rendezvous host bootstraps
+// isNode reports whether a node has one of the addresses: a rendezvous host bootstraps
 // the cluster and is one of its nodes later.
 func isNode(all []v1alpha1.Peer, list []netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p v1alpha1.Peer) bool {
@@ -196,7 +196,7 @@ func (r *resolver) behind(g *v1alpha1.Group) []v1alpha1.Peer {
 	return out
 }
 
-// claimed says whether a node that could run routers of the default controller
+// claimed reports whether a node that could run routers of the default controller
 // belongs to another one, which selects nodes of its own: only one router can have
 // the ports of a node, and the other's would get connections for the wrong domain.
 func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {

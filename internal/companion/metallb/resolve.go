@@ -234,7 +234,7 @@ func (r *resolver) hostnames() []string {
 	return out
 }
 
-// internal says whether a name is the cluster's internal one.
+// internal reports whether a name is the cluster's internal one.
 func (r *resolver) internal(name string) bool {
 	if r.c == nil {
 		return strings.HasPrefix(name, "api-int.")

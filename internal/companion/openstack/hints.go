@@ -287,7 +287,7 @@ func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	return a.Addr, a.Field
 }
 
-// floats says whether a floating IP can lead to a group, and reports why not. One of
+// floats reports whether a floating IP can lead to a group, and reports why not. One of
 // the install-config is left to the installer where no port is given.
 func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
 	switch {
