@@ -14,7 +14,7 @@ var unreserved = func() (set [256]bool) {
 	return set
 }()
 
-// dataURL gives contents as a data URL (RFC 2397), escaped or in base64,
+// dataURL returns contents as a data URL (RFC 2397), escaped or in base64,
 // whichever is shorter, escaped if equal. It is the rule of Butane's
 // MakeDataURL without compression, at a tenth of its cost.
 func dataURL(contents []byte) string {

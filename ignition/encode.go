@@ -169,7 +169,7 @@ func comma(out []byte, i int) []byte {
 	return append(out, ",\n"...)
 }
 
-// ordered gives the bundle in order, leaving the caller's as it is, once it
+// ordered returns the bundle in order, leaving the caller's as it is, once it
 // has passed the checks that concern two of its parts.
 func ordered(b Bundle) (Bundle, error) {
 	b.Files, b.Units = slices.Clone(b.Files), slices.Clone(b.Units)

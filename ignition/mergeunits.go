@@ -43,7 +43,7 @@ func byName(list []json.RawMessage) (map[string]int, error) {
 	return places(list, func(n *named) string { return n.Name })
 }
 
-// unit gives the unit of the base what ours has more, nil if nothing.
+// unit returns the unit of the base what ours has more, nil if nothing.
 func (m *merger) unit(raw json.RawMessage, ours Unit) (json.RawMessage, error) {
 	unit, err := parseObject(raw)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m *merger) unit(raw json.RawMessage, ours Unit) (json.RawMessage, error) {
 	return unit.marshal()
 }
 
-// dropins gives the drop-ins of both, nil if the base has all of ours.
+// dropins returns the drop-ins of both, nil if the base has all of ours.
 func (m *merger) dropins(unit object, ours Unit) ([]json.RawMessage, error) {
 	list, err := unit.list("dropins")
 	if err != nil {

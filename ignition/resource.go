@@ -90,7 +90,7 @@ func (all *Decoder) spend(contents []byte, err error) ([]byte, error) {
 	return contents, nil
 }
 
-// withoutSecrets gives a URL without user, password, query and fragment, where
+// withoutSecrets returns a URL without user, password, query and fragment, where
 // credentials and signatures stand.
 func withoutSecrets(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}

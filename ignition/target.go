@@ -34,7 +34,7 @@ type Target struct {
 	Version string
 }
 
-// String gives the variant and the version, such as "openshift 4.16".
+// String returns the variant and the version, such as "openshift 4.16".
 func (t Target) String() string { return t.Variant + " " + t.Version }
 
 // supported are the targets that vipgen writes for, each with the Ignition

@@ -7,12 +7,12 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// HasVIPs says whether the file that describes the cluster has VIPs itself.
+// HasVIPs reports whether the file that describes the cluster has VIPs itself.
 func (in *Input) HasVIPs() bool {
 	return len(in.Install.APIVIPs)+len(in.Install.IngressVIPs) > 0
 }
 
-// UsuallyWithoutVIPs says whether a cluster usually has no VIPs: a single node on a
+// UsuallyWithoutVIPs reports whether a cluster usually has no VIPs: a single node on a
 // platform that has no field for them.
 func (in *Input) UsuallyWithoutVIPs() bool {
 	return !assets.PlatformNamed(in.Install.Platform).HasVIPs() && in.Install.ControlPlane.Replicas == 1

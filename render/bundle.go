@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/templates/unit"
 )
 
-// Bundles gives what the nodes of every pool get, in the order of c.Roles.
+// Bundles returns what the nodes of every pool get, in the order of c.Roles.
 func (c *Cluster) Bundles() ([]ignition.Bundle, error) {
 	config, err := c.Config.Marshal()
 	if err != nil {
@@ -111,7 +111,7 @@ type Manifest struct {
 	Contents []byte
 }
 
-// Manifests gives the cluster manifests that go with the pools' files.
+// Manifests returns the cluster manifests that go with the pools' files.
 func (c *Cluster) Manifests() ([]Manifest, error) {
 	names := []string{}
 	if c.OwnNamespace {

@@ -130,7 +130,7 @@ func places(docs layers, field string, list []netip.Addr) []place {
 	return out
 }
 
-// checkPresence says whether there is anything to check.
+// checkPresence reports whether there is anything to check.
 func (r *resolver) checkPresence() bool {
 	if len(r.api) > 0 && len(r.ingress) > 0 {
 		return true
@@ -180,7 +180,7 @@ func (r *resolver) sharingHint(a, b place) string {
 	return ""
 }
 
-// withoutVIPs says whether the cluster is to have none.
+// withoutVIPs reports whether the cluster is to have none.
 func (r *resolver) withoutVIPs() bool {
 	return r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerNone
 }

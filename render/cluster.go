@@ -55,21 +55,21 @@ type Cluster struct {
 	needs []string
 }
 
-// Given says whether the input has the VIPs of a group: the installer chooses those
+// Given reports whether the input has the VIPs of a group: the installer chooses those
 // that an OpenStack's install-config leaves out.
 func (c *Cluster) Given(g *v1alpha1.Group) bool {
 	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installers, a) })
 }
 
-// Switches says whether nodes start like the operator's own keepalived and move
+// Switches reports whether nodes start like the operator's own keepalived and move
 // to other settings later.
 func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
 
-// OwnsBootstrap says whether the bootstrap host is vipgen's: else OpenShift's
+// OwnsBootstrap reports whether the bootstrap host is vipgen's: else OpenShift's
 // own keepalived holds the API VIP there.
 func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha1.RoleBootstrap) }
 
-// Understood says whether nodes understand OpenShift's own keepalived on the
+// Understood reports whether nodes understand OpenShift's own keepalived on the
 // bootstrap host, or have no need to.
 func (c *Cluster) Understood() bool {
 	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
@@ -141,7 +141,7 @@ type resolver struct {
 	dns          *place
 }
 
-// namespace gives the one of the mirror pods; own says that OpenShift does not
+// namespace returns the one of the mirror pods; own says that OpenShift does not
 // make it.
 func namespace(platform string) (name string, own bool) {
 	if p := assets.PlatformNamed(platform); p.HasVIPs() {
@@ -217,11 +217,11 @@ func (r *resolver) interoperable() bool {
 	return r.operatorsKeepalived()
 }
 
-// besideOperators says whether nodes start beside a keepalived of OpenShift's
+// besideOperators reports whether nodes start beside a keepalived of OpenShift's
 // own, and so with its virtual router ID.
 func (r *resolver) besideOperators() bool { return r.operatorsKeepalived() && r.interoperable() }
 
-// operatorsKeepalived says whether OpenShift runs a keepalived of its own.
+// operatorsKeepalived reports whether OpenShift runs a keepalived of its own.
 func (r *resolver) operatorsKeepalived() bool {
 	return assets.PlatformNamed(r.in.Install.Platform).HasVIPs() && r.in.Install.LoadBalancer != "UserManaged"
 }
@@ -281,7 +281,7 @@ func addressesOfHost(a netip.Addr, hosts []v1alpha1.Peer) []netip.Addr {
 	return out
 }
 
-// unused gives a name that no host has.
+// unused returns a name that no host has.
 func unused(name string, hosts []installconfig.Host) string {
 	for slices.ContainsFunc(hosts, func(h installconfig.Host) bool { return h.Name == name }) {
 		name += "-unnamed"

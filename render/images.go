@@ -67,7 +67,7 @@ func ReadRelease(data []byte) (*Release, error) {
 	return rel, nil
 }
 
-// minor gives "4.18" of "4.18.3"; "" where there is no minor one.
+// minor returns "4.18" of "4.18.3"; "" where there is no minor one.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -92,7 +92,7 @@ var defaultImages = sync.OnceValue(func() (table v1alpha1.Images) {
 // HAProxy, keepalived and CoreDNS of a newer one do for every older release.
 const newestImages = "4.22"
 
-// images gives all images: the user's, else the release's, else the table's.
+// images returns all images: the user's, else the release's, else the table's.
 func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images {
 	table := defaultImages()
 	v := cmp.Or(version, newestImages)

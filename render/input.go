@@ -152,7 +152,7 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 	return list, true
 }
 
-// refused says whether a field, or what it is part of or made of, has an error
+// refused reports whether a field, or what it is part of or made of, has an error
 // already: what it would hold is not known.
 func refused(list problem.List, field string) bool {
 	within := func(a, b string) bool {
@@ -224,7 +224,7 @@ var rests = map[problem.Code][]string{
 	problem.OtherRelease:       {"spec.images", "spec.openshiftVersion"},
 }
 
-// follows says whether a problem may follow from errors found before.
+// follows reports whether a problem may follow from errors found before.
 func follows(p problem.Problem, before problem.List) bool {
 	if refused(before, p.Path()) {
 		return true

@@ -42,7 +42,7 @@ func (r *resolver) checkOutside(vips []place) {
 		Found: lists.Join(found, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.goesBy(found)})
 }
 
-// networksBind says whether the machine networks say where the nodes are. OpenShift's
+// networksBind reports whether the machine networks say where the nodes are. OpenShift's
 // installer insists on VIPs in them (its pkg/types/validation/installconfig.go,
 // validateVIPsForPlatform) on these platforms, unless the load balancer is the user's:
 // oVirt since there are lists of VIPs, in 4.12, and vSphere and, since 4.19, Nutanix with the

@@ -56,7 +56,7 @@ type Renderer struct {
 	encoders map[ignition.Target]*ignition.Encoder
 }
 
-// Encoder gives the encoder for a cluster's operating system.
+// Encoder returns the encoder for a cluster's operating system.
 func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
 	t, err := ignition.ParseTarget(c.OS, c.Version)
 	if err != nil {
@@ -227,7 +227,7 @@ func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignit
 	return nil, fmt.Errorf("no format %q", format)
 }
 
-// MachineConfigName gives a name that sorts after the operator's own. A custom
+// MachineConfigName returns a name that sorts after the operator's own. A custom
 // pool's nodes get the worker's MachineConfig too, and of two files with one
 // path the one in the MachineConfig that is merged last wins. From OpenShift 4.15 on
 // that is the pool's own; before, the one whose name sorts last, so its name starts

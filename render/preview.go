@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Preview gives the files that the agent writes on a node with the given facts,
+// Preview returns the files that the agent writes on a node with the given facts,
 // by their paths there, from the templates that are shipped.
 func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) {
 	type renderer func(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error)
@@ -77,14 +77,14 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 	return nil
 }
 
-// contradicts says whether a role of a node is another one than that of the input. The
+// contradicts reports whether a role of a node is another one than that of the input. The
 // rendezvous host is the bootstrap host at first; nodes of custom pools are workers there.
 func contradicts(role, input string) bool {
 	custom := !slices.Contains([]string{v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter}, role)
 	return role != input && role != v1alpha1.RoleBootstrap && !(custom && input == v1alpha1.RoleWorker)
 }
 
-// sameNode says whether two peers have an address in common, as a node and the
+// sameNode reports whether two peers have an address in common, as a node and the
 // host of the input that has no name there. The rendezvous host is both the
 // bootstrap host and, later, a node.
 func sameNode(a, b v1alpha1.Peer) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/routerids"
 )
 
-// RouterUses gives the virtual router IDs of a cluster, as routerids looks for
+// RouterUses returns the virtual router IDs of a cluster, as routerids looks for
 // collisions among, without the checks of a whole cluster. It has none where
 // nodes hold no VIPs.
 func (in *Input) RouterUses() routerids.Cluster {

@@ -54,7 +54,7 @@ func (r *resolver) checkAppsDomain() {
 	}
 }
 
-// served says whether the VIPConfig has a place for the names below a domain: an
+// served reports whether the VIPConfig has a place for the names below a domain: an
 // ingress controller that lists it, or a record.
 func (r *resolver) served(domain string) bool {
 	spec := &r.in.VIP.Spec

@@ -24,7 +24,7 @@ const turns = 25
 func BenchmarkStart(b *testing.B) {
 	const cluster = "../../examples/baremetal/install-config.yaml"
 	dir, program := b.TempDir(), testkit.Vipgen(b)
-	hello, butane := filepath.Join(dir, "hello"), filepath.Join(dir, "butane")
+	hello, butane := filepath.Join(dir, "hello"), filepath.Join(dir, "butane.program")
 	source := filepath.Join(dir, "hello.go")
 	testkit.WriteFile(b, source, []byte("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n"))
 	for _, line := range [][]string{

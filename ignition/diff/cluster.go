@@ -59,7 +59,7 @@ func Place(name string) (cluster, file string) {
 	return path.Clean("./" + dir), base
 }
 
-// Relevant says whether a file may hold anything to compare.
+// Relevant reports whether a file may hold anything to compare.
 func Relevant(name string) bool {
 	_, file := Place(name)
 	if strings.HasPrefix(file, "butane/") {

@@ -171,7 +171,7 @@ func (r *Result) hosts(a, b *Cluster) {
 	}
 }
 
-// told says whether a pool changes in the same way.
+// told reports whether a pool changes in the same way.
 func (r *Result) told(pool string, changes []Change) bool {
 	i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.Name == pool })
 	if i < 0 {
@@ -239,7 +239,7 @@ func compareStates(a, b nodeState) []Change {
 	return out
 }
 
-// shown says whether the value of a setting can be: others are digests of what
+// shown reports whether the value of a setting can be: others are digests of what
 // may be secret.
 func shown(name string) bool {
 	switch name {

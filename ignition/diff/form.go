@@ -66,7 +66,7 @@ func (c *Change) hidden(why string) {
 	c.Fields = append(c.Fields, Field{Path: "contents", What: changed, New: why})
 }
 
-// unified gives a diff of lines without a head, and without secrets.
+// unified returns a diff of lines without a head, and without secrets.
 func unified(before, after string) string {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: lines(before), B: lines(after), Context: 2})
 	if err != nil {

@@ -58,7 +58,7 @@ func items(docs []ignition.Document) (out []Item) {
 	return out
 }
 
-// OwnPolicy says whether the cluster has a node disruption policy that somebody wrote, and
+// OwnPolicy reports whether the cluster has a node disruption policy that somebody wrote, and
 // whether it is known at all: an export may lack the MachineConfiguration.
 func (c *Cluster) OwnPolicy() (own, known bool) {
 	for _, o := range c.objects {

@@ -56,7 +56,7 @@ func orders(release string) []order {
 	return []order{nameOrder}
 }
 
-// inPool gives the MachineConfigs of a pool in the order in which the operator
+// inPool returns the MachineConfigs of a pool in the order in which the operator
 // merges them. Nodes of a custom pool get the worker's too.
 func inPool(docs []ignition.Document, pool string, by order) []ignition.Document {
 	var out []ignition.Document

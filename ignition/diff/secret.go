@@ -23,7 +23,7 @@ func readByOwner(mode int) bool { return mode != 0 && mode&0o044 == 0 }
 // pullSecrets are where nodes have the pull secret, whatever its mode.
 var pullSecrets = []string{"/var/lib/kubelet/config.json", "/etc/mco/internal-registry-pull-secret.json", "/root/.docker/config.json"}
 
-// secretFile says whether a file holds a secret, by its path.
+// secretFile reports whether a file holds a secret, by its path.
 func secretFile(name string) bool {
 	return slices.Contains(pullSecrets, name) || path.Ext(name) == ".key"
 }
@@ -42,7 +42,7 @@ var (
 	secretLine = lazy.Regexp(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
 )
 
-// secret says whether a field must not be shown. Those that are no text say nothing: a
+// secret reports whether a field must not be shown. Those that are no text say nothing: a
 // switch, or a name to look up.
 func secret(name string, value any) bool {
 	text, ok := value.(string)

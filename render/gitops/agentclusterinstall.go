@@ -89,7 +89,7 @@ func (r *reader) deployment(docs []*source.Document, name string) {
 	r.install.Put("baseDomain", "unknown", r.main, ref)
 }
 
-// near says whether an object is in the namespace of the cluster's, as references
+// near reports whether an object is in the namespace of the cluster's, as references
 // without a namespace have it. Repositories leave namespaces to kustomize.
 func (r *reader) near(d *source.Document) bool {
 	own, other := r.main.Text("metadata.namespace"), d.Text("metadata.namespace")

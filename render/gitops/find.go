@@ -24,18 +24,18 @@ var (
 	anyKind        = lazy.Regexp(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
 )
 
-// HasCluster says whether a file may hold an object that describes a cluster. It
+// HasCluster reports whether a file may hold an object that describes a cluster. It
 // looks at the text alone.
 func HasCluster(data []byte) bool { return clusterKind().Match(data) && clusterVersion().Match(data) }
 
-// HasCompanion says whether a file may hold objects that an AgentClusterInstall
+// HasCompanion reports whether a file may hold objects that an AgentClusterInstall
 // goes with.
 func HasCompanion(data []byte) bool { return companionKind().Match(data) }
 
 // HasOther reports whether a file may hold objects for which Instead says what to give.
 func HasOther(data []byte) bool { return otherKind().Match(data) }
 
-// IsOther says whether a file holds Kubernetes objects and none that describes a
+// IsOther reports whether a file holds Kubernetes objects and none that describes a
 // cluster.
 func IsOther(data []byte) bool {
 	m := anyKind().FindSubmatch(data)
@@ -45,7 +45,7 @@ func IsOther(data []byte) bool {
 // names finds names and namespaces in the text of objects.
 var names = lazy.Regexp(`(?m)(?:^|[{,])[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
 
-// Related says whether a file may hold objects of the clusters of another: it names
+// Related reports whether a file may hold objects of the clusters of another: it names
 // one of the names or namespaces there.
 func Related(clusters, other []byte) bool {
 	return slices.ContainsFunc(names().FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
@@ -58,7 +58,7 @@ type object struct {
 	kind, spec, name string
 }
 
-// Names gives the names of the clusters that a file describes, in its order.
+// Names returns the names of the clusters that a file describes, in its order.
 func Names(file string, data []byte) ([]string, problem.List) {
 	docs, list := source.ParseAll(file, data)
 	out := lists.Map(clusters(docs), func(o object) string { return o.name })

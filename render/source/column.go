@@ -53,7 +53,7 @@ func (k syntaxKind) opening(data []byte, none int) int {
 	return none
 }
 
-// made says whether the mistake was made in the beginning of a file. A bracket without
+// made reports whether the mistake was made in the beginning of a file. A bracket without
 // its end has as many messages as there are ways to go on.
 func (k syntaxKind) made(data []byte) bool {
 	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {

@@ -18,7 +18,7 @@ type step struct {
 	key *yaml.Node
 }
 
-// formatPath gives "a.b[0].c"; a key that is not a plain word is quoted, as
+// formatPath returns "a.b[0].c"; a key that is not a plain word is quoted, as
 // in `labels["example.com/rack"]`.
 func formatPath(steps []step) string {
 	var b strings.Builder

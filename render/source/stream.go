@@ -92,7 +92,7 @@ func flatten(out []*Document, of *Document, n *yaml.Node, depth int) []*Document
 	return out
 }
 
-// JSON gives the document as JSON. The error quotes nothing of it.
+// JSON returns the document as JSON. The error quotes nothing of it.
 func (d *Document) JSON() ([]byte, error) {
 	var v any
 	if err := d.root.Decode(&v); err != nil {

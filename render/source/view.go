@@ -137,7 +137,7 @@ func move(n *yaml.Node, line, column int) {
 	}
 }
 
-// Text gives the text at a path, "" where there is none.
+// Text returns the text at a path, "" where there is none.
 func (d *Document) Text(path string) string {
 	_, node, found := d.find(path)
 	if !found || target(node).Kind != yaml.ScalarNode || isNull(target(node)) {

@@ -60,7 +60,7 @@ func pool(list []*x509.Certificate) *x509.CertPool {
 	return p
 }
 
-// pool gives the CAs; nil is the system's.
+// pool returns the CAs; nil is the system's.
 func (a Authorities) pool() *x509.CertPool {
 	if len(a.roots) == 0 {
 		return nil

@@ -132,7 +132,7 @@ type Ready struct {
 
 func (r *Report) add(f ...Finding) { r.Findings = append(r.Findings, f...) }
 
-// finish says whether all is well.
+// finish reports whether all is well.
 func (r *Report) finish() *Report {
 	if r.Findings == nil {
 		r.Findings = []Finding{}

@@ -14,17 +14,11 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-func (r *resolver) report(p problem.Problem) { r.list = append(r.list, r.in.Locate(p)) }
-
-func (r *resolver) add(code problem.Code, field, found, expected, hint string) {
-	r.report(problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
-}
-
 // options checks what a user gave by itself.
 func (r *resolver) options() {
 	for _, s := range r.x.Serve {
 		if !slices.Contains(Serves(), s) {
-			r.add(problem.BadValue, "--serve", problem.Quote(s), strings.Join(Serves(), ", "), "")
+			r.Add(problem.BadValue, "--serve", problem.Quote(s), strings.Join(Serves(), ", "), "")
 		}
 	}
 	for flag, list := range map[string][]netip.Addr{"--api-vip": r.x.APIVIPs, "--ingress-vip": r.x.IngressVIPs} {
@@ -33,9 +27,9 @@ func (r *resolver) options() {
 	for _, n := range r.x.Allow {
 		switch {
 		case n != n.Masked() || n.Addr().Is4In6() || n.Addr().Zone() != "":
-			r.add(problem.BadNetwork, "--allow", n.String(), "a network in CIDR notation, such as 192.0.2.0/24", "")
+			r.Add(problem.BadNetwork, "--allow", n.String(), "a network in CIDR notation, such as 192.0.2.0/24", "")
 		case n.Bits() == 0:
-			r.add(problem.BadNetwork, "--allow", n.String(), "networks of the cluster's hosts", "machine configs hold secrets, and this is everybody")
+			r.Add(problem.BadNetwork, "--allow", n.String(), "networks of the cluster's hosts", "machine configs hold secrets, and this is everybody")
 		}
 	}
 	names := map[string]bool{}
@@ -44,7 +38,7 @@ func (r *resolver) options() {
 	}
 	r.balancers(names)
 	if r.x.RouterID < 0 || r.x.RouterID > 255 {
-		r.add(problem.BadValue, "--virtual-router-id", fmt.Sprint(r.x.RouterID), "1 to 255", "")
+		r.Add(problem.BadValue, "--virtual-router-id", fmt.Sprint(r.x.RouterID), "1 to 255", "")
 	}
 }
 
@@ -52,28 +46,28 @@ func (r *resolver) options() {
 func (r *resolver) perFamily(flag string, list []netip.Addr) {
 	for i, a := range list {
 		if why := v1alpha1.UsableAddress(a); why != "" {
-			r.add(problem.BadAddress, flag, problem.Quote(a.String())+", "+why, "the unicast address of a host", "")
+			r.Add(problem.BadAddress, flag, problem.Quote(a.String())+", "+why, "the unicast address of a host", "")
 		}
 		if slices.ContainsFunc(list[:i], func(b netip.Addr) bool { return a.Is4() == b.Is4() }) {
-			r.add(problem.BadValue, flag, a.String(), "at most one IPv4 and one IPv6 address", "")
+			r.Add(problem.BadValue, flag, a.String(), "at most one IPv4 and one IPv6 address", "")
 		}
 	}
 }
 
 func (r *resolver) node(n v1alpha1.Peer, names map[string]bool) {
 	if !v1alpha1.ValidName(n.Name) {
-		r.add(problem.BadName, "--node", problem.Quote(n.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
+		r.Add(problem.BadName, "--node", problem.Quote(n.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
 	}
 	if names[n.Name] {
-		r.add(problem.BadName, "--node", problem.Quote(n.Name), "each node once, with all its addresses", "")
+		r.Add(problem.BadName, "--node", problem.Quote(n.Name), "each node once, with all its addresses", "")
 	}
 	names[n.Name] = true
 	if n.Role != "" && !v1alpha1.ValidLabel(n.Role) {
-		r.add(problem.BadName, "--node", problem.Quote(n.Role), "a pool: bootstrap, master, worker, arbiter or a custom one", "")
+		r.Add(problem.BadName, "--node", problem.Quote(n.Role), "a pool: bootstrap, master, worker, arbiter or a custom one", "")
 	}
 	for _, a := range n.Addresses {
 		if why := v1alpha1.UsableAddress(a); why != "" {
-			r.add(problem.BadAddress, "--node", problem.Quote(a.String())+", "+why, "the unicast address of "+problem.Quote(n.Name), "")
+			r.Add(problem.BadAddress, "--node", problem.Quote(a.String())+", "+why, "the unicast address of "+problem.Quote(n.Name), "")
 		}
 	}
 }
@@ -81,21 +75,21 @@ func (r *resolver) node(n v1alpha1.Peer, names map[string]bool) {
 // balancers checks the hosts of a pair by themselves.
 func (r *resolver) balancers(names map[string]bool) {
 	if n := len(r.x.Balancers); n != 0 && n != 2 {
-		r.add(problem.BadValue, "--balancer", fmt.Sprintf("%d of them", n), "two, or none where something else holds the load balancer's addresses", "")
+		r.Add(problem.BadValue, "--balancer", fmt.Sprintf("%d of them", n), "two, or none where something else holds the load balancer's addresses", "")
 	}
 	if len(r.x.Balancers) > 0 && !v1alpha1.ValidInterface(r.x.Interface) {
 		found := "nothing"
 		if r.x.Interface != "" {
 			found = problem.Quote(r.x.Interface)
 		}
-		r.add(problem.BadName, "--interface", found, "the name of the balancers' interface, such as ens192", "")
+		r.Add(problem.BadName, "--interface", found, "the name of the balancers' interface, such as ens192", "")
 	}
 	for _, b := range r.x.Balancers {
 		if !v1alpha1.ValidName(b.Name) {
-			r.add(problem.BadName, "--balancer", problem.Quote(b.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
+			r.Add(problem.BadName, "--balancer", problem.Quote(b.Name), "a DNS name of lower-case letters, digits, hyphens and dots", "")
 		}
 		if names[b.Name] {
-			r.add(problem.BadName, "--balancer", problem.Quote(b.Name), "a name of its own", "")
+			r.Add(problem.BadName, "--balancer", problem.Quote(b.Name), "a name of its own", "")
 		}
 		names[b.Name] = true
 		list := lists.Map(b.Addresses, func(p netip.Prefix) netip.Addr { return p.Addr() })
@@ -141,7 +135,7 @@ func (r *resolver) checkVIPs(external bool) {
 		for _, g := range r.c.Config.Spec.Groups {
 			for _, vip := range g.VIPs {
 				if slices.Contains(r.allVIPs(), vip) {
-					r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address that the cluster's nodes do not hold",
+					r.Add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address that the cluster's nodes do not hold",
 						"both hold it otherwise; spec.loadBalancer.type: External in vipgen.yaml says that they no longer do")
 				}
 			}
@@ -152,7 +146,7 @@ func (r *resolver) checkVIPs(external bool) {
 			for _, other := range r.groups {
 				// API and default ingress have ports of their own, so they may share one.
 				if other.Role == g.Role && other.Name < g.Name && slices.Contains(other.vips, vip) {
-					r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of group "+other.Name, "")
+					r.Add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of group "+other.Name, "")
 				}
 			}
 		}
@@ -172,14 +166,14 @@ func (r *resolver) checkNodes() {
 	const hint = "give each as --node NAME:ROLE=ADDRESS, or its static address in agent-config.yaml"
 	switch {
 	case needsControl && control == 0:
-		r.add(problem.MissingField, "--node", "no control-plane node with a known address", fmt.Sprintf("the %d of controlPlane.replicas", want), hint)
+		r.Add(problem.MissingField, "--node", "no control-plane node with a known address", fmt.Sprintf("the %d of controlPlane.replicas", want), hint)
 	case needsControl && control < want:
-		r.report(problem.Problem{Severity: problem.Warning, Code: problem.Topology, Field: "controlPlane.replicas",
+		r.Problem(problem.Problem{Severity: problem.Warning, Code: problem.Topology, Field: "controlPlane.replicas",
 			Found: fmt.Sprintf("%d control-plane nodes, the addresses of %d are known", want, control), Expected: "all addresses", Hint: hint})
 	}
 	for _, g := range r.groups {
 		if g.Role == v1alpha1.GroupIngress && len(r.behind(g.Group)) == 0 {
-			r.add(problem.MissingField, "--node", "no node with a known address that can run routers of ingress controller "+problem.Quote(g.Controller), "at least one", hint)
+			r.Add(problem.MissingField, "--node", "no node with a known address that can run routers of ingress controller "+problem.Quote(g.Controller), "at least one", hint)
 		}
 	}
 	r.leftOut()
@@ -201,7 +195,7 @@ func (r *resolver) leftOut() {
 		}
 		a := h.Addresses[0]
 		name := cmp.Or(h.Name, "NAME")
-		r.list = append(r.list, doc.Locate(problem.List{{Severity: problem.Warning, Code: problem.BadNetwork, Field: a.Field,
+		r.List = append(r.List, doc.Locate(problem.List{{Severity: problem.Warning, Code: problem.BadNetwork, Field: a.Field,
 			Found: a.Addr().String() + ", in no machine network", Expected: "an address that the load balancer can send to",
 			Hint: fmt.Sprintf("nothing is sent to this host, unless it is given as --node %s:%s=ADDRESS", name, cmp.Or(h.Role, "ROLE"))}})...)
 	})
@@ -225,7 +219,7 @@ func (r *resolver) checkAddresses() {
 	for _, p := range r.peers {
 		for _, a := range p.Addresses {
 			if by, ok := taken[a]; ok {
-				r.list = append(r.list, r.atHost(p.Name, a, problem.Problem{Severity: problem.Error, Code: problem.BadAddress,
+				r.List = append(r.List, r.atHost(p.Name, a, problem.Problem{Severity: problem.Error, Code: problem.BadAddress,
 					Found: a.String() + " of " + p.Name, Expected: "an address of its own, this is the one of " + by}))
 			}
 			taken[a] = p.Name
@@ -233,17 +227,17 @@ func (r *resolver) checkAddresses() {
 	}
 	for _, vip := range r.allVIPs() {
 		if by := taken[vip]; by != "" {
-			r.add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of "+by, "")
+			r.Add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of "+by, "")
 		}
 	}
 	for _, b := range r.x.Balancers {
 		for _, p := range b.Addresses {
 			if by := taken[p.Addr()]; by != "" {
-				r.add(problem.BadAddress, "--balancer", p.Addr().String()+" of "+b.Name, "an address of its own, this is the one of "+by, "")
+				r.Add(problem.BadAddress, "--balancer", p.Addr().String()+" of "+b.Name, "an address of its own, this is the one of "+by, "")
 			}
 			taken[p.Addr()] = b.Name
 			if slices.Contains(r.allVIPs(), p.Addr()) {
-				r.add(problem.VIPTaken, r.fieldOf(p.Addr()), p.Addr().String(), "an address that moves between the hosts, this is the own one of "+b.Name, "")
+				r.Add(problem.VIPTaken, r.fieldOf(p.Addr()), p.Addr().String(), "an address that moves between the hosts, this is the own one of "+b.Name, "")
 			}
 		}
 	}
@@ -279,7 +273,7 @@ func (r *resolver) networks() {
 		}
 		a := r.address(p)
 		if !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }) {
-			r.add(problem.BadNetwork, "networking.machineNetwork", fmt.Sprintf("%s at %s outside of it", p.Name, a),
+			r.Add(problem.BadNetwork, "networking.machineNetwork", fmt.Sprintf("%s at %s outside of it", p.Name, a),
 				"networks of all hosts of the cluster", "others get no machine config: add a network, or give it as --allow")
 		}
 	}
@@ -291,18 +285,18 @@ func (r *resolver) pair() {
 		return
 	}
 	if len(r.allVIPs()) == 0 {
-		r.add(problem.NoVIPs, "--api-vip", "nothing for the pair to hold", "the load balancer's own addresses, as --api-vip and --ingress-vip",
+		r.Add(problem.NoVIPs, "--api-vip", "nothing for the pair to hold", "the load balancer's own addresses, as --api-vip and --ingress-vip",
 			"those of the files are held by the cluster's nodes, unless vipgen.yaml has spec.loadBalancer.type: External")
 	}
 	for _, vip := range r.allVIPs() {
 		for _, b := range r.x.Balancers {
 			in := slices.ContainsFunc(b.Addresses, func(p netip.Prefix) bool { return p.Contains(vip) })
 			if !in {
-				r.add(problem.VIPOutsideNetwork, r.fieldOf(vip), vip.String(), "an address in a network of "+b.Name+", which is to hold it", "")
+				r.Add(problem.VIPOutsideNetwork, r.fieldOf(vip), vip.String(), "an address in a network of "+b.Name+", which is to hold it", "")
 			}
 		}
 	}
-	if r.list.Err() != nil {
+	if r.List.Err() != nil {
 		return
 	}
 	id := r.routerID()
@@ -327,7 +321,7 @@ func (r *resolver) routerID() int {
 	}
 	if id := r.x.RouterID; id != 0 {
 		if by := taken[id]; by != "" {
-			r.add(problem.RouterIDTaken, "--virtual-router-id", fmt.Sprint(id), "an ID that is not the one of "+by, "")
+			r.Add(problem.RouterIDTaken, "--virtual-router-id", fmt.Sprint(id), "an ID that is not the one of "+by, "")
 		}
 		return id
 	}
@@ -349,7 +343,7 @@ func (r *resolver) routerID() int {
 		}
 		id = id%255 + 1
 	}
-	r.add(problem.RouterIDTaken, "spec.vrrp.reservedRouterIDs", "no virtual router ID left for the pair", "one that is not reserved",
+	r.Add(problem.RouterIDTaken, "spec.vrrp.reservedRouterIDs", "no virtual router ID left for the pair", "one that is not reserved",
 		"reserve those alone that others on the network have")
 	return 0
 }

@@ -32,7 +32,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 			list[i].File, list[i].Line, list[i].Column, list[i].Field = "", 0, 0, flag
 		}
 	}
-	r := &resolver{in: in, x: x, c: c}
+	r := &resolver{in: in, x: x, c: c, Report: problem.Report{Locate: in.Locate}}
 	r.options()
 	if c != nil {
 		r.vips()
@@ -40,7 +40,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 		r.networks()
 		r.pair()
 	}
-	list = append(list, r.list...).Final()
+	list = append(list, r.List...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}
@@ -72,10 +72,10 @@ func (x *Options) lend(in *render.Input) map[string]string {
 
 // resolver carries input and report through one Load.
 type resolver struct {
-	in   *render.Input
-	x    Options
-	c    *render.Cluster
-	list problem.List
+	in *render.Input
+	x  Options
+	c  *render.Cluster
+	problem.Report
 
 	groups []group
 	peers  []v1alpha1.Peer
@@ -153,7 +153,7 @@ func (r *resolver) nodes() {
 	r.checkNodes()
 }
 
-// isNode says whether a node has one of the addresses: a rendezvous host bootstraps
+// isNode reports whether a node has one of the addresses: a rendezvous host bootstraps
 // the cluster and is one of its nodes later.
 func isNode(all []v1alpha1.Peer, list []netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p v1alpha1.Peer) bool {
@@ -196,7 +196,7 @@ func (r *resolver) behind(g *v1alpha1.Group) []v1alpha1.Peer {
 	return out
 }
 
-// claimed says whether a node that could run routers of the default controller
+// claimed reports whether a node that could run routers of the default controller
 // belongs to another one, which selects nodes of its own: only one router can have
 // the ports of a node, and the other's would get connections for the wrong domain.
 func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {

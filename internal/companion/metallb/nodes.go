@@ -92,7 +92,7 @@ func (r *resolver) checkNodes() {
 			r.bad(problem.VIPTaken, "--address", e.Address.String(), "an address of its own, this is the one of a control-plane node")
 		}
 	}
-	unread := slices.ContainsFunc(r.list.Errors(), func(p problem.Problem) bool { return p.Field == "--node" })
+	unread := slices.ContainsFunc(r.List.Errors(), func(p problem.Problem) bool { return p.Field == "--node" })
 	if unread || len(r.q.Selector) > 0 {
 		return
 	}
@@ -102,10 +102,10 @@ func (r *resolver) checkNodes() {
 		const hint = "give all of them: --node NAME=ADDRESS,... for each ('oc get nodes -o wide'), or --selector"
 		switch {
 		case have == 0:
-			r.report(problem.Error, problem.MissingField, "--node", "no control-plane node with an "+family+" address",
+			r.Add(problem.MissingField, "--node", "no control-plane node with an "+family+" address",
 				"the nodes that run API servers", hint+"; hosts in agent-config.yaml with static addresses are known")
 		case have < want:
-			r.report(problem.Warning, problem.MissingField, "--node", fmt.Sprintf("%s addresses of %d control-plane nodes", family, have),
+			r.Warn(problem.MissingField, "--node", fmt.Sprintf("%s addresses of %d control-plane nodes", family, have),
 				fmt.Sprintf("%d, as the install-config has it", want), hint)
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Plan) Objects() ([]metallb.Object, error) {
 // names that are in no certificate yet.
 func (p *Plan) Certificate() ([]byte, error) { return p.params.Certificate() }
 
-// NeedsCertificate says whether there is such an object.
+// NeedsCertificate reports whether there is such an object.
 func (p *Plan) NeedsCertificate() bool { return len(p.params.Hostnames) > 0 }
 
 // ClientNames are the names that clients may use.

@@ -40,11 +40,11 @@ func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 		p.Reserve = c.Version != "4.12" // whose MetalLB is older than that
 		r.checkCluster()
 	}
-	r.list.Sort()
-	if c == nil || r.list.Err() != nil {
-		return nil, r.list
+	r.List.Sort()
+	if c == nil || r.List.Err() != nil {
+		return nil, r.List
 	}
-	return r.plan, r.list
+	return r.plan, r.List
 }
 
 // resolver carries a request and its report through one Resolve.
@@ -52,15 +52,11 @@ type resolver struct {
 	c    *render.Cluster
 	q    Request
 	plan *Plan
-	list problem.List
-}
-
-func (r *resolver) report(s problem.Severity, code problem.Code, flag, found, expected, hint string) {
-	r.list = append(r.list, problem.Problem{Severity: s, Code: code, Field: flag, Found: found, Expected: expected, Hint: hint})
+	problem.Report
 }
 
 func (r *resolver) bad(code problem.Code, flag, found, expected string) {
-	r.report(problem.Error, code, flag, found, expected, "")
+	r.Add(code, flag, found, expected, "")
 }
 
 // nameRule is that of names of Services (RFC 1035 section 2.3.1), which other
@@ -148,7 +144,7 @@ func (r *resolver) addresses() (out []netip.Addr) {
 			continue
 		}
 		if first, twice := seen[a.Is4()]; twice {
-			r.report(problem.Error, problem.ConflictingFields, flag, text+" beside "+first, "one address of each family",
+			r.Add(problem.ConflictingFields, flag, text+" beside "+first, "one address of each family",
 				"a Service has no more; for another one, run vipgen metallb again with another --name")
 			continue
 		}
@@ -214,7 +210,7 @@ func (r *resolver) hostnames() []string {
 		_, err := netip.ParseAddr(name)
 		switch {
 		case err == nil:
-			r.report(problem.Error, problem.BadName, flag, problem.Quote(name), "a DNS name",
+			r.Add(problem.BadName, flag, problem.Quote(name), "a DNS name",
 				"the API server chooses a certificate by name; clients that must use an address need tls-server-name in their kubeconfig")
 		case !v1alpha1.ValidName(strings.TrimPrefix(name, "*.")) || !strings.Contains(strings.TrimPrefix(name, "*."), "."):
 			r.bad(problem.BadName, flag, problem.Quote(name), "a DNS name of several lower-case labels, the first of which may be *")
@@ -223,7 +219,7 @@ func (r *resolver) hostnames() []string {
 		case r.c != nil && name == "*."+r.c.Config.Spec.Domain:
 			r.bad(problem.BadName, flag, problem.Quote(name), "names one by one: this one covers api-int, which nodes use")
 		case r.internal(name):
-			r.report(problem.Error, problem.BadName, flag, problem.Quote(name), "a name for clients outside of the cluster",
+			r.Add(problem.BadName, flag, problem.Quote(name), "a name for clients outside of the cluster",
 				"nodes use that one and trust the cluster's own CA alone; with another certificate kube-apiserver's operator is Degraded")
 		default:
 			out = append(out, name)
@@ -238,7 +234,7 @@ func (r *resolver) hostnames() []string {
 	return out
 }
 
-// internal says whether a name is the cluster's internal one.
+// internal reports whether a name is the cluster's internal one.
 func (r *resolver) internal(name string) bool {
 	if r.c == nil {
 		return strings.HasPrefix(name, "api-int.")

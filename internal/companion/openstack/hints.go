@@ -86,13 +86,13 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 		return nil, list
 	}
 	c, list, _ := in.Load(list, o)
-	r := &resolver{in: in, x: x, c: c}
+	r := &resolver{in: in, x: x, c: c, Report: problem.Report{Locate: in.Locate}}
 	r.options()
 	var p *Plan
 	if c != nil {
 		p = r.plan()
 	}
-	list = append(list, r.list...).Final()
+	list = append(list, r.List...).Final()
 	if list.Err() != nil {
 		return nil, list
 	}
@@ -100,28 +100,22 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 }
 
 type resolver struct {
-	in   *render.Input
-	x    Options
-	c    *render.Cluster
-	list problem.List
-}
-
-func (r *resolver) report(p problem.Problem) { r.list = append(r.list, r.in.Locate(p)) }
-
-func (r *resolver) add(code problem.Code, field, found, expected, hint string) {
-	r.report(problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
+	in *render.Input
+	x  Options
+	c  *render.Cluster
+	problem.Report
 }
 
 // options checks what a user gave by itself.
 func (r *resolver) options() {
 	if len(r.x.Ports)+len(r.x.VIPPorts)+len(r.x.FloatingIPs) == 0 && r.x.Network == "" {
-		r.add(problem.MissingField, "--port", "nothing", "the ports of the nodes, as --port POOL=NAME",
+		r.Add(problem.MissingField, "--port", "nothing", "the ports of the nodes, as --port POOL=NAME",
 			"'openstack port list' has their names and IDs")
 	}
 	taken := map[string]bool{}
 	once := func(flag, name string) {
 		if taken[name] {
-			r.add(problem.BadName, flag, problem.Quote(name), "each port once", "")
+			r.Add(problem.BadName, flag, problem.Quote(name), "each port once", "")
 		}
 		taken[name] = true
 	}
@@ -133,7 +127,7 @@ func (r *resolver) options() {
 		r.name("--vip-port", p.Name)
 		once("--vip-port", p.Name)
 		if r.x.Network != "" && openstack.Name(p.Name).ID() {
-			r.add(problem.BadName, "--vip-port", problem.Quote(p.Name), "a name for a port to be made, not an ID", "without --network the port exists already")
+			r.Add(problem.BadName, "--vip-port", problem.Quote(p.Name), "a name for a port to be made, not an ID", "without --network the port exists already")
 		}
 	}
 	if r.x.Network != "" {
@@ -141,7 +135,7 @@ func (r *resolver) options() {
 	}
 	for _, f := range r.x.FloatingIPs {
 		if why := v1alpha1.UsableAddress(f.Address); why != "" || !f.Address.Is4() {
-			r.add(problem.BadAddress, "--floating-ip", problem.Quote(f.Address.String())+", "+cmp.Or(why, "an IPv6 address"), "the IPv4 address of a floating IP", "")
+			r.Add(problem.BadAddress, "--floating-ip", problem.Quote(f.Address.String())+", "+cmp.Or(why, "an IPv6 address"), "the IPv4 address of a floating IP", "")
 		}
 	}
 }
@@ -151,7 +145,7 @@ func (r *resolver) options() {
 func (r *resolver) name(flag, s string) {
 	printable := utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) })
 	if s == "" || utf8.RuneCountInString(s) > 255 || s[0] == '-' || !printable {
-		r.add(problem.BadName, flag, problem.Quote(s), "a name or an ID of OpenStack, at most 255 characters that print, the first of them no hyphen", "")
+		r.Add(problem.BadName, flag, problem.Quote(s), "a name or an ID of OpenStack, at most 255 characters that print, the first of them no hyphen", "")
 	}
 }
 
@@ -159,7 +153,7 @@ func (r *resolver) name(flag, s string) {
 func (r *resolver) plan() *Plan {
 	spec := &r.c.Config.Spec
 	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
-		r.add(problem.ConflictingFields, "spec.loadBalancer.type", string(spec.LoadBalancer), "VIPs on the nodes", "no port of a node needs address pairs then; one of a load balancer outside of the cluster does")
+		r.Add(problem.ConflictingFields, "spec.loadBalancer.type", string(spec.LoadBalancer), "VIPs on the nodes", "no port of a node needs address pairs then; one of a load balancer outside of the cluster does")
 		return nil
 	}
 	p := &Plan{Cluster: spec.Domain, Network: r.x.Network, Ports: r.ports(), VIPs: r.vips()}
@@ -190,7 +184,7 @@ func (r *resolver) ports() []NodePort {
 	for _, p := range r.x.Ports {
 		given[p.Role] = true
 		if p.Role != v1alpha1.RoleBootstrap && !slices.Contains(r.c.Roles, p.Role) {
-			r.add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool of this cluster: "+strings.Join(r.c.Roles, ", "), "")
+			r.Add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool of this cluster: "+strings.Join(r.c.Roles, ", "), "")
 			continue
 		}
 		node := NodePort{Port: p.Name, Role: p.Role}
@@ -200,7 +194,7 @@ func (r *resolver) ports() []NodePort {
 			}
 		}
 		if len(node.Allowed) == 0 {
-			r.add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool whose nodes can hold a VIP", "")
+			r.Add(problem.BadValue, "--port", problem.Quote(p.Role), "a pool whose nodes can hold a VIP", "")
 		}
 		out = append(out, node)
 	}
@@ -223,7 +217,7 @@ func (r *resolver) left(given map[string]bool) {
 		}
 		for i := range spec.Groups {
 			if spec.Hosts(&spec.Groups[i], role, nil) {
-				r.report(problem.Problem{Severity: problem.Warning, Code: problem.MissingField, Field: "--port",
+				r.Problem(problem.Problem{Severity: problem.Warning, Code: problem.MissingField, Field: "--port",
 					Found: "no port of pool " + role, Expected: "the ports of all nodes that can hold VIPs", Hint: "a VIP at another node is reached by nobody"})
 				break
 			}
@@ -239,14 +233,14 @@ func (r *resolver) vips() []VIP {
 			return true
 		}
 		names := lists.Map(groups, func(g v1alpha1.Group) string { return g.Name })
-		r.add(problem.BadValue, flag, problem.Quote(group), "a group of VIPs of this cluster: "+strings.Join(names, ", "), "")
+		r.Add(problem.BadValue, flag, problem.Quote(group), "a group of VIPs of this cluster: "+strings.Join(names, ", "), "")
 		return false
 	}
 	ports, floating := map[string]string{}, map[string]netip.Addr{}
 	for _, p := range r.x.VIPPorts {
 		if known("--vip-port", p.Group) {
 			if ports[p.Group] != "" {
-				r.add(problem.BadValue, "--vip-port", problem.Quote(p.Name), "one port for "+p.Group, "")
+				r.Add(problem.BadValue, "--vip-port", problem.Quote(p.Name), "one port for "+p.Group, "")
 			}
 			ports[p.Group] = p.Name
 		}
@@ -254,7 +248,7 @@ func (r *resolver) vips() []VIP {
 	for _, f := range r.x.FloatingIPs {
 		if known("--floating-ip", f.Group) {
 			if floating[f.Group].IsValid() {
-				r.add(problem.BadValue, "--floating-ip", f.Address.String(), "one floating IP for "+f.Group, "")
+				r.Add(problem.BadValue, "--floating-ip", f.Address.String(), "one floating IP for "+f.Group, "")
 				continue
 			}
 			floating[f.Group] = f.Address
@@ -293,27 +287,27 @@ func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	return a.Addr, a.Field
 }
 
-// floats says whether a floating IP can lead to a group, and reports why not. One of
+// floats reports whether a floating IP can lead to a group, and reports why not. One of
 // the install-config is left to the installer where no port is given.
 func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
 	switch {
 	case v.Port == "" && field != "--floating-ip":
 		return false
 	case v.Port == "":
-		r.add(problem.MissingField, "--vip-port", "no port of "+v.Group, "the port that "+a.String()+" is to lead to, as --vip-port "+v.Group+"=NAME", "")
+		r.Add(problem.MissingField, "--vip-port", "no port of "+v.Group, "the port that "+a.String()+" is to lead to, as --vip-port "+v.Group+"=NAME", "")
 		return false
 	case !a.Is4():
 		if field != "--floating-ip" { // those are checked already
-			r.add(problem.BadAddress, field, problem.Quote(a.String())+", an IPv6 address", "the IPv4 address of a floating IP", "")
+			r.Add(problem.BadAddress, field, problem.Quote(a.String())+", an IPv6 address", "the IPv4 address of a floating IP", "")
 		}
 		return false
 	case !fixed(v.Addresses).IsValid():
-		r.add(problem.BadValue, field, a.String(), "no floating IP: "+v.Group+" has no IPv4 VIP", "")
+		r.Add(problem.BadValue, field, a.String(), "no floating IP: "+v.Group+" has no IPv4 VIP", "")
 		return false
 	}
 	for _, g := range r.c.Config.Spec.Groups {
 		if slices.Contains(g.VIPs, a) {
-			r.add(problem.VIPTaken, field, a.String(), "an address outside of the cluster, this is a VIP of "+g.Name, "")
+			r.Add(problem.VIPTaken, field, a.String(), "an address outside of the cluster, this is a VIP of "+g.Name, "")
 			return false
 		}
 	}
@@ -345,7 +339,7 @@ func (r *resolver) hint(v VIP) openstack.VIP {
 		}
 		if !address.Subnet.IsValid() {
 			// Cannot be: VIPs that nodes hold are in machine networks.
-			r.add(problem.VIPOutsideNetwork, "networking.machineNetwork", fmt.Sprint(a), "a network with this VIP", "")
+			r.Add(problem.VIPOutsideNetwork, "networking.machineNetwork", fmt.Sprint(a), "a network with this VIP", "")
 		}
 		out.Addresses = append(out.Addresses, address)
 	}

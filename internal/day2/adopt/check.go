@@ -118,7 +118,7 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	return c, list.Warnings()
 }
 
-// Update gives what belongs into the directory's OperatorDir by an export, after an update of
+// Update returns what belongs into the directory's OperatorDir by an export, after an update of
 // OpenShift: what the operator lays down now, and the record with what is accepted. An
 // unknown file that is not is an error.
 func Update(dir, later []render.File, accept []string) ([]render.OutputFile, problem.List) {
@@ -260,7 +260,7 @@ func sources(dir map[string][]byte) render.Sources {
 	}
 }
 
-// Wanted says whether Since reads a file of a directory, by its name in it.
+// Wanted reports whether Since reads a file of a directory, by its name in it.
 func Wanted(name string) bool {
 	switch path.Clean(name) {
 	case importer.InstallConfigName, importer.VIPConfigName:

@@ -79,7 +79,7 @@ func registriesOf(export *diff.Cluster) (names []string, known bool) {
 	return nil, false
 }
 
-// within says whether an image is of a registry, a namespace in it, or a repository, as
+// within reports whether an image is of a registry, a namespace in it, or a repository, as
 // containers-auth.json(5) and containers-registries.conf(5) match them.
 func within(image, prefix string) bool {
 	rest, ok := strings.CutPrefix(image, strings.TrimSuffix(prefix, "/"))

@@ -158,7 +158,7 @@ func (s *steps) prepare(p *Plan) {
 	}
 }
 
-// secretText says whether the pull secret has an entry.
+// secretText reports whether the pull secret has an entry.
 func secretText(answer string) string {
 	switch answer {
 	case yes:
@@ -214,7 +214,7 @@ func (s *steps) roll(p *Plan) {
 	}
 }
 
-// keepsApart says whether the import has lost what keeps nodes apart.
+// keepsApart reports whether the import has lost what keeps nodes apart.
 func keepsApart(p *Plan) bool {
 	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }

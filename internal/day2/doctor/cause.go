@@ -64,7 +64,7 @@ func (c Cause) complete() Cause {
 	return c
 }
 
-// Planned says whether it is part of normal operation: somebody wanted it, or a VIP went
+// Planned reports whether it is part of normal operation: somebody wanted it, or a VIP went
 // to where it is better.
 func (c *Cause) Planned() bool {
 	switch c.Code {

@@ -30,7 +30,7 @@ type sight struct {
 	early, late time.Duration
 }
 
-// fits says whether it may be that, if both clocks are right.
+// fits reports whether it may be that, if both clocks are right.
 func (s sight) fits(most time.Duration) bool {
 	return s.took >= -jitter-s.early && s.took <= most+s.late
 }
@@ -140,7 +140,7 @@ func sends(e *event) (s said, ok bool) {
 	return s, false
 }
 
-// hears gives what was heard from a sender, if that was new then: that of a node which was
+// hears returns what was heard from a sender, if that was new then: that of a node which was
 // cut off may be old, and so may be what is news only since the receiver changed itself.
 // before are the events of the receiver before.
 func hears(before []event, e *event, sender string) (s said, ok bool) {
@@ -175,7 +175,7 @@ func lately(before []event, e *event) map[events.Kind]bool {
 // fewest sights make a clock wrong: others may have been lost.
 const fewest = 2
 
-// right says whether most of what was heard does not contradict that both clocks are right.
+// right reports whether most of what was heard does not contradict that both clocks are right.
 // Where much happens, or at regular times, some of it fits another difference, too, by chance.
 func right(list []sight, most time.Duration) bool {
 	heard, fits := map[int]bool{}, map[int]bool{}
@@ -247,7 +247,7 @@ func (r *records) interval(node string) (most time.Duration) {
 	return min(max(most, 0), 40*time.Second)
 }
 
-// solve gives by how much each clock is ahead of those of most nodes, in high, with the
+// solve returns by how much each clock is ahead of those of most nodes, in high, with the
 // precision in low. Clocks that agree, or that nothing is known of, are left out.
 func (r *records) solve(edges map[pair]between) map[string]between {
 	next := map[string][]string{}

@@ -108,7 +108,7 @@ func (c *consult) cause() Cause {
 	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
 }
 
-// vague says whether events of a node are missing around the move, or may be of another time:
+// vague reports whether events of a node are missing around the move, or may be of another time:
 // what is there may have another reason.
 func (c *consult) vague(node string) bool {
 	if c.doubt[node] {
@@ -143,7 +143,7 @@ func (c *consult) settings(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: a.node + " has other VRRP settings: " + said}
 }
 
-// others says whether settings are others than the node had before.
+// others reports whether settings are others than the node had before.
 func (c *consult) others(e *event) bool {
 	before := c.in(e.Node, time.Time{}, e.when.Add(-time.Nanosecond), c.of(events.Settings))
 	return len(before) > 0 && *before[len(before)-1].Settings != *e.Settings
@@ -281,7 +281,7 @@ func (c *consult) interfaceOf(node string, t time.Time) string {
 	return list[len(list)-1].Interface
 }
 
-// faulty says whether keepalived on a node went to state FAULT when it lost the VIP.
+// faulty reports whether keepalived on a node went to state FAULT when it lost the VIP.
 func (c *consult) faulty(node string, leaves time.Time) bool {
 	return len(c.in(node, leaves.Add(-c.slack(node)), leaves.Add(c.slack(node)), func(e *event) bool {
 		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault

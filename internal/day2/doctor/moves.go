@@ -22,7 +22,7 @@ type span struct {
 
 func (s *span) ends() bool { return !s.open }
 
-// covers says whether it lasts at a moment.
+// covers reports whether it lasts at a moment.
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
 // spansOf are those of an instance, in the order of their begin.
@@ -212,7 +212,7 @@ func (r *records) lagOf(node string, t time.Time) time.Duration {
 	return lag + min(most, longestLag)
 }
 
-// in gives the events of a node in a time that match.
+// in returns the events of a node in a time that match.
 func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
 	list := r.nodes[node]
 	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
@@ -315,7 +315,7 @@ func (r *records) unreadHolder(instance string, t time.Time) string {
 // nextLook is how much later a node has seen who holds a VIP.
 const nextLook = 30 * time.Second
 
-// unread says whether there is no record of what has an address, at a moment.
+// unread reports whether there is no record of what has an address, at a moment.
 func (r *records) unread(a netip.Addr, t time.Time) bool {
 	for _, e := range r.nodes[r.at[a]] {
 		if !e.Again { // how things stood when the record begins is known of what changed last alone

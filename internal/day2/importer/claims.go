@@ -36,7 +36,7 @@ func (c *claims[T]) add(value T, at Place, r rank) {
 	*c = append(*c, claim[T]{value, at, r})
 }
 
-// sorted gives the claims, most believed first.
+// sorted returns the claims, most believed first.
 func (c claims[T]) sorted() claims[T] {
 	out := slices.Clone(c)
 	slices.SortStableFunc(out, func(a, b claim[T]) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at.compare(b.at)) })

@@ -22,7 +22,7 @@ var texts = map[string]func(*importer, string, []byte){
 	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
 }
 
-// Relevant says whether a file may hold anything to import. In a must-gather, that
+// Relevant reports whether a file may hold anything to import. In a must-gather, that
 // are the folders of the few objects that are read; of other directories, files
 // of the known names and all YAML, JSON and Ignition.
 func Relevant(name string) bool {
@@ -169,12 +169,12 @@ func (i *importer) nodeFile(name string, data []byte) {
 	}
 }
 
-// manifest says whether a file is that of one of the pods.
+// manifest reports whether a file is that of one of the pods.
 func manifest(name string) bool {
 	return strings.Contains(name, "manifests/") && podKind(strings.TrimSuffix(path.Base(name), path.Ext(name))) != ""
 }
 
-// templated says whether a manifest is a template itself, as none on a node is.
+// templated reports whether a manifest is a template itself, as none on a node is.
 func templated(data []byte) bool { return bytes.Contains(data, []byte("{{ .")) }
 
 func (i *importer) takeKeepalived(name string, data []byte) {

@@ -61,7 +61,7 @@ func parseCorefile(file string, text []byte) (*corefile, problem.List) {
 	return c, r.list
 }
 
-// isRoot says whether a server block is for every name.
+// isRoot reports whether a server block is for every name.
 func isRoot(zone string) bool { return zone == "." || zone == ".:53" || zone == "dns://.:53" }
 
 func (c *corefile) plugin(r *confReader, s blocks.Statement) {
@@ -150,7 +150,7 @@ type hostLine struct {
 	names []string
 }
 
-// ofNode says whether the operator wrote the line: it gives a node its name, and
+// ofNode reports whether the operator wrote the line: it gives a node its name, and
 // that name within the cluster's domain.
 func (h hostLine) ofNode(domain string) bool {
 	return slices.ContainsFunc(h.names, func(n string) bool { return slices.Contains(h.names, n+"."+domain) })

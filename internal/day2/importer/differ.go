@@ -44,7 +44,7 @@ const nothing = "nothing: vipgen's keepalived.conf has no place for it"
 var usualStatements = []string{"enable_script_security", "vrrp_version", "router_id", "script_user", "max_auto_priority", "vrrp_garp_master_refresh",
 	"state", "vrrp_sync_group"}
 
-// setting gives a statement whose value is a number, or its name alone.
+// setting returns a statement whose value is a number, or its name alone.
 func setting(s blocks.Statement) string {
 	if _, err := strconv.ParseFloat(s.Word(1), 64); err == nil {
 		return shown(s.Word(0)) + " " + s.Word(1)

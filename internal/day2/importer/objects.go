@@ -271,7 +271,7 @@ func (i *importer) platformName(doc *source.Document, field, name string) {
 	}
 }
 
-// word says whether there is a plain word, which can be shown as it is, and
+// word reports whether there is a plain word, which can be shown as it is, and
 // reports any other text.
 func (i *importer) word(doc *source.Document, field, text string) bool {
 	if text == "" || plainName().MatchString(text) {

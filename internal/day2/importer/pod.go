@@ -216,7 +216,7 @@ func (i *importer) argument(group, value string, at Place) {
 
 var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// shown gives a name as reports show it: one that is no plain word may hold
+// shown returns a name as reports show it: one that is no plain word may hold
 // anything.
 func shown(name string) string {
 	name = strings.ReplaceAll(name, blocks.Hole, "*")

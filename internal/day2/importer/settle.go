@@ -174,7 +174,7 @@ func (i *importer) dnsVIP() *netip.Addr {
 	return nil
 }
 
-// settleLoadBalancer says whether somebody else holds the VIPs. Where keepalived
+// settleLoadBalancer reports whether somebody else holds the VIPs. Where keepalived
 // runs all the same, the nodes do.
 func (i *importer) settleLoadBalancer() bool {
 	off := i.keepalivedPod && !i.keepalivedRuns

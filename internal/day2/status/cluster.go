@@ -43,7 +43,7 @@ func rank(c Code) int {
 	return 3
 }
 
-// has says whether any state of the node was read.
+// has reports whether any state of the node was read.
 func (n *Node) has() bool { return !n.report.Empty() }
 
 // describe fills in what the report says.

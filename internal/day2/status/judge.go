@@ -76,7 +76,7 @@ func (c *Cluster) judgeHolders(v *VIP) {
 	}
 }
 
-// read says whether the state of keepalived was read of the node of that name.
+// read reports whether the state of keepalived was read of the node of that name.
 func (c *Cluster) read(name string) bool {
 	return slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name && n.report.Keepalived != nil })
 }

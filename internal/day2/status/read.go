@@ -33,7 +33,7 @@ type Reader struct {
 // rawName is the file in the directory of each job.
 const rawName = "state.json"
 
-// Relevant says whether a file of a directory may hold anything, by its path: JSON, and in a
+// Relevant reports whether a file of a directory may hold anything, by its path: JSON, and in a
 // must-gather the Nodes. Everything else of a must-gather is passed over.
 func Relevant(name string) bool {
 	inside := func(folder string) bool { return strings.Contains("/"+name, "/"+folder+"/") }
@@ -80,7 +80,7 @@ func (r *Reader) broken(name string, data []byte, err error) bool {
 	return true
 }
 
-// mayBeNodes says whether a file may hold exported Nodes, which are large in large clusters.
+// mayBeNodes reports whether a file may hold exported Nodes, which are large in large clusters.
 func mayBeNodes(name string, data []byte) bool {
 	return path.Base(name) != rawName && bytes.Contains(data, []byte("kind"))
 }
@@ -184,7 +184,7 @@ func (r *Reader) addNodes(name string, data []byte) (known bool) {
 	return known
 }
 
-// node gives the node of that name, which may be new, and notes a file of its state; nil
+// node returns the node of that name, which may be new, and notes a file of its state; nil
 // where there are too many.
 func (r *Reader) node(name, file string) *Node {
 	if r.nodes == nil {
@@ -211,7 +211,7 @@ func (r *Reader) Unreadable(name string, err error) {
 	}
 }
 
-// valid gives a name that a node can have, else nothing.
+// valid returns a name that a node can have, else nothing.
 func valid(name string) string {
 	if v1alpha1.ValidName(name) {
 		return name

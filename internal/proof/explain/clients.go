@@ -23,7 +23,7 @@ type Clients struct {
 	Words []string `json:"words"`
 }
 
-// clients gives what there is to say of VIPs that not every cluster has.
+// clients returns what there is to say of VIPs that not every cluster has.
 func clients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	s := &c.Config.Spec
 	switch {
@@ -94,7 +94,7 @@ func list(words []string) string {
 	return strings.Join(words, "")
 }
 
-// namedCertificates gives the part of OpenShift's APIServer object that has the
+// namedCertificates returns the part of OpenShift's APIServer object that has the
 // API servers show certificates for the names of more API VIPs; empty without
 // such. Its secrets are of type kubernetes.io/tls, in openshift-config.
 func namedCertificates(s *v1alpha1.ClusterConfigSpec) (string, error) {

@@ -106,7 +106,7 @@ func (v *view) needless(holder int) *violation {
 	return &violation{NoNeedlessMove, v.unit.nodes[old].name, "it held the VIP, and there is nothing better elsewhere: " + v.offer(old)}
 }
 
-// best gives the node that serves best, or -1 when none serves at all.
+// best returns the node that serves best, or -1 when none serves at all.
 func (v *view) best() int {
 	best := -1
 	for x := range v.nodes() {
@@ -118,7 +118,7 @@ func (v *view) best() int {
 	return best
 }
 
-// bootstrap gives the bootstrap while the VIP is its own, else -1.
+// bootstrap returns the bootstrap while the VIP is its own, else -1.
 func (v *view) bootstrap() int {
 	for x, p := range v.unit.nodes {
 		if p.kind.bootstrap() && v.runs(x) {
@@ -130,7 +130,7 @@ func (v *view) bootstrap() int {
 
 func (v *view) runs(x int) bool { return v.unit.nodes[x].classes[v.situation[x]].runs }
 
-// only gives the one node of a set, else -1.
+// only returns the one node of a set, else -1.
 func (v *view) only(m mask) int {
 	if bits.OnesCount8(uint8(m)) != 1 {
 		return -1

@@ -36,7 +36,7 @@ func (u *unit) field(s situation) *field {
 
 func (f *field) nodes() []*standing { return f.at[:len(f.unit.nodes)] }
 
-// fit gives the nodes that can hold the VIP at all.
+// fit returns the nodes that can hold the VIP at all.
 func (f *field) fit() (m mask) {
 	for x, s := range f.nodes() {
 		if s.fit {
@@ -46,7 +46,7 @@ func (f *field) fit() (m mask) {
 	return m
 }
 
-// outranks says whether node x, hearing y on that instance, must leave the VIP to
+// outranks reports whether node x, hearing y on that instance, must leave the VIP to
 // it while both hold it: the higher priority wins, then the higher address (RFC
 // 9568 section 6.4.3).
 func (f *field) outranks(y, x, instance int) bool {
@@ -58,7 +58,7 @@ func (f *field) outranks(y, x, instance int) bool {
 	return a.Less(b)
 }
 
-// stepsDown says whether x, one of the holders m, hears one that outranks it, on
+// stepsDown reports whether x, one of the holders m, hears one that outranks it, on
 // any of its instances: those of a sync group go together.
 func (f *field) stepsDown(x int, m mask) bool {
 	for y := range f.nodes() {
@@ -74,7 +74,7 @@ func (f *field) stepsDown(x int, m mask) bool {
 	return false
 }
 
-// stepsUp says whether x, which is none of the holders m, takes the VIP: on some
+// stepsUp reports whether x, which is none of the holders m, takes the VIP: on some
 // instance it hears no holder that is its equal or better. One that must not
 // preempt hears no holder at all.
 func (f *field) stepsUp(x int, m mask) bool {
@@ -92,7 +92,7 @@ func (f *field) stepsUp(x int, m mask) bool {
 	return false
 }
 
-// next gives who may hold the VIP after the next step of one node. Which node is
+// next returns who may hold the VIP after the next step of one node. Which node is
 // first is not known: it depends on when each heard an advert last.
 func (f *field) next(m mask) []mask {
 	var out []mask

@@ -45,7 +45,7 @@ func (u *unit) search(row int) *search {
 	return s
 }
 
-// interchangeable says whether two nodes can change places.
+// interchangeable reports whether two nodes can change places.
 func (u *unit) interchangeable(x, y int) bool {
 	a, b := u.nodes[x], u.nodes[y]
 	if u.strict || a.kind != b.kind || len(a.instances) != len(b.instances) {
@@ -235,7 +235,7 @@ func (s *search) change(now *moment, x int, ch change, more int) {
 	}
 }
 
-// claims says whether a node takes the VIP at once because its keepalived starts
+// claims reports whether a node takes the VIP at once because its keepalived starts
 // now (state MASTER).
 func (s *search) claims(x, before, now int) bool {
 	p := s.nodes[x]

@@ -40,7 +40,7 @@ func Foresee(s *Setup) ([]Foreseen, error) {
 	return out, nil
 }
 
-// moves says whether it makes a difference who held the VIP before.
+// moves reports whether it makes a difference who held the VIP before.
 func (u *unit) moves(at situation) bool {
 	f := u.field(at)
 	for m := range mask(1) << len(u.nodes) {

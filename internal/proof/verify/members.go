@@ -79,7 +79,7 @@ func inTurn(pools [][]member, most int) []member {
 	return out
 }
 
-// pool gives the nodes of a role: those that the input knows, and made-up ones up
+// pool returns the nodes of a role: those that the input knows, and made-up ones up
 // to the number of its replicas.
 func (b *builder) pool(role string, labels map[string]string) []member {
 	var out []member
@@ -116,7 +116,7 @@ func (b *builder) labelled() []member {
 	return b.pool(v1alpha1.RoleWorker, labels)
 }
 
-// bootstrap gives the bootstrap host, or nothing.
+// bootstrap returns the bootstrap host, or nothing.
 func (b *builder) bootstrap() []member {
 	c := b.cluster
 	if !c.Understood() {
@@ -173,7 +173,7 @@ func (b *builder) address(list []member) {
 	}
 }
 
-// networkOf gives the network of an address: the nodes' one that holds it, else one
+// networkOf returns the network of an address: the nodes' one that holds it, else one
 // of its family, else a usual one around it.
 func networkOf(s *v1alpha1.ClusterConfigSpec, a netip.Addr) netip.Prefix {
 	network := v1alpha1.UsualNetwork(a)

@@ -23,9 +23,9 @@ type part struct {
 // what clients and the agent make of them.
 type kind struct {
 	parts []part
-	// runs says whether the node's keepalived runs.
+	// runs reports whether the node's keepalived runs.
 	runs func(state) bool
-	// serves says whether an API server works there that HAProxy on every node
+	// serves reports whether an API server works there that HAProxy on every node
 	// can reach.
 	serves func(state) bool
 	// health is what the agent finds out; api says that some API server works.
@@ -64,10 +64,10 @@ func (s state) works(part int) bool { return s>>part&1 == 1 }
 
 func up(s state) bool { return s.works(partHost) && s.works(partKeepalived) }
 
-// on says whether a part works on a host that is up.
+// on reports whether a part works on a host that is up.
 func (s state) on(part int) bool { return s.works(partHost) && s.works(part) }
 
-// kindOf gives that of a role; several says that the cluster has several ingress
+// kindOf returns that of a role; several says that the cluster has several ingress
 // controllers with VIPs, which may run in each other's place.
 func kindOf(g *v1alpha1.Group, role string, several bool) *kind {
 	switch {
@@ -155,7 +155,7 @@ const partLifetime = firstOwn
 
 var bootstrapKind, openShiftsBootstrapKind = bootstrapOf(true), bootstrapOf(false)
 
-// bootstrapOf gives the kind of a bootstrap; once says that it does not begin again.
+// bootstrapOf returns the kind of a bootstrap; once says that it does not begin again.
 func bootstrapOf(once bool) *kind {
 	return &kind{
 		parts: append(slices.Clone(common),
@@ -213,7 +213,7 @@ var shardKind = &kind{
 	},
 }
 
-// foreign says whether the API said that routers of other controllers alone are here.
+// foreign reports whether the API said that routers of other controllers alone are here.
 func foreign(s state) bool { return !s.on(partHere) && !s.on(partOwn) }
 
 // ingressQuality: any router on the node's port answers for the VIP, but one that is

@@ -21,7 +21,7 @@ const OpenShiftsGone = 7 * time.Second
 //go:embed openshift.conf.tmpl
 var openShiftsTemplate string
 
-// openShiftsBootstrap gives what OpenShift's own keepalived runs on the bootstrap host
+// openShiftsBootstrap returns what OpenShift's own keepalived runs on the bootstrap host
 // for a group, the same from 4.12 to 5.2: the first API VIPs alone, VRRPv2 (VRRPv3 for
 // IPv6), an advert a second, no check that changes the priority. It sends to one address
 // of each node with the label node-role.kubernetes.io/master and to nobody else

@@ -22,7 +22,7 @@ type OwnRequests struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Requests gives those of every pool, from the configuration of HAProxy that its nodes have
+// Requests returns those of every pool, from the configuration of HAProxy that its nodes have
 // in the running cluster; none where nodes hold no API VIP. The setups are the cluster's.
 func Requests(c *render.Cluster, setups []Setup) []OwnRequests {
 	i := slices.IndexFunc(setups, func(s Setup) bool { return s.Stage == StageRunning && s.Group.Role == v1alpha1.GroupAPI })

@@ -50,7 +50,7 @@ type Node struct {
 	OpenShifts bool
 }
 
-// Setups gives those of a cluster, in the order of its groups: each group at the
+// Setups returns those of a cluster, in the order of its groups: each group at the
 // installation, where that differs, and in the running cluster.
 func Setups(c *render.Cluster, o Options) ([]Setup, error) {
 	b := builder{cluster: c, most: min(cmp.Or(o.Nodes, MaxNodes), MaxNodes), template: keepalived.Template}
@@ -60,7 +60,7 @@ func Setups(c *render.Cluster, o Options) ([]Setup, error) {
 	return setups(c, b)
 }
 
-// Samples gives what Setups gives, but for all nodes of a group, and with what
+// Samples returns what Setups gives, but for all nodes of a group, and with what
 // runs on the first of each role alone: the others differ in addresses.
 func Samples(c *render.Cluster) ([]Setup, error) {
 	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true, template: keepalived.Template})
@@ -135,7 +135,7 @@ func (b *builder) setup() (Setup, error) {
 	return s, nil
 }
 
-// several says whether a cluster has several ingress controllers with VIPs.
+// several reports whether a cluster has several ingress controllers with VIPs.
 func several(c *render.Cluster) bool {
 	n := 0
 	for _, g := range c.Config.Spec.Groups {

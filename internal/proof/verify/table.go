@@ -79,7 +79,7 @@ func (v *view) holderWords(best int) string {
 	return "a node with less: " + v.at[x].quality.words
 }
 
-// rows gives the table, the best first.
+// rows returns the table, the best first.
 func (t table) rows() []Row {
 	words := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(t[b].rank-t[a].rank, cmp.Compare(a, b))

@@ -92,7 +92,7 @@ func tied(s *Setup, configs []*keepalivedconf.Config) [][]netip.Addr {
 	return lists.Map(s.Group.VIPs, func(vip netip.Addr) []netip.Addr { return []netip.Addr{vip} })
 }
 
-// synced says whether one sync group ties several instances together.
+// synced reports whether one sync group ties several instances together.
 func synced(c *keepalivedconf.Config, list []keepalivedconf.Instance) bool {
 	g := c.GroupOf(list[0].Name)
 	return g != nil && len(list) > 1 && !slices.ContainsFunc(list, func(i keepalivedconf.Instance) bool { return c.GroupOf(i.Name) != g })
@@ -161,7 +161,7 @@ func (p *player) stand(g *v1alpha1.Group, c *keepalivedconf.Config, class class,
 	return s, nil
 }
 
-// says gives what the agent writes to a track file. It writes those of the node's
+// says returns what the agent writes to a track file. It writes those of the node's
 // terms and no others.
 func says(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
 	_, terms := vrrp.Terms(g, role)

@@ -138,7 +138,7 @@ func (u *unit) simplest(found *Counterexample) *Counterexample {
 	return found
 }
 
-// alike says whether two proofs differ in the VIP alone.
+// alike reports whether two proofs differ in the VIP alone.
 func alike(a, b Proof) bool {
 	b.VIPs = a.VIPs
 	return a.Counterexample == nil && reflect.DeepEqual(a, b)

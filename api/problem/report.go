@@ -1,0 +1,26 @@
+package problem
+
+// Report gathers the problems of one input.
+type Report struct {
+	List List
+	// Locate fills in where the field of a problem stands; nil where none is in a file.
+	Locate func(Problem) Problem
+}
+
+// Problem adds a problem.
+func (r *Report) Problem(p Problem) {
+	if r.Locate != nil {
+		p = r.Locate(p)
+	}
+	r.List = append(r.List, p)
+}
+
+// Add adds an error.
+func (r *Report) Add(code Code, field, found, expected, hint string) {
+	r.Problem(Problem{Severity: Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
+}
+
+// Warn adds a warning.
+func (r *Report) Warn(code Code, field, found, expected, hint string) {
+	r.Problem(Problem{Severity: Warning, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
+}
