@@ -75,15 +75,24 @@ func outputSchema(name string) ([]byte, error) {
 	return schemas.ReadFile("schemas/" + name + schemaSuffix)
 }
 
-// printJSON prints an object of one of the kinds to standard output.
-func (a *app) printJSON(v any) error {
+// kindOf is the kind of what a command prints.
+func kindOf(v any) (string, error) {
 	t := reflect.TypeOf(v)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	i := slices.IndexFunc(kinds, func(o output) bool { return o.Type == t })
 	if i < 0 {
-		return fmt.Errorf("%v is no kind of output", t)
+		return "", fmt.Errorf("%v is no kind of output", t)
 	}
-	return command.Object(a.Out, kinds[i].Kind, v)
+	return kinds[i].Kind, nil
+}
+
+// printJSON prints an object of one of the kinds to standard output.
+func (a *app) printJSON(v any) error {
+	kind, err := kindOf(v)
+	if err != nil {
+		return err
+	}
+	return command.Object(a.Out, kind, v)
 }
