@@ -159,7 +159,7 @@ func (r *resolver) moreIngress(i int, g *v1alpha1.Ingress) planned {
 	if selector == nil {
 		selector = workerSelector()
 	}
-	return r.more(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: g.Name,
+	return r.more(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: cmp.Or(g.Controller, g.Name),
 		Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, r.in.VIP.Spec.Ports.RouterHealth)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.ingress[%d]", i))
 }

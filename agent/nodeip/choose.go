@@ -34,7 +34,7 @@ type Choice struct {
 	RemoteWorker bool `json:"remoteWorker"`
 	// Interfaces are those that daemons can be configured with, with addresses of the
 	// node's own, VIPs left out, and the networks that they are in.
-	Interfaces []v1alpha1.Interface `json:"interfaces"`
+	Interfaces []v1alpha1.Interface `json:"interfaces,omitempty"`
 	// Unconfigured are addresses that the node can be known by, of interfaces that are not
 	// in Interfaces.
 	Unconfigured []Rejected `json:"unconfigured,omitempty"`

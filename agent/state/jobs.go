@@ -41,7 +41,7 @@ type HAProxy struct {
 	// or was.
 	Restarting bool      `json:"restarting,omitempty"`
 	Why        string    `json:"why,omitempty"`
-	Backends   []Backend `json:"backends"`
+	Backends   []Backend `json:"backends,omitempty"`
 	// Own says that it is for programs of this node alone, as on a compute node: the backends
 	// are the HAProxy of control-plane nodes then.
 	Own bool `json:"own,omitempty"`
@@ -97,7 +97,7 @@ type CoreDNS struct {
 	// Name is that of the API, in the cluster's domain; empty until it is known.
 	Name string `json:"name,omitempty"`
 	// Upstreams are those that other names are asked of.
-	Upstreams []string `json:"upstreams"`
+	Upstreams []string `json:"upstreams,omitempty"`
 	// MDNS are the names of nodes that are known from mDNS alone, since the API
 	// has not told of any yet.
 	MDNS []string `json:"mdns,omitempty"`
@@ -138,5 +138,5 @@ type Host struct {
 	// Name is the host of <host>.local.
 	Name string `json:"name"`
 	// Addresses are all that it publishes but link-local ones, IPv4 first.
-	Addresses []netip.Addr `json:"addresses"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
 }

@@ -2,6 +2,9 @@ package state
 
 import "time"
 
+// ReportKind is the kind of a Report.
+const ReportKind = "NodeStatus"
+
 // Report is what `vipgen-agent status -o json` prints of a node: what its jobs have
 // published, and of which agent and when that was read. A job that does not run is nil.
 type Report struct {

@@ -139,6 +139,10 @@ func rules() []rule {
 			longest := uint64(47) // see maxIngressName
 			s.Pattern, s.MaxLength = `^`+label+`$`, &longest
 		}},
+		{"spec.ingress[].controller", func(s *jsonschema.Schema) {
+			longest := uint64(47) // see maxIngressName
+			s.Pattern, s.MaxLength = `^(`+label+`)?$`, &longest
+		}},
 		{"spec.additionalAPIVIPs[].name", func(s *jsonschema.Schema) {
 			longest := uint64(59) // see maxAPIName
 			s.Pattern, s.MaxLength = `^`+label+`$`, &longest

@@ -320,6 +320,12 @@ func (c *checker) ingress(list []Ingress) {
 		if g.Name == DefaultIngress && g.VirtualRouterID != 0 {
 			c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(g.VirtualRouterID), "none: that of the default ingress controller is vrrp.virtualRouterIDs.ingress")
 		}
+		if g.Controller != "" {
+			c.shortLabel(field+".controller", g.Controller, "the name of an IngressController", maxIngressName)
+			if g.Name == DefaultIngress && g.Controller != g.Name {
+				c.add(problem.ConflictingFields, field+".controller", problem.Quote(g.Controller), "none: the default VIPs are those of the default ingress controller")
+			}
+		}
 		switch {
 		case g.Name == DefaultIngress && len(g.VIPs) > 0:
 			c.add(problem.ConflictingFields, field+".vips", "VIPs", "none: those of the default ingress controller are ingressVIPs")
@@ -327,7 +333,7 @@ func (c *checker) ingress(list []Ingress) {
 			c.add(problem.MissingField, field+".vips", "nothing", "one VIP per address family")
 		}
 		c.vips(field+".vips", g.VIPs)
-		if g.Name != DefaultIngress && len(g.Domains) == 0 {
+		if g.Name != DefaultIngress && g.Controller == "" && len(g.Domains) == 0 {
 			c.add(problem.MissingField, field+".domains", "nothing", "the domain of the ingress controller's routes")
 		}
 		for j, d := range g.Domains {

@@ -262,8 +262,12 @@ const DefaultIngress = "default"
 
 // Ingress is an ingress controller with its VIPs.
 type Ingress struct {
-	// The IngressController's name, "default" for the cluster's own.
+	// The IngressController's name, "default" for the cluster's own; with controller, any
+	// other name.
 	Name string `json:"name"`
+	// The IngressController whose routers serve the VIPs, where that is not the name: "default"
+	// for more VIPs of the cluster's own, such as an old address while DNS changes.
+	Controller string `json:"controller,omitempty"`
 	// Its VIPs, one per address family. Not for "default", whose VIPs come from
 	// the install-config or from ingressVIPs.
 	VIPs []netip.Addr `json:"vips,omitempty"`

@@ -21,6 +21,7 @@ func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	code = Run(t.Context(), args, &o, &e)
+	checkOutput(t, args, o.String())
 	return code, o.String(), e.String()
 }
 

@@ -21,7 +21,7 @@ func TestLogLevelCommand(t *testing.T) {
 		{"", command.OK, "DEBUG\n"},
 		{"WARN --job haproxy", command.OK, ""},
 		{"", command.OK, "DEBUG\nhaproxy WARN\n"},
-		{"-o json", command.OK, "{\n  \"level\": \"DEBUG\",\n  \"jobs\": {\n    \"haproxy\": \"WARN\"\n  }\n}\n"},
+		{"-o json", command.OK, "{\n  \"apiVersion\": \"vipgen.io/v1alpha1\",\n  \"kind\": \"LogLevels\",\n  \"level\": \"DEBUG\",\n  \"jobs\": {\n    \"haproxy\": \"WARN\"\n  }\n}\n"},
 		{"--job haproxy", command.OK, "WARN\n"},
 		{"--job mdns", command.OK, "DEBUG\n"},
 		{"loud", command.Input, ""},

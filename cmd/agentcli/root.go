@@ -136,6 +136,3 @@ func (a *app) logInput(err error) {
 		a.log.Error("bad input", "problem", p.String())
 	}
 }
-
-// printJSON prints a value to standard output.
-func (a *app) printJSON(v any) error { return command.JSON(a.out, v) }

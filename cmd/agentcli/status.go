@@ -65,7 +65,7 @@ func (a *app) status(asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return a.printJSON(published)
+		return command.Object(a.out, state.ReportKind, published)
 	}
 	return w.Flush()
 }

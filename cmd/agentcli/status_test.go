@@ -56,7 +56,10 @@ func TestStatus(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
 	}
 	// All of it is what a reader of reports knows.
-	var report state.Report
+	var report struct {
+		APIVersion, Kind string
+		state.Report
+	}
 	strict := json.NewDecoder(strings.NewReader(out))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&report); err != nil {

@@ -22,6 +22,7 @@ func TestVRRPScan(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
+		checkOutput(t, strings.Fields(args), o.String())
 		return code, o.String(), e.String()
 	}
 	code, out, errOut := scan("--duration 100ms -o json")

@@ -79,6 +79,7 @@ func (c *badCase) rewrite(name, report string) error {
 func run(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	code = Run(args, strings.NewReader(stdin), &out, &errOut)
+	checkOutput(args, out.String())
 	return code, out.String(), errOut.String()
 }
 

@@ -125,9 +125,10 @@ func TestJSONOutputs(t *testing.T) {
 	tests := []struct {
 		args string
 		code int
-		want any
+		want map[string]any // some of the fields
 	}{
 		{"vr-ids cnf10 cnf11 -o json", command.Finding, map[string]any{
+			"kind": "DerivedRouterIDs",
 			"clusters": []any{
 				map[string]any{"cluster": "cnf10", "api": 147., "ingress": 2.},
 				map[string]any{"cluster": "cnf11", "api": 228., "ingress": 147.},
@@ -138,10 +139,19 @@ func TestJSONOutputs(t *testing.T) {
 			"clusters":   []any{map[string]any{"cluster": "vmware", "api": 109., "ingress": 124.}},
 			"collisions": []any{},
 		}},
-		{"validate -c own.yaml -o json", command.OK, map[string]any{"valid": true, "problems": []any{}, "files": []any{"install-config.yaml", "own.yaml"}}},
-		{"validate no-such.yaml -o json", command.Failed, map[string]any{"valid": false, "files": []any{}, "problems": []any{map[string]any{
+		{"validate -c own.yaml -o json", command.OK, map[string]any{
+			"kind": "Validation", "valid": true, "problems": []any{}, "files": []any{"install-config.yaml", "own.yaml"},
+			"renders": []any{
+				map[string]any{"kind": "MachineConfigs", "names": []any{"99-master-vipgen", "99-worker-vipgen"}},
+				map[string]any{"kind": "Ignition configs", "names": []any{"bootstrap", "master", "worker"}},
+				map[string]any{"kind": "manifests", "names": []any{"clusterrole", "clusterrolebinding", "role", "rolebinding"}},
+			},
+		}},
+		{"validate no-such.yaml -o json", command.Failed, map[string]any{"valid": false, "cluster": nil, "files": []any{}, "problems": []any{map[string]any{
 			"file": "no-such.yaml", "severity": "error", "code": "unreadable", "found": "no such file or directory", "expected": "a file that can be read"}}}},
+		{"validate clusters -o json", command.Input, map[string]any{"kind": "ValidationList", "valid": false}},
 		{"images -o json --openshift-version 4.18", command.OK, map[string]any{
+			"apiVersion": "vipgen.io/v1alpha1", "kind": "Images",
 			"agent":      "quay.io/vipgen/vipgen-agent:v1alpha1",
 			"keepalived": "quay.io/openshift/origin-keepalived-ipfailover:4.18",
 			"haproxy":    "quay.io/openshift/origin-haproxy-router:4.18",
@@ -149,20 +159,49 @@ func TestJSONOutputs(t *testing.T) {
 		}},
 	}
 	good(t)
-	lay(t, map[string]string{"own.yaml": ownImage})
+	lay(t, map[string]string{"own.yaml": ownImage,
+		"clusters/a/install-config.yaml": goodInstallConfig, "clusters/b/install-config.yaml": "apiVersion: v1\n"})
 	for _, tt := range tests {
 		code, stdout, stderr := run("", strings.Fields(tt.args)...)
-		var got any
+		var got map[string]any
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tt.code || stderr != "" {
 			t.Errorf("%s: exit code %d, %v, %q", tt.args, code, err, stderr)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s:\n%s", tt.args, diff)
+		for field, want := range tt.want {
+			if diff := cmp.Diff(want, got[field]); diff != "" {
+				t.Errorf("%s: %s:\n%s", tt.args, field, diff)
+			}
 		}
 	}
-	for _, args := range []string{"version -o json", "schema"} {
+	for _, args := range []string{"version -o json", "schema", "schema --of diff"} {
 		if out := must(t, strings.Fields(args)...); !json.Valid([]byte(out)) {
 			t.Errorf("%s: no JSON: %s", args, out)
+		}
+	}
+}
+
+// Of several clusters there is a verdict for each, and the exit code of the worst.
+func TestValidateFleet(t *testing.T) {
+	good(t)
+	lay(t, map[string]string{
+		"c/a/install-config.yaml": goodInstallConfig, "c/a/vipgen.yaml": ownImage, "c/b/install-config.yaml": goodInstallConfig,
+		"d/a/install-config.yaml": goodInstallConfig, "d/b/install-config.yaml": "apiVersion: v1\n",
+	})
+	for _, tt := range []struct {
+		args, want string
+		code       int
+	}{
+		{"c", "c/a/install-config.yaml: valid\nc/b/install-config.yaml: valid, 1 warning\n2 of 2 clusters valid\n", command.OK},
+		{"c --strict", "2 of 2 clusters valid\n", command.Finding},
+		{"c/a d/b", "d/b/install-config.yaml: ", command.Input},
+		{"d --strict", "1 of 2 clusters valid\n", command.Input},
+		{"c -c x.yaml", "", command.Input},
+		{"c/a", "Cluster demo.example.com", command.OK},
+		{"e", "", command.Failed},
+	} {
+		code, out, stderr := run("", append([]string{"validate"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(out, tt.want) || tt.want == "" && out != "" {
+			t.Errorf("%s: exit code %d\n%s%s", tt.args, code, out, stderr)
 		}
 	}
 }

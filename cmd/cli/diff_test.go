@@ -23,6 +23,10 @@ type diffJSON struct {
 				Fields           []struct{ Path, Old, New string }
 			}
 		}
+		Clients []struct {
+			What    string
+			Clients []string
+		}
 		Replaces, Shadowed []struct{ Name, Other, Owner string }
 	}
 	Effects map[string]int

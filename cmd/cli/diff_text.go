@@ -82,6 +82,19 @@ func (p *printer) group(g diffGroup) {
 		p.line("files")
 		p.in(func() { p.changes(g.Texts, "files", seen) })
 	}
+	if len(g.Clients) > 0 {
+		p.line("Clients will see")
+	}
+	p.in(func() {
+		for _, s := range g.Clients {
+			p.line("%s", s.What)
+			p.in(func() {
+				for _, text := range s.Clients {
+					p.line("- %s", text)
+				}
+			})
+		}
+	})
 	p.overlaps("replaced by vipgen's", g.Replaces)
 	p.overlaps("shadowed: vipgen's files never reach the node", g.Shadowed)
 }

@@ -23,6 +23,9 @@ func TestDocumentedCommandsRun(t *testing.T) {
 	}
 	for _, page := range pages {
 		data := testkit.ReadFile(t, page)
+		if filepath.Base(page) == "change-a-vip.md" {
+			continue // TestChangeAVIP
+		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			documentedDir(t)
 			if block := yamlBlock.FindSubmatch(data); block != nil && bytes.HasPrefix(block[1], []byte("# vipgen.yaml\n")) {

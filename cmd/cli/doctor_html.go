@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vipgen/vipgen/cmd/command"
@@ -50,7 +51,7 @@ func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 func pageMove(number int, m *doctor.Move) htmlMove {
 	run := moveRun(m)
 	out := htmlMove{
-		Number: number, Time: m.At.Format(moment), VIPs: moved(m), From: holderNames(m.From), To: nextHolders(m), Cause: m.Cause,
+		Number: number, Time: m.At.Format(moment), VIPs: moved(m), From: m.Path()[0], To: strings.Join(m.Path()[1:], " -> "), Cause: m.Cause,
 		Unheld: timeline.OrDash(m.Unheld.Duration()), SplitBrain: timeline.OrDash(run.SplitBrain), Split: run.SplitBrain > 0,
 	}
 	for i, vip := range m.Instances {

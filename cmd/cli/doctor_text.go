@@ -21,7 +21,7 @@ func doctorText(p *printer, d diagnosis) {
 	for i := range d.Moves {
 		m := &d.Moves[i]
 		p.line("")
-		p.line("%s  %s: %s -> %s", m.At.Format(moment), moved(m), holderNames(m.From), nextHolders(m))
+		p.line("%s  %s: %s", m.At.Format(moment), moved(m), strings.Join(m.Path(), " -> "))
 		p.line("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
 		if m.Cause.Or != "" {
 			p.line("  or       %s", m.Cause.Or)
@@ -84,14 +84,6 @@ func moved(m *doctor.Move) string {
 		return strings.Join(m.Instances, ", ")
 	}
 	return list(m.VIPs)
-}
-
-// nextHolders are those after a move, with others that held the VIP in between.
-func nextHolders(m *doctor.Move) string {
-	if len(m.Meanwhile) == 0 {
-		return holderNames(m.To)
-	}
-	return holderNames(m.To) + " (meanwhile " + holderNames(m.Meanwhile) + ")"
 }
 
 // longHandOver is for how long two nodes hold a VIP, at most, when one takes it from the

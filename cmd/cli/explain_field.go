@@ -84,11 +84,18 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 	if err != nil {
 		return command.Usage(c, err)
 	}
-	return show(a, o, n, func(out *printer, n *schemaNode) { fieldText(out, field, n) })
+	return show(a, o, fieldExplanation{strings.Trim(field, "."), n}, fieldText)
 }
 
-func fieldText(out *printer, field string, n *schemaNode) {
-	fmt.Fprintf(out, "%s: %s\n", strings.Trim(field, "."), n.kind())
+// fieldExplanation is what is printed: a field, and its part of the schema of vipgen.yaml.
+type fieldExplanation struct {
+	Field  string      `json:"field"`
+	Schema *schemaNode `json:"schema"`
+}
+
+func fieldText(out *printer, f fieldExplanation) {
+	n := f.Schema
+	fmt.Fprintf(out, "%s: %s\n", f.Field, n.kind())
 	out.wrapped("  ", n.Description)
 	of := n.item()
 	if of != n && of.Description != "" && of.Description != n.Description {

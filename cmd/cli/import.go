@@ -167,6 +167,13 @@ func (a *app) importFiles(names []string) (out []render.File, err error) {
 	return out, err
 }
 
+// imported is what is printed: the report, and the contents of the files by their names.
+type imported struct {
+	*importer.Result
+	Directory string            `json:"directory,omitempty"`
+	Files     map[string]string `json:"files"`
+}
+
 // printImport prints the files, unless they were written, and the report.
 func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *importFlags) error {
 	if f.output == "json" {
@@ -174,11 +181,7 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 		for _, file := range files {
 			contents[file.Path] = string(file.Data)
 		}
-		return command.JSON(a.Out, struct {
-			*importer.Result
-			Directory string            `json:"directory,omitempty"`
-			Files     map[string]string `json:"files"`
-		}{r, f.dir, contents})
+		return a.printJSON(imported{r, f.dir, contents})
 	}
 	var report, stream printer
 	importText(&report, r)

@@ -23,6 +23,7 @@ import (
 func (a *app) inspectCommand() *cobra.Command {
 	var out string
 	var contents, overwrite bool
+	var o command.Format
 	c := &cobra.Command{
 		Use:   "inspect FILE|DIR...",
 		Short: "Decode any MachineConfig or Ignition file into a readable tree",
@@ -43,9 +44,10 @@ fetched, and secrets are not shown; --dir writes the files as they are.`,
 			if out != "" {
 				return a.extract(docs, tree.Dir{Path: out, Overwrite: overwrite})
 			}
-			return a.list(docs, contents)
+			return show(a, o, inspect(docs, contents), inspectionText)
 		},
 	}
+	o.Add(c, "text", "json")
 	command.Dir(c, &out, "`directory` to write the files of the nodes to, in a folder for each document")
 	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units, too, without secrets")
 	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
@@ -102,45 +104,104 @@ func expand(name string) ([]string, error) {
 	return out, err
 }
 
-// list prints documents as an indented tree.
-func (a *app) list(docs []ignition.Document, contents bool) error {
-	var p printer
-	for _, d := range docs {
-		about := d.Source
-		if d.Role != "" {
-			about += ", pool " + d.Role
+// inspection is what is printed: what the documents hold.
+type inspection struct {
+	Documents []inspected `json:"documents"`
+}
+
+type inspected struct {
+	Source   string          `json:"source"`
+	Name     string          `json:"name"`
+	Pool     string          `json:"pool,omitempty"`
+	Ignition string          `json:"ignition,omitempty"`
+	Files    []inspectedFile `json:"files"`
+	Units    []inspectedUnit `json:"units"`
+	// Notes say what else is in it.
+	Notes []string `json:"notes,omitempty"`
+}
+
+type inspectedFile struct {
+	Path string `json:"path"`
+	Mode string `json:"mode"`
+	Size int    `json:"size"`
+	// Append says that the contents go to the end of a file of the operating system.
+	Append bool `json:"append,omitempty"`
+	// Remote names where the contents come from, Problem why they could not be decoded.
+	Remote  string `json:"remote,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Contents are there with --contents, without secrets.
+	Contents string `json:"contents,omitempty"`
+}
+
+type inspectedUnit struct {
+	Name string `json:"name"`
+	// Enabled is missing where something else starts the unit.
+	Enabled  *bool             `json:"enabled,omitempty"`
+	Contents string            `json:"contents,omitempty"`
+	Dropins  []inspectedDropin `json:"dropins,omitempty"`
+}
+
+type inspectedDropin struct {
+	Name     string `json:"name"`
+	Contents string `json:"contents,omitempty"`
+}
+
+// inspect lists what documents hold, with contents where these are wanted.
+func inspect(docs []ignition.Document, contents bool) inspection {
+	shown := func(name string, mode int, text string) string {
+		if !contents {
+			return ""
 		}
-		if d.IgnitionVersion != "" && !strings.HasPrefix(d.Source, "Ignition") {
-			about += ", Ignition " + d.IgnitionVersion
+		return diff.Shown(name, mode, text)
+	}
+	out := inspection{Documents: []inspected{}}
+	for _, d := range docs {
+		i := inspected{Source: d.Source, Name: d.Name, Pool: d.Role, Ignition: d.IgnitionVersion, Files: []inspectedFile{}, Units: []inspectedUnit{}, Notes: d.Notes}
+		for _, f := range d.Files {
+			i.Files = append(i.Files, inspectedFile{f.Path, fmt.Sprintf("%04o", f.Mode), len(f.Contents), f.Append, f.Remote, f.Problem, shown(f.Path, f.Mode, string(f.Contents))})
+		}
+		for _, u := range d.Units {
+			unit := inspectedUnit{Name: u.Name, Enabled: u.Enabled, Contents: shown(u.Name, 0, u.Contents)}
+			for _, drop := range u.Dropins {
+				unit.Dropins = append(unit.Dropins, inspectedDropin{drop.Name, shown(drop.Name, 0, drop.Contents)})
+			}
+			i.Units = append(i.Units, unit)
+		}
+		out.Documents = append(out.Documents, i)
+	}
+	return out
+}
+
+// inspectionText prints documents as an indented tree.
+func inspectionText(p *printer, list inspection) {
+	for _, d := range list.Documents {
+		about := d.Source
+		if d.Pool != "" {
+			about += ", pool " + d.Pool
+		}
+		if d.Ignition != "" && !strings.HasPrefix(d.Source, "Ignition") {
+			about += ", Ignition " + d.Ignition
 		}
 		p.line("%s", about)
 		for _, f := range d.Files {
-			p.line("  file %s (%04o, %d bytes)%s", f.Path, f.Mode, len(f.Contents), origin(f))
-			if contents {
-				indent(&p, diff.Shown(f.Path, f.Mode, string(f.Contents)))
-			}
+			p.line("  file %s (%s, %d bytes)%s", f.Path, f.Mode, f.Size, origin(f))
+			indent(p, f.Contents)
 		}
 		for _, u := range d.Units {
 			p.line("  unit %s%s", u.Name, unitState(u))
-			if contents {
-				indent(&p, diff.Shown(u.Name, 0, u.Contents))
-			}
+			indent(p, u.Contents)
 			for _, drop := range u.Dropins {
 				p.line("    drop-in %s", drop.Name)
-				if contents {
-					indent(&p, diff.Shown(drop.Name, 0, drop.Contents))
-				}
+				indent(p, drop.Contents)
 			}
 		}
 		for _, n := range d.Notes {
 			p.line("  %s", n)
 		}
 	}
-	_, err := a.Out.Write(p.Bytes())
-	return err
 }
 
-func unitState(u ignition.Unit) string {
+func unitState(u inspectedUnit) string {
 	switch {
 	case u.Enabled == nil:
 		return ""
@@ -186,7 +247,7 @@ func folderName(s string) bool {
 
 // origin says where contents come from that are not in the document, or why
 // they could not be decoded.
-func origin(f ignition.DecodedFile) string {
+func origin(f inspectedFile) string {
 	var out string
 	if f.Append {
 		out += ", appended"

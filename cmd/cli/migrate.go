@@ -75,6 +75,14 @@ all of them switch at one instant that their agents agree on, when every node is
 	}, a.migratePlanCommand(), a.migrateWriteCommand())
 }
 
+// migrationPlan is what is printed.
+type migrationPlan struct {
+	*render.Migration
+	// ModeFile is the file that every node gets, and Steps is the plan as text.
+	ModeFile string `json:"modeFile"`
+	Steps    string `json:"steps"`
+}
+
 func (a *app) migratePlanCommand() *cobra.Command {
 	var f migrateFlags
 	var o command.Format
@@ -91,9 +99,14 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(a, o, m, func(p *printer, m *render.Migration) { p.WriteString(steps(m, installConfig, "DIR", f.OS)) })
+		text, err := m.ModeFile()
+		if err != nil {
+			return err
+		}
+		plan := migrationPlan{m, string(text), steps(m, installConfig, "DIR", f.OS)}
+		return show(a, o, plan, func(p *printer, plan migrationPlan) { p.WriteString(plan.Steps) })
 	})
-	f.add(c)
+	f.Add(c)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	o.Add(c, "text", "json")
 	return c
@@ -139,7 +152,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		_, err = fmt.Fprint(a.Out, steps(m, installConfig, dir, f.OS))
 		return err
 	})
-	f.add(c)
+	f.Add(c)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")
 	return c

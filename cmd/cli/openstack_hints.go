@@ -52,7 +52,7 @@ Documentation: ` + command.Pages + `openstack.md`,
 			return err
 		}
 		if o == "json" {
-			return command.JSON(a.Out, plan)
+			return a.printJSON(plan)
 		}
 		print := plan.Script
 		if o == "terraform" {

@@ -12,6 +12,12 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
+// portList is what is printed.
+type portList struct {
+	Cluster string       `json:"cluster"`
+	Rules   []ports.Rule `json:"rules"`
+}
+
 func (a *app) portsCommand() *cobra.Command {
 	var f inputflags.Flags
 	var o command.Format
@@ -47,7 +53,7 @@ of Kubernetes, are not included.`,
 		}
 		switch o {
 		case "json":
-			return command.JSON(a.Out, rules)
+			return a.printJSON(portList{cluster.Config.Spec.Domain, rules})
 		case "nft":
 			return ports.NFT(a.Out, rules)
 		case "firewalld":

@@ -44,7 +44,11 @@ func (p *printer) in(f func()) {
 
 // show prints a value as JSON, where that is the format, or else as text.
 func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
-	return command.Show(a.Out, o, v, func(out io.Writer, v T) {
+	kind, err := kindOf(v)
+	if err != nil {
+		return err
+	}
+	return command.Show(a.Out, o, kind, v, func(out io.Writer, v T) {
 		p := a.printer()
 		text(p, v)
 		out.Write(p.Bytes())

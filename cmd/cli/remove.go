@@ -60,11 +60,17 @@ func (a *app) remove(names []string, f remove.Options, o command.Format) error {
 		return err
 	}
 	a.Report(list)
-	return found(show(a, o, r, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
+	return found(show(a, o, removal{r, removeVerdict(r)}, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
+}
+
+// removal is what is printed.
+type removal struct {
+	*remove.Removal
+	Verdict string `json:"verdict"`
 }
 
 // removeText is the steps for people.
-func removeText(out *printer, r *remove.Removal) {
+func removeText(out *printer, r removal) {
 	for _, p := range r.Pools {
 		if len(p.MachineConfigs) == 0 {
 			out.line("pool %s: nothing of vipgen's", p.Name)
@@ -91,7 +97,7 @@ func removeText(out *printer, r *remove.Removal) {
 			}
 		})
 	}
-	fmt.Fprintf(out, "\n%s\n", removeVerdict(r))
+	fmt.Fprintf(out, "\n%s\n", r.Verdict)
 }
 
 // removeVerdict says whether vipgen's MachineConfigs may be deleted.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // summary describes the cluster to a person at a terminal, and says what was done.
 func (a *app) summary(c *render.Cluster, done string) {
 	if command.Terminal(a.Err) && !a.quiet {
-		fmt.Fprint(a.Err, describe(c))
+		fmt.Fprint(a.Err, describe(summarize(c)))
 	}
 	if done != "" {
 		a.say("%s", done)
@@ -43,33 +44,87 @@ func chosenBy(given bool) string {
 // outsideText stands for the groups of a cluster that has none.
 const outsideText = "No node of this cluster holds a VIP: an external load balancer does, or there is none."
 
-// describe says in a few lines what a cluster will run and why.
-func describe(c *render.Cluster) string {
-	var b strings.Builder
+// clusterSummary is what a cluster will run, and what is worth knowing of it.
+type clusterSummary struct {
+	Domain   string `json:"domain"`
+	Platform string `json:"platform"`
+	Topology string `json:"topology"`
+	// OpenShift is the release, or the range of releases, that is rendered for.
+	OpenShift string         `json:"openshift"`
+	Pools     []string       `json:"pools"`
+	Groups    []groupSummary `json:"groups"`
+	// VRRP is missing where no node holds a VIP; nodes start with Start, if that differs.
+	VRRP  *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
+	Start *v1alpha1.VRRPSettings `json:"start,omitempty"`
+	// Election says in words how a VIP's holder is elected.
+	Election string   `json:"election"`
+	Notes    []string `json:"notes"`
+}
+
+// groupSummary is a group of VIPs that move together.
+type groupSummary struct {
+	Name string       `json:"name"`
+	VIPs []netip.Addr `json:"vips"`
+	// InstallersDefault says that the input does not have the VIPs.
+	InstallersDefault bool `json:"installersDefault,omitempty"`
+	VirtualRouterID   int  `json:"virtualRouterID,omitempty"`
+}
+
+// summarize says what a cluster will run and why.
+func summarize(c *render.Cluster) *clusterSummary {
 	s := c.Config.Spec
-	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", s.Domain, s.Platform, s.Topology, cmp.Or(c.Version, "any, "+inputflags.Versions()), strings.Join(c.Roles, ", "))
-	width := 10
-	for _, g := range s.Groups {
-		width = max(width, len(g.Name))
+	out := &clusterSummary{
+		Domain: s.Domain, Platform: string(s.Platform), Topology: string(s.Topology), OpenShift: cmp.Or(c.Version, inputflags.Versions()),
+		Pools: c.Roles, Groups: []groupSummary{}, Election: election(c), Notes: []string{},
+	}
+	inCluster := s.LoadBalancer == v1alpha1.LoadBalancerInCluster
+	if inCluster {
+		out.VRRP = &s.VRRP.Target
+		if c.Switches() {
+			out.Start = s.VRRP.Start
+		}
 	}
 	for _, g := range s.Groups {
 		if len(g.VIPs) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "  %-*s %s%s", width, g.Name, list(g.VIPs), chosenBy(c.Given(&g)))
-		if s.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+		group := groupSummary{Name: g.Name, VIPs: g.VIPs, InstallersDefault: !c.Given(&g)}
+		if inCluster {
+			group.VirtualRouterID = g.VirtualRouterID
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	external := ""
+	if s.DNS.External {
+		external = "the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names"
+	}
+	for _, note := range []string{profileWhy(c), external, release(c), tagged(c)} {
+		if note != "" {
+			out.Notes = append(out.Notes, note)
+		}
+	}
+	return out
+}
+
+// describe writes a summary for people.
+func describe(c *clusterSummary) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", c.Domain, c.Platform, c.Topology, c.OpenShift, strings.Join(c.Pools, ", "))
+	width := 10
+	for _, g := range c.Groups {
+		width = max(width, len(g.Name))
+	}
+	for _, g := range c.Groups {
+		fmt.Fprintf(&b, "  %-*s %s%s", width, g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault))
+		if g.VirtualRouterID != 0 {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("  " + election(c) + "\n")
-	if why := profileWhy(c); why != "" {
-		b.WriteString("  " + why + "\n")
+	b.WriteString("  " + c.Election + "\n")
+	for _, note := range c.Notes {
+		b.WriteString("note: " + note + "\n")
 	}
-	if s.DNS.External {
-		b.WriteString("  DNS: the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names\n")
-	}
-	b.WriteString(release(c) + tagged(c))
 	return b.String()
 }
 
@@ -84,7 +139,7 @@ func tagged(c *render.Cluster) string {
 	if names == nil {
 		return ""
 	}
-	return "  images by tag, not by digest: " + strings.Join(names, ", ") + ". Pin them by spec.images in vipgen.yaml or by --release-info; 'vipgen images' lists them\n"
+	return "images by tag, not by digest: " + strings.Join(names, ", ") + "; pin them by spec.images or --release-info ('vipgen images' lists them)"
 }
 
 // release says what depends on the release of OpenShift where none is given.
@@ -93,12 +148,12 @@ func release(c *render.Cluster) string {
 		return ""
 	}
 	oldest := ignition.Target{Variant: ignition.OpenShift, Version: ignition.SupportedOpenShift()[0]}
-	text := fmt.Sprintf("  no openshiftVersion: written for %s and every later release, from Ignition %s, keepalived %s and HAProxy %s on (what a newer HAProxy has, the agent uses)",
+	text := fmt.Sprintf("no openshiftVersion: written for %s and later (Ignition %s, keepalived %s, HAProxy %s)",
 		oldest.Version, ignition.NewEncoder(oldest).IgnitionVersion(), assets.Oldest.Keepalived[0], assets.Oldest.HAProxy)
 	if assumed := c.Assumed(); assumed != "" {
 		text += "; this cluster needs " + assumed
 	}
-	return text + ". Give spec.openshiftVersion in vipgen.yaml, or --openshift-version, to have the release checked\n"
+	return text + "; spec.openshiftVersion or --openshift-version has the release checked"
 }
 
 // election says which VRRP settings the nodes have, whether they start next to the

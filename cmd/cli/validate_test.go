@@ -17,7 +17,7 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	out := must(t, "validate")
 	for _, want := range []string{
 		"install-config.yaml: valid, 1 warning\nRead: install-config.yaml, vipgen.yaml, cluster-ingress-02-config.yml\n",
-		"images by tag, not by digest: agent, keepalived, haproxy, coredns.",
+		"\nnote: images by tag, not by digest: agent, keepalived, haproxy, coredns; pin them",
 		"\nRenders: MachineConfigs 99-master-vipgen, 99-worker-vipgen; Ignition configs bootstrap, master, worker; manifests ",
 	} {
 		if !strings.Contains(out, want) {

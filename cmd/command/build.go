@@ -6,8 +6,8 @@ import "runtime/debug"
 // for images. Go itself knows the version of what `go install` built.
 var stamped string
 
-// build is what `version` prints, also as JSON.
-type build struct {
+// Build is what `version` prints, also as JSON.
+type Build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 }
@@ -16,8 +16,8 @@ type build struct {
 func Version() string { return readBuild().Version }
 
 // readBuild says what is known of the running program.
-func readBuild() build {
-	v := build{Version: "unknown"}
+func readBuild() Build {
+	v := Build{Version: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.Version, v.Go = info.Main.Version, info.GoVersion
 	}

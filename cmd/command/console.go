@@ -97,11 +97,11 @@ func (c *Console) Problems(list problem.List) {
 	}
 }
 
-// Show prints a value as JSON, where that is the format, or else as the text that is
-// written of it, once all of that is there.
-func Show[T any](out io.Writer, o Format, v T, text func(io.Writer, T)) error {
+// Show prints a value as a JSON object of a kind, where that is the format, or else as the
+// text that is written of it, once all of that is there.
+func Show[T any](out io.Writer, o Format, kind string, v T, text func(io.Writer, T)) error {
 	if o == "json" {
-		return JSON(out, v)
+		return Object(out, kind, v)
 	}
 	var b bytes.Buffer
 	text(&b, v)

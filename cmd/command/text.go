@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // Terminal says whether a stream is one that a person reads.
@@ -83,6 +86,28 @@ func JSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// Object prints a struct or map as an indented JSON object of a kind, whose apiVersion and kind
+// come first.
+func Object(w io.Writer, kind string, v any) error {
+	var body, out bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q`, v1alpha1.APIVersion, kind)
+	if fields := bytes.TrimPrefix(body.Bytes(), []byte("{")); bytes.HasPrefix(fields, []byte("}")) {
+		object += string(fields)
+	} else {
+		object += "," + string(fields)
+	}
+	if err := json.Indent(&out, []byte(object), "", "  "); err != nil {
+		return err
+	}
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // Table lays out rows, whose cells end with tabs, in columns two spaces apart.

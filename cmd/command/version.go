@@ -6,6 +6,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// KindVersion is the kind of what 'version -o json' prints.
+const KindVersion = "Version"
+
 // AddVersion gives root a command `version` and a flag --version.
 func AddVersion(root *cobra.Command) {
 	show := func(c *cobra.Command) error {
@@ -21,7 +24,7 @@ func AddVersion(root *cobra.Command) {
 		Args:    Args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o == "json" {
-				return JSON(c.OutOrStdout(), readBuild())
+				return Object(c.OutOrStdout(), KindVersion, readBuild())
 			}
 			return show(c)
 		},

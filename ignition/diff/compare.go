@@ -60,6 +60,8 @@ type Result struct {
 	Hosts     []Pool   `json:"hosts,omitempty"`
 	Manifests []Change `json:"manifests,omitempty"`
 	Texts     []Change `json:"texts,omitempty"`
+	// Clients are changes of VIPs and VRRP, with what clients see of them.
+	Clients []Seen `json:"clients,omitempty"`
 	// Replaces are files of others that vipgen's replace; Shadowed are vipgen's
 	// that others replace.
 	Replaces []Overlap `json:"replaces,omitempty"`
@@ -112,6 +114,9 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster, release s
 		before, after := inPool(left, name, orders(release)[0]), inPool(right, name, orders(release)[0])
 		was, is := merge(before), merge(after)
 		changes := compareStates(was, is)
+		if old, now := specs(was, is); old != nil && now != nil && r.Clients == nil {
+			r.Clients = clients(old, now)
+		}
 		changes = append(changes, compareSpelling(was, is, release, changes)...)
 		changes = append(changes, compareOrder(was, is, release)...)
 		if was, is := version(before), version(after); was != is && was != "" && is != "" {

@@ -266,13 +266,13 @@ func (a *app) saturate(c *cobra.Command, args []string, f *benchFlags) error {
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Saturate(ctx, cfg, f.intervals, f.saturate)
-	return errors.Join(command.Show(a.Out, f.output, all, saturationText), err)
+	return errors.Join(command.Show(a.Out, f.output, "LabSaturation", items[bench.Steadiness]{all}, saturationText), err)
 }
 
-func saturationText(out io.Writer, all []bench.Steadiness) {
+func saturationText(out io.Writer, all items[bench.Steadiness]) {
 	w := command.Table(out)
 	fmt.Fprintln(w, "INTERVAL\tSPURIOUS FAILOVERS\tSPLIT BRAIN")
-	for _, s := range all {
+	for _, s := range all.Items {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", command.Millis(s.Interval), s.Moves, command.Millis(s.Two))
 	}
 	w.Flush()

@@ -195,7 +195,7 @@ func (a *app) chaosProgress() func(time.Duration, string) {
 // tellChaos prints what a run has shown.
 func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
 	fmt.Fprintln(a.Err)
-	if err := command.Show(a.Out, f.output, r, func(out io.Writer, r *chaos.Result) { r.Summary(out) }); err != nil {
+	if err := command.Show(a.Out, f.output, "LabChaos", r, func(out io.Writer, r *chaos.Result) { r.Summary(out) }); err != nil {
 		return err
 	}
 	if len(r.Violations) == 0 {

@@ -76,13 +76,18 @@ func (a *app) stall(c *cobra.Command, args []string, f *benchFlags, how bench.St
 	ctx, stop := interruptible()
 	defer stop()
 	all, err := bench.Stall(ctx, cfg, how)
-	return errors.Join(command.Show(a.Out, f.output, all, stallText), err)
+	return errors.Join(command.Show(a.Out, f.output, "LabStalls", items[bench.Stalled]{all}, stallText), err)
 }
 
-func stallText(out io.Writer, all []bench.Stalled) {
+// items are what is measured, one after the other.
+type items[T any] struct {
+	Items []T `json:"items"`
+}
+
+func stallText(out io.Writer, all items[bench.Stalled]) {
 	w := command.Table(out)
 	fmt.Fprintln(w, "PROFILE\tPAUSE\tMEASURED\tMOVED\tOUTAGE\tREQUESTS LOST\tSPLIT BRAIN")
-	for _, s := range all {
+	for _, s := range all.Items {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\n", s.Profile, command.Millis(s.Length), command.Millis(s.Stood), s.Moved, s.Runs, command.Millis(s.Waited), s.Lost, command.Millis(s.Two))
 	}
 	w.Flush()

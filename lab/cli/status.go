@@ -30,7 +30,7 @@ its power and link, its priorities, the backends of its HAProxy, and stopped ser
 			if err != nil {
 				return err
 			}
-			return command.Show(a.Out, o, reply.Status, func(out io.Writer, s *control.Status) {
+			return command.Show(a.Out, o, "LabStatus", reply.Status, func(out io.Writer, s *control.Status) {
 				v := labView{now: time.Now(), Palette: command.Colours(a.Out)}
 				fmt.Fprintln(out, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
 			})

@@ -96,7 +96,7 @@ func (r *resolver) vips() {
 		switch {
 		case g.Name == v1alpha1.FirstAPI && len(r.x.APIVIPs) > 0:
 			return r.x.APIVIPs
-		case g.Controller == v1alpha1.DefaultIngress && len(r.x.IngressVIPs) > 0:
+		case g.Role == v1alpha1.GroupIngress && g.OfOperator() && len(r.x.IngressVIPs) > 0:
 			return r.x.IngressVIPs
 		case external:
 			return g.VIPs
@@ -108,7 +108,7 @@ func (r *resolver) vips() {
 		if g.Role == v1alpha1.GroupDNS || !r.x.serves(serviceOf(g)) {
 			continue
 		}
-		if !external && g.Name != v1alpha1.FirstAPI && g.Controller != v1alpha1.DefaultIngress {
+		if !external && !g.OfOperator() {
 			continue // its VIPs are at the cluster's nodes, and stay there
 		}
 		r.groups = append(r.groups, group{g, given(g)})
@@ -242,7 +242,7 @@ func (r *resolver) routers(protocol string, port int) []externallb.Backend {
 		}
 		b := r.backend(g.Name+"-"+protocol, g.Group, port, externallb.Check{Path: "/healthz/ready", Port: g.HealthPort})
 		b.Sticky = true
-		if g.Controller == v1alpha1.DefaultIngress {
+		if g.OfOperator() {
 			out = slices.Insert(out, 0, b)
 			continue
 		}

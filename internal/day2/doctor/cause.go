@@ -22,6 +22,7 @@ const (
 	AgentFailed     Code = "agent-failed"     // ended by itself
 	AgentKilled     Code = "agent-killed"     // the agent ended by force, and keepalived with it
 	NodeDown        Code = "node-down"        // lost its power, was reset, or crashed
+	AllDown         Code = "all-down"         // no node that can hold the VIP ran
 	KeepalivedDied  Code = "keepalived-died"  // ended although it was wanted
 	LinkLost        Code = "link-lost"        // the interface went down
 	CutOff          Code = "cut-off"          // both ran, and advertisements did not arrive
@@ -78,7 +79,9 @@ func (c *Cause) Planned() bool {
 var or = map[Code]string{
 	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
 	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
-	LinkLost:        "a check that made keepalived give the VIP up",
+	LinkLost:        "the node lost its power or ends, and the link went first, as its record ends here; or a check made keepalived give the VIP up",
+	AllDown:         "a node ran whose record was not read, or that is not back, and could not hold the VIP",
+	AgentStopped:    "the agent failed: its record ends before it says so",
 	CutOff:          "the holder stood still, or keepalived there hung",
 	NodeLate:        "advertisements were lost on the network",
 	HAProxyDown:     "the redirect was removed, and HAProxy ended later",
@@ -94,6 +97,7 @@ var next = map[Code]string{
 	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
 	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",
 	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows what was last",
+	AllDown:         "see what the nodes have in common: power, hypervisor, storage, or a roll-out to all of them at once",
 	KeepalivedDied:  "see the log of the keepalived container around that time, and journalctl -k for a kill",
 	LinkLost:        "see the switch port, the cable or the bond: journalctl -k shows the link",
 	CutOff:          "see what lies between the nodes: switch, VLAN, firewall rules for protocol 112 (vipgen ports lists what has to be open)",

@@ -16,6 +16,8 @@ type consult struct {
 	move        *Move
 	spans       []span
 	first, last time.Time
+	// gap is when a long time without a holder began; zero for none.
+	gap time.Time
 
 	shown []*event // that the cause rests on
 }
@@ -73,6 +75,9 @@ func (c *consult) taking(than string) *span {
 
 // cause goes through what is possible, the surest first.
 func (c *consult) cause() Cause {
+	if found := c.allDown(); found != nil {
+		return found.complete()
+	}
 	a := c.holding()
 	if a == nil {
 		return c.unheldBefore()
@@ -106,6 +111,43 @@ func (c *consult) cause() Cause {
 		}
 	}
 	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
+}
+
+// allDown: no node that can hold the VIP ran while it had no holder.
+func (c *consult) allDown() *Cause {
+	if c.gap.IsZero() {
+		return nil
+	}
+	var down []string
+	var shown []*event
+	sure := Certain
+	for _, name := range c.names {
+		if len(c.in(name, time.Time{}, c.gap, c.of(events.Instance, events.State))) == 0 {
+			continue // it can not hold the VIP, or was not there yet
+		}
+		list := c.nodes[name]
+		i := slices.IndexFunc(list, func(e event) bool { return e.when.After(c.gap.Add(publish)) })
+		switch {
+		case i < 0:
+			sure = Likely // it is not back
+		case list[i].Kind != events.AgentStarted:
+			return nil
+		default:
+			shown = append(shown, &list[i])
+		}
+		if c.vague(name) {
+			sure = Likely
+		}
+		down = append(down, name)
+	}
+	if len(down) < 2 || len(shown) == 0 {
+		return nil
+	}
+	if len(c.missing()) > 0 {
+		sure = Likely
+	}
+	c.show(shown...)
+	return &Cause{Code: AllDown, Sure: sure, Text: "all nodes that can hold the VIP were down at once: " + strings.Join(down, ", ")}
 }
 
 // vague reports whether events of a node are missing around the move, or may be of another time:
@@ -161,13 +203,35 @@ func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
 		c.show(ended[0])
 		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
 	}
-	text := "the agent on " + a.node + " was told to end: the pod was stopped or replaced"
+	text, sure := "the agent on "+a.node+" was told to end: the pod was stopped or replaced", Certain
+	if len(ended) == 0 && !c.livedOn(a.node, told[0].when.Add(longestStop)) {
+		sure = Likely // it may have failed, and say so as the last thing
+	}
 	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
 		c.show(again)
 		text = a.node + " was shut down or rebooted"
 	}
-	return &Cause{Code: AgentStopped, Sure: Certain, Node: a.node, Text: text}
+	return &Cause{Code: AgentStopped, Sure: sure, Node: a.node, Text: text}
 }
+
+// livedOn says whether a node has recorded something at a moment or later.
+func (c *consult) livedOn(node string, t time.Time) bool {
+	list := c.nodes[node]
+	return len(list) > 0 && !list[len(list)-1].when.Before(t)
+}
+
+// wentOn says whether the run of a node's agent has recorded anything after what it publishes of
+// a moment.
+func (c *consult) wentOn(node string, t time.Time) bool {
+	until := t.Add(longAfter)
+	if again := c.nextStart(node, t); again != nil {
+		until = again.when.Add(-time.Nanosecond)
+	}
+	return len(c.in(node, t.Add(publish), until, func(*event) bool { return true })) > 0
+}
+
+// longAfter is more than a record has.
+const longAfter = 100 * 365 * 24 * time.Hour
 
 func (c *consult) startedSince(node string, since, until time.Time) bool {
 	return len(c.in(node, since.Add(time.Nanosecond), until, c.of(events.AgentStarted))) > 0
@@ -267,6 +331,10 @@ func (c *consult) link(a, b *span, leaves time.Time) *Cause {
 		if e.Interface == on || on == "" {
 			sure = Certain
 		}
+	}
+	// Of a node that loses its power, its link may go a moment before the rest.
+	if !c.wentOn(a.node, leaves) {
+		sure = Likely
 	}
 	c.show(down...)
 	return &Cause{Code: LinkLost, Sure: sure, Node: a.node, Text: "interface " + down[0].Interface + " of " + a.node + " went down"}

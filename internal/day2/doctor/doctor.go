@@ -80,6 +80,27 @@ type Move struct {
 	Holdings []Holding `json:"holdings"`
 }
 
+// noNode is where no node held a VIP.
+const noNode = "no node"
+
+// Path are the holders of the VIP before, in between and after, one after the other; several at
+// once are joined by "and".
+func (m *Move) Path() []string {
+	name := func(list []string) string { return cmp.Or(strings.Join(list, " and "), noNode) }
+	out := []string{name(m.From)}
+	if len(m.Meanwhile) > 0 {
+		out = append(out, name(m.Meanwhile))
+	}
+	// The same node before and after: what was in between is what happened.
+	if slices.Equal(m.From, m.To) && len(m.From) > 0 && m.Unheld > 0 && (len(m.Meanwhile) == 0 || m.Cause.Code == AllDown) {
+		out = append(out, noNode)
+	}
+	if last := name(m.To); last != out[len(out)-1] || len(out) == 1 {
+		out = append(out, last)
+	}
+	return out
+}
+
 // Holding is a time for which a node held a VIP.
 type Holding struct {
 	Instance string    `json:"instance"`

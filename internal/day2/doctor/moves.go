@@ -259,6 +259,7 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 	}
 	slices.SortFunc(edges, time.Time.Compare)
 	var run [2]time.Duration // of now
+	var gap time.Time        // when the longest time without a holder began
 	for i := range edges[1:] {
 		length := edges[i+1].Sub(edges[i])
 		switch n := len(at(spans, edges[i])); {
@@ -268,6 +269,9 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 			run[0], run[1] = 0, run[1]+length
 		default:
 			run = [2]time.Duration{}
+		}
+		if run[0] > unheld {
+			gap = edges[i+1].Add(-run[0])
 		}
 		unheld, both = max(unheld, run[0]), max(both, run[1])
 	}
@@ -289,6 +293,9 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 		}
 	}
 	c := &consult{records: r, instance: instance, move: &m, spans: spans, first: first, last: last}
+	if unheld > publish {
+		c.gap = gap
+	}
 	m.Cause = c.cause()
 	m.Evidence = c.evidence()
 	m.Holdings = around(spans, instance, first, last)

@@ -59,7 +59,9 @@ func (r *Reader) Add(name string, data []byte) bool {
 		r.addRaw(name, job, data)
 		return true
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || bytes.Contains(data, []byte(`"kind"`)) {
+	// Reports of agents before they had a kind have none.
+	report := bytes.Contains(data, []byte(`"`+state.ReportKind+`"`)) || !bytes.Contains(data, []byte(`"kind"`))
+	if !report || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return r.addNodes(name, data)
 	}
 	return r.addReports(name, data)

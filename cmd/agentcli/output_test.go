@@ -1,0 +1,45 @@
+package agentcli
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit/outputs"
+)
+
+var update = flag.Bool("update", false, "write the schemas of what -o json prints")
+
+// schemas is where 'vipgen schema --of' has them from.
+const schemas = "../cli/schemas/"
+
+// TestSchemas: the schemas are those of the types.
+func TestSchemas(t *testing.T) {
+	for _, o := range kinds {
+		outputs.Verify(t, "cmd/agentcli", schemas+o.Name+".schema.json", o.Kind, o.Type, *update)
+	}
+}
+
+// checkOutput fails the test if JSON that a command printed is not as its schema says.
+func checkOutput(t *testing.T, args []string, printed string) {
+	t.Helper()
+	if !strings.HasPrefix(printed, "{") || !slices.Contains(args, "json") {
+		return
+	}
+	err := outputs.Check([]byte(printed), func(kind string) []byte {
+		name := "version"
+		if i := slices.IndexFunc(kinds, func(o output) bool { return o.Kind == kind }); i >= 0 {
+			name = kinds[i].Name
+		}
+		text, err := os.ReadFile(schemas + name + ".schema.json")
+		if err != nil {
+			t.Error(err)
+		}
+		return text
+	})
+	if err != nil {
+		t.Errorf("%q: %v\n%s", args, err, printed)
+	}
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestChangeAVIP walks the steps of the page on the dual-stack example: vipgen prints what the page
+// says, no address gets another router ID meanwhile, and the nodes agree on a holder of each.
+func TestChangeAVIP(t *testing.T) {
+	page := string(testkit.ReadFile(t, "../../docs/change-a-vip.md"))
+	installConfig, vipConfig := read(t, "../../examples/dual-stack/install-config.yaml"), read(t, "../../examples/dual-stack/vipgen.yaml")
+	// The example has an ingress controller more, which the page leaves out.
+	vipConfig, _, _ = strings.Cut(vipConfig, "  # A pool of its own")
+	t.Chdir(t.TempDir())
+	lay(t, map[string]string{"install-config.yaml": installConfig, "vipgen.yaml": vipConfig})
+	out, checked := "", 0
+	for _, block := range regexp.MustCompile("(?s)```(sh|yaml|text)\n(.*?)\n```").FindAllStringSubmatch(page, -1) {
+		switch block[1] {
+		case "yaml":
+			lay(t, map[string]string{"vipgen.yaml": vipConfig + strings.TrimPrefix(block[2], "# vipgen.yaml\nspec:\n") + "\n"})
+		case "text":
+			for want := range strings.SplitSeq(block[2], "\n") {
+				if checked++; !strings.Contains(out, want+"\n") {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+		case "sh":
+			for line := range strings.SplitSeq(block[2], "\n") {
+				words := strings.Fields(line)
+				switch words[0] {
+				case "sed":
+					for _, s := range regexp.MustCompile(`s/(\S+)\$/(\S+)/`).FindAllStringSubmatch(line, -1) {
+						installConfig = regexp.MustCompile(`(?m)`+regexp.QuoteMeta(s[1])+`$`).ReplaceAllLiteralString(installConfig, s[2])
+					}
+					lay(t, map[string]string{"install-config.yaml": installConfig})
+				case "vipgen":
+					var code int
+					var stderr string
+					code, out, stderr = run("", words[1:]...)
+					if want := words[1] == "diff"; code != command.OK && !(want && code == command.Finding) {
+						t.Fatalf("%s: exit code %d\n%s%s", line, code, out, stderr)
+					}
+					if strings.Contains(out, "split brain") {
+						t.Errorf("%s\n%s", line, out)
+					}
+				}
+			}
+		}
+	}
+	if checked != 5 {
+		t.Errorf("%d lines checked", checked)
+	}
+}
+
+// TestDiffOfClients: what clients see is said of every change of VIPs and of VRRP.
+func TestDiffOfClients(t *testing.T) {
+	for spec, want := range map[string][]string{
+		"vrrp: {virtualRouterIDs: {api: 9}}": {"virtual router ID of 192.0.2.2 97 becomes 9: two nodes hold the VIP (split brain)"},
+		"vrrp: {profile: virtual}":           {"VRRP settings fast (VRRPv3, 40ms, unicast) become virtual (VRRPv3, 200ms, unicast): VIPs do not answer for 640ms at most"},
+		"vrrp: {mode: multicast}":            {"become fast (VRRPv3, 40ms, multicast): switch at one instant"},
+		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]": {"VIP of api-mgmt 192.0.2.7 is added: 192.0.2.7 answers once the nodes have the change",
+			"VIP of api-mgmt 192.0.2.7 is added: have api-mgmt.demo.example.com resolve to 192.0.2.7"},
+		"ingress: [{name: old, controller: default, vips: [192.0.2.7]}]": {"VIP of ingress-old 192.0.2.7 is added: 192.0.2.7 answers"},
+		"dns: {upstreams: [198.51.100.1]}":                               nil,
+	} {
+		good(t)
+		lay(t, map[string]string{"b.yaml": fleetHead + "spec: {" + spec + "}\n"})
+		must(t, "render", "--dir", "a")
+		must(t, "render", "--dir", "b", "-c", "b.yaml")
+		d := diffOf(t, command.Finding, "a", "b")
+		var got []string
+		for _, s := range d.Clusters[0].Clients {
+			for _, text := range s.Clients {
+				got = append(got, s.What+": "+text)
+			}
+		}
+		if (len(got) > 0) != (want != nil) {
+			t.Errorf("%s: %q", spec, got)
+		}
+		for _, w := range want {
+			what, text, _ := strings.Cut(w, ": ")
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, what+": ") && strings.Contains(s, text) }) {
+				t.Errorf("%s: no %q in %q", spec, w, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
+)
+
+// specs are what cluster.yaml says on the nodes of a pool on both sides; nil where a side has none
+// that can be read.
+func specs(was, is nodeState) (before, after *v1alpha1.ClusterConfigSpec) {
+	spec := func(s nodeState) *v1alpha1.ClusterConfigSpec {
+		c, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, s.files[v1alpha1.ClusterConfigPath].Contents)
+		if err != nil {
+			return nil
+		}
+		return &c.Spec
+	}
+	return spec(was), spec(is)
+}
+
+// Seen is a change of VIPs or of VRRP, and what clients see of it.
+type Seen struct {
+	// What changes, such as "API VIP 192.0.2.5 becomes 192.0.2.7".
+	What string `json:"what"`
+	// Clients says what clients see, and what to do for them, a sentence each.
+	Clients []string `json:"clients"`
+}
+
+// clients says what clients see of the change from one cluster.yaml to another.
+func clients(before, after *v1alpha1.ClusterConfigSpec) []Seen {
+	var out []Seen
+	if s := settingsSeen(before, after); s != nil {
+		out = append(out, *s)
+	}
+	name := func(g v1alpha1.Group) string { return g.Name }
+	names := slices.Concat(lists.Map(before.Groups, name), lists.Map(after.Groups, name))
+	slices.Sort(names)
+	for _, n := range slices.Compact(names) {
+		was, is := groupOf(before, n), groupOf(after, n)
+		out = append(out, vipsSeen(before, after, was, is)...)
+	}
+	return append(out, routerIDsSeen(before, after)...)
+}
+
+// routerIDsSeen says what clients see where VIPs that stay get another virtual router ID, by
+// moving to another group or not.
+func routerIDsSeen(before, after *v1alpha1.ClusterConfigSpec) (out []Seen) {
+	for _, is := range after.Groups {
+		var moved []netip.Addr
+		id := 0
+		for _, vip := range is.VIPs {
+			if was := holding(before, vip); was != nil && was.VirtualRouterID != is.VirtualRouterID && was.VirtualRouterID*is.VirtualRouterID != 0 {
+				moved, id = append(moved, vip), was.VirtualRouterID
+			}
+		}
+		if moved == nil {
+			continue
+		}
+		out = append(out, Seen{fmt.Sprintf("virtual router ID of %s %d becomes %d", addresses(moved), id, is.VirtualRouterID), []string{
+			"nodes with one ID do not hear those with the other: until the last node has the change, two nodes hold the VIP (split brain), and clients lose connections. " +
+				fmt.Sprintf("Keep the ID (%s of group %s), or have all nodes changed at once in a maintenance window", "virtualRouterID", is.Name)}})
+	}
+	return out
+}
+
+// holding is the group that has a VIP, nil if none has.
+func holding(s *v1alpha1.ClusterConfigSpec, vip netip.Addr) *v1alpha1.Group {
+	if i := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, vip) }); i >= 0 {
+		return &s.Groups[i]
+	}
+	return nil
+}
+
+func groupOf(s *v1alpha1.ClusterConfigSpec, name string) *v1alpha1.Group {
+	if i := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool { return g.Name == name }); i >= 0 {
+		return &s.Groups[i]
+	}
+	return nil
+}
+
+func addresses(list []netip.Addr) string { return lists.Join(list, ", ") }
+
+// vipsSeen says what clients see of a group whose VIPs change, family by family.
+func vipsSeen(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group) []Seen {
+	g := cmp.Or(is, was)
+	var old, now []netip.Addr
+	if was != nil {
+		old = was.VIPs
+	}
+	if is != nil {
+		now = is.VIPs
+	}
+	var out []Seen
+	for _, six := range []bool{false, true} {
+		of := func(list []netip.Addr) (a netip.Addr) {
+			if i := slices.IndexFunc(list, func(a netip.Addr) bool { return a.Is6() == six }); i >= 0 {
+				a = list[i]
+			}
+			return a
+		}
+		from, to := of(old), of(now)
+		if from == to {
+			continue
+		}
+		s := Seen{What: becomes(g, from, to)}
+		if from.IsValid() {
+			s.Clients = append(s.Clients, lost(after, from))
+		}
+		if to.IsValid() && holding(before, to) == nil {
+			s.Clients = append(s.Clients, fmt.Sprintf("%s answers once the nodes have the change: it must be free, and outside of DHCP ranges", to))
+		}
+		s.Clients = append(s.Clients, follow(after, g, from, to)...)
+		out = append(out, s)
+	}
+	return out
+}
+
+func becomes(g *v1alpha1.Group, from, to netip.Addr) string {
+	vip := "VIP of " + g.Name
+	switch {
+	case !from.IsValid():
+		return fmt.Sprintf("%s %s is added", vip, to)
+	case !to.IsValid():
+		return fmt.Sprintf("%s %s is removed", vip, from)
+	}
+	return fmt.Sprintf("%s %s becomes %s", vip, from, to)
+}
+
+// lost says what becomes of an address that a group gives up.
+func lost(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
+	if g := holding(after, vip); g != nil {
+		return fmt.Sprintf("%s goes on answering, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
+	}
+	return fmt.Sprintf("%s does not answer once all nodes have the change: clients that still use it, or resolve a name to it, lose the cluster. 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile", vip)
+}
+
+// follow says what has to follow a change outside of the nodes.
+func follow(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Addr) (out []string) {
+	names := slices.Clone(g.Domains)
+	for i, d := range names {
+		names[i] = "*." + d
+	}
+	if g.Role == v1alpha1.GroupAPI {
+		names = s.APINames(g)
+	}
+	if len(names) > 0 {
+		do := fmt.Sprintf("have %s resolve to %s", strings.Join(names, ", "), to)
+		if !to.IsValid() {
+			do = fmt.Sprintf("take %s from the records of %s", from, strings.Join(names, ", "))
+		}
+		out = append(out, "DNS outside of the cluster must follow: "+do+"; nodes answer by themselves")
+	}
+	if !g.OfOperator() || g.Role == v1alpha1.GroupDNS || !s.OperatorHasVIPs() {
+		return out
+	}
+	field := "apiServerInternalIPs"
+	if g.Role == v1alpha1.GroupIngress {
+		field = "ingressIPs"
+	}
+	out = append(out, fmt.Sprintf("OpenShift's Infrastructure object keeps the old address (%s is fixed at installation): what reads it there goes on using it", field))
+	if g.Role == v1alpha1.GroupAPI {
+		out = append(out, "the API servers' certificate stays as it was installed: a client that connects to the new address by the address alone needs the server name api."+s.Domain)
+	}
+	return out
+}
+
+// settingsSeen says what clients see of other VRRP settings, nil where they stay.
+func settingsSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
+	was, is := before.VRRP.Target, after.VRRP.Target
+	if was == is || before.LoadBalancer != v1alpha1.LoadBalancerInCluster || after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		return nil
+	}
+	text := func(v v1alpha1.VRRPSettings) string {
+		return fmt.Sprintf("%s (VRRPv%d, %dms, %s)", v.Profile, v.Version, v.AdvertIntervalMS, v.Mode)
+	}
+	s := &Seen{What: fmt.Sprintf("VRRP settings %s become %s", text(was), text(is))}
+	if is.Profile != was.Profile && is.Mode == was.Mode && is.Version == was.Version && is.AdvertIntervalMS == was.AdvertIntervalMS {
+		s.Clients = []string{"nothing: the profile alone has another name"}
+		return s
+	}
+	outage := was.AdvertIntervalMS + 3*is.AdvertIntervalMS
+	s.Clients = []string{
+		fmt.Sprintf("nodes go on with the old settings until all of them have the new ones, then switch at one instant: VIPs do not answer for %dms at most, and connections through a VIP that moves are opened again", outage),
+		"a node that is off, or does not get the change, keeps all of them from switching: 'vipgen-agent status' says which",
+	}
+	return s
+}
