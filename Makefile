@@ -17,8 +17,8 @@ TIMEOUT := -timeout 15m
 REPORT ?=
 RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
 LIVE := VIPGEN_TESTS=live $(RETEST)
-# The package whose live tests elect nodes for minutes; so do those of the lab's module.
-ELECTIONS := agent/keepalived
+# Packages whose live tests elect nodes for minutes; so do those of the lab's module.
+ELECTIONS = $(filter agent/keepalived%,$(WITH_LIVE))
 # Packages with measured tests: of the lab's module, and of this one.
 MEASURED_LAB := ./bench ./report ./cli
 MEASURED     := ./cmd/cli
