@@ -106,7 +106,7 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		plan := migrationPlan{m, string(text), steps(m, installConfig, "DIR", f.OS)}
 		return show(a, o, plan, func(p *printer, plan migrationPlan) { p.WriteString(plan.Steps) })
 	})
-	f.Add(c)
+	f.add(c)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	o.Add(c, "text", "json")
 	return c
@@ -152,7 +152,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		_, err = fmt.Fprint(a.Out, steps(m, installConfig, dir, f.OS))
 		return err
 	})
-	f.Add(c)
+	f.add(c)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")
 	return c

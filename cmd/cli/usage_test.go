@@ -35,7 +35,7 @@ func TestUsage(t *testing.T) {
 		{"import", "missing: FILE|DIR..."},
 		{"inspect", "missing: FILE|DIR..."},
 		{"check-endpoint", "missing: HOST[:PORT]"},
-		{"validate a b", `unexpected argument "b"`},
+		{"verify a b", `unexpected argument "b"`},
 		{"migrate write --profile fast", "missing: --dir DIR"},
 		{"render -o ''", `--output "": expected yaml or json; files go to --dir DIR`},
 		{"render -o out", `--output "out": expected yaml or json; files go to --dir DIR`},

@@ -112,7 +112,11 @@ func vipsSeen(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group
 		if from.IsValid() {
 			s.Clients = append(s.Clients, lost(after, from))
 		}
-		if to.IsValid() && holding(before, to) == nil {
+		switch {
+		case !to.IsValid():
+		case after.LoadBalancer == v1alpha1.LoadBalancerExternal:
+			s.Clients = append(s.Clients, fmt.Sprintf("nodes do not hold it: the external load balancer must have %s before", to))
+		case holding(before, to) == nil:
 			s.Clients = append(s.Clients, fmt.Sprintf("%s answers once the nodes have the change: it must be free, and outside of DHCP ranges", to))
 		}
 		s.Clients = append(s.Clients, follow(after, g, from, to)...)
@@ -137,7 +141,11 @@ func lost(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
 	if g := holding(after, vip); g != nil {
 		return fmt.Sprintf("%s goes on answering, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
 	}
-	return fmt.Sprintf("%s does not answer once all nodes have the change: clients that still use it, or resolve a name to it, lose the cluster. 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile", vip)
+	keep := ". 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile"
+	if after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+		keep = ""
+	}
+	return fmt.Sprintf("%s does not answer once all nodes have the change: clients that still use it, or resolve a name to it, lose the cluster%s", vip, keep)
 }
 
 // follow says what has to follow a change outside of the nodes.
