@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
@@ -57,7 +58,7 @@ func TestJSONEverywhere(t *testing.T) {
 	// These print files, objects of Kubernetes or text of another format, write files, or start
 	// something.
 	files := []string{"render", "init", "schema", "fn", "preview", "external-lb render", "metallb", "migrate write", "help"}
-	walk((&app{}).root(), func(c *cobra.Command) {
+	commandtest.Walk((&app{}).root(), func(c *cobra.Command) {
 		name := strings.TrimPrefix(c.CommandPath(), "vipgen ")
 		if c.HasSubCommands() || slices.Contains(files, name) || name == "lab" || strings.HasPrefix(name, "completion") {
 			return

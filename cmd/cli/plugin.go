@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // A command that vipgen does not have is a program of its own, vipgen-NAME, next to vipgen
@@ -23,7 +23,7 @@ import (
 const pluginPrefix = "vipgen-"
 
 // pluginName is that of a command which may be a program of its own: no path, no flag.
-var pluginName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var pluginName = lazy.Regexp(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // pluginDirs are where programs are searched, in order.
 func pluginDirs() (dirs []string) {
@@ -40,7 +40,7 @@ func pluginDirs() (dirs []string) {
 
 // findPlugin gives the program that runs a command, "" if there is none.
 func findPlugin(name string) string {
-	if !pluginName.MatchString(name) {
+	if !pluginName().MatchString(name) {
 		return ""
 	}
 	for _, dir := range pluginDirs() {
@@ -57,7 +57,7 @@ func allPlugins() (names []string) {
 		found, _ := filepath.Glob(filepath.Join(globEscape(dir), pluginPrefix+"*"))
 		for _, path := range found {
 			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), pluginPrefix), ".exe")
-			if _, err := exec.LookPath(path); err == nil && pluginName.MatchString(name) {
+			if _, err := exec.LookPath(path); err == nil && pluginName().MatchString(name) {
 				names = append(names, name)
 			}
 		}
@@ -71,7 +71,7 @@ func globEscape(dir string) string {
 	if runtime.GOOS == "windows" {
 		return dir // its patterns have no escapes
 	}
-	return regexp.MustCompile(`[\\*?[]`).ReplaceAllString(dir, `\$0`)
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // plugin says which program runs a command line, "" for vipgen itself, and with which

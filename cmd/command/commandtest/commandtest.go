@@ -39,10 +39,11 @@ func (p Program) Check(t *testing.T) {
 	t.Run("Documented", p.documented)
 }
 
-func walk(c *cobra.Command, visit func(*cobra.Command)) {
+// Walk visits a command and all below it.
+func Walk(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, child := range c.Commands() {
-		walk(child, visit)
+		Walk(child, visit)
 	}
 }
 
@@ -55,7 +56,7 @@ func words(c *cobra.Command) []string {
 func (p Program) helps(t *testing.T) map[string]string {
 	t.Helper()
 	helps := map[string]string{}
-	walk(p.Root(), func(c *cobra.Command) {
+	Walk(p.Root(), func(c *cobra.Command) {
 		var out, errOut bytes.Buffer
 		if code := p.Run(append(words(c), "--help"), strings.NewReader(""), &out, &errOut); code != command.OK {
 			t.Fatalf("%s --help: exit code %d\n%s", c.CommandPath(), code, &errOut)
@@ -71,7 +72,7 @@ func (p Program) helps(t *testing.T) map[string]string {
 // complete checks that help says of each command what it does, with an example, and of
 // each flag what its value is.
 func (p Program) complete(t *testing.T, helps map[string]string) {
-	walk(p.Root(), func(c *cobra.Command) {
+	Walk(p.Root(), func(c *cobra.Command) {
 		generated := c.Name() == "help" || len(words(c)) > 0 && words(c)[0] == "completion"
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") && !generated || c.Example == "" && !generated {
 			t.Errorf("%s: example %q, short %q", c.CommandPath(), c.Example, c.Short)
@@ -168,7 +169,7 @@ func (p Program) checkLinks(t *testing.T, helps map[string]string) {
 // its help alone.
 func (p Program) documented(t *testing.T) {
 	page := string(testkit.ReadFile(t, filepath.Join(p.Docs, "commands.md")))
-	walk(p.Root(), func(c *cobra.Command) {
+	Walk(p.Root(), func(c *cobra.Command) {
 		if !c.Runnable() || !c.HasParent() || c.Hidden {
 			return
 		}
