@@ -32,6 +32,9 @@ func TestHardCase53EveryReaderIsBounded(t *testing.T) {
 	var found []string
 	for _, dir := range []string{"cmd/cli", "cmd/command", "ignition", "internal", "render", "templates"} {
 		testkit.Must(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && d.Name() == "testbed" {
+				return fs.SkipDir // of tests and the lab, which read what they made
+			}
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
