@@ -133,7 +133,7 @@ e2e-setup: ## Install the Debian packages that real nodes and tests of images ta
 	@lab/e2e/setup
 
 test-image: e2e-setup $(BIN)/coredns .cache/system ## Test images: in containerd, with buildah and skopeo (needs root)
-	VIPGEN_TESTS=all $(RETEST) -C internal/image $(NOVET) -timeout 12m $(TESTFLAGS) ./...
+	VIPGEN_TESTS=all $(RETEST) -C internal/image $(NOVET) -timeout 18m $(TESTFLAGS) ./...
 
 unit: ## Run the tests that need neither root nor daemons; two minutes from nothing
 	VIPGEN_TESTS=unit go test $(NOVET) $(TIMEOUT) $(TESTFLAGS) ./...
@@ -150,11 +150,11 @@ test-race: ## Run the tests of make unit with Go's race detector, but for whole 
 test-all: test test-live test-elections test-measured test-image test-e2e ## Run every test; an hour (needs root)
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
-	$(LIVE) $(NOVET) -timeout 15m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
+	$(LIVE) $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
 
 test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
-	$(LIVE) -C lab $(NOVET) -timeout 20m -p 2 -parallel 4 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
-	$(LIVE) $(NOVET) -timeout 20m -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
+	$(LIVE) -C lab $(NOVET) -timeout 28m -p 2 -parallel 4 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
+	$(LIVE) $(NOVET) -timeout 28m -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
 	wait $$lab || status=1; exit $$status
 
 test-measured: setup tools ## Run tests of promises in milliseconds and bytes, on an idle machine (needs root)
@@ -173,7 +173,7 @@ golden-trees: # all files of every golden case, which golden/ keeps as differenc
 test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
 	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/pods $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
 	VIPGEN_TESTS=all $(RETEST) -C lab/e2e/metallb $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
-	VIPGEN_TESTS=all $(RETEST) -C lab $(NOVET) -count 1 -timeout 20m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
+	VIPGEN_TESTS=all $(RETEST) -C lab $(NOVET) -count 1 -timeout 28m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
 
 e2e: e2e-tools ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
