@@ -24,7 +24,8 @@ func modules(program string) (main debug.Module, deps []debug.Module, err error)
 		main.Path = info.Path
 	}
 	for _, d := range info.Deps {
-		if d.Replace != nil && d.Replace.Version != "" { // else a module of the same checkout
+		// Else a module of the same checkout, which is replaced by its folder.
+		if d.Replace != nil && !strings.HasPrefix(d.Replace.Path, ".") {
 			d = d.Replace
 		}
 		deps = append(deps, *d)

@@ -113,7 +113,7 @@ func (r Release) sign(ctx context.Context, dir, commit string) error {
 // built. It has no time and no host: the same source gives the same statement.
 func (r Release) provenance(sums, commit string) ([]byte, error) {
 	parameters, err := structpb.NewStruct(map[string]any{
-		"version": r.Version, "name": r.Name, "archives": platforms(r.Archives), "platforms": platforms(r.Image),
+		"version": r.Version, "name": r.Name, "archives": platformNames(r.Archives), "platforms": platformNames(r.Image),
 	})
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (r Release) provenance(sums, commit string) ([]byte, error) {
 	return compact.Bytes(), err
 }
 
-// platforms returns their names, as protobuf takes a list.
-func platforms(list []v1.Platform) (out []any) {
+// platformNames returns the names of platforms, as protobuf takes a list.
+func platformNames(list []v1.Platform) (out []any) {
 	for _, p := range list {
 		out = append(out, p.String())
 	}
