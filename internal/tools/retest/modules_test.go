@@ -18,7 +18,9 @@ func TestModulesAgree(t *testing.T) {
 		cmd.Dir = filepath.Join(testkit.Root(t), module)
 		out, err := cmd.Output()
 		testkit.Must(t, err)
-		var mod struct{ Require []struct{ Path, Version string } }
+		var mod struct {
+			Require []struct{ Path, Version string }
+		}
 		testkit.Must(t, json.Unmarshal(out, &mod))
 		all := map[string]string{}
 		for _, r := range mod.Require {
