@@ -170,7 +170,8 @@ func (c *controlPlane) kubectl(args ...string) (last string) {
 		defer cancel()
 		out, err := c.host.Command(ctx, rig.Tool(c.t, "kubectl"), append([]string{"--kubeconfig", config}, args...)...).CombinedOutput()
 		last = string(out)
-		return err == nil
+		// A call that was cut off may have been carried out.
+		return err == nil || args[0] == "create" && strings.Contains(last, "AlreadyExists")
 	}, func() string { return last })
 	return last
 }
