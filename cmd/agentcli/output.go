@@ -17,7 +17,7 @@ type output struct {
 	Type       reflect.Type
 }
 
-// kinds are those of the JSON that commands print.
+// kinds lists the JSON objects that commands print.
 var kinds = []output{
 	{"agent-log-level", "LogLevels", reflect.TypeFor[levels]()},
 	{"agent-node-ip", "NodeAddresses", reflect.TypeFor[nodeip.Choice]()},

@@ -68,7 +68,7 @@ func pageMove(number int, m *doctor.Move) htmlMove {
 // aroundMove is how much of what was before and after a move is drawn.
 const aroundMove = 2 * time.Second
 
-// moveRun is what of a move is drawn.
+// moveRun holds the parts of a switch that are drawn.
 func moveRun(m *doctor.Move) timeline.Run {
 	begin := m.At.Add(-aroundMove)
 	since := func(t time.Time) time.Duration { return t.Sub(begin) }

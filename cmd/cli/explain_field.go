@@ -87,7 +87,7 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 	return show(a, o, fieldExplanation{strings.Trim(field, "."), n}, fieldText)
 }
 
-// fieldExplanation is what is printed: a field, and its part of the schema of vipgen.yaml.
+// fieldExplanation holds a field and its part of the schema of vipgen.yaml.
 type fieldExplanation struct {
 	Field  string      `json:"field"`
 	Schema *schemaNode `json:"schema"`

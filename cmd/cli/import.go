@@ -167,7 +167,7 @@ func (a *app) importFiles(names []string) (out []render.File, err error) {
 	return out, err
 }
 
-// imported is what is printed: the report, and the contents of the files by their names.
+// imported holds the report, and the contents of the files by name.
 type imported struct {
 	*importer.Result
 	Directory string            `json:"directory,omitempty"`

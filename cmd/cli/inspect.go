@@ -104,7 +104,7 @@ func expand(name string) ([]string, error) {
 	return out, err
 }
 
-// inspection is what is printed: what the documents hold.
+// inspection holds the contents of the documents.
 type inspection struct {
 	Documents []inspected `json:"documents"`
 }
@@ -124,7 +124,7 @@ type inspectedFile struct {
 	Path string `json:"path"`
 	Mode string `json:"mode"`
 	Size int    `json:"size"`
-	// Append says that the contents go to the end of a file of the operating system.
+	// Append reports whether the contents go to the end of a file of the operating system.
 	Append bool `json:"append,omitempty"`
 	// Remote names where the contents come from, Problem why they could not be decoded.
 	Remote  string `json:"remote,omitempty"`

@@ -75,7 +75,7 @@ all of them switch at one instant that their agents agree on, when every node is
 	}, a.migratePlanCommand(), a.migrateWriteCommand())
 }
 
-// migrationPlan is what is printed.
+// migrationPlan holds a switch and its steps, as printed.
 type migrationPlan struct {
 	*render.Migration
 	// ModeFile is the file that every node gets, and Steps is the plan as text.

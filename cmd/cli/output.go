@@ -25,7 +25,7 @@ type output struct {
 	Type reflect.Type
 }
 
-// kinds are those of the JSON that commands print. MachineConfigs and manifests are not among
+// kinds lists the JSON objects that commands print. MachineConfigs and manifests are not among
 // them: Kubernetes has schemas of these.
 var kinds = []output{
 	{"adopt", "Adoption", reflect.TypeFor[adopt.Plan]()},
@@ -56,7 +56,7 @@ var kinds = []output{
 //go:embed schemas
 var schemas embed.FS
 
-// schemaNames are those of 'vipgen schema --of', for the JSON of vipgen-agent, too.
+// schemaNames returns the names that 'vipgen schema --of' takes, with those of vipgen-agent.
 func schemaNames() (names []string) {
 	files, _ := schemas.ReadDir("schemas") // it is embedded
 	for _, f := range files {
@@ -75,7 +75,7 @@ func outputSchema(name string) ([]byte, error) {
 	return schemas.ReadFile("schemas/" + name + schemaSuffix)
 }
 
-// kindOf is the kind of what a command prints.
+// kindOf returns the kind of an object that a command prints.
 func kindOf(v any) (string, error) {
 	t := reflect.TypeOf(v)
 	if t.Kind() == reflect.Pointer {
