@@ -67,7 +67,7 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 		Root:    &specs.Root{Path: root, Readonly: c.ReadOnlyRoot},
 		Process: &specs.Process{
 			Args:            c.Args,
-			Env:             append([]string{searchPath}, c.Env...),
+			Env:             c.env(),
 			Cwd:             "/",
 			User:            specs.User{UID: c.UID, GID: c.GID},
 			NoNewPrivileges: c.NoNewPrivileges,
@@ -89,6 +89,9 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 	s.Mounts = append(s.Mounts, c.volumes()...)
 	return s
 }
+
+// env is that of the container's programs.
+func (c Config) env() []string { return append([]string{searchPath}, c.Env...) }
 
 // volumes are the container's own mounts, those that others are inside of first.
 func (c Config) volumes() []specs.Mount {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,12 +30,16 @@ type Container struct {
 	run    *exec.Cmd
 	done   chan struct{}
 	code   int
+	pid    atomic.Int64 // 0 until it is known
+
+	env      []string
+	uid, gid uint32
 }
 
 // Start starts a container and returns as soon as the runtime runs. It lasts
 // until its program ends.
 func Start(h *host.Host, cfg Config) (*Container, error) {
-	c := &Container{ID: cfg.ID, host: h, bundle: filepath.Join(h.Dir(), "containers", cfg.ID), done: make(chan struct{})}
+	c := &Container{ID: cfg.ID, host: h, bundle: filepath.Join(h.Dir(), "containers", cfg.ID), done: make(chan struct{}), env: cfg.env(), uid: cfg.UID, gid: cfg.GID}
 	if err := c.prepare(cfg); err != nil {
 		return nil, fmt.Errorf("container %s on %s: %w", c.ID, h.Name, err)
 	}
@@ -163,12 +169,28 @@ func ignoreEnded(err error) error {
 }
 
 // Exec runs a program in the container and returns its output and exit code.
-// When ctx ends the program is asked to end.
+// When ctx ends the program is asked to end, and killed a second later.
+//
+// It enters the container's namespaces and control groups, as the runtime's exec does, which
+// for a probe takes four times as much of a core: half of what a lab of several nodes takes. It
+// stands in for that only: capabilities are not the container's.
 func (c *Container) Exec(ctx context.Context, args ...string) (output string, code int, err error) {
-	if _, err := c.PID(); err != nil {
+	pid, err := c.PID()
+	if err != nil {
 		return "", 0, err
 	}
-	cmd := c.runc(ctx, append([]string{"exec", c.ID}, args...)...)
+	// Each file of the list is a control group's.
+	enter := []string{"-c", `while [ "$1" != -- ]; do echo $$ >"$1" || exit; shift; done; shift; exec nsenter "$@"`, "sh"}
+	enter = append(enter, host.CgroupFiles(c.cgroup())...)
+	enter = append(enter, "--", "--target", strconv.Itoa(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--root", "--wd")
+	if c.uid != 0 || c.gid != 0 {
+		enter = append(enter, fmt.Sprintf("--setuid=%d", c.uid), fmt.Sprintf("--setgid=%d", c.gid))
+	}
+	cmd := exec.CommandContext(ctx, "/bin/sh", append(append(enter, "--"), args...)...)
+	cmd.Env = c.env
+	// nsenter has the program as a child and passes no signals on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
@@ -191,6 +213,9 @@ func (c *Container) PID() (int, error) {
 			return 0, fmt.Errorf("%s: %w", c.ID, errEnded)
 		default:
 		}
+		if pid := c.pid.Load(); pid != 0 {
+			return int(pid), nil
+		}
 		// The runtime writes the file once the process is there.
 		data, err := os.ReadFile(c.pidFile())
 		if err != nil || len(data) == 0 {
@@ -198,6 +223,7 @@ func (c *Container) PID() (int, error) {
 		}
 		for _, p := range processes() {
 			if p.inHost(c.host.Init()) == string(data) {
+				c.pid.Store(int64(p.PID))
 				return p.PID, nil
 			}
 		}

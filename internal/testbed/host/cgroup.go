@@ -17,6 +17,14 @@ const cgroupRoot = "/sys/fs/cgroup"
 // host's containers are.
 func (h *Host) Cgroup() string { return "/" + h.Namespace() }
 
+// CgroupFiles are the files that take the numbers of processes which enter a control group, one
+// of every hierarchy that has it.
+func CgroupFiles(group string) []string {
+	files, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", group, "cgroup.procs")) // the pattern is well-formed
+	one, _ := filepath.Glob(filepath.Join(cgroupRoot, group, "cgroup.procs"))
+	return append(files, one...)
+}
+
 // RemoveCgroups removes a control group and those below it from every
 // hierarchy. Nothing may run in them but what is ending.
 func RemoveCgroups(group string) error {
