@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/page"
 )
@@ -20,11 +21,13 @@ type (
 		Title string
 		Rows  []htmlDiffRow
 		Lines []htmlLine
+		Text  string // of what follows from the changes
 	}
 	htmlDiffRow struct {
 		Pool, Effect, Class string
-		Changes             []string
+		Reasons             []diff.Reason
 		Note                string
+		Lines               []htmlLine
 	}
 	// htmlLine is one of the report for a terminal; its class is that of a diff.
 	htmlLine struct{ Class, Text string }
@@ -35,7 +38,7 @@ func (r *diffReport) html(w io.Writer) error {
 	groups := lists.Map(r.groups, func(g diffGroup) htmlGroup { return g.html() })
 	return diffPage.Write(w, page.Page{
 		Command: "vipgen diff",
-		Heading: "What changes on which nodes",
+		Heading: r.heading(),
 		Facts:   []page.Fact{{Name: "from", Value: r.A}, {Name: "to", Value: r.B}, {Name: "compared", Value: command.Plural(r.Compared, "cluster")}, {Name: "result", Value: r.total()}},
 		Legend:  []page.Key{{Class: "bad", Text: "nodes drain or reboot, or a change has no effect"}, {Class: "good", Text: "nodes go on running"}},
 		Body:    groups,
@@ -44,17 +47,44 @@ func (r *diffReport) html(w io.Writer) error {
 
 func (g diffGroup) html() htmlGroup {
 	out := htmlGroup{Title: g.title()}
-	for _, row := range g.rows() {
+	seen := map[string]string{}
+	for i, row := range g.rows() {
 		class := "good"
 		if row.drains {
 			class = "bad"
 		}
-		out.Rows = append(out.Rows, htmlDiffRow{row.pool, row.effect, class, row.changes, row.note})
+		html := htmlDiffRow{Pool: row.pool, Effect: row.effect, Class: class, Note: row.note}
+		if i < len(g.Pools) { // whose rows come first
+			html.Reasons = g.Pools[i].Reasons
+			html.Lines = classed(func(p *printer) { p.changes(g.Pools[i].Changes, "pool "+row.pool, seen) })
+		} else {
+			for _, change := range row.changes {
+				html.Reasons = append(html.Reasons, diff.Reason{Change: change})
+			}
+		}
+		out.Rows = append(out.Rows, html)
 	}
+	out.Lines = classed(func(p *printer) { p.others(g, seen) })
 	var text printer
-	text.group(g)
-	for line := range strings.Lines(text.String()) {
-		out.Lines = append(out.Lines, htmlLine{lineClass(line), line})
+	text.consequences(g)
+	out.Text = text.String()
+	return out
+}
+
+// heading names the cluster, if it is one.
+func (r *diffReport) heading() string {
+	if r.Compared != 1 || len(r.groups) != 1 {
+		return "What changes on which nodes"
+	}
+	return r.groups[0].title() + ": what changes on which nodes"
+}
+
+// classed returns the lines of changes that are printed.
+func classed(print func(*printer)) (out []htmlLine) {
+	var p printer
+	print(&p)
+	for line := range strings.Lines(p.String()) {
+		out = append(out, htmlLine{lineClass(line), line})
 	}
 	return out
 }

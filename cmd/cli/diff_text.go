@@ -70,6 +70,12 @@ func (p *printer) group(g diffGroup) {
 			p.changes(pool.Changes, "pool "+pool.Name, seen)
 		})
 	}
+	p.others(g, seen)
+	p.consequences(g)
+}
+
+// others prints what changes besides pools. Seen is that of changes.
+func (p *printer) others(g diffGroup, seen map[string]string) {
 	for _, host := range g.Hosts {
 		p.line("Ignition config %s: read when a host is installed; running hosts do not change", host.Name)
 		p.in(func() { p.changes(host.Changes, "Ignition config "+host.Name, seen) })
@@ -82,6 +88,10 @@ func (p *printer) group(g diffGroup) {
 		p.line("files")
 		p.in(func() { p.changes(g.Texts, "files", seen) })
 	}
+}
+
+// consequences prints what clients see, and which files replace or shadow others.
+func (p *printer) consequences(g diffGroup) {
 	if len(g.Clients) > 0 {
 		p.line("Clients will see")
 	}

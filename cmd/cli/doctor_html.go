@@ -33,7 +33,7 @@ type htmlMove struct {
 func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 	p := page.Page{
 		Command: "vipgen doctor",
-		Heading: "Why VIPs moved",
+		Heading: "Why VIPs" + ofCluster(r) + " moved",
 		Lead:    append([]string{doctorSummary(r)}, doctorNotes(r, files)...),
 		Legend:  []page.Key{timeline.Held, timeline.Split},
 	}
@@ -48,6 +48,27 @@ func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 	return doctorTemplate.Write(to, p)
 }
 
+// ofCluster names the cluster that VRRP instances are named after: demo_API_0.
+func ofCluster(r *doctor.Report) string {
+	cluster := ""
+	for _, m := range r.Moves {
+		for _, instance := range m.Instances {
+			name := instance
+			for range 2 {
+				name = name[:max(strings.LastIndexByte(name, '_'), 0)]
+			}
+			if name == "" || cluster != "" && name != cluster {
+				return ""
+			}
+			cluster = name
+		}
+	}
+	if cluster == "" {
+		return ""
+	}
+	return " of " + cluster
+}
+
 func pageMove(number int, m *doctor.Move) htmlMove {
 	run := moveRun(m)
 	out := htmlMove{
@@ -55,7 +76,7 @@ func pageMove(number int, m *doctor.Move) htmlMove {
 		Unheld: timeline.OrDash(m.Unheld.Duration()), SplitBrain: timeline.OrDash(run.SplitBrain), Split: run.SplitBrain > 0,
 	}
 	for i, vip := range m.Instances {
-		c := timeline.New(fmt.Sprintf("m%d-%d", number, i+1), vip, run, timeline.WindowOf(vip, []timeline.Run{run}), timeline.PageSizes)
+		c := timeline.New(fmt.Sprintf("m%d-%d", number, i+1), vip, run, timeline.Zoom(vip, run, m.To), timeline.PageSizes)
 		c.Title, c.Zero, c.Alt = vip, "move", fmt.Sprintf("Timeline: %s held by %d nodes", vip, c.Nodes)
 		if i > 0 {
 			c.Moments = nil // the same as before

@@ -138,7 +138,7 @@ func Fit(text string, size, width float64) string {
 
 // Write writes the drawing with a height.
 func (d *Drawing) Write(w io.Writer, height float64) error {
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %[1]s %[2]s" width="%[3]s" height="%[4]s">
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %[1]s %[2]s" width="%[3]s" height="%[4]s" style="max-width:100%%;height:auto">
 <title>%[5]s</title>
 <desc>%[6]s</desc>
 <style>%[7]s</style>

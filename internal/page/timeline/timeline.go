@@ -148,7 +148,27 @@ func WindowOf(vip string, runs []Run) Window {
 	return Window{begin - margin, end + margin}
 }
 
-// New draws a run: a lane for each node that held the VIP, and one for the
+// Zoom returns a window around the time in which a VIP came to its new holders. Events are in it
+// unless they would leave less than a quarter to that time.
+func Zoom(vip string, run Run, holders []string) Window {
+	end := 100 * time.Millisecond
+	for _, holder := range holders {
+		i := slices.IndexFunc(run.Spans, func(s Span) bool { return s.VIP == vip && s.Node == holder && s.From >= run.Fault })
+		if i >= 0 {
+			end = max(end, run.Spans[i].From-run.Fault)
+		}
+	}
+	w := Window{To: end}
+	for _, e := range run.Events {
+		if at := e.At - run.Fault; at > -2*end && at < 3*end {
+			w = Window{min(w.From, at), max(w.To, at)}
+		}
+	}
+	margin := (w.To - w.From) / 8
+	return Window{w.From - margin, w.To + margin}
+}
+
+// New draws a run: a lane for each node that held the VIP in the window, and one for the
 // client.
 func New(id, vip string, run Run, w Window, size Sizes) Chart {
 	c := Chart{ID: id, Zero: "fault", sizes: size, Width: size.Width, PlotX: size.Label, PlotW: size.Width - size.Label - size.Right}
@@ -162,7 +182,9 @@ func New(id, vip string, run Run, w Window, size Sizes) Chart {
 		y += size.Lane
 	}
 	for _, node := range holders(vip, run) {
-		add(Lane{Name: node, Bars: c.holdings(vip, node, run, w)})
+		if bars := c.holdings(vip, node, run, w); len(bars) > 0 {
+			add(Lane{Name: node, Bars: bars})
+		}
 	}
 	nodes := y
 	if !run.NoClient {
@@ -274,15 +296,19 @@ func (c *Chart) ticks(w Window, most int) (ticks []Tick) {
 	return ticks
 }
 
-// marks are at the events. Those too close to be told apart share a label, such as "2-4".
+// marks are at the events of the window. Those too close to be told apart share a label, such as "2-4".
 func (c *Chart) marks(run Run, w Window) (marks []Tick) {
-	first := -1 // of those that share a label
+	shared, first := -1, 0 // the mark whose label others share, and its event
 	for i, e := range run.Events {
-		m := Tick{X: c.x(e.At-run.Fault, w)}
-		if first >= 0 && math.Abs(m.X-marks[first].X) < c.sizes.Apart {
-			marks[first].Label = fmt.Sprintf("%d-%d", first+1, i+1)
+		at := e.At - run.Fault
+		if at < w.From || at > w.To {
+			continue
+		}
+		m := Tick{X: c.x(at, w)}
+		if shared >= 0 && math.Abs(m.X-marks[shared].X) < c.sizes.Apart {
+			marks[shared].Label = fmt.Sprintf("%d-%d", first+1, i+1)
 		} else {
-			m.Label, first = strconv.Itoa(i+1), i
+			m.Label, shared, first = strconv.Itoa(i+1), len(marks), i
 		}
 		marks = append(marks, m)
 	}

@@ -51,3 +51,18 @@ func TestChart(t *testing.T) {
 		t.Errorf("an empty run: %+v", empty)
 	}
 }
+
+// TestZoom shows a gap of 133 ms large although the node is back after 96 s.
+func TestZoom(t *testing.T) {
+	r := run(133 * ms)
+	r.Spans = append(r.Spans, Span{VIP: "192.0.2.5", Node: "master-0", From: 97 * time.Second, To: 99 * time.Second})
+	r.Events = append(r.Events, Event{At: 97 * time.Second, Text: "master-0: booted"})
+	w := Zoom("192.0.2.5", r, []string{"master-1"})
+	c := New("id", "192.0.2.5", r, w, PageSizes)
+	if gap := c.x(125*ms, w) - c.FaultX; gap < c.PlotW/4 {
+		t.Errorf("the gap takes %.0f of %.0f", gap, c.PlotW)
+	}
+	if n := len(c.Moments); n != len(r.Events) || len(c.Marks) >= n {
+		t.Errorf("%d moments, %d marks of %d events", n, len(c.Marks), len(r.Events))
+	}
+}

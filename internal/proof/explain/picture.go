@@ -66,8 +66,8 @@ func (p *picture) table() {
 		p.row(plain(g.Name))
 		for i, role := range p.cluster.Roles {
 			if h, ok := g.holder(role); ok {
-				p.Dot(p.column(i)-22, p.y-3.5, 4, svg.Good)
-				p.Text(p.column(i)-14, p.y, svg.Small, "", span(h.Priority, h.Most))
+				p.Dot(p.column(i), p.y-3.5, 4, svg.Good)
+				p.Text(p.column(i)+8, p.y, svg.Small, "", span(h.Priority, h.Most))
 			}
 		}
 		for _, vip := range g.VIPs {
