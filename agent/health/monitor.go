@@ -70,14 +70,17 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	changed, left := time.Now(), 0
 	for again := false; ; {
 		any, err := m.write()
-		if any || err != nil {
+		tried := any || err != nil
+		if tried {
 			changed = time.Now()
 		}
 		if again && (left == 0 || time.Since(changed) < repeatFor) {
 			err = errors.Join(err, m.Files.Repeat())
-			left = repeatSeldom
+			left, tried = repeatSeldom, true
 		}
-		writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
+		if tried { // a turn that had nothing to write says nothing of writing
+			writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
+		}
 		select {
 		case <-ctx.Done():
 			return

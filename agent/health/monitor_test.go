@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -138,6 +140,29 @@ func TestMonitorTriesAgain(t *testing.T) {
 		}
 		if files.repeated != 9 {
 			t.Errorf("repeated %d times in 9.5 s", files.repeated)
+		}
+	})
+}
+
+// sealed files are right, and cannot be written.
+type sealed struct{ fragile }
+
+func (s *sealed) Repeat() error { return errors.New("read-only file system") }
+
+// A turn in which nothing is to be written does not prove that files can be written again.
+func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		m := &Monitor{
+			Board: NewBoard(), Files: &sealed{}, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
+			Log: slog.New(slog.NewTextHandler(&out, nil)),
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		time.AfterFunc(2500*time.Millisecond, func() { m.Board.Set(state.Fact{Name: "api", Why: "refused"}) })
+		m.Run(ctx, nil)
+		if n := strings.Count(out.String(), "cannot be written"); n != 1 || strings.Contains(out.String(), "can be written again") {
+			t.Errorf("%d complaints:\n%s", n, out.String())
 		}
 	})
 }
