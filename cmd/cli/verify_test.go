@@ -176,7 +176,7 @@ func TestProfileIsExplained(t *testing.T) {
 		}
 	}
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: virtual}}\n"})
-	out := strings.Join(strings.Fields(must(t, "explain")), " ")
+	out := strings.Join(strings.Fields(must(t, "explain", "--all")), " ")
 	for _, want := range []string{"none if the holder stalls for up to 546ms", "For up to 546ms the VIP stays"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/report"
 )
@@ -173,7 +174,7 @@ func tell(run report.Run) string {
 	if run.Error != "" {
 		return "failed: " + run.Error
 	}
-	what := fmt.Sprintf("%v without an answer, %d of %d requests lost", round(run.Outage), run.Lost, run.Asked)
+	what := fmt.Sprintf("%v %s, %d of %d requests lost", round(run.Outage), vrrp.WithoutAnswer, run.Lost, run.Asked)
 	if run.SplitBrain > 0 {
 		what += fmt.Sprintf(", split brain for %v", round(run.SplitBrain))
 	}

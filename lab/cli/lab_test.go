@@ -21,6 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/status"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -393,10 +394,10 @@ func testLabKill(t *testing.T, r *labRunner, printed func() string) {
 	// then the last failover is between them, or nobody knows for how long none had it.
 	vip := s.VIPs[0].Address.String()
 	both := strings.Contains(printed(), vip+": SPLIT BRAIN")
-	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.Gap <= 0 && !both {
+	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.WithoutHolderMS <= 0 && !both {
 		t.Errorf("failover %+v", f)
 	}
-	taken := regexp.MustCompile(regexp.QuoteMeta(vip) + `: \S+ has it, (\S+ after|taken over from) ` + first + `\n`)
+	taken := regexp.MustCompile(regexp.QuoteMeta(vip) + `: \S+ has it, (from|taken over from) ` + first + `(, \S+ ` + vrrp.WithoutHolder + `)?\n`)
 	testkit.Await(t, "the failover from "+first+" to be printed", func() bool { return taken.MatchString(printed()) })
 	if n := nodeOf(s, first); n.Power || n.PID != 0 || len(n.VIPs) > 0 {
 		t.Errorf("a node without power: %+v", n)
