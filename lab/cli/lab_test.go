@@ -319,7 +319,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	if out := r.must("exec", "client", "--", "ip", "-o", "address"); !strings.Contains(out, s.Others[0].Addresses[0].String()) {
 		t.Errorf("the client's addresses:\n%s", out)
 	}
-	if out := r.must("exec", node, "--", r.program+"-agent", "status", "--root", nodeOf(s, node).Root); !strings.Contains(out, "keepalived ") {
+	if out := r.must("exec", node, "--", "vipgen-agent", "status"); !strings.Contains(out, "keepalived ") {
 		t.Errorf("vipgen-agent status:\n%s", out)
 	}
 	testClusterStatus(t, r, s)
@@ -359,7 +359,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	// Agents publish what changed within a second, once they run.
 	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
 		for _, n := range s.Nodes {
-			out := r.must("exec", n.Name, "--", r.program+"-agent", "status", "-o", "json", "--root", n.Root)
+			out := r.must("exec", n.Name, "--", "vipgen-agent", "status", "-o", "json")
 			testkit.WriteFile(t, filepath.Join(printed, n.Name+".json"), []byte(out))
 		}
 		c := show(printed)
