@@ -27,7 +27,7 @@ type benchProgress struct {
 }
 
 func newBenchProgress(out io.Writer) *benchProgress {
-	p := &benchProgress{out: out, redraw: command.Terminal(out) && os.Getenv("TERM") != "dumb"}
+	p := &benchProgress{out: out, redraw: redrawn(out)}
 	p.width = func() int {
 		width, _, _ := term.GetSize(int(out.(*os.File).Fd()))
 		return width
