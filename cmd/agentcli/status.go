@@ -22,7 +22,7 @@ func (a *app) statusCommand() *cobra.Command {
 backends, the redirect, the mDNS names published and discovered, and the last reloads
 and refused configurations. A job that does not run is shown as such; JSON leaves it out.
 
-Exit code 1: no job runs on this node.
+Exit code 1: no job runs on this node. With JSON that is for its reader to judge.
 
 'vipgen status' reads the JSON of all nodes and shows the cluster.`,
 		Example: `  vipgen-agent status
@@ -68,12 +68,10 @@ func (a *app) status(asJSON bool) error {
 		}
 	}
 	if asJSON {
-		err = command.Object(a.out, state.ReportKind, published)
-	} else {
-		err = w.Flush()
+		return command.Object(a.out, state.ReportKind, published)
 	}
-	if err == nil && !running {
-		err = command.Code(command.Finding)
+	if err := w.Flush(); err != nil || running {
+		return err
 	}
-	return err
+	return command.Code(command.Finding)
 }
