@@ -3,6 +3,7 @@ package golden
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,13 +24,14 @@ func TestVerify(t *testing.T) {
 				testkit.Long(t)
 			}
 			t.Parallel()
-			for _, command := range []string{"verify", "explain"} {
-				out, report := vipgen(t, c.args(t, command)...) // fails unless the exit code is 0
+			for _, command := range [][]string{{"verify"}, {"explain"}, {"explain", "--all"}} {
+				name := strings.Join(command, "")
+				out, report := vipgen(t, c.args(t, command[0], command[1:]...)...) // fails unless the exit code is 0
 				if len(out) == 0 {
-					t.Errorf("%s prints nothing\n%s", command, report)
+					t.Errorf("%s prints nothing\n%s", name, report)
 				}
 				if told[c.name] {
-					checkTold(t, filepath.Join("verified", c.name+"."+command+".txt"), out)
+					checkTold(t, filepath.Join("verified", c.name+"."+name+".txt"), out)
 				}
 			}
 		})

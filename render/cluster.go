@@ -33,7 +33,7 @@ type Cluster struct {
 	// vipgen's), master, arbiter, worker, custom pools by name.
 	Roles []string
 	// ProfileWhy says why the cluster has its profile of VRRP timings; empty where
-	// nodes hold no VIPs.
+	// spec.vrrp.profile chose it, and where nodes hold no VIPs.
 	ProfileWhy string
 	// Replicas is how many nodes the install-config gives to a pool; pools that it
 	// does not know are missing.
@@ -103,7 +103,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
 	}
-	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster && !in.givenProfile {
 		c.ProfileWhy = in.profileWhy()
 	}
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)

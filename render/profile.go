@@ -27,13 +27,10 @@ func (in *Input) chooseProfile() {
 	}
 }
 
-// profileWhy says why the cluster has its profile, and what speaks for another.
+// profileWhy returns why the cluster has the profile that nobody chose, and what speaks for another.
 func (in *Input) profileWhy() string {
 	platform := in.Install.Platform
-	switch {
-	case in.givenProfile:
-		return "spec.vrrp.profile says so"
-	case DefaultProfile(platform) == v1alpha1.ProfileVirtual:
+	if DefaultProfile(platform) == v1alpha1.ProfileVirtual {
 		return fmt.Sprintf("nodes of platform %s are virtual machines, and a holder that its hypervisor pauses for %v keeps its VIPs; spec.vrrp.profile: fast replaces a dead one sooner",
 			platform, v1alpha1.Millis(v1alpha1.VirtualStallMS))
 	}

@@ -266,9 +266,9 @@ func TestDefaultProfile(t *testing.T) {
 		{"ovirt: {api_vips: [192.0.2.2], ingress_vips: [192.0.2.3]}", "vrrp: {mode: multicast}", "virtual", "ovirt"},
 		{"none: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "nodes of platform none are taken for metal"},
 		{"external: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "external"},
-		{vips("vsphere"), "vrrp: {profile: fast}", "fast", "spec.vrrp.profile says so"},
-		{vips("vsphere"), "vrrp: {profile: custom, advertInterval: 100ms}", "custom", "spec.vrrp.profile says so"},
-		{managed, "vrrp: {profile: virtual}", "virtual", "spec.vrrp.profile says so"},
+		{vips("vsphere"), "vrrp: {profile: fast}", "fast", ""},
+		{vips("vsphere"), "vrrp: {profile: custom, advertInterval: 100ms}", "custom", ""},
+		{managed, "vrrp: {profile: virtual}", "virtual", ""},
 		{userManaged, "loadBalancer: {type: External}", "", ""},
 	}
 	for _, tt := range tests {

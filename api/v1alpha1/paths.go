@@ -36,6 +36,10 @@ const (
 	NodeIPDir = "/run/nodeip-configuration"
 )
 
+// RootVariable is the environment variable that names the directory of a node's file system
+// to the agent where no flag does. vipgen lab sets it, whose nodes share this machine's /.
+const RootVariable = "VIPGEN_ROOT"
+
 // JobDir is the directory that the container of a job alone may write to. All
 // containers read what is in it, but for volumes of a container's own.
 func JobDir(job string) string { return RunDir + "/" + job }

@@ -3,6 +3,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ Exit codes: 0 done; 1 a finding, such as a failed probe; 2 bad input or usage;
 	command.AddVersion(root)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.clusterConfig, "cluster-config", v1alpha1.ClusterConfigPath, "`file` with the facts of the cluster, below --root")
-	flags.StringVar(&a.root, "root", "/", "`directory` of the host's file system, for containers")
+	flags.StringVar(&a.root, "root", cmp.Or(os.Getenv(v1alpha1.RootVariable), "/"), "`directory` of the host's file system, for containers")
 	flags.TextVar(&a.level, "log-level", &a.level, "lowest `level` to log: DEBUG, INFO, WARN, ERROR")
 	command.AddHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true // nodes have no shell to complete in

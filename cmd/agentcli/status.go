@@ -22,6 +22,8 @@ func (a *app) statusCommand() *cobra.Command {
 backends, the redirect, the mDNS names published and discovered, and the last reloads
 and refused configurations. A job that does not run is shown as such; JSON leaves it out.
 
+Exit code 1: no job runs on this node. With JSON that is for its reader to judge.
+
 'vipgen status' reads the JSON of all nodes and shows the cluster.`,
 		Example: `  vipgen-agent status
   vipgen-agent status -o json`,
@@ -51,6 +53,7 @@ func (a *app) status(asJSON bool) error {
 	defer dir.Close()
 	// As state.Report has it, where a job goes by its name.
 	published := map[string]any{"node": thisNode(), "version": command.Version(), "time": time.Now().UTC().Truncate(time.Second)}
+	running := false
 	w := command.Table(a.out)
 	for _, k := range jobs {
 		v, rows, err := k.Summary(dir)
@@ -58,7 +61,7 @@ func (a *app) status(asJSON bool) error {
 			return err
 		}
 		if v != nil {
-			published[k.Name] = v
+			published[k.Name], running = v, true
 		}
 		for _, row := range rows {
 			fmt.Fprintln(w, strings.Join(row, "\t"))
@@ -67,5 +70,8 @@ func (a *app) status(asJSON bool) error {
 	if asJSON {
 		return command.Object(a.out, state.ReportKind, published)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || running {
+		return err
+	}
+	return command.Code(command.Finding)
 }

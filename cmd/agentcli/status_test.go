@@ -12,6 +12,32 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
+// Where no job runs, all lines say so, and the exit code does; JSON is for vipgen status to judge.
+func TestStatusOfNothing(t *testing.T) {
+	t.Setenv(v1alpha1.RootVariable, t.TempDir())
+	for format, want := range map[string]int{"text": command.Finding, "json": command.OK} {
+		if code, out, errOut := run(t, "status", "-o", format); code != want || out == "" || errOut != "" {
+			t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+		}
+	}
+}
+
+// The environment names the root where no flag does, and help says the default of a node.
+func TestRootVariable(t *testing.T) {
+	root := t.TempDir()
+	dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))
+	testkit.Must(t, err)
+	defer dir.Close()
+	testkit.Must(t, dir.Publish(state.Firewall{InPlace: true}))
+	t.Setenv(v1alpha1.RootVariable, root)
+	if code, out, errOut := run(t, "status"); code != command.OK || !strings.Contains(out, "redirect in place") {
+		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+	}
+	if code, _, _ := run(t, "status", "--root", t.TempDir()); code != command.Finding {
+		t.Errorf("--root does not come first: exit code %d", code)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	root := t.TempDir()
 	dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))

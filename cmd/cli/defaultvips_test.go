@@ -26,7 +26,7 @@ func TestInstallersVIPs(t *testing.T) {
 		}
 		for line := range strings.Lines(out) {
 			chosen := strings.Contains(line, "the installer's default")
-			if strings.Contains(line, ", virtual router ID") && chosen != strings.Contains(line, "192.0.2.7 (the installer's default)") {
+			if strings.Contains(line, "virtual router ID") && chosen != strings.Contains(line, "192.0.2.7 (the installer's default)") {
 				t.Errorf("%s: %s", name, line)
 			}
 		}

@@ -223,3 +223,18 @@ func TestReadme(t *testing.T) {
 		}
 	}
 }
+
+// The sample of docs/explain.md is part of what the command prints.
+func TestExplainPage(t *testing.T) {
+	_, sample, _ := strings.Cut(string(testkit.ReadFile(t, "../../docs/explain.md")), "in part:\n\n```\n")
+	sample, _, _ = strings.Cut(sample, "```")
+	out := must(t, "explain", "../../examples/baremetal/install-config.yaml")
+	for line := range strings.Lines(sample) {
+		if !strings.Contains(out, "\n"+line) {
+			t.Errorf("not printed: %s%s", line, out)
+		}
+	}
+	if strings.Count(sample, "\n") < 9 {
+		t.Errorf("the sample:\n%s", sample)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/day2/doctor"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // moment is how times of events are written.
@@ -94,7 +95,7 @@ const longHandOver = 100 * time.Millisecond
 func unheld(m *doctor.Move) string {
 	var out []string
 	if m.Unheld > 0 {
-		out = append(out, "no node held the VIP for "+command.Duration(m.Unheld.Duration()))
+		out = append(out, command.Duration(m.Unheld.Duration())+" "+vrrp.WithoutHolder)
 	}
 	switch both := m.SplitBrain.Duration(); {
 	case both >= longHandOver:

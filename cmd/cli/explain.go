@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/vipgen/vipgen/docs"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/proof/explain"
+	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/tree"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -20,17 +23,20 @@ func (a *app) explainCommand() *cobra.Command {
 	var f inputflags.Flags
 	var o command.Format
 	var picture string
+	var all bool
 	c := &cobra.Command{
 		Use:   "explain [install-config.yaml|FIELD|CODE]",
 		Short: "Explain which nodes can hold each VIP, and what clients see in each failure",
-		Long: `Explain each VIP: which nodes can hold it, what each check adds to a node's priority,
-the rate of advertisements, and what clients see in each failure, and for how long at
-most. 'vipgen verify' checks every combination of failures.
+		Long: `Explain what clients of each VIP see in each failure, and for how long it is at most
+` + vrrp.WithoutHolder + `, or they are ` + vrrp.WithoutAnswer + `. With --all also which nodes can hold the
+VIP, what each check adds to a node's priority, and the rate of advertisements.
+'vipgen verify' checks every combination of failures.
 
 With a field of vipgen.yaml, such as spec.vrrp.profile, print instead what the field
 is for, and which values and fields it has. With the code of a problem, such as
 vip-taken, print what it means and what to do.`,
 		Example: `  vipgen explain install-config.yaml
+  vipgen explain install-config.yaml --all
   vipgen explain install-config.yaml --svg cluster.svg
   vipgen explain -o json install-config.yaml | jq '.groups[].stages[].timing'
 
@@ -57,12 +63,13 @@ vip-taken, print what it means and what to do.`,
 					return show(a, o, problemCode{args[0], meaning, do}, problemCodeText)
 				}
 			}
-			return a.explain(inputflags.Arg(args), &f, o, picture)
+			return a.explain(inputflags.Arg(args), &f, o, picture, all)
 		},
 	}
 	f.Add(c)
 	c.Flags().StringVar(&picture, "svg", "", "`file` to write a picture to, as SVG: VIPs, nodes, pods and connections")
 	_ = c.MarkFlagFilename("svg", "svg")
+	c.Flags().BoolVar(&all, "all", false, "print which nodes can hold each VIP, priorities, timing, the installation, names and certificates, and each failure in full")
 	o.Add(c, "text", "json")
 	return c
 }
@@ -80,7 +87,7 @@ func problemCodeText(out *printer, p problemCode) {
 	}
 }
 
-func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Format, picture string) error {
+func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Format, picture string, all bool) error {
 	cluster, err := a.quietCluster(installConfig, f)
 	if err != nil {
 		return err
@@ -92,23 +99,25 @@ func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Forma
 	if err := tree.WriteReport(picture, func(w io.Writer) error { return explain.WriteSVG(w, cluster, report) }); err != nil {
 		return err
 	}
-	return show(a, o, report, func(out *printer, r *explain.Report) { explainText(out, cluster, r) })
+	return show(a, o, report, func(out *printer, r *explain.Report) { explainText(out, cluster, r, all) })
 }
 
-func explainText(out *printer, c *render.Cluster, r *explain.Report) {
+func explainText(out *printer, c *render.Cluster, r *explain.Report, all bool) {
 	if len(r.Groups) == 0 {
 		fmt.Fprintln(out, outsideText)
 		certificateText(out, r.NamedCertificates)
 		return
 	}
 	if why := profileWhy(c); why != "" {
-		out.wrapped("", capital(why)+".")
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "note: %s\n\n", why)
 	}
-	for i, g := range r.Groups {
-		if i > 0 {
-			fmt.Fprintln(out)
-		}
+	failureTable(out, r)
+	if !all {
+		fmt.Fprintln(out, "\nWith --all: nodes, priorities, timing, the installation, names and certificates, and each failure in full.")
+		return
+	}
+	for _, g := range r.Groups {
+		fmt.Fprintln(out)
 		groupText(out, &g)
 	}
 	if len(r.OwnRequests) > 0 {
@@ -116,6 +125,70 @@ func explainText(out *printer, c *render.Cluster, r *explain.Report) {
 	}
 	ownRequestsText(out, r.OwnRequests)
 	certificateText(out, r.NamedCertificates)
+}
+
+// failureTable prints what clients see of each failure in the running cluster, by what is bounded:
+// the time without a holder, that without an answer, or neither. A group of VIPs has "-" where
+// there is no figure, and nothing where the failure cannot happen to it.
+func failureTable(out *printer, r *explain.Report) {
+	type failure struct{ what, seen string }
+	blocks := []string{vrrp.WithoutHolder + ", at most", vrrp.WithoutAnswer + ", at most", "other failures"}
+	failures := make([][]failure, len(blocks))
+	figures := map[failure]map[string]string{}
+	heads := []string{"CLIENTS SEE"}
+	w := command.Table(out)
+	for _, g := range r.Groups {
+		fmt.Fprintf(w, "%s\t%s%s\tvirtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), g.VirtualRouterID)
+		heads = append(heads, strings.ToUpper(g.Name))
+		for _, s := range g.Stages {
+			if s.Stage != verify.StageRunning {
+				continue
+			}
+			for _, f := range s.Failures {
+				block, figure := 2, "-"
+				switch {
+				case f.WithoutHolderMS > 0:
+					block, figure = 0, command.Millis(f.WithoutHolderMS)
+				case f.WithoutAnswerMS > 0:
+					block, figure = 1, command.Millis(f.WithoutAnswerMS)
+				}
+				one := failure{f.What, f.Brief}
+				if figures[one] == nil {
+					failures[block], figures[one] = append(failures[block], one), map[string]string{}
+				}
+				figures[one][g.Name] = figure
+			}
+		}
+	}
+	w.Flush()
+	var table bytes.Buffer
+	w = command.Table(&table)
+	for i, block := range blocks {
+		if len(failures[i]) == 0 {
+			continue
+		}
+		row := append([]string{strings.ToUpper(block)}, heads...)
+		if i > 0 {
+			fmt.Fprintln(w, strings.Repeat("\t", len(heads)))
+			row = row[:1]
+			for range heads {
+				row = append(row, "")
+			}
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+		for _, f := range failures[i] {
+			row := []string{f.what, f.seen}
+			for _, g := range r.Groups {
+				row = append(row, figures[f][g.Name])
+			}
+			fmt.Fprintln(w, strings.Join(row, "\t"))
+		}
+	}
+	w.Flush()
+	fmt.Fprintln(out)
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
 }
 
 // certificateText has an object that is not empty.
@@ -151,12 +224,15 @@ func groupText(out *printer, g *explain.Group) {
 			out.wrapped("  ", text)
 		}
 		for _, f := range s.Failures {
-			moved := ""
-			if f.MovedMS > 0 {
-				moved = fmt.Sprintf(" The VIP moves within %s.", command.Millis(f.MovedMS))
+			atMost := ""
+			switch {
+			case f.WithoutHolderMS > 0:
+				atMost = fmt.Sprintf(" The VIP is %s for %s at most.", vrrp.WithoutHolder, command.Millis(f.WithoutHolderMS))
+			case f.WithoutAnswerMS > 0:
+				atMost = fmt.Sprintf(" New connections are %s for %s at most.", vrrp.WithoutAnswer, command.Millis(f.WithoutAnswerMS))
 			}
 			fmt.Fprintf(out, "\n  %s\n", f.What)
-			out.wrapped("    ", f.Seen+moved)
+			out.wrapped("    ", f.Seen+atMost)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What is valid is said, and from which files, and what becomes of it.
@@ -85,13 +86,33 @@ func TestStrict(t *testing.T) {
 		"warned.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\", images: {agent: registry.example.com/a@sha256:" + strings.Repeat("0", 64) + ", release: \"4.17.1\", haproxy: registry.example.com/h}}\n",
 		"fine.yaml":   vipConfigHead + "spec: {images: {agent: registry.example.com/a@sha256:" + strings.Repeat("0", 64) + "}}\n",
 		"wrong.yaml":  vipConfigHead + "spec: {apiVIP: x}\n",
+		"hosts.yaml":  "apiVersion: v1beta1\nkind: AgentConfig\nrendezvousIP: 192.0.2.10\n",
 	})
 	for args, want := range map[string]int{
 		"-c fine.yaml --strict": command.OK, "-c warned.yaml": command.OK, "-c warned.yaml --strict": command.Finding,
+		"-c fine.yaml --agent-config hosts.yaml": command.OK, "-c fine.yaml --agent-config hosts.yaml --strict": command.Finding, // rendezvous-vip
 		"-c warned.yaml --strict -o json": command.Finding, "-c wrong.yaml --strict": command.Input, "-c wrong.yaml --strict -o json": command.Input,
 	} {
 		if code, out, stderr := run("", append([]string{"validate"}, strings.Fields(args)...)...); code != want {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", args, code, want, out, stderr)
+		}
+	}
+}
+
+// Samples of pipelines let no warning pass.
+func TestPipelinesAreStrict(t *testing.T) {
+	for _, file := range []string{"action.yml", "templates/vipgen.yml", "docs/pipeline.md"} {
+		n := 0
+		for line := range strings.Lines(string(testkit.ReadFile(t, "../../"+file))) {
+			if _, flags, ok := strings.Cut(strings.TrimLeft(line, " "), "vipgen validate"); ok && !strings.Contains(line, "`") {
+				n++
+				if !strings.HasPrefix(flags, " --strict ") {
+					t.Errorf("%s: %s", file, line)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s: no input is checked", file)
 		}
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/report"
 )
@@ -23,10 +25,8 @@ import (
 // what the machine does meanwhile is the same for all. The report holds what there
 // is also when the error says that it was ended early.
 func Run(ctx context.Context, cfg Config) (*report.Report, error) {
-	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: append(machine(), apiFact(cfg.RealAPI))}}
-	if b.cfg.Progress == nil {
-		b.cfg.Progress = func(string) {}
-	}
+	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: append(machine(), apiFact(cfg.RealAPI))}, now: time.Now}
+	b.measure = b.once
 	for _, p := range cfg.Profiles {
 		b.report.Profiles = append(b.report.Profiles, p.Name)
 		if p.Reference {
@@ -40,15 +40,41 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	if b.room, err = room(len(plan.Nodes)); err != nil {
 		return b.report, err
 	}
-	for number, s := range cfg.Scenarios {
-		if err = b.play(ctx, number, &s); err != nil {
-			break
-		}
-	}
+	err = b.playAll(ctx)
 	for _, s := range b.subjects {
 		err = errors.Join(err, s.Close())
 	}
 	return b.report, err
+}
+
+// playAll has all scenarios happen. The report has what was measured also when ctx ends it.
+func (b *bench) playAll(ctx context.Context) error {
+	if b.cfg.Progress == nil {
+		b.cfg.Progress = func(string) {}
+	}
+	if b.cfg.Step == nil {
+		b.cfg.Step = func(Step) {}
+	}
+	b.pace = pace{began: b.now()}
+	for _, s := range b.cfg.Scenarios {
+		if s.without(b.cfg.Cluster) == "" {
+			b.pace.total += b.runs(&s) * len(b.cfg.Profiles)
+		}
+	}
+	for number, s := range b.cfg.Scenarios {
+		if err := b.play(ctx, number, &s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runs is how often a scenario happens to each profile.
+func (b *bench) runs(s *Scenario) int {
+	if s.Once {
+		return min(b.cfg.Runs, 1)
+	}
+	return b.cfg.Runs
 }
 
 // bench is a measurement under way.
@@ -57,6 +83,10 @@ type bench struct {
 	subjects map[string]*subject // by profile
 	room     int                 // for how many of them
 	report   *report.Report
+	pace     pace
+	// measure has a scenario happen to the cluster of a profile: once.
+	measure func(context.Context, *Scenario, Profile, float64) (report.Run, error)
+	now     func() time.Time
 }
 
 // play has a scenario happen to all profiles. The error is that of ctx.
@@ -70,12 +100,12 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 	if without != "" {
 		return nil
 	}
-	runs := b.cfg.Runs
-	if s.Once {
-		runs = min(runs, 1)
-	}
+	runs := b.runs(s)
 	for _, t := range b.turns(runs) {
-		run, err := b.once(ctx, s, b.cfg.Profiles[t.profile], phase(b.cfg.Seed, number, t.run))
+		step := Step{Scenario: number + 1, Scenarios: len(b.cfg.Scenarios), Name: s.Name, Profile: b.cfg.Profiles[t.profile].Name, Run: t.run + 1, Runs: runs}
+		step.Left = b.pace.left(b.now())
+		b.cfg.Step(step)
+		run, err := b.measure(ctx, s, b.cfg.Profiles[t.profile], phase(b.cfg.Seed, number, t.run))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -87,8 +117,8 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 		}
 		list := &out.Results[t.profile].Runs
 		*list = append(*list, run)
-		what := fmt.Sprintf("%s, run %d of %d, %s", s.Name, t.run+1, runs, b.cfg.Profiles[t.profile].Name)
-		b.cfg.Progress(what + ": " + tell(run))
+		b.pace.done++
+		b.cfg.Progress(step.String() + ": " + tell(run))
 	}
 	return nil
 }
@@ -173,7 +203,7 @@ func tell(run report.Run) string {
 	if run.Error != "" {
 		return "failed: " + run.Error
 	}
-	what := fmt.Sprintf("%v without an answer, %d of %d requests lost", round(run.Outage), run.Lost, run.Asked)
+	what := fmt.Sprintf("%v %s, %d of %d requests lost", round(run.Outage), vrrp.WithoutAnswer, run.Lost, run.Asked)
 	if run.SplitBrain > 0 {
 		what += fmt.Sprintf(", split brain for %v", round(run.SplitBrain))
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	Log *slog.Logger
 	// Progress is told what is done now; it may be nil.
 	Progress func(string)
+	// Step is told of each run of a scenario before it begins; it may be nil.
+	Step func(Step)
 }
 
 func (c *Config) logger() *slog.Logger {

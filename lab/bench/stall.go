@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -112,7 +113,7 @@ func (s stalled) String() string {
 	if s.elsewhere > 0 {
 		what = fmt.Sprintf("a VIP moved after %v, split brain for %v once it went on", round(s.from), round(s.two))
 	}
-	return fmt.Sprintf("stood still for %v: %s; %v without an answer, %d requests lost", round(s.stood), what, round(s.waited), s.lost)
+	return fmt.Sprintf("stood still for %v: %s; %v %s, %d requests lost", round(s.stood), what, round(s.waited), vrrp.WithoutAnswer, s.lost)
 }
 
 // stall stops a node of a healthy cluster at a moment between two adverts.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Result is what a run has shown.
@@ -62,7 +64,7 @@ func (r *Result) Summary(w io.Writer) {
 		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.title())
 	}
 	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
-	fmt.Fprintf(w, "longest without a holder that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
+	fmt.Fprintf(w, "longest "+vrrp.WithoutHolder+" that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
 	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.overlap()))
 	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
 	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))

@@ -92,8 +92,9 @@ profile: vipgen's, and the reference, which is what on-premises clusters run tod
 Run each scenario on all of them in turn, and print the outage of a client that
 requests a VIP every 10ms, and whether there was a split brain.
 
-A line for each run goes to standard error. Ctrl-C ends early, and prints what was
-measured.
+A line for each run goes to standard error, and the number of the scenario with the
+time left: at a terminal in a line that is redrawn. Ctrl-C ends early, prints what was
+measured, and gives exit code 3.
 
 Documentation: ` + command.Pages + `lab-bench.md`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
@@ -206,10 +207,16 @@ func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	defer remove()
 	cfg.Profiles, cfg.Scenarios, cfg.Runs, cfg.Seed = profiles, scenarios, f.runs, f.seed
 	cfg.Clients, cfg.RealAPI = f.clients, f.realAPI
+	progress := newBenchProgress(a.Err)
+	cfg.Progress, cfg.Step = progress.line, progress.step
 	ctx, stop := interruptible()
 	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		progress.line("interrupted: the labs are removed, then what was measured is printed")
+	})()
 	origin := report.Origin{Date: time.Now(), Version: command.Version(), Cluster: cfg.Cluster.Config.Spec.Domain, Command: command.Line(c, args)}
 	result, err := bench.Run(ctx, cfg)
+	progress.end()
 	result.Origin = origin
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted: the report has what was measured until then")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/lab/control"
 )
@@ -22,12 +23,14 @@ func (a *app) execCommand(f *labFlags) *cobra.Command {
 		Short: "Run a command on a node of the lab",
 		Long: `Run a program of this machine in a node's namespaces: it sees the node's network and
 processes. The file system is this machine's; the working directory is the node's /,
-so that 'cat etc/keepalived/keepalived.conf' prints the node's file. The machines
-'client' and 'site' have only a network.
+so that 'cat etc/keepalived/keepalived.conf' prints the node's file. 'vipgen-agent' is
+the lab's, and reads the node's files. The machines 'client' and 'site' have only a
+network.
 
 The exit code is that of the command.`,
 		Example: `  sudo vipgen lab exec master-0 -- ip -brief address
   sudo vipgen lab exec master-0 -- cat etc/keepalived/keepalived.conf
+  sudo vipgen lab exec master-0 -- vipgen-agent status
   sudo vipgen lab exec client -- curl -k https://192.0.2.5:6443/readyz
   sudo vipgen lab exec master-0 -- bash`,
 		ValidArgsFunction: f.complete(func(s *control.Status, args []string) []string {
@@ -45,41 +48,47 @@ The exit code is that of the command.`,
 			if err != nil {
 				return err
 			}
-			enter, err := entry(reply.Status, args[0])
+			line, env, err := inside(reply.Status, args[0], args[1:])
 			if err != nil {
 				return err
 			}
-			return a.runInside(append(enter, args[1:]...))
+			return a.runInside(line, env)
 		},
 	}
 }
 
-// entry returns how nsenter gets into a machine.
-func entry(s *control.Status, name string) ([]string, error) {
+// inside returns the arguments of nsenter that run a command on a machine, and what the
+// environment has besides.
+func inside(s *control.Status, name string, line []string) (args, env []string, err error) {
 	for _, m := range s.Others {
 		if m.Name == name {
-			return []string{"--net=/run/netns/" + m.Namespace, "--"}, nil
+			return append([]string{"--net=/run/netns/" + m.Namespace, "--"}, line...), nil, nil
 		}
 	}
 	for _, n := range s.Nodes {
 		switch {
 		case n.Name != name:
 		case !n.Power:
-			return nil, control.Mistake("%s is off: power it on with 'vipgen lab heal %[1]s'", name)
+			return nil, nil, control.Mistake("%s is off: power it on with 'vipgen lab heal %[1]s'", name)
 		default:
-			return []string{"--target", strconv.Itoa(n.PID), "--mount", "--pid", "--net", "--uts", "--wdns=" + n.Root, "--"}, nil
+			if line[0] == "vipgen-agent" {
+				line = append([]string{s.Agent}, line[1:]...)
+			}
+			enter := []string{"--target", strconv.Itoa(n.PID), "--mount", "--pid", "--net", "--uts", "--wdns=" + n.Root, "--"}
+			return append(enter, line...), []string{v1alpha1.RootVariable + "=" + n.Root}, nil
 		}
 	}
-	return nil, control.Mistake("no machine %q in this lab: it has %s", name, strings.Join(machineNames(s, nil), ", "))
+	return nil, nil, control.Mistake("no machine %q in this lab: it has %s", name, strings.Join(machineNames(s, nil), ", "))
 }
 
 // runInside runs nsenter with the streams of this process. What is typed at the
 // terminal to end a program is for the one inside.
-func (a *app) runInside(args []string) error {
+func (a *app) runInside(args, env []string) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	cmd := exec.Command("nsenter", args...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	err := cmd.Run()
 	var ended *exec.ExitError

@@ -21,6 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/status"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -318,7 +319,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	if out := r.must("exec", "client", "--", "ip", "-o", "address"); !strings.Contains(out, s.Others[0].Addresses[0].String()) {
 		t.Errorf("the client's addresses:\n%s", out)
 	}
-	if out := r.must("exec", node, "--", r.program+"-agent", "status", "--root", nodeOf(s, node).Root); !strings.Contains(out, "keepalived ") {
+	if out := r.must("exec", node, "--", "vipgen-agent", "status"); !strings.Contains(out, "keepalived ") {
 		t.Errorf("vipgen-agent status:\n%s", out)
 	}
 	testClusterStatus(t, r, s)
@@ -358,7 +359,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	// Agents publish what changed within a second, once they run.
 	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
 		for _, n := range s.Nodes {
-			out := r.must("exec", n.Name, "--", r.program+"-agent", "status", "-o", "json", "--root", n.Root)
+			out := r.must("exec", n.Name, "--", "vipgen-agent", "status", "-o", "json")
 			testkit.WriteFile(t, filepath.Join(printed, n.Name+".json"), []byte(out))
 		}
 		c := show(printed)
@@ -393,10 +394,10 @@ func testLabKill(t *testing.T, r *labRunner, printed func() string) {
 	// then the last failover is between them, or nobody knows for how long none had it.
 	vip := s.VIPs[0].Address.String()
 	both := strings.Contains(printed(), vip+": SPLIT BRAIN")
-	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.Gap <= 0 && !both {
+	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.WithoutHolderMS <= 0 && !both {
 		t.Errorf("failover %+v", f)
 	}
-	taken := regexp.MustCompile(regexp.QuoteMeta(vip) + `: \S+ has it, (\S+ after|taken over from) ` + first + `\n`)
+	taken := regexp.MustCompile(regexp.QuoteMeta(vip) + `: \S+ has it, (from|taken over from) ` + first + `(, \S+ ` + vrrp.WithoutHolder + `)?\n`)
 	testkit.Await(t, "the failover from "+first+" to be printed", func() bool { return taken.MatchString(printed()) })
 	if n := nodeOf(s, first); n.Power || n.PID != 0 || len(n.VIPs) > 0 {
 		t.Errorf("a node without power: %+v", n)

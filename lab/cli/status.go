@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,27 +18,93 @@ import (
 
 func (a *app) statusCommand(f *labFlags) *cobra.Command {
 	var o command.Format
+	var watch bool
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Print which nodes of the lab hold the VIPs, and what is broken",
-		Long: `Print which node holds each VIP, for how long, and the last failover; and of each node
-its power and link, its priorities, the backends of its HAProxy, and stopped services.`,
+		Long: `Print which node holds each VIP, since when, and the last failover; and of each node
+its power and link, its priorities, the backends of its HAProxy, and stopped services.
+
+With --watch again every second, until Ctrl-C: at a terminal on one screen, else one
+after the other, with an empty line between.`,
 		Example: `  sudo vipgen lab status
+  sudo vipgen lab status --watch
   sudo vipgen lab status -o json | jq '.vips[].holders'`,
 		Args: command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			reply, err := f.ask(context.Background(), control.Request{Do: control.DoStatus})
+			ask := func(ctx context.Context) (*control.Status, error) {
+				reply, err := f.ask(ctx, control.Request{Do: control.DoStatus})
+				if err != nil {
+					return nil, err
+				}
+				return reply.Status, nil
+			}
+			if watch {
+				ctx, stop := interruptible()
+				defer stop()
+				tick := time.NewTicker(time.Second)
+				defer tick.Stop()
+				return a.watchStatus(ctx, ask, tick.C, o)
+			}
+			s, err := ask(context.Background())
 			if err != nil {
 				return err
 			}
-			return command.Show(a.Out, o, "LabStatus", reply.Status, func(out io.Writer, s *control.Status) {
-				v := labView{now: time.Now(), Palette: command.Colours(a.Out)}
-				fmt.Fprintln(out, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
-			})
+			return a.showStatus(s, o)
 		},
 	}
 	o.Add(c, "text", "json")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "print it again every second, until Ctrl-C")
 	return c
+}
+
+func (a *app) showStatus(s *control.Status, o command.Format) error {
+	return command.Show(a.Out, o, "LabStatus", s, func(out io.Writer, s *control.Status) {
+		v := labView{now: time.Now(), Palette: command.Colours(a.Out)}
+		fmt.Fprintln(out, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
+	})
+}
+
+// watchStatus shows the lab with each tick until ctx ends, or the lab.
+func (a *app) watchStatus(ctx context.Context, ask func(context.Context) (*control.Status, error), ticks <-chan time.Time, o command.Format) error {
+	show := func(s *control.Status, first bool) error {
+		if !first && o != "json" {
+			fmt.Fprintln(a.Out)
+		}
+		return a.showStatus(s, o)
+	}
+	if screen, ok := a.Out.(*os.File); ok && o != "json" && redrawn(a.Out) {
+		leave, err := fullScreen(screen)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		show = func(s *control.Status, _ bool) error {
+			width, height, err := term.GetSize(int(screen.Fd()))
+			if err != nil {
+				return err
+			}
+			v := labView{now: time.Now(), Palette: command.Colours(screen), width: width}
+			return paint(screen, append(v.lines(s), v.legend(s)...), v.row(nil, cell{"Ctrl-C ends this; the lab goes on", command.Dim}), height)
+		}
+	}
+	for first := true; ; first = false {
+		s, err := ask(ctx)
+		if err == nil {
+			err = show(s, first)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+	}
 }
 
 // shownEvents is how many of the last events the live table shows.
@@ -45,14 +112,11 @@ const shownEvents = 8
 
 // liveTable shows the lab at a terminal, on a screen of its own, until ctx ends.
 func liveTable(ctx context.Context, out *os.File, l *control.Lab, where string, events <-chan control.Event) error {
-	const (
-		enter = "\x1b[?1049h\x1b[?25l" // the other screen, without the cursor
-		leave = "\x1b[?25h\x1b[?1049l"
-	)
-	if _, err := out.WriteString(enter); err != nil {
+	leave, err := fullScreen(out)
+	if err != nil {
 		return err
 	}
-	defer out.WriteString(leave)
+	defer leave()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var last []control.Event
@@ -74,7 +138,24 @@ func liveTable(ctx context.Context, out *os.File, l *control.Lab, where string, 
 	}
 }
 
-// draw paints the whole screen at once, so that nothing flickers.
+// redrawn reports whether what a stream shows can be drawn again.
+func redrawn(stream any) bool { return command.Terminal(stream) && os.Getenv("TERM") != "dumb" }
+
+// fullScreen switches a terminal to its other screen, without the cursor; leave switches back.
+func fullScreen(out io.Writer) (leave func(), err error) {
+	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
+	return func() { _, _ = io.WriteString(out, "\x1b[?25h\x1b[?1049l") }, err
+}
+
+// paint paints a whole screen at once, so that nothing flickers. Of lines the last go if they do
+// not fit above the one at the foot.
+func paint(out io.Writer, lines []string, foot string, height int) error {
+	lines = append(slices.Clip(lines[:min(len(lines), max(0, height-2))]), "", foot)
+	_, err := fmt.Fprintf(out, "\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\r\n"))
+	return err
+}
+
+// draw paints the lab with its last events.
 func draw(out *os.File, l *control.Lab, where string, events []control.Event) error {
 	s, err := l.Status()
 	if err != nil {
@@ -89,9 +170,6 @@ func draw(out *os.File, l *control.Lab, where string, events []control.Event) er
 	for _, e := range events {
 		lines = append(lines, v.row(nil, cell{e.At.Format("15:04:05"), command.Dim}, cell{e.Text, command.Plain}))
 	}
-	lines = append(lines, v.legend(s)...)
-	lines = lines[:min(len(lines), max(0, height-2))] // the legend goes first
-	lines = append(lines, "", v.row(nil, cell{"Ctrl-C removes the lab. In another terminal: vipgen lab kill, heal, partition, stop-service, exec" + where, command.Dim}))
-	_, err = fmt.Fprintf(out, "\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\r\n"))
-	return err
+	foot := v.row(nil, cell{"Ctrl-C removes the lab. In another terminal: vipgen lab kill, heal, partition, stop-service, exec" + where, command.Dim})
+	return paint(out, append(lines, v.legend(s)...), foot, height)
 }

@@ -155,7 +155,7 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 		}
 		<-ctx.Done() // the log has the events
 		return nil
-	case command.Terminal(a.Out) && os.Getenv("TERM") != "dumb":
+	case redrawn(a.Out):
 		return liveTable(ctx, a.Out.(*os.File), l, where, events)
 	default:
 		return printEvents(ctx, a.Out, events)

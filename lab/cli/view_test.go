@@ -34,7 +34,7 @@ func labStatus(now time.Time) *control.Status {
 		CutOff: []string{"worker-0"}, Nodes: []control.Node{master, dead, worker, lone},
 		VIPs: []control.VIP{
 			{Address: api, Group: "api", Holders: []string{"master-0"}, Since: now.Add(-61 * time.Second),
-				Failover: &control.Failover{From: "master-1", To: "master-0", At: now.Add(-61 * time.Second), Gap: 0.35}},
+				Failover: &control.Failover{From: "master-1", To: "master-0", At: now.Add(-61 * time.Second), WithoutHolderMS: 350}},
 			{Address: ingress, Group: "ingress", Since: now},
 		},
 	}
@@ -47,7 +47,7 @@ func TestLabView(t *testing.T) {
 	want := `lab demo  demo.example.com  up 2h5m  /labs/demo
 
 VIP        GROUP    HOLDER    SINCE  LAST FAILOVER
-192.0.2.5  api      master-0  1m1s   350ms after master-1, 1m1s ago
+192.0.2.5  api      master-0  1m1s   from master-1, 350ms without a holder, 1m1s ago
 192.0.2.6  ingress  none      0s     -
 
 NODE      ROLE    STATE    HOLDS  API         INGRESS  BACKENDS  RESTARTS  STOPPED

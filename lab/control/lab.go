@@ -32,6 +32,7 @@ type Options struct {
 type Lab struct {
 	place   Place
 	plan    *lab.Plan
+	agent   string // file of vipgen-agent
 	cluster *lab.Cluster
 	began   time.Time
 	watch   *watch
@@ -55,7 +56,7 @@ type Lab struct {
 // Start builds a lab and lets others control it. When it returns an error, nothing
 // is left of the lab. The caller must Close it.
 func Start(ctx context.Context, o Options) (l *Lab, err error) {
-	l = &Lab{place: o.Place, plan: o.Config.Plan, began: time.Now(), events: o.Events}
+	l = &Lab{place: o.Place, plan: o.Config.Plan, agent: o.Config.Programs.Agent, began: time.Now(), events: o.Events}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	var cleaned bool
 	if l.lock, cleaned, err = o.Place.take(); err != nil {

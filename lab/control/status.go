@@ -22,6 +22,8 @@ type Status struct {
 	// Dir has all files of the lab, Log what happened in it.
 	Dir string `json:"directory"`
 	Log string `json:"log"`
+	// Agent is the file of vipgen-agent that the nodes run.
+	Agent string `json:"agent"`
 	// PID is the process that runs the lab.
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
@@ -84,7 +86,7 @@ func (l *Lab) Status() (*Status, error) {
 	cut := append([]string{}, l.cut...)
 	l.mu.Unlock()
 	s := &Status{
-		Name: l.place.Name, Domain: l.cluster.Spec().Domain, Dir: l.place.dir(), Log: l.place.Log(),
+		Name: l.place.Name, Domain: l.cluster.Spec().Domain, Dir: l.place.dir(), Log: l.place.Log(), Agent: l.agent,
 		PID: os.Getpid(), Since: l.began, VIPs: l.watch.vips(), CutOff: cut,
 	}
 	var errs []error

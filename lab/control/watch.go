@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 )
 
-// every is how often each node is asked for its addresses. Times of failovers are
-// known to within that.
+// every is how often the nodes' addresses are read, besides each time that one of them changes,
+// and for how long several nodes have a VIP before that counts.
 const every = 50 * time.Millisecond
 
 // VIP says who has a virtual IP.
@@ -32,16 +35,17 @@ type Failover struct {
 	From string    `json:"from"`
 	To   string    `json:"to"`
 	At   time.Time `json:"at"`
-	// Gap is how many seconds no node had it, to within a tenth.
-	Gap float64 `json:"gapSeconds"`
+	// WithoutHolderMS is for how many milliseconds no node had it on a link.
+	WithoutHolderMS int64 `json:"withoutHolderMS"`
 }
 
 // watch follows the holders of a cluster's VIPs.
 type watch struct {
-	nodes []*lab.Node
-	tell  func(format string, args ...any)
-	stop  chan struct{}
-	done  chan struct{}
+	nodes   []*lab.Node
+	tell    func(format string, args ...any)
+	changed chan struct{} // addresses of a node
+	stop    chan struct{}
+	done    chan struct{}
 
 	mu     sync.Mutex
 	states []*watchedVIP
@@ -53,18 +57,43 @@ type watchedVIP struct {
 	VIP
 	sole    string    // who had it last alone
 	lost    time.Time // when nobody had it any more; zero while somebody has
-	several []string  // who had it when it was looked at last, if more than one
+	several []string  // who has had it since then, if more than one
+	since   time.Time // of several
 }
 
 func newWatch(c *lab.Cluster, tell func(string, ...any)) *watch {
-	w := &watch{nodes: c.Nodes(), tell: tell, stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
+	w := &watch{nodes: c.Nodes(), tell: tell, changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
 	for _, g := range c.Spec().Groups {
 		for _, vip := range g.VIPs {
 			w.states = append(w.states, &watchedVIP{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
 		}
 	}
+	for _, n := range w.nodes {
+		if err := w.follow(n); err != nil {
+			tell("following the addresses of %s: %v: times of failovers are known to within %v", n.Name, err, every)
+		}
+	}
 	go w.run()
 	return w
+}
+
+// follow wakes run with each change of a node's addresses.
+func (w *watch) follow(n *lab.Node) error {
+	changes := make(chan netlink.AddrUpdate)
+	err := n.Do(func() error {
+		return netlink.AddrSubscribeWithOptions(changes, w.stop, netlink.AddrSubscribeOptions{ErrorCallback: func(error) {}})
+	})
+	if err == nil {
+		go func() {
+			for range changes {
+				select {
+				case w.changed <- struct{}{}:
+				default: // run has not seen the last one yet
+				}
+			}
+		}()
+	}
+	return err
 }
 
 func (w *watch) close() {
@@ -88,6 +117,7 @@ func (w *watch) run() {
 		select {
 		case <-w.stop:
 			return
+		case <-w.changed:
 		case <-tick.C:
 		}
 	}
@@ -120,15 +150,15 @@ func (w *watch) power(node string, on bool) {
 	}
 }
 
-// look takes note of who has the VIP. Several count when they are seen twice: for
-// a moment, the node that takes a VIP and the one that lets go of it both have it.
+// look takes note of who has the VIP. Several count once they have had it for a while: for a
+// moment, the node that takes a VIP and the one that lets go of it both have it.
 func (s *watchedVIP) look(holders []string, now time.Time, tell func(string, ...any)) {
-	passing := len(holders) > 1 && !slices.Equal(holders, s.several)
-	s.several = nil
-	if len(holders) > 1 {
-		s.several = holders
+	if len(holders) < 2 {
+		s.several = nil
+	} else if !slices.Equal(holders, s.several) {
+		s.several, s.since = holders, now
 	}
-	if !passing && !slices.Equal(holders, s.Holders) {
+	if passing := s.several != nil && now.Sub(s.since) < every; !passing && !slices.Equal(holders, s.Holders) {
 		s.set(holders, now, tell)
 	}
 }
@@ -161,26 +191,22 @@ func (s *watchedVIP) settle(holder string, now time.Time, tell func(string, ...a
 	case s.sole == holder && gap == 0:
 		tell("%v: %s has it alone again", s.Address, holder)
 	default:
-		s.Failover = &Failover{From: s.sole, To: holder, At: now, Gap: gap.Round(10 * time.Millisecond).Seconds()}
+		s.Failover = &Failover{From: s.sole, To: holder, At: now, WithoutHolderMS: gap.Milliseconds()}
 		tell("%v: %s has it, %s", s.Address, holder, s.Failover)
 	}
 	s.sole, s.lost = holder, time.Time{}
 }
 
-// gap is Gap as it is printed.
-func (f *Failover) gap() time.Duration {
-	return time.Duration(f.Gap * float64(time.Second)).Round(10 * time.Millisecond)
-}
-
-// String says what went before: "300ms after master-0".
+// String says what went before: "from master-0, 160ms without a holder".
 func (f *Failover) String() string {
+	without := fmt.Sprintf("%v %s", time.Duration(f.WithoutHolderMS)*time.Millisecond, vrrp.WithoutHolder)
 	switch {
-	case f.Gap == 0:
+	case f.WithoutHolderMS == 0:
 		return "taken over from " + f.From
 	case f.From == f.To:
-		return fmt.Sprintf("back after %v", f.gap())
+		return "back, " + without
 	}
-	return fmt.Sprintf("%v after %s", f.gap(), f.From)
+	return "from " + f.From + ", " + without
 }
 
 // vips returns what is known now, in the order of the cluster's groups.

@@ -19,8 +19,8 @@ func TestHolders(t *testing.T) {
 		failover    *Failover
 	}{
 		{"first", "- a a", []string{"a has it"}, nil},
-		{"failover", "a - - - b", []string{"a has it", "no node has it, a had it before", "b has it, 300ms after a"}, &Failover{From: "a", To: "b", Gap: 0.3}},
-		{"lost and back", "a - a", []string{"a has it", "no node has it, a had it before", "a has it, back after 100ms"}, &Failover{From: "a", To: "a", Gap: 0.1}},
+		{"failover", "a - - - b", []string{"a has it", "no node has it, a had it before", "b has it, from a, 300ms without a holder"}, &Failover{From: "a", To: "b", WithoutHolderMS: 300}},
+		{"lost and back", "a - a", []string{"a has it", "no node has it, a had it before", "a has it, back, 100ms without a holder"}, &Failover{From: "a", To: "a", WithoutHolderMS: 100}},
 		{"handover", "a b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both for a moment", "a a+b b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both", "a a+b a+b b", []string{"a has it", "SPLIT BRAIN, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},

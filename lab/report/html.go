@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/page"
 	"github.com/vipgen/vipgen/internal/page/timeline"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 //go:embed body.html.tmpl
@@ -129,8 +130,8 @@ func (r *Report) rowHTML(id string, s Scenario, one Result, w timeline.Window, l
 
 func newTimeline(id, title, vip string, run Run, w timeline.Window) htmlTimeline {
 	t := htmlTimeline{Title: title, Run: run, Two: run.SplitBrain > 0, Chart: timeline.New(id, vip, run.Run, w, timeline.PageSizes)}
-	t.Chart.Alt = fmt.Sprintf("Timeline: %s without an answer, %d of %d requests lost, VIP held by %d nodes",
-		timeline.Milliseconds(run.Outage), run.Lost, run.Asked, t.Chart.Nodes)
+	t.Chart.Alt = fmt.Sprintf("Timeline: %s %s, %d of %d requests lost, VIP held by %d nodes",
+		timeline.Milliseconds(run.Outage), vrrp.WithoutAnswer, run.Lost, run.Asked, t.Chart.Nodes)
 	return t
 }
 

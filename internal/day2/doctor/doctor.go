@@ -71,7 +71,7 @@ type Move struct {
 	Meanwhile []string `json:"meanwhile,omitempty"`
 	// Unheld is how long no node held it, as far as the records say, and SplitBrain how
 	// long two did, in milliseconds: the longest of the VIPs.
-	Unheld     events.Millis `json:"unheldMS"`
+	Unheld     events.Millis `json:"withoutHolderMS"`
 	SplitBrain events.Millis `json:"splitBrainMS"`
 	Cause      Cause         `json:"cause"`
 	// Evidence is what the cause rests on, in the order of time.

@@ -15,7 +15,8 @@ import (
 // Report explains every group of VIPs.
 type Report struct {
 	Cluster string `json:"cluster"`
-	// ProfileWhy says why the cluster has its profile; empty without VIPs on nodes.
+	// ProfileWhy says why the cluster has its profile; empty where its input chose it, and
+	// without VIPs on nodes.
 	ProfileWhy string  `json:"profileWhy,omitempty"`
 	Groups     []Group `json:"groups"`
 	// OwnRequests say by which way programs on the nodes of each pool reach the API.

@@ -17,10 +17,14 @@ import (
 // VIP see it.
 type Failure struct {
 	What string `json:"what"`
-	Seen string `json:"seen"`
-	// MovedMS is until the VIP is on another node, at most, in milliseconds; 0
-	// where it does not move, or nobody knows.
-	MovedMS int `json:"movedMS,omitempty"`
+	// Brief is Seen in a few words.
+	Brief string `json:"brief"`
+	Seen  string `json:"seen"`
+	// WithoutHolderMS is for how long the VIP is without a holder, and WithoutAnswerMS for
+	// how long new connections are without an answer from a holder that does not serve: at
+	// most, in milliseconds. One of them, or neither where nothing bounds it.
+	WithoutHolderMS int `json:"withoutHolderMS,omitempty"`
+	WithoutAnswerMS int `json:"withoutAnswerMS,omitempty"`
 }
 
 // failures makes the list of a setup.
@@ -38,7 +42,7 @@ func (f *failures) list() ([]Failure, error) {
 	case f.setup.Stage == verify.StageInstallation:
 		return f.installation(), nil
 	case len(f.setup.Nodes) < 2:
-		return []Failure{{What: "The node is away", Seen: "Connections time out until it is back: there is no other node."}}, nil
+		return []Failure{{What: "The node is away", Brief: "time out until it is back", Seen: "Connections time out until it is back: there is no other node."}}, nil
 	case role == v1alpha1.GroupIngress:
 		return append(f.anywhere(), f.ingress()...), nil
 	case role == v1alpha1.GroupDNS:
@@ -59,16 +63,16 @@ func (f *failures) installation() []Failure {
 		return []Failure{}
 	}
 	end := Failure{
-		What: "The bootstrap has finished: its API server has ended, and its provisioning service if it had one",
-		Seen: "Connections to its API server are lost. New ones fail until its keepalived says goodbye; the control plane serves them then.",
+		What:  "The bootstrap has finished: its API server has ended, and its provisioning service if it had one",
+		Brief: "lost; new ones fail", Seen: "Connections to its API server are lost. New ones fail until its keepalived says goodbye; the control plane serves them then.",
 	}
 	noticed := verify.OpenShiftsGone
 	if f.cluster.OwnsBootstrap() {
 		noticed = vrrp.ServiceProbe.Refused() + vrrp.BootstrapGoneAfter
 	}
-	end.MovedMS = after(noticed, f.GoodbyeMS)
+	end.WithoutAnswerMS = after(noticed, f.GoodbyeMS)
 	return []Failure{end, {
-		What: "The bootstrap host loses power", MovedMS: f.DeadMS,
+		What: "The bootstrap host loses power", Brief: "lost; new ones wait", WithoutHolderMS: f.DeadMS,
 		Seen: "Connections to it are lost. New ones wait until a control-plane node has taken the VIP, and fail there while no API server runs.",
 	}}
 }
@@ -76,14 +80,14 @@ func (f *failures) installation() []Failure {
 // anywhere is what may happen to the holder of any VIP.
 func (f *failures) anywhere() []Failure {
 	return []Failure{
-		{"The holder loses power, or the network", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
+		{"The holder loses power, or the network", "lost; new ones wait", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},
 		// Hard case 38, TestHardCase38CrashLoop.
-		{"keepalived is killed on the holder", "The agent removes the VIP from the interface at once. Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS},
+		{"keepalived is killed on the holder", "lost; new ones wait", "The agent removes the VIP from the interface at once. Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},
 		// Its daemon ends with it (hard case 24).
-		{"The agent of keepalived is killed on the holder", "keepalived ends with it. The address stays until another node has taken the VIP, or kubelet has started the agent again; connections through the old holder break then.", f.DeadMS},
-		{"The holder stalls, as a virtual machine that its hypervisor pauses", fmt.Sprintf("Connections through it wait. For up to %v the VIP stays; after that another node takes it, connections through the holder break, and it gives up the VIP when it resumes.", v1alpha1.Millis(f.StallMS)), 0},
-		{"The holder shuts down properly", "New connections go to the next holder, which this one has notified. Those through it are lost when it ends.", f.GoodbyeMS},
-		{"Every node that can hold the VIP is away", "No node holds the VIP: connections time out.", 0},
+		{"The agent of keepalived is killed on the holder", "lost; new ones wait", "keepalived ends with it. The address stays until another node has taken the VIP, or kubelet has started the agent again; connections through the old holder break then.", f.DeadMS, 0},
+		{"The holder stalls, as a paused virtual machine", "wait", fmt.Sprintf("Connections through it wait. For up to %v the VIP stays; after that another node takes it, connections through the holder break, and it gives up the VIP when it resumes.", v1alpha1.Millis(f.StallMS)), 0, 0},
+		{"The holder shuts down properly", "lost when it ends; new ones move at once", "New connections go to the next holder, which this one has notified. Those through it are lost when it ends.", f.GoodbyeMS, 0},
+		{"Every node that can hold the VIP is away", "time out until one is back", "No node holds the VIP: connections time out.", 0, 0},
 	}
 }
 
@@ -93,10 +97,10 @@ func (f *failures) api() ([]Failure, error) {
 		return nil, err
 	}
 	out := []Failure{
-		{"HAProxy crashes on the holder", "Connections through it are lost. New ones go to the holder's own API server until HAProxy serves again. The VIP moves if that takes more than a second, or if HAProxy crashes again within 10 seconds.", 0},
-		{"HAProxy hangs on the holder", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
-		{"The redirect to HAProxy is flushed on the holder", "New connections go to the holder's own API server until the agent has put the redirect back.", 0},
-		{"An API server restarts or ends, on the holder or elsewhere", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0},
+		{"HAProxy crashes on the holder", "lost; new ones are served", "Connections through it are lost. New ones go to the holder's own API server until HAProxy serves again. The VIP moves if that takes more than a second, or if HAProxy crashes again within 10 seconds.", 0, 0},
+		{"HAProxy hangs on the holder", "stand still; new ones wait", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", 0, after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
+		{"The redirect to HAProxy is flushed on the holder", "nothing", "New connections go to the holder's own API server until the agent has put the redirect back.", 0, 0},
+		{"An API server restarts or ends, on any node", "lost to that server; others stay", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0, 0},
 	}
 	if s := &f.cluster.Config.Spec; s.LocalAPI(v1alpha1.RoleMaster) {
 		where := "a control-plane node"
@@ -104,36 +108,36 @@ func (f *failures) api() ([]Failure, error) {
 			where = "any node"
 		}
 		out = append(out, Failure{What: "The VIP is away, for programs on " + where,
-			Seen: "Nothing: their connections go to the node's own HAProxy. Only while that finds no API server ready do new ones go to the VIP."})
+			Brief: "nothing", Seen: "Nothing: their connections go to the node's own HAProxy. Only while that finds no API server ready do new ones go to the VIP."})
 	}
 	if f.setup.Group.AdditionalAPI() {
-		return append(out, Failure{"Every API server is away", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0}), nil
+		return append(out, Failure{"Every API server is away", "refused until one is back", "Connections are closed or refused. The VIP stays; the first API server that is back is served from there.", 0, 0}), nil
 	}
 	return append(out,
-		Failure{"The machine config server ends on the holder", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
-		Failure{"Every API server is away", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0},
+		Failure{"The machine config server ends on the holder", "refused to hosts that join", fmt.Sprintf("Port %d refuses connections until the VIP is on a node that has one.", f.cluster.Config.Spec.Ports.MachineConfig), 0, after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
+		Failure{"Every API server is away", "refused until one is back", "Connections are closed or refused. The VIP goes where a machine config server runs, else stays; the first API server that is back is served from there.", 0, 0},
 	), nil
 }
 
 func (f *failures) ingress() []Failure {
 	out := []Failure{
-		{"The router dies on the holder", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", after(vrrp.ServiceProbe.Refused(), f.GoodbyeMS)},
-		{"The router hangs on the holder", "Connections stand still until another node with a router has the VIP.", after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
-		{"The router on the holder shuts down in good order", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
-		{"No router answers on any node", "No node holds the VIP: connections time out.", 0},
-		{"The API is away", "Nothing. Nodes keep what it said last about which controller each router is of.", 0},
+		{"The router dies on the holder", "lost; new ones are refused", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", 0, after(vrrp.ServiceProbe.Refused(), f.GoodbyeMS)},
+		{"The router hangs on the holder", "stand still", "Connections stand still until another node with a router has the VIP.", 0, after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
+		{"The router on the holder shuts down in good order", "nothing", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", 0, 0},
+		{"No router answers on any node", "time out until one answers", "No node holds the VIP: connections time out.", 0, 0},
+		{"The API is away", "nothing", "Nothing. Nodes keep what it said last about which controller each router is of.", 0, 0},
 	}
 	if f.setup.Several {
 		out = append(out, Failure{What: "A router of another ingress controller takes the place of this one's on the holder",
-			Seen: "As soon as the API has its pod there and none of this controller's, the node cannot hold the VIP. It goes to a node with a router of this controller; while there is none, nobody holds it and connections time out, instead of reaching a router that does not know the routes."})
+			Brief: "time out until a router has the VIP", Seen: "As soon as the API has its pod there and none of this controller's, the node cannot hold the VIP. It goes to a node with a router of this controller; while there is none, nobody holds it and connections time out, instead of reaching a router that does not know the routes."})
 	}
 	return out
 }
 
 func (f *failures) dns() []Failure {
 	return []Failure{
-		{"CoreDNS dies on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
-		{"CoreDNS hangs on the holder", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", after(vrrp.ServiceProbe.Hung(), f.BetterMS)},
+		{"CoreDNS dies on the holder", "no answer; clients ask again", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", 0, after(vrrp.ServiceProbe.Refused(), f.BetterMS)},
+		{"CoreDNS hangs on the holder", "no answer; clients ask again", "Questions get no answer until the VIP is on a node where CoreDNS answers; clients ask again.", 0, after(vrrp.ServiceProbe.Hung(), f.BetterMS)},
 	}
 }
 

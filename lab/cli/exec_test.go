@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/control"
+)
+
+// TestInside: the agent that a node runs is the lab's, with the node's files; of other
+// machines only the network counts.
+func TestInside(t *testing.T) {
+	s := &control.Status{
+		Agent:  "/opt/vipgen-agent",
+		Nodes:  []control.Node{{Machine: control.Machine{Name: "master-0"}, Power: true, PID: 7, Root: "/lab/master-0"}, {Machine: control.Machine{Name: "master-1"}}},
+		Others: []control.Machine{{Name: "client", Namespace: "vg1-1-client"}},
+	}
+	node := []string{"--target", "7", "--mount", "--pid", "--net", "--uts", "--wdns=/lab/master-0", "--"}
+	for _, tt := range []struct {
+		name       string
+		line, want []string
+	}{
+		{"master-0", []string{"vipgen-agent", "status"}, append(node, "/opt/vipgen-agent", "status")},
+		{"master-0", []string{"ip", "vipgen-agent"}, append(node, "ip", "vipgen-agent")},
+		{"client", []string{"curl", "-k"}, []string{"--net=/run/netns/vg1-1-client", "--", "curl", "-k"}},
+	} {
+		got, env, err := inside(s, tt.name, tt.line)
+		testkit.Must(t, err)
+		testkit.Equal(t, tt.want, got)
+		if onNode := tt.name != "client"; onNode != slices.Equal(env, []string{"VIPGEN_ROOT=/lab/master-0"}) {
+			t.Errorf("%s: %q", tt.name, env)
+		}
+	}
+	for _, name := range []string{"master-1", "nobody"} {
+		if _, _, err := inside(s, name, []string{"true"}); err == nil {
+			t.Errorf("%s can be entered", name)
+		}
+	}
+}
