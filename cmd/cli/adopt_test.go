@@ -15,7 +15,7 @@ import (
 func layLive(t *testing.T) string {
 	t.Helper()
 	testkit.Deterministic(t)
-	data := testkit.ReadFile(t, "../../internal/day2/adopt/testdata/live.yaml")
+	data := testkit.ReadFile(t, "../../examples/export/before.yaml")
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"live.yaml": string(data)})
 	return string(data)

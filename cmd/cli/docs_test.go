@@ -52,18 +52,22 @@ func TestDocumentedCommandsRun(t *testing.T) {
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{
-	"vipgen vr-ids vmware cnf10 cnf11":                          true,
-	"vipgen vr-ids clusters":                                    true,
-	"vipgen vr-ids clusters --reserve 51,52":                    true,
-	"vipgen diff live.yaml rendered":                            true,
-	"vipgen diff live.yaml move/machineconfigs":                 true,
-	"vipgen doctor records":                                     true,
-	"vipgen doctor records --vip 192.0.2.5 --since 24h":         true,
-	"vipgen doctor records --unplanned":                         true,
-	"vipgen doctor records -o json":                             true,
-	"vipgen doctor records -o html":                             true,
-	"vipgen doctor records --vip 192.0.2.5 --since 24h -o html": true,
-	"vipgen adopt later.yaml --dir adopted --check --to 4.19":   true,
+	"vipgen vr-ids vmware cnf10 cnf11":                               true,
+	"vipgen vr-ids clusters":                                         true,
+	"vipgen vr-ids clusters --reserve 51,52":                         true,
+	"vipgen diff live.yaml rendered":                                 true,
+	"vipgen diff export/before.yaml adopted/rendered/machineconfigs": true,
+	"vipgen doctor export/records":                                   true,
+	"vipgen remove export adopted/rendered/machineconfigs":           true,
+	"vipgen remove examples/export adopted/rendered/machineconfigs":  true,
+	"vipgen diff live.yaml move/machineconfigs":                      true,
+	"vipgen doctor records":                                          true,
+	"vipgen doctor records --vip 192.0.2.5 --since 24h":              true,
+	"vipgen doctor records --unplanned":                              true,
+	"vipgen doctor records -o json":                                  true,
+	"vipgen doctor records -o html":                                  true,
+	"vipgen doctor records --vip 192.0.2.5 --since 24h -o html":      true,
+	"vipgen adopt later.yaml --dir adopted --check --to 4.19":        true,
 }
 
 func runDocumented(t *testing.T, line string) {
@@ -119,17 +123,8 @@ func documentedDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := filepath.Abs("../../internal/day2/doctor/testdata/records")
-	if err != nil {
-		t.Fatal(err)
-	}
-	live := testkit.ReadFile(t, "../../internal/day2/adopt/testdata/live.yaml")
-	states := testkit.ReadFile(t, "testdata/status/nodes.json")
-	t.Chdir(t.TempDir())
-	testkit.WriteFile(t, "nodes/states.json", states)
-	if err := os.CopyFS("records", os.DirFS(records)); err != nil {
-		t.Fatal(err)
-	}
+	copyExport(t, ".", "export", "examples/export")
+	live := testkit.ReadFile(t, "before.yaml")
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
 			t.Fatal(err)
@@ -137,13 +132,22 @@ func documentedDir(t *testing.T) {
 	}
 	exported := testkit.ReadFile(t, filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
 	testkit.WriteFile(t, "exported.yaml", exported)
-	for _, name := range []string{"before.yaml", "later.yaml"} {
-		testkit.WriteFile(t, name, live)
-	}
+	testkit.WriteFile(t, "later.yaml", live)
 	testkit.WriteFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
 	testkit.WriteFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))
 	for name, data := range files {
 		testkit.WriteFile(t, name, data)
+	}
+}
+
+// copyExport makes a new directory the current one, with copies of examples/export below it.
+func copyExport(t *testing.T, below ...string) {
+	t.Helper()
+	export, err := filepath.Abs("../../examples/export")
+	testkit.Must(t, err)
+	t.Chdir(t.TempDir())
+	for _, b := range below {
+		testkit.Must(t, os.CopyFS(b, os.DirFS(export)))
 	}
 }
 
@@ -163,7 +167,7 @@ func firstYAML(t *testing.T, page string) []byte {
 // TestDocumentedFlags: every command line of vipgen in a shell block is of a command that
 // exists, with flags that it has. Those of the lab are for its module.
 func TestDocumentedFlags(t *testing.T) {
-	lines := commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
+	lines := commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/export/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
 		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml")
 	for _, line := range lines {
 		if len(line.Words) == 0 || line.Words[0] != labName {

@@ -16,7 +16,7 @@ import (
 
 // records are those of a lab in which keepalived was killed on one node, and HAProxy
 // stopped on another.
-const records = "../../internal/day2/doctor/testdata/records"
+const records = "../../examples/export/records"
 
 // The page shows what doctor prints.
 func TestDoctorOfThePage(t *testing.T) {

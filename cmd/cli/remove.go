@@ -15,7 +15,7 @@ func (a *app) removeCommand() *cobra.Command {
 	var f remove.Options
 	var o command.Format
 	c := &cobra.Command{
-		Use:   "remove FILE|DIR",
+		Use:   "remove FILE|DIR...",
 		Short: "Print and check the steps back to OpenShift's own keepalived",
 		Long: `Print the steps by which a cluster that runs vipgen returns to OpenShift's own
 keepalived, and check by an export how far it is. Nothing is written or deleted.
@@ -34,12 +34,15 @@ Documentation: ` + command.Pages + `remove.md`,
 		Example: `  ` + adopt.ExportKinds + ` > live.yaml
   vipgen remove live.yaml
 
+  # Of the example, with what vipgen adopt wrote
+  vipgen remove examples/export adopted/rendered/machineconfigs
+
   # An external load balancer holds the VIPs by now
   vipgen remove live.yaml --external-lb
 
   # You looked: the machine worker-3 is off, and stays off
   vipgen remove live.yaml --i-checked worker-3-is-off`,
-		Args: command.Args(1, 1),
+		Args: command.Args(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.remove(args, f, o)
 		},

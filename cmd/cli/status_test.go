@@ -6,19 +6,10 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// layNodes makes a directory with the state of the nodes of a cluster the current one.
-func layNodes(t *testing.T) {
-	t.Helper()
-	states := testkit.ReadFile(t, "testdata/status/nodes.json")
-	t.Chdir(t.TempDir())
-	lay(t, map[string]string{"nodes/states.json": string(states)})
-}
-
 func TestStatus(t *testing.T) {
-	layNodes(t)
+	copyExport(t, ".")
 	const well = `VIP        INSTANCE        HELD BY      OTHERS
 192.0.2.5  demo_API_0      master-0 68  master-1 68, master-2 65 (without machine-config)
 192.0.2.7  demo_INGRESS_0  worker-0 80  worker-1 fault (ingress-away)

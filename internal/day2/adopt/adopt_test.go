@@ -2,7 +2,6 @@ package adopt_test
 
 import (
 	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-var update = flag.Bool("update", false, "write testdata; then read it")
+var update = flag.Bool("update", false, "write the export; then read it")
 
 // planned reads an export that has no problem.
 func planned(t *testing.T, files []render.File, o adopt.Options) *adopt.Plan {
@@ -345,12 +344,11 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestLiveExport keeps testdata/live.yaml, which other tests and docs/adopt.md read.
-func TestLiveExport(t *testing.T) {
-	const file = "testdata/live.yaml"
+// TestExport keeps the export of examples/export, which other tests and pages read.
+func TestExport(t *testing.T) {
+	const file = "../../../examples/export/before.yaml"
 	got := usual.export("4.18", config{name: "50-site", pool: "worker", files: map[string]string{"/etc/keepalived/monitor.conf": "mode: unicast\n"}})[0].Data
 	if *update {
-		testkit.Must(t, os.MkdirAll("testdata", 0o755))
 		testkit.WriteFile(t, file, got)
 	}
 	want := testkit.ReadFile(t, file)

@@ -31,7 +31,7 @@ func FuzzDiagnose(f *testing.F) {
 	f.Add(lines(f, play(f, holding+takes+yields)))
 	f.Add(lines(f, play(f, falls)))
 	f.Add(lines(f, play(f, holding+"10 a agent-stopping\n10 a link down\n10 a state FAULT\n9 b holder a b\n"+takes+"11 a agent-started boot\n11 a move classic over\n")))
-	files, err := filepath.Glob("testdata/records/*")
+	files, err := filepath.Glob("../../../examples/export/records/*")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no records", err)
 	}

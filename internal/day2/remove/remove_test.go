@@ -20,7 +20,7 @@ const classic, fast = "classic/unicast/v2/1s", "fast/unicast/v3/40ms"
 // live is the export of a cluster without vipgen.
 func live(t *testing.T) render.File {
 	t.Helper()
-	data := testkit.ReadFile(t, "../adopt/testdata/live.yaml")
+	data := testkit.ReadFile(t, "../../../examples/export/before.yaml")
 	return render.File{Name: "live.yaml", Data: data}
 }
 
