@@ -79,7 +79,7 @@ LDFLAGS_kubectl := $(LDFLAGS_kubelet)
 LDFLAGS_kube-controller-manager := $(LDFLAGS_kubelet)
 LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 
-GO_BUILD := go build -trimpath -ldflags "-s -w $(if $(VERSION),-X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
+GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
 .PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check

@@ -90,7 +90,7 @@ func (j *Job) Run(ctx context.Context) error {
 		return err
 	}
 	var all, reading sync.WaitGroup
-	reading.Go(func() { j.output.run(os.Stderr) })
+	reading.Go(func() { j.output.run(logging.Lines(j.Log, name)) })
 	all.Go(func() { supervise.Reap(watching) })
 	all.Go(func() { j.check().Run(watching, j.report) })
 	all.Go(func() {

@@ -60,10 +60,11 @@ type Job struct {
 	// Checks measures the job's own check; it may be nil.
 	Checks *health.Metrics
 
-	daemon daemon.Daemon
-	loop   *daemon.Debouncer
-	master master
-	silent []string // servers, of watch's goroutine
+	daemon  daemon.Daemon
+	loop    *daemon.Debouncer
+	master  master
+	silent  []string // servers, of watch's goroutine
+	printed printed
 	// changes has something when HAProxy has logged that a server changed.
 	changes chan struct{}
 
@@ -211,16 +212,17 @@ func (j *Job) drain() {
 	}
 }
 
-// logged takes in a line that HAProxy has logged. Of a server that it has taken out or in it
-// says "Server api-servers/master-1 is DOWN, reason: Layer4 timeout" or "is UP".
-func (j *Job) logged(line []byte) {
-	if !bytes.Contains(line, []byte(" is DOWN")) && !bytes.Contains(line, []byte(" is UP")) {
-		return
+// logged takes in a line that HAProxy has logged, and reports whether it is the first of its
+// text. Of a server that it has taken out or in it says "Server api-servers/master-1 is DOWN,
+// reason: Layer4 timeout" or "is UP".
+func (j *Job) logged(line []byte) bool {
+	if bytes.Contains(line, []byte(" is DOWN")) || bytes.Contains(line, []byte(" is UP")) {
+		select {
+		case j.changes <- struct{}{}:
+		default: // a poll is pending
+		}
 	}
-	select {
-	case j.changes <- struct{}{}:
-	default: // it is looked anyway
-	}
+	return !j.printed.twice(line)
 }
 
 // look asks HAProxy about its backends.

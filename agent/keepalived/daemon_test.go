@@ -31,3 +31,17 @@ func TestNoBFD(t *testing.T) {
 		}
 	}
 }
+
+// What keepalived logs of each liveness probe is no news; all else is logged.
+func TestWroteState(t *testing.T) {
+	for line, want := range map[string]bool{
+		"Mon Nov  3 06:22:17 2025: Printing VRRP data for process(17) on signal\n":  true,
+		"Printing parent data for process(16) on signal\n":                          true,
+		"Mon Nov  3 06:22:17 2025: Printing VRRP stats for process(17) on signal\n": false,
+		"Mon Nov  3 06:22:17 2025: (demo_API_0) Entering MASTER STATE\n":            false,
+	} {
+		if got := wroteState([]byte(line)); got != want {
+			t.Errorf("%q: %t", line, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,12 @@ func probeDaemon(ctx context.Context, dir *state.Dir, root string) error {
 		return nil // the job has answered, and cannot say what it runs (hard case 54)
 	}
 	return askDaemon(ctx, s, root)
+}
+
+// wroteState reports whether a line of keepalived's log says no more than that it wrote its
+// state, as each liveness probe asks it to.
+func wroteState(line []byte) bool {
+	return bytes.Contains(line, []byte("Printing VRRP data for process(")) || bytes.Contains(line, []byte("Printing parent data for process("))
 }
 
 // askDaemon returns nil if keepalived answers, or is not wanted.

@@ -94,7 +94,10 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
 	j.checks.board.Told = j.record.Check
-	j.daemon.Process.Command.Logged = j.record.Line
+	j.daemon.Process.Command.Logged = func(line []byte) bool {
+		j.record.Line(line)
+		return !wroteState(line)
+	}
 	reload := j.daemon.Reload
 	j.daemon.Reload = func(ctx context.Context) error {
 		j.record.Add(events.KeepalivedReload)

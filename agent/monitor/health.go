@@ -20,14 +20,14 @@ var Own = Families{healthy, clock, buildInfo}
 
 var (
 	clock     = Gauge("vipgen_clock_timestamp_seconds", "The node's clock when the metrics were read, in seconds since 1970.")
-	buildInfo = Gauge("vipgen_build_info", "1 for the version of the agent.", "version")
+	buildInfo = Gauge("vipgen_build_info", "1 for the version of the agent, and the commit that it was built from.", "version", "revision")
 	healthy   = Gauge("vipgen_healthy", "Whether the job is healthy (1) or not (0): what /healthz answers.")
 )
 
 // condition remembers for a moment how a job is.
 type condition struct {
-	ask     func(context.Context) error
-	version string // of the agent
+	ask               func(context.Context) error
+	version, revision string // of the agent
 
 	mu    sync.Mutex
 	asked time.Time
@@ -54,6 +54,6 @@ func (c *condition) Describe(to chan<- *prometheus.Desc) { Own.Describe(to) }
 // Collect is part of prometheus.Collector.
 func (c *condition) Collect(to chan<- prometheus.Metric) {
 	clock.PutTime(to, time.Now()) // first: the job may take its time
-	buildInfo.Put(to, 1, c.version)
+	buildInfo.Put(to, 1, c.version, c.revision)
 	healthy.PutBool(to, c.get() == nil)
 }

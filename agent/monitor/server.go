@@ -32,8 +32,8 @@ type Server struct {
 	// Health says what is wrong with the job, nil if it works as it should. It
 	// returns soon after ctx has ended.
 	Health func(ctx context.Context) error
-	// Version is that of the agent.
-	Version string
+	// Version and Revision are those of the agent.
+	Version, Revision string
 	// Addresses gives addresses of the node at which /metrics is to be read besides
 	// loopback, and nothing else; nil means none. It is asked again every tenth Look.
 	Addresses func() []netip.Addr
@@ -94,7 +94,7 @@ func (s *Server) Run(ctx context.Context) {
 
 // handlers answer requests: of the node itself all, of others those for metrics.
 func (s *Server) handlers() (all, metrics http.Handler, err error) {
-	s.condition = &condition{ask: s.Health, version: s.Version}
+	s.condition = &condition{ask: s.Health, version: s.Version, revision: s.Revision}
 	registry := prometheus.NewRegistry()
 	for _, c := range append([]prometheus.Collector{
 		s.condition, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

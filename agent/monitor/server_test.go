@@ -222,13 +222,13 @@ func TestAddresses(t *testing.T) {
 	var outside atomic.Pointer[[]netip.Addr]
 	own := []netip.Addr{netip.MustParseAddr("127.0.0.2")} // Linux has all of 127.0.0.0/8
 	outside.Store(&own)
-	s := &Server{Health: func(context.Context) error { return nil }, Version: "v1.2.3", Addresses: func() []netip.Addr { return *outside.Load() }}
+	s := &Server{Health: func(context.Context) error { return nil }, Version: "v1.2.3", Revision: "abc", Addresses: func() []netip.Addr { return *outside.Load() }}
 	r := server(t, s)
 	number, l := freePort(t)
 	l.Close()
 	r.port.Store(int64(number))
 	r.log.await(t, "are served")
-	if code, body, err := get(t, "127.0.0.2", number, "/metrics"); code != http.StatusOK || !strings.Contains(body, `vipgen_build_info{version="v1.2.3"} 1`) || !strings.Contains(body, "vipgen_clock_timestamp_seconds ") {
+	if code, body, err := get(t, "127.0.0.2", number, "/metrics"); code != http.StatusOK || !strings.Contains(body, `vipgen_build_info{revision="abc",version="v1.2.3"} 1`) || !strings.Contains(body, "vipgen_clock_timestamp_seconds ") {
 		t.Errorf("%d %v\n%s", code, err, body)
 	}
 	for _, path := range []string{"/healthz", "/", "/debug/pprof/"} {

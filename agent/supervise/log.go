@@ -24,9 +24,9 @@ const pipeSize = 1 << 20
 const maxLine = 4096
 
 // logPipe makes the file that a daemon writes its log to. What it writes there goes
-// on to a file, within the limit, until close is called and all was read. A daemon
-// never waits for its log: what finds no room is lost. seen gets each line.
-func logPipe(l LogLimit, seen func([]byte), to *os.File) (w *os.File, closed func(), err error) {
+// on, line by line, within the limit, until close is called and all was read. A daemon
+// never waits for its log: what finds no room is lost. wanted is asked about each line.
+func logPipe(l LogLimit, wanted func([]byte) bool, to io.Writer) (w *os.File, closed func(), err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil, nil, fmt.Errorf("pipe for the log: %w", err)
@@ -37,7 +37,7 @@ func logPipe(l LogLimit, seen func([]byte), to *os.File) (w *os.File, closed fun
 	go func() {
 		defer close(done)
 		defer r.Close()
-		l.copy(to, &endless{r, pipeSize}, seen, time.Now)
+		l.copy(to, &endless{r, pipeSize}, wanted, time.Now)
 	}()
 	return w, func() {
 		r.SetReadDeadline(time.Now().Add(lastWords))
@@ -73,20 +73,18 @@ func (e *endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// copy passes lines on until there are no more.
-func (l LogLimit) copy(to io.Writer, from io.Reader, seen func([]byte), now func() time.Time) {
+// copy passes wanted lines on, each in a Write, until there are no more.
+func (l LogLimit) copy(to io.Writer, from io.Reader, wanted func([]byte) bool, now func() time.Time) {
 	lines := bufio.NewReaderSize(from, maxLine)
 	room, last, left := float64(l.Burst), now(), 0
 	for {
 		line, err := lines.ReadSlice('\n')
 		t := now()
-		if seen != nil && len(line) > 0 {
-			seen(line)
-		}
+		drop := len(line) == 0 || wanted != nil && !wanted(line)
 		room = min(room+t.Sub(last).Seconds()*float64(l.Rate), float64(l.Burst))
 		last = t
 		switch {
-		case len(line) == 0:
+		case drop:
 		case float64(len(line)) > room:
 			left++
 		default:

@@ -25,7 +25,7 @@ func TestLogLimit(t *testing.T) {
 	}
 	var out bytes.Buffer
 	seen := 0
-	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), func([]byte) { seen++ }, now)
+	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), func([]byte) bool { seen++; return true }, now)
 	want := strings.Repeat(line, 5) + "... 5 lines left out\n" + strings.Repeat(line, 2) + "... 4 lines left out\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

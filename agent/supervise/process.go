@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -29,9 +30,11 @@ type Command struct {
 	// output, which goes there too then.
 	Log LogLimit
 	// Logged gets each line of that, before the limit, such as to record what the daemon
-	// does. It must not keep the line, and not wait. It may be nil; without Log it is not
-	// called.
-	Logged func(line []byte)
+	// does, and reports whether the line is to be logged. It must not keep the line, and not
+	// wait. It may be nil; without Log it is not called.
+	Logged func(line []byte) bool
+	// Lines gets the lines within Log, each in a Write; nil means Stderr.
+	Lines io.Writer
 	// Unprivileged has the daemon run as DaemonUser, so that it reads none of the agent's
 	// credentials and writes none of its files, where the agent can change users.
 	Unprivileged bool
@@ -77,7 +80,10 @@ func Start(c Command) (*Process, error) {
 	}
 	logged := func() {}
 	if c.Log != (LogLimit{}) {
-		to := p.cmd.Stderr.(*os.File)
+		to := c.Lines
+		if to == nil {
+			to = p.cmd.Stderr
+		}
 		w, closed, err := logPipe(c.Log, c.Logged, to)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", c.Path, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,7 +28,8 @@ type Supervisor struct {
 	After func(context.Context) error
 	// Backoff is how long to wait between starts.
 	Backoff Backoff
-	Log     *slog.Logger
+	// Log also gets what the daemon logs, where the command bounds that.
+	Log *slog.Logger
 
 	mu       sync.Mutex
 	process  *Process
@@ -117,7 +119,9 @@ func (s *Supervisor) once(ctx context.Context) error {
 func (s *Supervisor) start() (p *Process, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err = Start(s.Command)
+	c := s.Command
+	c.Lines = logging.Lines(s.Log, filepath.Base(c.Path))
+	p, err = Start(c)
 	if err == nil {
 		s.process = p
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -78,6 +79,31 @@ func TestSupervisor(t *testing.T) {
 	<-ended
 	if !gone(second) || s.PID() != 0 {
 		t.Error("the daemon is still there")
+	}
+}
+
+// What the daemon logs comes as records of the agent's log, but for lines that are not wanted.
+func TestLinesAreRecords(t *testing.T) {
+	var out testkit.Log
+	s := &Supervisor{
+		Log: logging.New(&out, "text", slog.LevelInfo),
+		Command: Command{Path: "sh", Args: []string{"-c", "echo 'Mon Nov  3 06:22:17 2025: one'; echo two; echo '[WARNING] (17) : three' >&2; exec sleep 1000"},
+			Log: LogLimit{Burst: 1 << 10}, Logged: func(line []byte) bool { return string(line) != "two\n" }},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	testkit.Await(t, "the last line", func() bool { return strings.Contains(out.String(), "three") })
+	cancel()
+	<-ended
+	for _, want := range []string{" level=INFO msg=one daemon=sh\n", " level=WARN msg=three daemon=sh\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "two") || strings.Contains(out.String(), "2025") {
+		t.Errorf("logged:\n%s", out.String())
 	}
 }
 

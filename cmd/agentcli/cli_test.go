@@ -50,6 +50,8 @@ func TestExitCodes(t *testing.T) {
 		{"unknown command", []string{"frobnicate"}, command.Input, `unknown command "frobnicate"`},
 		{"unknown flag", []string{"version", "--x"}, command.Input, "unknown flag: --x"},
 		{"unknown format", []string{"version", "-o", "xml"}, command.Input, "expected text or json"},
+		{"unknown log format", []string{"version", "--log-format", "xml"}, command.Input, "expected text or json"},
+		{"log as JSON", []string{"node-ip", "show", "--root", t.TempDir(), "--log-format", "json"}, command.Failed, `"level":"ERROR","msg":"ended","error":"`},
 		{"unknown level", []string{"version", "--log-level", "loud"}, command.Input, "unknown name"},
 		{"command missing", []string{"node-ip"}, command.Input, "missing: one of the commands set, show"},
 		{"unknown command of a group", []string{"node-ip", "x"}, command.Input, "unknown command"},

@@ -11,9 +11,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
@@ -23,7 +26,7 @@ import (
 // code. Answers go to out, logs and complaints to errOut.
 func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	a := &app{out: out, err: errOut}
-	a.log = slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: &a.level}))
+	_ = (*logFormat)(a).Set(logging.Formats[0])
 	root := a.command()
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -37,6 +40,7 @@ func Command() *cobra.Command { return (&app{}).command() }
 type app struct {
 	out, err io.Writer
 	log      *slog.Logger
+	format   string // of the log
 	level    slog.LevelVar
 	// root is where the host's file system is.
 	root string
@@ -71,10 +75,27 @@ Exit codes: 0 done; 1 a finding, such as a failed probe; 2 bad input or usage;
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.clusterConfig, "cluster-config", v1alpha1.ClusterConfigPath, "`file` with the facts of the cluster, below --root")
 	flags.StringVar(&a.root, "root", cmp.Or(os.Getenv(v1alpha1.RootVariable), "/"), "`directory` of the host's file system, for containers")
+	flags.Var((*logFormat)(a), "log-format", "`format` of the log: "+strings.Join(logging.Formats, ", "))
+	command.Complete(root, "log-format", logging.Formats...)
 	flags.TextVar(&a.level, "log-level", &a.level, "lowest `level` to log: DEBUG, INFO, WARN, ERROR")
 	command.AddHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true // nodes have no shell to complete in
 	return root
+}
+
+// logFormat is the value of --log-format: setting it replaces the logger of app.
+type logFormat app
+
+func (f *logFormat) String() string { return cmp.Or(f.format, logging.Formats[0]) }
+
+func (*logFormat) Type() string { return "format" }
+
+func (f *logFormat) Set(format string) error {
+	if !slices.Contains(logging.Formats, format) {
+		return fmt.Errorf("expected %s", command.Or(logging.Formats))
+	}
+	f.format, f.log = format, logging.New(f.err, format, &f.level)
+	return nil
 }
 
 // cluster reads the facts of the cluster.

@@ -146,7 +146,7 @@ func (a *app) runTask(ctx context.Context, t task) error {
 	all.Go(func() {
 		liveness.Serve(meanwhile, a.below(v1alpha1.JobDir(t.Name)), early.Socket, func() string { return t.alive(meanwhile) }, a.log)
 	})
-	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Version: command.Version(), Addresses: t.addresses, Log: a.log}
+	server := monitor.Server{Port: t.port, Metrics: t.metrics(), Health: t.health, Version: command.Version(), Revision: command.Revision(), Addresses: t.addresses, Log: a.log}
 	all.Go(func() { server.Run(meanwhile) })
 	return t.job.Run(ctx)
 }

@@ -6,20 +6,40 @@ import "runtime/debug"
 // for images. Go itself knows the version of what `go install` built.
 var stamped string
 
+// stampedRevision is the commit, which Go itself knows only of what it built in a clone without
+// -buildvcs=false.
+var stampedRevision string
+
 // Build is what `version` prints, also as JSON.
 type Build struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
 }
 
 // Version is that of the running program, "unknown" where it was built without one.
 func Version() string { return readBuild().Version }
 
+// Revision is the commit that the running program was built from, with "-dirty" if files were
+// changed since; "unknown" where it was not built in a clone.
+func Revision() string { return readBuild().Revision }
+
 // readBuild says what is known of the running program.
 func readBuild() Build {
-	v := Build{Version: "unknown"}
+	v := Build{Version: "unknown", Revision: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.Version, v.Go = info.Main.Version, info.GoVersion
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				v.Revision = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				v.Revision += "-dirty"
+			}
+		}
+	}
+	if stampedRevision != "" {
+		v.Revision = stampedRevision
 	}
 	if stamped != "" {
 		v.Version = stamped

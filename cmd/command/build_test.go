@@ -6,11 +6,11 @@ import (
 )
 
 func TestReadBuild(t *testing.T) {
-	defer func(old string) { stamped = old }(stamped)
+	defer func(a, b string) { stamped, stampedRevision = a, b }(stamped, stampedRevision)
 	for in, want := range map[string]bool{"v1.2.3": true, "": false} {
-		stamped = in
+		stamped, stampedRevision = in, in
 		got := readBuild()
-		if got.Go != runtime.Version() || (got.Version == "v1.2.3") != want {
+		if got.Revision == "" || (got.Revision == in) != want || got.Go != runtime.Version() || (got.Version == "v1.2.3") != want {
 			t.Errorf("%q: %+v", in, got)
 		}
 	}

@@ -99,7 +99,7 @@ func TestContainerfileBuilds(t *testing.T) {
 			name := "localhost/vipgen:" + arch
 			// buildah 1.28 does not know the builder's own platform by itself.
 			b.run("build", "--build-arg", "BUILDPLATFORM="+Here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
-				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--platform", "linux/"+arch,
+				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--build-arg", "REVISION="+Source{Dir: top}.revision(t.Context()), "--platform", "linux/"+arch,
 				"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/root/.cache/go-build",
 				"--tag", name, top)
 			dir := filepath.Join(t.TempDir(), "oci")

@@ -121,7 +121,7 @@ func TestContainerfile(t *testing.T) {
 		if len(build.runs) != 1 || !strings.Contains(build.runs[0], "go -C internal/image run ./cmd/image rootfs ") || !strings.HasSuffix(build.runs[0], " --output /rootfs") {
 			t.Errorf("first stage: %+v", build)
 		}
-		for _, use := range []string{`--platform "linux/$TARGETARCH"`, `--version "$VERSION"`, "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH "} {
+		for _, use := range []string{`--platform "linux/$TARGETARCH"`, `--version "$VERSION"`, "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH ", "VIPGEN_REVISION=$REVISION "} {
 			if !strings.Contains(build.runs[0], use) {
 				t.Errorf("%q does not use %s", build.runs[0], use)
 			}

@@ -64,7 +64,11 @@ func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir st
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	flags := "-s -w -X " + modulePath + "/cmd/command.stamped=" + s.Version
+	revision := s.revision(ctx)
+	if revision != "" && !validVersion.MatchString(revision) {
+		return fmt.Errorf("%s %q: expected a commit", revisionVariable, revision)
+	}
+	flags := fmt.Sprintf("-s -w -X %[1]s/cmd/command.stamped=%[2]s -X %[1]s/cmd/command.stampedRevision=%[3]s", modulePath, s.Version, revision)
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-o", dir + string(filepath.Separator)}
 	missing := map[string][]string{}
 	for _, name := range names {
@@ -78,6 +82,21 @@ func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir st
 		}
 	}
 	return nil
+}
+
+// revisionVariable holds the commit for a source that is no clone, as in the Containerfile.
+const revisionVariable = "VIPGEN_REVISION"
+
+// revision is the commit that is stamped into programs; empty if it is unknown.
+func (s Source) revision(ctx context.Context) string {
+	if given := os.Getenv(revisionVariable); given != "" {
+		return given
+	}
+	out, err := s.git(ctx, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*")
+	if err != nil {
+		return ""
+	}
+	return out
 }
 
 // RunLab runs a program of the lab's module, by its package.

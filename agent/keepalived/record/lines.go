@@ -1,12 +1,12 @@
 package record
 
 import (
-	"bytes"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/internal/events"
 )
 
@@ -61,10 +61,7 @@ func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
 
 // parseLine reads a line of keepalived's log, behind the time that it may begin with.
 func parseLine(line []byte) (e events.Event, ok bool) {
-	text := string(bytes.TrimSpace(line))
-	if len(text) > len(time.ANSIC)+1 && text[len(time.ANSIC)] == ':' {
-		text = strings.TrimSpace(text[len(time.ANSIC)+1:])
-	}
+	_, text := logging.ParseLine(line)
 	if rest, found := strings.CutPrefix(text, "("); found {
 		name, said, found := strings.Cut(rest, ") ")
 		e, ok = parseInstance(said)
