@@ -30,6 +30,9 @@ No findings, but 2 checks fail (see above).
 	if out := must(t, "status", "nodes"); out != well {
 		t.Errorf("got\n%s", out)
 	}
+	if out := must(t, "status", "nodes", "-o", "json"); !strings.Contains(out, `"findings": []`) {
+		t.Errorf("got\n%s", out)
+	}
 	lay(t, map[string]string{"healthy/a.json": `{"node": "a", "mdns": {"name": "a.local", "announced": true}}`})
 	if out := must(t, "status", "healthy"); !strings.HasSuffix(out, "\n\nNothing is wrong.\n") {
 		t.Errorf("got\n%s", out)

@@ -13,7 +13,7 @@ import (
 
 // Cluster puts together what was read.
 func (r *Reader) Cluster() *Cluster {
-	c := &Cluster{VIPs: []VIP{}, Nodes: []Node{}, Findings: slices.Clone(r.findings)}
+	c := &Cluster{VIPs: []VIP{}, Nodes: []Node{}, Findings: append([]Finding{}, r.findings...)}
 	if r.full {
 		c.find(unreadable, "", "", "more than %d nodes: the rest is left out", maxNodes)
 	}
