@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -93,5 +94,20 @@ func TestStatus(t *testing.T) {
 	}
 	if report.Node != "master-0" || report.Version == "" || report.Time.IsZero() || report.HAProxy == nil || report.Firewall == nil || report.CoreDNS == nil || report.MDNS == nil || report.Keepalived != nil {
 		t.Errorf("%+v", report)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	root := t.TempDir()
+	if code, out, errOut := run(t, "events", "--root", root); code != command.Failed || out != "" || !strings.Contains(errOut, "no record in "+root+"/etc/keepalived: the job keepalived has not run on this node") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	testkit.WriteFile(t, filepath.Join(root, "etc/keepalived", events.FileName), []byte("{\"seq\":2}\n"))
+	if code, out, errOut := run(t, "events", "--root", root); code != command.OK || out != "{\"seq\":2}\n" {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	testkit.WriteFile(t, filepath.Join(root, "etc/keepalived", events.OlderName), []byte("{\"seq\":1}\n"))
+	if code, out, errOut := run(t, "events", "--root", root); code != command.OK || out != "{\"seq\":1}\n{\"seq\":2}\n" {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 }
