@@ -141,6 +141,12 @@ type resolver struct {
 	dns          *place
 }
 
+// PodNamespace returns the namespace of the mirror pods on a platform.
+func PodNamespace(platform string) string {
+	name, _ := namespace(platform)
+	return name
+}
+
 // namespace returns the one of the mirror pods; own says that OpenShift does not
 // make it.
 func namespace(platform string) (name string, own bool) {

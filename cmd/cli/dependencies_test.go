@@ -11,7 +11,7 @@ import (
 // dependencies are the packages that vipgen is made of on a system.
 func dependencies(t *testing.T, system string) []string {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "../vipgen")
+	cmd := exec.Command("go", "list", "-deps", "../vipgen", "../kubectl-vipgen")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {

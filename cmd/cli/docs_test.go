@@ -34,7 +34,11 @@ func TestDocumentedCommandsRun(t *testing.T) {
 			ran := 0
 			for _, block := range commandtest.ShellBlocks(string(data)) {
 				for line := range strings.Lines(block) {
-					if line = strings.TrimSpace(line); strings.HasPrefix(line, "vipgen ") && !strings.HasPrefix(line, "vipgen lab ") {
+					line = strings.TrimSpace(line)
+					if strings.HasPrefix(line, "kubectl vipgen ") {
+						runDocumented(t, line)
+					}
+					if strings.HasPrefix(line, "vipgen ") && !strings.HasPrefix(line, "vipgen lab ") {
 						if strings.HasPrefix(line, "vipgen check-endpoint ") {
 							line = onLoopback(t, line)
 						}
@@ -68,6 +72,9 @@ var findings = map[string]bool{
 	"vipgen doctor records -o html":                                  true,
 	"vipgen doctor records --vip 192.0.2.5 --since 24h -o html":      true,
 	"vipgen adopt later.yaml --dir adopted --check --to 4.19":        true,
+	"kubectl vipgen doctor":                                          true,
+	"kubectl vipgen doctor --unplanned -o html":                      true,
+	"kubectl vipgen diff rendered":                                   true,
 }
 
 func runDocumented(t *testing.T, line string) {
@@ -82,7 +89,16 @@ func runDocumented(t *testing.T, line string) {
 		t.Fatalf("a pipe from %s to %s: start the line with another command", from, to)
 	}
 	var out, errOut bytes.Buffer
-	if code := Run(strings.Fields(invocation)[1:], &in, &out, &errOut); code != want {
+	program, words := Run, strings.Fields(invocation)[1:]
+	if strings.HasPrefix(line, "kubectl ") {
+		objects := read(t, "before.yaml")
+		if words[1] == "migrate" || words[1] == "remove" {
+			objects = withVipgen(t, filepath.Join(t.TempDir(), "adopted"), objects)
+		}
+		standIn(t, objects)
+		program, words = RunLive, words[1:]
+	}
+	if code := program(words, &in, &out, &errOut); code != want {
 		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
 	}
 	if file != "" {
@@ -170,7 +186,10 @@ func TestDocumentedFlags(t *testing.T) {
 	lines := commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/export/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
 		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml")
 	for _, line := range lines {
-		if len(line.Words) == 0 || line.Words[0] != labName {
+		switch {
+		case line.Live:
+			liveProgram.Exists(t, line)
+		case len(line.Words) == 0 || line.Words[0] != labName:
 			program.Exists(t, line)
 		}
 	}

@@ -24,8 +24,8 @@ type migrateFlags struct {
 	without                     []string
 }
 
-func (f *migrateFlags) add(c *cobra.Command) {
-	f.Flags.Add(c)
+// add adds the flags; running says that the cluster is the one that runs, not that of files.
+func (f *migrateFlags) add(c *cobra.Command, running bool) {
 	flags := c.Flags()
 	flags.StringVar(&f.mode, "mode", "", "`mode` to switch to: unicast or multicast (default: what the input says)")
 	flags.StringVar(&f.profile, "profile", "", "`profile` to switch to: fast, virtual, classic or custom (default: what the input says)")
@@ -33,9 +33,13 @@ func (f *migrateFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.interval, "advert-interval", "", "advertisement interval, a `duration` such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes agree on one when all are ready)")
 	flags.StringSliceVar(&f.without, "without", nil, "`nodes` to leave out: the others do not wait for them, and they hold no VIP")
-	flags.StringVar(&f.OS, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	command.Complete(c, "mode", "unicast", "multicast")
 	command.Complete(c, "profile", "fast", "virtual", "classic", "custom")
+	if f.OS = ignition.OpenShift; running {
+		return
+	}
+	f.Flags.Add(c)
+	flags.StringVar(&f.OS, "os", ignition.OpenShift, "operating `system` of the nodes: openshift, fcos or flatcar")
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 }
 
@@ -106,7 +110,7 @@ func (a *app) migratePlanCommand() *cobra.Command {
 		plan := migrationPlan{m, string(text), steps(m, installConfig, "DIR", f.OS)}
 		return show(a, o, plan, func(p *printer, plan migrationPlan) { p.WriteString(plan.Steps) })
 	})
-	f.add(c)
+	f.add(c, a.running != nil)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	o.Add(c, "text", "json")
 	return c
@@ -152,7 +156,7 @@ the operator reboots the nodes of each pool one by one. 'vipgen diff' shows whic
 		_, err = fmt.Fprint(a.Out, steps(m, installConfig, dir, f.OS))
 		return err
 	})
-	f.add(c)
+	f.add(c, a.running != nil)
 	a.completeFrom(c, "without", &f.Flags, nodesOf)
 	command.Dir(c, &dir, "`directory` to write to")
 	return c
@@ -163,7 +167,11 @@ func (a *app) migration(c *cobra.Command, installConfig string, f *migrateFlags)
 	if err != nil {
 		return nil, command.Usage(c, err)
 	}
-	cluster, err := a.quietCluster(installConfig, &f.Flags)
+	read := a.running
+	if read == nil {
+		read = func() (*render.Cluster, error) { return a.quietCluster(installConfig, &f.Flags) }
+	}
+	cluster, err := read()
 	if err != nil {
 		return nil, err
 	}

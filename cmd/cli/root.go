@@ -13,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/render"
 )
 
 // Run executes a command line and returns its exit code.
@@ -51,6 +52,8 @@ type app struct {
 	command.Console
 	// What is read, standard input among it.
 	input.Reader
+	// running reads the cluster that migrate is about; nil where files describe it.
+	running func() (*render.Cluster, error)
 }
 
 // reboots stands in help next to each `oc apply` of MachineConfigs.

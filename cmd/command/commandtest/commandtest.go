@@ -183,9 +183,10 @@ func (p Program) documented(t *testing.T) {
 	})
 }
 
-// Line is a command line of vipgen in a page.
+// Line is a command line of vipgen in a page; Live is that of `kubectl vipgen` or `oc vipgen`.
 type Line struct {
 	Page  string
+	Live  bool
 	Words []string
 }
 
@@ -193,7 +194,7 @@ type Line struct {
 // pipe; of files that are no pages, all.
 func Lines(t *testing.T, patterns ...string) (lines []Line) {
 	t.Helper()
-	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(?:\$repo/bin/|\./cmd/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
+	invocation := regexp.MustCompile(`(?m)(?:^|[ |(])(kubectl |oc |)(?:\$repo/bin/|\./cmd/|\./|bin/)?vipgen ((?:[^|>;&#)\n\\]|\\\n)*)`)
 	for _, pattern := range patterns {
 		pages, err := filepath.Glob(pattern)
 		if err != nil || len(pages) == 0 {
@@ -206,7 +207,7 @@ func Lines(t *testing.T, patterns ...string) (lines []Line) {
 			}
 			text = regexp.MustCompile(`(?m)^\s*(#|go build ).*$`).ReplaceAllString(text, "")
 			for _, m := range invocation.FindAllStringSubmatch(text, -1) {
-				lines = append(lines, Line{page, strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "'", "").Replace(m[1]))})
+				lines = append(lines, Line{page, m[1] != "", strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "'", "").Replace(m[2]))})
 			}
 		}
 	}

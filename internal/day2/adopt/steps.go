@@ -36,9 +36,13 @@ func (p *Plan) Steps() string {
 	return s.String()
 }
 
-// ExportKinds exports what a plan reads.
-const ExportKinds = `oc get clusterversion,controllerconfig,infrastructure,network.config,dns.config,ingress.config,\
-machineconfig,machineconfigpool,machineconfiguration.operator.openshift.io,node -o yaml`
+// Kinds are those of the objects that a plan reads, and ExportKinds exports them.
+const (
+	kindsOfConfig = "clusterversion,controllerconfig,infrastructure,network.config,dns.config,ingress.config,"
+	kindsOfNodes  = "machineconfig,machineconfigpool,machineconfiguration.operator.openshift.io,node"
+	Kinds         = kindsOfConfig + kindsOfNodes
+	ExportKinds   = "oc get " + kindsOfConfig + "\\\n" + kindsOfNodes + " -o yaml"
+)
 
 // steps writes a page.
 type steps struct {

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/cmd/command/commandtest"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// TestMain is also kubectl, under that name: see kubectl.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "kubectl" {
+		os.Exit(kubectl(os.Getenv("KUBECTL_STANDIN"), os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// kubectl stands in for the real one. It rests on what kubectl documents and TestLive of
+// cmd/kubectl-vipgen sees of a real API server: answers of the server are errors on standard
+// error with exit code 1; of a program in a pod, output and exit code are kubectl's own. A
+// folder has what it answers: objects.yaml, nodes.json, platform, and what a node's agent
+// prints, by node and command; "KIND.lacks" of kinds that there are none of, forbidden.
+func kubectl(dir string, args []string) int {
+	answer := func(name string) ([]byte, bool) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		return data, err == nil
+	}
+	refuse := func(code int, format string, args ...any) int {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		return code
+	}
+	calls, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return refuse(99, "%v", err)
+	}
+	fmt.Fprintln(calls, strings.Join(args, " "))
+	calls.Close()
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "--") })
+	if text, ok := answer("forbidden"); ok && strings.Contains(strings.Join(words, " "), strings.TrimSpace(string(text))) {
+		return refuse(1, `Error from server (Forbidden): %s is forbidden: User "jane" cannot get resource`, words[1])
+	}
+	name := "objects.yaml"
+	switch {
+	case words[0] == "exec":
+		node := strings.TrimPrefix(words[1], "keepalived-")
+		if _, ok := answer(node + ".hangs"); ok {
+			time.Sleep(time.Minute)
+		}
+		if text, ok := answer(node + ".fails"); ok {
+			return refuse(2, "%s\ncommand terminated with exit code 2", text)
+		}
+		data, ok := answer(node + "." + words[3])
+		if !ok {
+			return refuse(1, "Error from server (NotFound): pods %q not found", words[1])
+		}
+		os.Stdout.Write(data)
+		return 0
+	case words[1] == "nodes":
+		name = "nodes.json"
+	case words[1] == "infrastructure.config.openshift.io":
+		name = "platform"
+	}
+	for kind := range strings.SplitSeq(words[1], ",") {
+		if _, ok := answer(kind + ".lacks"); ok {
+			kind, _, _ = strings.Cut(kind, ".")
+			return refuse(1, "error: the server doesn't have a resource type %q", kind)
+		}
+	}
+	data, ok := answer(name)
+	if !ok {
+		return refuse(1, "The connection to the server localhost:8080 was refused - did you specify the right host or port?")
+	}
+	os.Stdout.Write(data)
+	return 0
+}
+
+// standIn makes kubectl the stand-in, and the directory for temporary files one that is empty
+// after the test. It returns the folder with the answers: of the cluster of TestStatus, with
+// the records of TestDoctor and the objects of TestAdopt.
+func standIn(t *testing.T, objects string) string {
+	t.Helper()
+	dir, bin, temp := t.TempDir(), t.TempDir(), t.TempDir()
+	self, err := os.Executable()
+	testkit.Must(t, err)
+	testkit.Must(t, os.Symlink(self, filepath.Join(bin, "kubectl")))
+	var items []any
+	for d := json.NewDecoder(bytes.NewReader(testkit.ReadFile(t, statesOf))); d.More(); {
+		var raw json.RawMessage
+		testkit.Must(t, d.Decode(&raw))
+		var of struct{ Node string }
+		testkit.Must(t, json.Unmarshal(raw, &of))
+		testkit.WriteFile(t, filepath.Join(dir, of.Node+".status"), raw)
+		items = append(items, map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]string{"name": of.Node}})
+		record, err := os.ReadFile(filepath.Join(recordsOf, of.Node+"-vipgen-events.jsonl"))
+		if err == nil {
+			testkit.WriteFile(t, filepath.Join(dir, of.Node+".events"), record)
+		}
+	}
+	nodes, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	testkit.Must(t, err)
+	for name, text := range map[string]string{"nodes.json": string(nodes), "platform": "BareMetal", "objects.yaml": objects} {
+		testkit.WriteFile(t, filepath.Join(dir, name), []byte(text))
+	}
+	t.Setenv("KUBECTL_STANDIN", dir)
+	t.Setenv("PATH", bin)
+	t.Setenv("TMPDIR", temp)
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	})
+	return dir
+}
+
+// statesOf and recordsOf are what nodes say, from whichever directory.
+var (
+	statesOf, _  = filepath.Abs("testdata/status/nodes.json")
+	recordsOf, _ = filepath.Abs(records)
+)
+
+func runLive(args ...string) (code int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	code = RunLive(args, strings.NewReader(""), &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
+// withVipgen adopts a cluster into a directory, and returns its objects from then on.
+func withVipgen(t *testing.T, dir, live string) string {
+	t.Helper()
+	if code, _, stderr := run(live, "adopt", "-", "--dir", dir, "--allow-default-image"); code != command.OK {
+		t.Fatal(stderr)
+	}
+	const node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: master-0\n  annotations: {vipgen.io/vrrp: '{\"running\":\"classic/unicast/v2/1s\"}'}\n"
+	return live + "---\n" + read(t, dir+"/rendered/machineconfigs/99-master-vipgen.yaml") + "---\n" + read(t, dir+"/rendered/machineconfigs/99-worker-vipgen.yaml") + node
+}
+
+// Each command prints what vipgen prints of an export, with its exit code.
+func TestLiveIsAsOffline(t *testing.T) {
+	live := layLive(t)
+	running := withVipgen(t, "demo", live)
+	dir := standIn(t, live)
+	t.Chdir("demo")
+	testkit.Must(t, os.CopyFS("records", os.DirFS(recordsOf)))
+	for name, data := range snapshot(t, dir) {
+		if node, ok := strings.CutSuffix(filepath.Base(name), ".status"); ok {
+			lay(t, map[string]string{"nodes/" + node + ".json": data})
+		}
+	}
+	for _, tt := range []struct{ live, offline, objects string }{
+		{"status", "status nodes", live},
+		{"status -o json", "status nodes -o json", live},
+		{"doctor", "doctor records", live},
+		{"doctor --since 1s -o json", "doctor records --since 1s -o json", live},
+		{"adopt", "adopt -", live},
+		{"adopt -o json", "adopt - -o json", live},
+		{"adopt --dir . --check", "adopt - --dir . --check", live},
+		{"diff rendered", "diff - rendered", live},
+		{"diff rendered -o markdown", "diff - rendered -o markdown", running},
+		{"remove", "remove -", running},
+		{"remove -o json", "remove - -o json", running},
+		{"migrate plan --profile virtual", "migrate plan --profile virtual", running},
+		{"migrate plan --profile custom --advert-interval 90ms -o json", "migrate plan --profile custom --advert-interval 90ms -o json", running},
+	} {
+		testkit.WriteFile(t, filepath.Join(dir, "objects.yaml"), []byte(tt.objects))
+		wantCode, want, wantErr := run(tt.objects, strings.Fields(tt.offline)...)
+		code, out, stderr := runLive(strings.Fields(tt.live)...)
+		// The workers hold no API VIP and have no record.
+		stderr = strings.NewReplacer("warning: node worker-0: Error from server (NotFound): pods \"keepalived-worker-0\" not found\n", "",
+			"warning: node worker-1: Error from server (NotFound): pods \"keepalived-worker-1\" not found\n", "").Replace(stderr)
+		if strings.HasPrefix(tt.live, "migrate") {
+			stderr, wantErr = "", "" // warnings about vipgen.yaml
+		}
+		if code != wantCode || out != want || stderr != wantErr || out == "" {
+			t.Errorf("kubectl vipgen %s: exit code %d, want %d\n%s\n%s\n%s", tt.live, code, wantCode, cmp.Diff(want, out), stderr, wantErr)
+		}
+	}
+	must(t, "migrate", "write", "--profile", "virtual", "--dir", "offline")
+	if code, _, stderr := runLive("migrate", "write", "--profile", "virtual", "--dir", "live"); code != command.OK {
+		t.Fatal(stderr)
+	}
+	for name, want := range snapshot(t, "offline") {
+		if got := read(t, "live"+strings.TrimPrefix(name, "offline")); got != want {
+			t.Errorf("%s: %s", name, cmp.Diff(want, got))
+		}
+	}
+	if calls := read(t, filepath.Join(dir, "calls")); strings.Contains(strings.ToLower(calls), "secret") {
+		t.Errorf("Secrets are read:\n%s", calls)
+	}
+}
+
+// A node that does not answer is named in a line, and the others count.
+func TestLiveNodes(t *testing.T) {
+	dir := standIn(t, "")
+	testkit.WriteFile(t, filepath.Join(dir, "master-1.hangs"), nil)
+	testkit.WriteFile(t, filepath.Join(dir, "worker-0.fails"), []byte(`Error from server (Forbidden): no, it is the node that prints this`))
+	testkit.Must(t, os.Remove(filepath.Join(dir, "worker-1.status")))
+	code, out, stderr := runLive("status", "--timeout", "3s", "--context", "--demo", "--as", "jane")
+	const want = `warning: node master-1: no answer within 3s
+warning: node worker-0: Error from server (Forbidden): no, it is the node that prints this (command terminated with exit code 2)
+warning: node worker-1: Error from server (NotFound): pods "keepalived-worker-1" not found
+`
+	if code != command.Finding || stderr != want || !strings.Contains(out, "192.0.2.5  demo_API_0  master-0 68") || strings.Count(out, "  missing-state: ") != 4 {
+		t.Errorf("exit code %d\n%s\n%s", code, out, stderr)
+	}
+	for _, call := range []string{
+		"get --as=jane --context=--demo nodes --output=json\n",
+		"exec --as=jane --context=--demo --namespace=openshift-kni-infra keepalived-master-0 --container=keepalived -- /vipgen/vipgen-agent status -o json\n",
+	} {
+		if calls := read(t, filepath.Join(dir, "calls")); !strings.Contains(calls, call) {
+			t.Errorf("no call %s in\n%s", call, calls)
+		}
+	}
+}
+
+func TestLiveFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name, args string
+		lay        func(t *testing.T, dir string)
+		code       int
+		want       string
+	}{
+		{"nodes", "status", func(t *testing.T, dir string) { lay(t, map[string]string{dir + "/forbidden": "get nodes"}) }, command.Failed,
+			"Error from server (Forbidden): nodes is forbidden: User \"jane\" cannot get resource\nvipgen: reading the Nodes: a right is missing: kubectl get nodes --output=json: exit status 1\nThe roles that it takes: " + command.Pages + "commands.md#rights\n"},
+		{"exec", "doctor", func(t *testing.T, dir string) { lay(t, map[string]string{dir + "/forbidden": "exec"}) }, command.Failed,
+			"vipgen: asking the nodes' agents: a right is missing: Error from server (Forbidden): keepalived-master-0 is forbidden: User \"jane\""},
+		{"platform", "status", func(t *testing.T, dir string) {
+			lay(t, map[string]string{dir + "/forbidden": "infrastructure.config.openshift.io"})
+		}, command.Failed,
+			"To do without it: --namespace, the one of the pods keepalived-NODE\n"},
+		{"objects", "adopt", func(t *testing.T, dir string) { os.Remove(dir + "/objects.yaml") }, command.Failed,
+			"was refused - did you specify the right host or port?\nvipgen: reading the cluster's objects: kubectl get clusterversion,"},
+		{"client", "status", func(t *testing.T, _ string) { t.Setenv("PATH", "/nowhere") }, command.Failed,
+			"vipgen: kubectl or oc is not in PATH: install kubectl or oc, or name the program by --client or VIPGEN_CLIENT\n"},
+		{"named", "status --client mine", func(t *testing.T, _ string) {}, command.Failed, "vipgen: mine is not in PATH: "},
+		{"nothing", "doctor", func(t *testing.T, dir string) {
+			for _, n := range []string{"0", "1", "2"} {
+				os.Remove(dir + "/master-" + n + ".events")
+			}
+		}, command.Failed, "warning: node master-0: Error from server (NotFound): pods \"keepalived-master-0\" not found\n"},
+		{"not vipgen", "migrate plan --profile fast", func(t *testing.T, dir string) {
+			lay(t, map[string]string{dir + "/objects.yaml": "kind: Node\nmetadata: {name: a}\n"})
+		}, command.Input,
+			"found no MachineConfig of vipgen, expected a cluster that runs vipgen ('kubectl vipgen adopt' plans how it comes to do so)"},
+		{"argument", "status nodes", func(t *testing.T, _ string) {}, command.Input, "unexpected argument \"nodes\"\nSee 'kubectl vipgen status --help'.\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := standIn(t, "")
+			tt.lay(t, dir)
+			if code, out, stderr := runLive(strings.Fields(tt.args)...); code != tt.code || !strings.Contains(stderr, tt.want) || out != "" {
+				t.Errorf("exit code %d, want %d\n%s\n%s", code, tt.code, out, stderr)
+			}
+		})
+	}
+}
+
+// A kind that the API server does not have is left out, and without a platform the pods are where
+// vipgen puts those of the platform none. What was read is kept only if asked for.
+func TestLiveKeep(t *testing.T) {
+	live := layLive(t)
+	dir := standIn(t, live)
+	lay(t, map[string]string{
+		dir + "/machineconfiguration.operator.openshift.io.lacks": "", dir + "/infrastructure.config.openshift.io.lacks": "",
+		dir + "/nodes.json": `{"items": [{"metadata": {"name": "../../master-0"}}, {"metadata": {"name": "master-0"}}]}`,
+	})
+	code, out, stderr := runLive("adopt", "--keep", "kept")
+	if code != command.OK || out != must(t, "adopt", "live.yaml") || !strings.Contains(stderr, "note: this cluster has no machineconfiguration.operator.openshift.io; read the others\n") || read(t, "kept/objects.yaml") != live {
+		t.Errorf("exit code %d\n%s\n%s", code, out, stderr)
+	}
+	if info, err := os.Stat("kept/objects.yaml"); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if code, _, stderr := runLive("adopt", "--keep", "kept"); code == command.OK || !strings.Contains(stderr, "kept") {
+		t.Errorf("into a directory that holds something: exit code %d\n%s", code, stderr)
+	}
+	runLive("status", "--keep", "states")
+	if diff := cmp.Diff([]string{"states/nodes/master-0.json", "states/nodes/nodes.json"}, slices.Sorted(maps.Keys(snapshot(t, "states")))); diff != "" {
+		t.Error(diff)
+	}
+	if calls := read(t, filepath.Join(dir, "calls")); !strings.Contains(calls, "--namespace=openshift-vipgen-infra") {
+		t.Error(calls)
+	}
+}
+
+var liveProgram = commandtest.Program{Root: LiveCommand, Run: RunLive, Docs: "../../docs"}
+
+func TestLiveHelp(t *testing.T) { liveProgram.Check(t) }

@@ -1,0 +1,142 @@
+// Package live reads a running cluster by the user's own client, kubectl or oc, as a child: so
+// kubeconfig, contexts, proxies and credential plugins are those of the user, whose rights are
+// all that it has. It gets the objects that `vipgen adopt` reads, and runs vipgen-agent in the
+// pod keepalived of each node. It writes nothing to the cluster, and gets no Secrets.
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/lazy"
+)
+
+// Variable is the environment variable that names the client.
+const Variable = "VIPGEN_CLIENT"
+
+// clients are the programs that are looked for, in order.
+var clients = []string{"kubectl", "oc"}
+
+// Client runs kubectl or oc.
+type Client struct {
+	// Program is its name or path; empty for the first of clients in PATH.
+	Program string
+	// Flags choose the cluster and the user.
+	Flags []string
+	// In and Err are the terminal of the user, for credential plugins.
+	In  io.Reader
+	Err io.Writer
+}
+
+// Find looks for the client.
+func (c *Client) Find() error {
+	names := clients
+	if c.Program != "" {
+		names = []string{c.Program}
+	} else if name := os.Getenv(Variable); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			c.Program = path
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not in PATH: install kubectl or oc, or name the program by --client or %s", strings.Join(names, " or "), Variable)
+}
+
+// failure is a run of the client that failed.
+type failure struct {
+	// line is the command line, and shown says that the user has seen why it failed.
+	line   string
+	shown  bool
+	stderr string
+	err    error
+}
+
+// lines are those of standard error, and the last: kubectl's own, after its warnings and after
+// what a program in a pod printed.
+func (f *failure) lines() (all []string, last string) {
+	all = strings.Split(strings.TrimSpace(f.stderr), "\n")
+	return all, all[len(all)-1]
+}
+
+// Error is why it failed, in a line.
+func (f *failure) Error() string {
+	all, last := f.lines()
+	switch {
+	case last == "":
+		return f.err.Error()
+	case f.shown:
+		return fmt.Sprintf("%s: %v", f.line, f.err)
+	case strings.HasPrefix(last, "command terminated with exit code ") && len(all) > 1:
+		return all[0] + " (" + last + ")"
+	}
+	return strings.TrimPrefix(last, "error: ")
+}
+
+// forbidden reports whether a right is missing; kubectl says which.
+func (f *failure) forbidden() bool {
+	_, last := f.lines()
+	return strings.HasPrefix(last, "Error from server (Forbidden): ")
+}
+
+// noType matches what kubectl prints of a kind that the API server does not have.
+var noType = lazy.Regexp(`the server doesn't have a resource type "([^"]+)"`)
+
+// lacks returns the kind that the API server does not have, if that is why it failed.
+func (f *failure) lacks() string {
+	if m := noType().FindStringSubmatch(f.stderr); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// run runs the client and returns what it prints, most bytes of it. Where show is set, its
+// standard error reaches the user, and so do the questions of credential plugins.
+func (c *Client) run(ctx context.Context, most int, show bool, args ...string) ([]byte, *failure) {
+	const afterKill = time.Second // a credential plugin that it started may keep the pipes
+	var out, stderr bounded
+	out.most, stderr.most = most, 1<<16
+	cmd := exec.CommandContext(ctx, c.Program, slices.Concat(args[:1], c.Flags, args[1:])...)
+	cmd.WaitDelay = afterKill
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if show {
+		cmd.Stdin, cmd.Stderr = c.In, io.MultiWriter(c.Err, &stderr)
+	}
+	err := cmd.Run()
+	said := stderr.buffer.String()
+	switch {
+	case ctx.Err() != nil:
+		err, said = context.Cause(ctx), ""
+	case out.over:
+		err, said = fmt.Errorf("%s printed more than %d MiB", filepath.Base(c.Program), most>>20), ""
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+		return out.buffer.Bytes(), nil
+	}
+	line := strings.Join(append([]string{filepath.Base(c.Program)}, args...), " ")
+	return nil, &failure{line, show && said != "", said, err}
+}
+
+// bounded keeps the first bytes of what is written.
+type bounded struct {
+	buffer bytes.Buffer // not embedded: its ReadFrom has no bound
+	most   int
+	over   bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	fits := p[:min(len(p), b.most-b.buffer.Len())]
+	b.over = b.over || len(fits) < len(p)
+	b.buffer.Write(fits)
+	return len(p), nil
+}

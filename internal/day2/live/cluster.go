@@ -1,0 +1,129 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Bounds of what is read, in bytes: of all objects, and of what a node says.
+const (
+	maxObjects = 1 << 30
+	maxNode    = 16 << 20
+)
+
+// atOnce is how many nodes are asked at once.
+const atOnce = 8
+
+// ErrForbidden is that of a user without a right that reading takes.
+var ErrForbidden = errors.New("a right is missing")
+
+// failed is the error of what cannot continue.
+func failed(what string, f *failure) error {
+	if f.forbidden() {
+		return fmt.Errorf("%s: %w: %w", what, ErrForbidden, f)
+	}
+	return fmt.Errorf("%s: %w", what, f)
+}
+
+// Objects returns the objects that `vipgen adopt` reads, as YAML, and the kinds that the
+// API server does not have.
+func (c *Client) Objects(ctx context.Context) (data []byte, missing []string, err error) {
+	kinds := strings.Split(adopt.Kinds, ",")
+	for {
+		data, f := c.run(ctx, maxObjects, true, "get", strings.Join(kinds, ","), "--output=yaml")
+		if f == nil {
+			return data, missing, nil
+		}
+		lacks := f.lacks()
+		i := slices.IndexFunc(kinds, func(k string) bool { return k == lacks || strings.HasPrefix(k, lacks+".") })
+		if lacks == "" || i < 0 || len(kinds) == 1 {
+			return nil, nil, failed("reading the cluster's objects", f)
+		}
+		missing = append(missing, kinds[i])
+		kinds = slices.Delete(kinds, i, i+1)
+	}
+}
+
+// Nodes returns the Nodes as JSON, and their names.
+func (c *Client) Nodes(ctx context.Context) (data []byte, names []string, err error) {
+	data, f := c.run(ctx, maxObjects, true, "get", "nodes", "--output=json")
+	if f != nil {
+		return nil, nil, failed("reading the Nodes", f)
+	}
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, nil, fmt.Errorf("reading the Nodes: %w", err)
+	}
+	for _, n := range list.Items {
+		if v1alpha1.ValidName(n.Metadata.Name) { // else no name of a file
+			names = append(names, n.Metadata.Name)
+		}
+	}
+	slices.Sort(names)
+	return data, names, nil
+}
+
+// Namespace returns that of the pods of vipgen, by the cluster's platform. Clusters without an
+// object Infrastructure have that of the platform none.
+func (c *Client) Namespace(ctx context.Context) (string, error) {
+	platform, f := c.run(ctx, maxNode, false, "get", "infrastructure.config.openshift.io", "cluster", "--output=jsonpath={.status.platformStatus.type}")
+	if f != nil && f.lacks() == "" {
+		return "", fmt.Errorf("%w\nTo do without it: --namespace, the one of the pods keepalived-NODE", failed("reading the platform", f))
+	}
+	return render.PodNamespace(strings.ToLower(string(platform))), nil
+}
+
+// Answer is what vipgen-agent printed on a node, or why it did not.
+type Answer struct {
+	Node string
+	Data []byte
+	Err  error
+}
+
+// Ask runs vipgen-agent in the pods keepalived of nodes, each for a time at most, and returns
+// their answers in the order of the nodes. It fails if a right is missing: it is for all nodes.
+func (c *Client) Ask(ctx context.Context, namespace string, nodes []string, most time.Duration, args ...string) ([]Answer, error) {
+	answers, forbidden := make([]Answer, len(nodes)), make([]*failure, len(nodes))
+	free := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i, node := range nodes {
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			ctx, end := context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %v", most))
+			defer end()
+			line := append([]string{"exec", "--namespace=" + namespace, "keepalived-" + node, "--container=keepalived", "--", "/vipgen/vipgen-agent"}, args...)
+			data, f := c.run(ctx, maxNode, false, line...)
+			if answers[i] = (Answer{Node: node, Data: data}); f != nil {
+				answers[i].Err = f
+			}
+			if f != nil && f.forbidden() {
+				forbidden[i] = f
+			}
+		})
+	}
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(forbidden, func(f *failure) bool { return f != nil }); i >= 0 {
+		return nil, failed("asking the nodes' agents", forbidden[i])
+	}
+	return answers, nil
+}

@@ -1,0 +1,43 @@
+package live
+
+import (
+	"path"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
+	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/yamllimit"
+	"github.com/vipgen/vipgen/render"
+)
+
+// Running returns a cluster by the cluster.yaml that vipgen's MachineConfigs have: as much as
+// `vipgen migrate` takes.
+func Running(files []render.File) (*render.Cluster, problem.List) {
+	observed, list := importer.Observe(files)
+	export := adopt.Export(files)
+	c := &render.Cluster{OS: ignition.OpenShift, Version: observed.Release}
+	for _, pool := range export.Pools() {
+		for _, f := range export.Vipgens(pool) {
+			if f.Name != v1alpha1.ClusterConfigPath {
+				continue
+			}
+			err := yamllimit.Bound([]byte(f.Text))
+			var config *v1alpha1.ClusterConfig
+			if err == nil {
+				config, err = v1alpha1.LoadClusterConfig(f.From+":"+path.Base(f.Name), []byte(f.Text))
+			}
+			if err != nil {
+				return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "cluster.yaml as vipgen renders it"})
+			}
+			if c.Roles = append(c.Roles, pool); c.Config == nil || pool == v1alpha1.RoleMaster {
+				c.Config = config
+			}
+		}
+	}
+	if c.Config == nil {
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: "no MachineConfig of vipgen", Expected: "a cluster that runs vipgen", Hint: "'kubectl vipgen adopt' plans how it comes to do so"})
+	}
+	return c, list
+}
