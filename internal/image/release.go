@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 )
 
 // ArchivePlatforms are those that a release has archives for. Nodes run Linux: the
-// others have vipgen alone.
+// others have vipgen and kubectl-vipgen alone.
 func ArchivePlatforms() []v1.Platform {
 	var out []v1.Platform
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -54,7 +55,7 @@ const checksums = "SHA256SUMS"
 var releaseVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
 // Write makes the release in a directory, which must not hold anything yet: archives
-// with their bills of materials, the image (see Image.Write), checksums, and with a Signer
+// with their bills of materials, krew's manifest, the image (see Image.Write), checksums, and with a Signer
 // signature and provenance. It returns the image's name by digest.
 func (r Release) Write(ctx context.Context, dir, work string) (pinned string, err error) {
 	if !releaseVersion.MatchString(r.Version) {
@@ -79,6 +80,9 @@ func (r Release) Write(ctx context.Context, dir, work string) (pinned string, er
 			return "", fmt.Errorf("%s: %w", p, err)
 		}
 	}
+	if err := r.krew(dir); err != nil {
+		return "", err
+	}
 	i, err := Vipgen(ctx, r.Source, r.Name, r.Image, r.Time, work)
 	if err != nil {
 		return "", err
@@ -94,11 +98,11 @@ func (r Release) Write(ctx context.Context, dir, work string) (pinned string, er
 
 // archive writes what one platform gets, and its bill of materials.
 func (r Release) archive(ctx context.Context, p v1.Platform, dir, work string) error {
-	name := strings.Join([]string{"vipgen", r.Version, p.OS, p.Architecture}, "-")
+	name, ending := r.archiveName(p)
 	top := "/" + name
-	names := append(slices.Clone(programs), labProgram)
+	names := append(slices.Clone(programs), pluginProgram, labProgram)
 	if p.OS != "linux" {
-		names = []string{"vipgen"}
+		names = []string{"vipgen", pluginProgram}
 	}
 	c, err := r.content(ctx, p, place{top, path.Join(top, "licenses"), path.Join(top, "sbom.spdx.json"), archive}, names, r.Time, work)
 	if err != nil {
@@ -113,9 +117,9 @@ func (r Release) archive(ctx context.Context, p v1.Platform, dir, work string) e
 			return err
 		}
 	}
-	write, ending := c.Rootfs.tarGz, ".tar.gz"
+	write := c.Rootfs.tarGz
 	if p.OS == "windows" {
-		write, ending = c.Rootfs.zip, ".zip"
+		write = c.Rootfs.zip
 	}
 	out, err := os.Create(filepath.Join(dir, name+ending))
 	if err != nil {
@@ -181,16 +185,23 @@ func writeChecksums(dir string) error {
 	}
 	var lines strings.Builder
 	for _, e := range entries {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+		sum, err := sha256Of(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
-		sum := sha256.New()
-		_, err = io.Copy(sum, f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-		fmt.Fprintf(&lines, "%x  %s\n", sum.Sum(nil), e.Name())
+		fmt.Fprintf(&lines, "%s  %s\n", sum, e.Name())
 	}
 	return os.WriteFile(filepath.Join(dir, checksums), []byte(lines.String()), 0o644)
+}
+
+// sha256Of returns the checksum of a file in hexadecimal digits.
+func sha256Of(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -5,10 +5,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"debug/pe"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/render"
 )
@@ -41,18 +45,18 @@ func TestRelease(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if sums, files := strings.Count(string(readFile(t, filepath.Join(dir, checksums))), "\n"), len(sumsOf(t, dir)); sums != 7 || files != 8 {
+	if sums, files := strings.Count(string(readFile(t, filepath.Join(dir, checksums))), "\n"), len(sumsOf(t, dir)); sums != 8 || files != 9 {
 		t.Errorf("%d checksums of %d files", sums, files)
 	}
 
 	const base = "vipgen-v1.2.3-test-linux-amd64"
 	names := unpackTarGz(t, filepath.Join(dir, base+".tar.gz"), filepath.Join(dir, "unpacked"))
-	for _, name := range []string{"/", "/vipgen", "/vipgen-agent", "/vipgen-lab", "/sbom.spdx.json", "/licenses/github.com/vipgen/vipgen/LICENSE", "/man/man1/vipgen.1", "/completions/vipgen.ps1"} {
+	for _, name := range []string{"/", "/vipgen", "/vipgen-agent", "/vipgen-lab", "/kubectl-vipgen", "/sbom.spdx.json", "/licenses/github.com/vipgen/vipgen/LICENSE", "/man/man1/vipgen.1", "/completions/vipgen.ps1"} {
 		if !slices.Contains(names, base+name) {
 			t.Errorf("no %s in %s", name, base)
 		}
 	}
-	for _, name := range append(slices.Clone(programs), labProgram) {
+	for _, name := range append(slices.Clone(programs), pluginProgram, labProgram) {
 		out, err := exec.Command(filepath.Join(dir, "unpacked", base, name), "version").Output()
 		if err != nil || !strings.HasPrefix(string(out), name+" v1.2.3-test ") {
 			t.Errorf("%s: %s, %v", name, out, err)
@@ -87,7 +91,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 	doc := readBill(t, archive, readFile(t, filepath.Join(dir, exe+".spdx.json")))
-	if len(doc.Files) != 1 || doc.Files[0].FileName != "./"+exe+"/vipgen.exe" {
+	if len(doc.Files) != 2 || doc.Files[0].FileName != "./"+exe+"/kubectl-vipgen.exe" || doc.Files[1].FileName != "./"+exe+"/vipgen.exe" {
 		t.Errorf("%v", doc.Files)
 	}
 	for _, p := range doc.Packages[1:] {
@@ -98,8 +102,50 @@ func TestRelease(t *testing.T) {
 		}
 	}
 
+	checkKrew(t, dir, func(archive, file string) bool {
+		return zipped[file] != nil && archive == exe+".zip" || slices.Contains(names, file) && archive == base+".tar.gz"
+	})
+
 	if _, err := r.Write(t.Context(), dir, scratch); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a directory with a release: %v", err)
+	}
+}
+
+// checkKrew holds krew's manifest against the archives: checksums, and files that holds reports to
+// be in them.
+func checkKrew(t *testing.T, dir string, holds func(archive, file string) bool) {
+	t.Helper()
+	var p struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			Version, Homepage, ShortDescription, Description string
+			Platforms                                        []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+				Files            []struct{ From, To string }
+			}
+		}
+	}
+	if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, krewManifest)), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Metadata.Name != "vipgen" || p.Spec.Version != "v1.2.3-test" || len(p.Spec.Platforms) != 2 || len(p.Spec.ShortDescription) > 50 {
+		t.Errorf("%+v", p)
+	}
+	for _, k := range p.Spec.Platforms {
+		archive := path.Base(k.URI)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(readFile(t, filepath.Join(dir, archive)))); k.SHA256 != sum || k.URI != downloads+"v1.2.3-test/"+archive {
+			t.Errorf("%+v: checksum %s", k, sum)
+		}
+		if len(k.Files) != 2 || path.Base(k.Files[0].From) != k.Bin || k.Bin != inSystem(v1.Platform{OS: k.Selector.MatchLabels["os"]}, "kubectl-vipgen") {
+			t.Errorf("%+v", k)
+		}
+		for _, f := range k.Files {
+			if !holds(archive, f.From) || f.To != "." {
+				t.Errorf("%s has no %s", archive, f.From)
+			}
+		}
 	}
 }
 
@@ -154,4 +200,22 @@ func TestReleaseVersion(t *testing.T) {
 			t.Errorf("version %q: wrote %s", v, dir)
 		}
 	}
+}
+
+// TestKrew: the manifest has all platforms, each with the checksum of its archive.
+func TestKrew(t *testing.T) {
+	r := Release{Source: Source{Version: "v1.2.3-test"}, Archives: ArchivePlatforms()[3:5]}
+	dir := t.TempDir()
+	for _, name := range []string{"vipgen-v1.2.3-test-darwin-arm64.tar.gz", "vipgen-v1.2.3-test-windows-amd64.zip"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.krew(dir); err != nil {
+		t.Fatal(err)
+	}
+	checkKrew(t, dir, func(archive, file string) bool {
+		top, _, _ := strings.Cut(file, "/")
+		return archive == top+".tar.gz" || archive == top+".zip"
+	})
 }

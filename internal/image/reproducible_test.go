@@ -49,7 +49,7 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("only the second one made %s", name)
 		}
 	}
-	if len(one) != 3+len(Platforms())+2*len(ArchivePlatforms()) {
+	if len(one) != 4+len(Platforms())+2*len(ArchivePlatforms()) {
 		t.Errorf("made %v", one)
 	}
 	for name, sum := range one {

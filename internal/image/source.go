@@ -23,10 +23,22 @@ type Source struct {
 	Version string
 }
 
-// Programs of vipgen: those of its image, and the one that archives for Linux have besides.
+// Programs of vipgen: those of its image, the one that all archives have besides, and the one
+// that those for Linux have.
 var programs = []string{"vipgen", "vipgen-agent"}
 
-const labProgram = "vipgen-lab"
+const (
+	pluginProgram = "kubectl-vipgen"
+	labProgram    = "vipgen-lab"
+)
+
+// inSystem returns the name of a program's file on a platform.
+func inSystem(p v1.Platform, program string) string {
+	if p.OS == "windows" {
+		return program + ".exe"
+	}
+	return program
+}
 
 // labModule is the module of the lab, below that of vipgen.
 const labModule = "lab"

@@ -87,9 +87,7 @@ func (s Source) content(ctx context.Context, p v1.Platform, to place, names []st
 	c := &Content{Platform: p}
 	files := map[string]string{}
 	for _, name := range names {
-		if p.OS == "windows" {
-			name += ".exe"
-		}
+		name = inSystem(p, name)
 		file := filepath.Join(dir, name)
 		if p.OS == "linux" {
 			if err := checkStatic(file); err != nil {

@@ -25,7 +25,7 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, others := range []map[string][]byte{manual.Pages(agentcli.Command(), s.Version), manual.Pages(cli.Command(), s.Version)} {
+	for _, others := range []map[string][]byte{manual.Pages(agentcli.Command(), s.Version), manual.Pages(cli.Command(), s.Version), manual.Pages(cli.LiveCommand(), s.Version)} {
 		for name, data := range others {
 			if pages[name] == nil { // vipgen's own of the lab has less
 				pages[name] = data
@@ -39,6 +39,8 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		add("/man/man1/"+name, pages[name])
 	}
+	// kubectl completes a plugin by a program of this name.
+	out = append(out, image.File{Path: "/completions/kubectl_complete-vipgen", Mode: fs.FileMode(0o755), Data: []byte("#!/bin/sh\nexec kubectl-vipgen __complete \"$@\"\n")})
 	// Under the names by which shells find them.
 	for shell, name := range map[string]string{"bash": "vipgen.bash", "zsh": "_vipgen", "fish": "vipgen.fish", "powershell": "vipgen.ps1"} {
 		var script, complaint bytes.Buffer

@@ -21,15 +21,17 @@ func TestFiles(t *testing.T) {
 		found[f.Path] = string(f.Data)
 	}
 	for path, want := range map[string]string{
-		"/man/man1/vipgen.1":              ".BR vipgen\\-render (1),\n",
-		"/man/man1/vipgen-render.1":       `.TH "VIPGEN\-RENDER" "1" "" "vipgen v1.2.3" "vipgen"`,
-		"/man/man1/vipgen-lab-up.1":       ".B \\-\\-detach\n",
-		"/man/man1/vipgen-lab.1":          ".BR vipgen\\-lab\\-up (1)",
-		"/man/man1/vipgen-agent-status.1": `"vipgen\-agent v1.2.3"`,
-		"/completions/vipgen.bash":        "complete ",
-		"/completions/_vipgen":            "#compdef vipgen",
-		"/completions/vipgen.fish":        "complete -c vipgen",
-		"/completions/vipgen.ps1":         "Register-ArgumentCompleter",
+		"/man/man1/vipgen.1":                   ".BR vipgen\\-render (1),\n",
+		"/man/man1/vipgen-render.1":            `.TH "VIPGEN\-RENDER" "1" "" "vipgen v1.2.3" "vipgen"`,
+		"/man/man1/vipgen-lab-up.1":            ".B \\-\\-detach\n",
+		"/man/man1/vipgen-lab.1":               ".BR vipgen\\-lab\\-up (1)",
+		"/man/man1/vipgen-agent-status.1":      `"vipgen\-agent v1.2.3"`,
+		"/man/man1/kubectl-vipgen-status.1":    `.TH "KUBECTL\-VIPGEN\-STATUS" "1" "" "kubectl\-vipgen v1.2.3"`,
+		"/completions/kubectl_complete-vipgen": "#!/bin/sh\nexec kubectl-vipgen __complete ",
+		"/completions/vipgen.bash":             "complete ",
+		"/completions/_vipgen":                 "#compdef vipgen",
+		"/completions/vipgen.fish":             "complete -c vipgen",
+		"/completions/vipgen.ps1":              "Register-ArgumentCompleter",
 	} {
 		if !strings.Contains(found[path], want) {
 			t.Errorf("%s lacks %q:\n%.600s", path, want, found[path])
