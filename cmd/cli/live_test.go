@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -95,21 +94,18 @@ func standIn(t *testing.T, objects string) string {
 	self, err := os.Executable()
 	testkit.Must(t, err)
 	testkit.Must(t, os.Symlink(self, filepath.Join(bin, "kubectl")))
-	var items []any
-	for d := json.NewDecoder(bytes.NewReader(testkit.ReadFile(t, statesOf))); d.More(); {
-		var raw json.RawMessage
-		testkit.Must(t, d.Decode(&raw))
-		var of struct{ Node string }
-		testkit.Must(t, json.Unmarshal(raw, &of))
-		testkit.WriteFile(t, filepath.Join(dir, of.Node+".status"), raw)
-		items = append(items, map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]string{"name": of.Node}})
-		record, err := os.ReadFile(filepath.Join(recordsOf, of.Node+"-vipgen-events.jsonl"))
-		if err == nil {
-			testkit.WriteFile(t, filepath.Join(dir, of.Node+".events"), record)
+	states, err := filepath.Glob(filepath.Join(statesOf, "*er-*.json"))
+	if err != nil || len(states) != 5 {
+		t.Fatal(states, err)
+	}
+	for _, file := range states {
+		node := strings.TrimSuffix(filepath.Base(file), ".json")
+		testkit.WriteFile(t, filepath.Join(dir, node+".status"), testkit.ReadFile(t, file))
+		if record, err := os.ReadFile(filepath.Join(recordsOf, node+"-vipgen-events.jsonl")); err == nil {
+			testkit.WriteFile(t, filepath.Join(dir, node+".events"), record)
 		}
 	}
-	nodes, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	testkit.Must(t, err)
+	nodes := testkit.ReadFile(t, filepath.Join(statesOf, "nodes.json"))
 	for name, text := range map[string]string{"nodes.json": string(nodes), "platform": "BareMetal", "objects.yaml": objects} {
 		testkit.WriteFile(t, filepath.Join(dir, name), []byte(text))
 	}
@@ -126,7 +122,7 @@ func standIn(t *testing.T, objects string) string {
 
 // statesOf and recordsOf are what nodes say, from whichever directory.
 var (
-	statesOf, _  = filepath.Abs("testdata/status/nodes.json")
+	statesOf, _  = filepath.Abs("../../examples/export/nodes")
 	recordsOf, _ = filepath.Abs(records)
 )
 
@@ -153,6 +149,7 @@ func TestLiveIsAsOffline(t *testing.T) {
 	dir := standIn(t, live)
 	t.Chdir("demo")
 	testkit.Must(t, os.CopyFS("records", os.DirFS(recordsOf)))
+	lay(t, map[string]string{"nodes/nodes.json": read(t, filepath.Join(dir, "nodes.json"))})
 	for name, data := range snapshot(t, dir) {
 		if node, ok := strings.CutSuffix(filepath.Base(name), ".status"); ok {
 			lay(t, map[string]string{"nodes/" + node + ".json": data})

@@ -121,7 +121,7 @@ func TestLive(t *testing.T) {
 			}},
 		})
 	}
-	live := testkit.ReadFile(t, "../../internal/day2/adopt/testdata/live.yaml")
+	live := testkit.ReadFile(t, "../../examples/export/before.yaml")
 	live = append(live, "---\napiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\nstatus: {platformStatus: {type: BareMetal}}\n"...)
 	list, err := ignition.Objects(live)
 	testkit.Must(t, err)
