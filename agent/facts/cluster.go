@@ -2,9 +2,11 @@ package facts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
@@ -58,7 +60,19 @@ func readCluster(path string) (*v1alpha1.ClusterConfig, []byte, error) {
 		return nil, nil, err
 	}
 	cluster, err := v1alpha1.LoadClusterConfig(path, data)
-	return cluster, data, err
+	return cluster, data, bounded(err)
+}
+
+// maxProblems is how many problems of a file are logged and shown: one with 10,000 groups
+// may have as many.
+const maxProblems = 20
+
+func bounded(err error) error {
+	var list problem.List
+	if !errors.As(err, &list) || len(list) <= maxProblems {
+		return err
+	}
+	return fmt.Errorf("%w\nand %d more problems", list[:maxProblems], len(list)-maxProblems)
 }
 
 // set makes a cluster the last good one, and known to those who find the nodes.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -76,6 +78,31 @@ func TestLastGoodCluster(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "right again") {
 		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// A cluster.yaml with thousands of wrong groups does not fill the log, nor the job's state.
+func TestManyProblems(t *testing.T) {
+	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
+	var c v1alpha1.ClusterConfig
+	testkit.Must(t, yaml.Unmarshal(good, &c))
+	group := c.Spec.Groups[0]
+	for i := range 2000 {
+		group.Name = strings.Repeat("x", i%7)
+		c.Spec.Groups = append(c.Spec.Groups, group)
+	}
+	data, err := c.Marshal()
+	testkit.Must(t, err)
+	s, log := source(t, t.TempDir())
+	testkit.WriteFile(t, s.ClusterConfig, data)
+	if _, err := s.Facts(); err == nil {
+		t.Fatal("taken")
+	}
+	if n := strings.Count(s.Problem(), "\n"); n != maxProblems || !strings.HasSuffix(s.Problem(), " more problems") {
+		t.Errorf("%d lines, and at the end %q", n+1, s.Problem()[max(0, len(s.Problem())-80):])
+	}
+	if log.Len() > 1<<14 {
+		t.Errorf("%d bytes are logged", log.Len())
 	}
 }
 
