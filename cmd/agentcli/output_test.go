@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
@@ -30,7 +31,7 @@ func checkOutput(t *testing.T, args []string, printed string) {
 	}
 	err := outputs.Check([]byte(printed), func(kind string) []byte {
 		name := "version"
-		if i := slices.IndexFunc(kinds, func(o output) bool { return o.Kind == kind }); i >= 0 {
+		if i := slices.IndexFunc(kinds, func(o command.Output) bool { return o.Kind == kind }); i >= 0 {
 			name = kinds[i].Name
 		}
 		text, err := os.ReadFile(schemas + name + ".schema.json")

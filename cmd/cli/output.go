@@ -3,7 +3,6 @@ package cli
 import (
 	"embed"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -17,40 +16,32 @@ import (
 	"github.com/vipgen/vipgen/internal/proof/explain"
 )
 
-// output is a kind of JSON object that a command prints.
-type output struct {
-	// Name is that of 'vipgen schema --of'.
-	Name string
-	Kind string
-	Type reflect.Type
-}
-
 // kinds lists the JSON objects that commands print. MachineConfigs and manifests are not among
 // them: Kubernetes has schemas of these.
-var kinds = []output{
-	{"adopt", "Adoption", reflect.TypeFor[adopt.Plan]()},
-	{"adopt-check", "AdoptionCheck", reflect.TypeFor[adopt.Check]()},
-	{"check-endpoint", "EndpointCheck", reflect.TypeFor[endpoint.Report]()},
-	{"diff", "Diff", reflect.TypeFor[diffReport]()},
-	{"doctor", "Diagnosis", reflect.TypeFor[diagnosis]()},
-	{"explain", "Explanation", reflect.TypeFor[explain.Report]()},
-	{"explain-code", "ProblemCode", reflect.TypeFor[problemCode]()},
-	{"explain-field", "Field", reflect.TypeFor[fieldExplanation]()},
-	{"external-lb", "ExternalLoadBalancer", reflect.TypeFor[externallb.Plan]()},
-	{"images", "Images", reflect.TypeFor[v1alpha1.Images]()},
-	{"import", "Import", reflect.TypeFor[imported]()},
-	{"inspect", "Inspection", reflect.TypeFor[inspection]()},
-	{"migrate", "Migration", reflect.TypeFor[migrationPlan]()},
-	{"openstack-hints", "OpenStackHints", reflect.TypeFor[openstack.Plan]()},
-	{"ports", "Ports", reflect.TypeFor[portList]()},
-	{"remove", "Removal", reflect.TypeFor[removal]()},
-	{"status", "ClusterStatus", reflect.TypeFor[status.Cluster]()},
-	{"validate", "Validation", reflect.TypeFor[validation]()},
-	{"validate-fleet", "ValidationList", reflect.TypeFor[validationList]()},
-	{"verify", "Verification", reflect.TypeFor[proven]()},
-	{"version", command.KindVersion, reflect.TypeFor[command.Build]()},
-	{"vr-ids", "RouterIDs", reflect.TypeFor[idsResult]()},
-	{"vr-ids-names", "DerivedRouterIDs", reflect.TypeFor[derivedIDs]()},
+var kinds = command.Outputs{
+	command.OutputOf[adopt.Plan]("adopt", "Adoption"),
+	command.OutputOf[adopt.Check]("adopt-check", "AdoptionCheck"),
+	command.OutputOf[endpoint.Report]("check-endpoint", "EndpointCheck"),
+	command.OutputOf[diffReport]("diff", "Diff"),
+	command.OutputOf[diagnosis]("doctor", "Diagnosis"),
+	command.OutputOf[explain.Report]("explain", "Explanation"),
+	command.OutputOf[problemCode]("explain-code", "ProblemCode"),
+	command.OutputOf[fieldExplanation]("explain-field", "Field"),
+	command.OutputOf[externallb.Plan]("external-lb", "ExternalLoadBalancer"),
+	command.OutputOf[v1alpha1.Images]("images", "Images"),
+	command.OutputOf[imported]("import", "Import"),
+	command.OutputOf[inspection]("inspect", "Inspection"),
+	command.OutputOf[migrationPlan]("migrate", "Migration"),
+	command.OutputOf[openstack.Plan]("openstack-hints", "OpenStackHints"),
+	command.OutputOf[portList]("ports", "Ports"),
+	command.OutputOf[removal]("remove", "Removal"),
+	command.OutputOf[status.Cluster]("status", "ClusterStatus"),
+	command.OutputOf[validation]("validate", "Validation"),
+	command.OutputOf[validationList]("validate-fleet", "ValidationList"),
+	command.OutputOf[proven]("verify", "Verification"),
+	command.OutputOf[command.Build]("version", command.KindVersion),
+	command.OutputOf[idsResult]("vr-ids", "RouterIDs"),
+	command.OutputOf[derivedIDs]("vr-ids-names", "DerivedRouterIDs"),
 }
 
 //go:embed schemas
@@ -75,24 +66,5 @@ func outputSchema(name string) ([]byte, error) {
 	return schemas.ReadFile("schemas/" + name + schemaSuffix)
 }
 
-// kindOf returns the kind of an object that a command prints.
-func kindOf(v any) (string, error) {
-	t := reflect.TypeOf(v)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	i := slices.IndexFunc(kinds, func(o output) bool { return o.Type == t })
-	if i < 0 {
-		return "", fmt.Errorf("%v is no kind of output", t)
-	}
-	return kinds[i].Kind, nil
-}
-
 // printJSON prints an object of one of the kinds to standard output.
-func (a *app) printJSON(v any) error {
-	kind, err := kindOf(v)
-	if err != nil {
-		return err
-	}
-	return command.Object(a.Out, kind, v)
-}
+func (a *app) printJSON(v any) error { return kinds.Print(a.Out, v) }

@@ -44,7 +44,7 @@ func (p *printer) in(f func()) {
 
 // show prints a value as JSON, where that is the format, or else as text.
 func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
-	kind, err := kindOf(v)
+	kind, err := kinds.Kind(v)
 	if err != nil {
 		return err
 	}
