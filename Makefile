@@ -59,10 +59,10 @@ E2EREPORTS ?= bin
 LIFEFLAGS  ?=
 
 # Each tool is pinned by a module of its own, internal/tools/NAME.
-TOOLS := coredns ignition etcd kube-apiserver kustomize staticcheck govulncheck
+TOOLS := coredns ignition etcd kube-apiserver kubectl kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
-E2E_TOOLS   := kubelet kubectl kube-controller-manager kube-proxy metallb-controller metallb-speaker
+E2E_TOOLS   := kubelet kube-controller-manager kube-proxy metallb-controller metallb-speaker
 # Modules of their own, so that what they need is not what vipgen needs.
 MODULES := internal/image lab lab/e2e/pods lab/e2e/metallb
 # Packages of the lab's module but for tests with real nodes, which are targets of their own.
