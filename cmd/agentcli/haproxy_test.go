@@ -341,7 +341,7 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 	b.await("its connections to end", func() bool { return int(ended.Load()) == len(lost) })
 	t.Logf("connections ended after %v", time.Since(began))
 	b.await("the agent to say that it ended them", func() bool {
-		return strings.Contains(b.output(), fmt.Sprintf("its connections are ended\" server=master-1 connections=%d ", len(lost)))
+		return strings.Contains(b.output(), fmt.Sprintf("its connections are ended\" server=master-1 connections=%d\n", len(lost)))
 	})
 	reading.Wait()
 	for _, c := range kept {
