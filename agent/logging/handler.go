@@ -5,9 +5,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // Formats are those of log lines; the first is the default.
@@ -48,7 +49,7 @@ func (l lines) Write(line []byte) (int, error) {
 }
 
 // mark is the level that HAProxy, with its process ID, and CoreDNS put before a line.
-var mark = regexp.MustCompile(`^\[([A-Z]+)\] *(?:\([0-9]+\) : )?`)
+var mark = lazy.Regexp(`^\[([A-Z]+)\] *(?:\([0-9]+\) : )?`)
 
 var marks = map[string]slog.Level{
 	"DEBUG": slog.LevelDebug, "INFO": slog.LevelInfo, "NOTICE": slog.LevelInfo, "WARNING": slog.LevelWarn,
@@ -65,7 +66,7 @@ func ParseLine(line []byte) (level slog.Level, text string) {
 		}
 	}
 	text = string(line)
-	if m := mark.FindStringSubmatch(text); m != nil {
+	if m := mark().FindStringSubmatch(text); m != nil {
 		if l, known := marks[m[1]]; known {
 			level, text = l, strings.TrimSpace(text[len(m[0]):])
 		}
