@@ -111,9 +111,9 @@ func (p *real) start(name string, cmd *exec.Cmd, log string) (*process.Process, 
 }
 
 // command is for a node, or for this machine. API servers and what they need
-// leave the processor to what has to be on time.
+// leave the processor to what has to be on time, and take memory to collect garbage seldom.
 func command(node *netns.Node, name string, args ...string) *exec.Cmd {
-	args = append([]string{"-n", "5", name}, args...)
+	args = append([]string{"-n", "5", "env", "GOGC=400", name}, args...)
 	if node == nil {
 		return exec.Command("nice", args...)
 	}
