@@ -17,8 +17,8 @@ TIMEOUT := -timeout 15m
 REPORT ?=
 RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
 LIVE := VIPGEN_TESTS=live $(RETEST)
-# Packages whose live tests elect nodes for minutes; so do those of the lab's module. More than
-# six clusters at once take more than two cores, and every one of them is late.
+# Packages whose live tests elect nodes for minutes; so do those of the lab's module. Six
+# clusters at once take more than two slow cores, and every one of them is late.
 ELECTIONS = $(filter agent/keepalived%,$(WITH_LIVE))
 # Packages with measured tests: of the lab's module, and of this one.
 MEASURED_LAB := ./bench ./report ./cli
@@ -154,8 +154,8 @@ test-live: setup tools ## Run live tests, whose daemons may be late, but for the
 	$(LIVE) $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
 
 test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
-	$(LIVE) -C lab $(NOVET) -timeout 28m -p 1 -parallel 3 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
-	$(LIVE) $(NOVET) -timeout 28m -p 1 -parallel 3 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
+	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
+	$(LIVE) $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
 	wait $$lab || status=1; exit $$status
 
 test-measured: setup tools ## Run tests of promises in milliseconds and bytes, on an idle machine (needs root)
