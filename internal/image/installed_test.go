@@ -73,7 +73,7 @@ ls -l /usr/local/share/man/man1/vipgen-lab-up.1
 	if err != nil {
 		t.Errorf("installing the release: %v", err)
 	}
-	for _, want := range []string{"linux-" + runtime.GOARCH + ".tar.gz: OK", "vipgen " + version, "vipgen-agent " + version, "lb-path", "complete -o default -F __start_vipgen vipgen"} {
+	for _, want := range []string{"linux-" + runtime.GOARCH + ".tar.gz: OK", "vipgen " + version, "vipgen-agent " + version, "WITHOUT A HOLDER", "complete -o default -F __start_vipgen vipgen"} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("installing the release did not print %q", want)
 		}
