@@ -48,21 +48,13 @@ func (r *diffReport) html(w io.Writer) error {
 func (g diffGroup) html() htmlGroup {
 	out := htmlGroup{Title: g.title()}
 	seen := map[string]string{}
-	for i, row := range g.rows() {
+	for _, row := range g.rows() {
 		class := "good"
 		if row.drains {
 			class = "bad"
 		}
-		html := htmlDiffRow{Pool: row.pool, Effect: row.effect, Class: class, Note: row.note}
-		if i < len(g.Pools) { // whose rows come first
-			html.Reasons = g.Pools[i].Reasons
-			html.Lines = classed(func(p *printer) { p.changes(g.Pools[i].Changes, "pool "+row.pool, seen) })
-		} else {
-			for _, change := range row.changes {
-				html.Reasons = append(html.Reasons, diff.Reason{Change: change})
-			}
-		}
-		out.Rows = append(out.Rows, html)
+		lines := classed(func(p *printer) { p.changes(row.changes, "pool "+row.pool, seen) })
+		out.Rows = append(out.Rows, htmlDiffRow{row.pool, row.effect, class, row.reasons, row.note, lines})
 	}
 	out.Lines = classed(func(p *printer) { p.others(g, seen) })
 	var text printer

@@ -26,8 +26,8 @@ func (r *diffReport) markdown(b *printer) {
 				effect = "**" + effect + "**"
 			}
 			why := []string{}
-			for _, change := range row.changes {
-				why = append(why, codeCell(change))
+			for _, r := range row.reasons {
+				why = append(why, codeCell(r.Change))
 			}
 			if row.note != "" {
 				why = append(why, row.note)
@@ -51,20 +51,17 @@ func (r *diffReport) markdown(b *printer) {
 // diffRow says what happens to a pool, or to what is none.
 type diffRow struct {
 	pool, effect string
-	drains       bool     // or worse
-	changes      []string // because of which
-	note         string   // because of what else
+	drains       bool // or worse
+	reasons      []diff.Reason
+	changes      []diff.Change // in the pool
+	note         string        // a reason that is no change
 }
 
 // rows are the lines of the table of a report.
 func (g diffGroup) rows() []diffRow {
 	var out []diffRow
 	for _, p := range g.Pools {
-		row := diffRow{pool: p.Name, effect: happens(p), drains: p.Effect >= diff.Drain}
-		for _, r := range p.Reasons {
-			row.changes = append(row.changes, r.Change)
-		}
-		out = append(out, row)
+		out = append(out, diffRow{pool: p.Name, effect: happens(p), drains: p.Effect >= diff.Drain, reasons: p.Reasons, changes: p.Changes})
 	}
 	for _, h := range g.Hosts {
 		out = append(out, diffRow{pool: h.Name, effect: "new hosts only", note: "its Ignition config"})
@@ -73,7 +70,7 @@ func (g diffGroup) rows() []diffRow {
 		out = append(out, diffRow{pool: "none", effect: "nothing on nodes", note: "manifests"})
 	}
 	for _, s := range g.Shadowed {
-		out = append(out, diffRow{pool: s.Pool, effect: "shadowed", drains: true, changes: []string{s.Name + " by " + s.Other}})
+		out = append(out, diffRow{pool: s.Pool, effect: "shadowed", drains: true, reasons: []diff.Reason{{Change: s.Name + " by " + s.Other}}})
 	}
 	return out
 }
