@@ -20,20 +20,35 @@ func (h *Host) Cgroup() string { return "/" + h.Namespace() }
 // CgroupFiles are the files that take the numbers of processes which enter a control group, one
 // of every hierarchy that has it.
 func CgroupFiles(group string) []string {
-	files, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", group, "cgroup.procs")) // the pattern is well-formed
-	one, _ := filepath.Glob(filepath.Join(cgroupRoot, group, "cgroup.procs"))
-	return append(files, one...)
+	var files []string
+	for _, dir := range cgroupDirs(group) {
+		if file := filepath.Join(dir, "cgroup.procs"); exists(file) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // RemoveCgroups removes a control group and those below it from every
 // hierarchy. Nothing may run in them but what is ending.
 func RemoveCgroups(group string) error {
-	places, err := filepath.Glob(filepath.Join(cgroupRoot, "*", group))
-	places = append(places, filepath.Join(cgroupRoot, group)) // where there is one hierarchy
-	for _, place := range places {
-		err = errors.Join(err, removeDirs(place))
+	var err error
+	for _, dir := range cgroupDirs(group) {
+		err = errors.Join(err, removeDirs(dir))
 	}
 	return err
+}
+
+// cgroupDirs returns where a control group may be: below each of several hierarchies, or in the
+// only one.
+func cgroupDirs(group string) []string {
+	dirs, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", group)) // the pattern is well-formed
+	return append(dirs, filepath.Join(cgroupRoot, group))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // removeDirs removes a tree of directories, whose files are the kernel's.
