@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// Formats are those of log lines; the first is the default.
+// Formats lists the formats of log lines; the first is the default.
 var Formats = []string{"text", "json"}
 
 // New returns a logger that writes lines in one of Formats. Times are in UTC, with milliseconds,

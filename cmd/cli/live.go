@@ -34,7 +34,7 @@ func LiveCommand() *cobra.Command { return newLive(nil, nil, nil).root() }
 type liveApp struct {
 	*app
 	client live.Client
-	// flags are those of kubectl, by name.
+	// flags holds the values of kubectlFlags, by name.
 	flags     map[string]*string
 	namespace string
 	keep      string

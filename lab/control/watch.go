@@ -197,7 +197,7 @@ func (s *watchedVIP) settle(holder string, now time.Time, tell func(string, ...a
 	s.sole, s.lost = holder, time.Time{}
 }
 
-// String says what went before: "from master-0, 160ms without a holder".
+// String describes the failover: "from master-0, 160ms without a holder".
 func (f *Failover) String() string {
 	without := fmt.Sprintf("%v %s", time.Duration(f.WithoutHolderMS)*time.Millisecond, vrrp.WithoutHolder)
 	switch {

@@ -63,7 +63,7 @@ type failure struct {
 	err    error
 }
 
-// lines are those of standard error, and the last: kubectl's own, after its warnings and after
+// lines returns the lines of standard error, and the last: kubectl's own, after its warnings and after
 // what a program in a pod printed.
 func (f *failure) lines() (all []string, last string) {
 	all = strings.Split(strings.TrimSpace(f.stderr), "\n")

@@ -89,7 +89,7 @@ func (c *Client) Namespace(ctx context.Context) (string, error) {
 	return render.PodNamespace(strings.ToLower(string(platform))), nil
 }
 
-// Answer is what vipgen-agent printed on a node, or why it did not.
+// Answer holds the output of vipgen-agent on a node, or the error.
 type Answer struct {
 	Node string
 	Data []byte
