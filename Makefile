@@ -17,8 +17,8 @@ TIMEOUT := -timeout 15m
 REPORT ?=
 RETEST := go run ./internal/tools/retest $(if $(REPORT),-report $(abspath $(REPORT)))
 LIVE := VIPGEN_TESTS=live $(RETEST)
-# Packages whose live tests elect nodes for minutes; so do those of the lab's module. Six
-# clusters at once take more than two slow cores, and every one of them is late.
+# Packages whose live tests elect nodes for minutes. Their clusters mostly wait; those of the
+# lab's module, with all daemons and clients, take two thirds of a slow core each.
 ELECTIONS = $(filter agent/keepalived%,$(WITH_LIVE))
 # Packages with measured tests: of the lab's module, and of this one.
 MEASURED_LAB := ./bench ./report ./cli
@@ -82,7 +82,7 @@ LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,15 +148,19 @@ test-race: ## Run the tests of make unit with Go's race detector, but for whole 
 	CGO_ENABLED=1 VIPGEN_TESTS=unit go test $(NOVET) -race $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -vxF -f <(go list $(RACELESS)))
 	CGO_ENABLED=1 VIPGEN_TESTS=unit go -C lab test $(NOVET) -race $(TIMEOUT) $(TESTFLAGS) $(LAB)
 
-test-all: test test-live test-elections test-measured test-image test-e2e ## Run every test; an hour (needs root)
+test-all: test test-live test-variants test-measured test-image test-e2e ## Run every test; two hours (needs root)
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
 	$(LIVE) $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
 
-test-elections: setup tools ## Run live tests that elect nodes for minutes: moves, chaos, real API servers (needs root)
-	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(LAB) & lab=$$!; status=0; \
-	$(LIVE) $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(ELECTIONS:%=./%) || status=1; \
-	wait $$lab || status=1; exit $$status
+test-elections: setup tools ## Run live tests of agents and keepalived that elect nodes for minutes; a failed one again, alone (needs root)
+	$(LIVE) $(NOVET) -timeout 40m -p 1 -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%)
+
+test-lab: setup tools ## Run live tests of whole clusters in namespaces: moves, chaos, real API servers; a failed one again, alone (needs root)
+	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(LAB)
+
+test-variants: LIVE := VIPGEN_TESTS=variants $(RETEST)
+test-variants: test-elections test-lab ## Run both with the variants of these tests: other families, directions and profiles; for releases (needs root)
 
 test-measured: setup tools ## Run tests of promises in milliseconds and bytes, on an idle machine (needs root)
 	VIPGEN_TESTS=measured $(RETEST) -C lab $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED_LAB)

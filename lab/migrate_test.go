@@ -214,12 +214,9 @@ func TestMigration(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"UnicastToMulticast", to(multicast)},
-		{"MulticastToUnicast", to(fast)},
 		{"FastToClassic", to(classic)},
 		{"ClassicToFast", to(fast)},
-		{"FastToVirtual", to(virtual)},
-		{"VirtualToFast", to(fast)},
+		{"FastToVirtual", func(t *testing.T) { testkit.Variant(t); to(virtual)(t); to(fast)(t) }},
 		{"OneReturnsLater", func(t *testing.T) { c.t = t; c.returnsLater(t, fast, multicast); at = multicast }},
 		{"BackAgain", to(fast)},
 		{"NotReady", func(t *testing.T) { c.t = t; c.notReady(t, fast) }},

@@ -18,7 +18,7 @@ import (
 
 const (
 	// shutdowns is how often the holder is shut down in each way.
-	shutdowns = 5
+	shutdowns = 3
 	// shutdownGap is how long clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
 	// atOnceGap is the same where every process is told to end at once: keepalived takes

@@ -37,7 +37,10 @@ func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	for name, l := range map[string]layout{"IPv4": ipv4, "IPv6": ipv6} {
-		t.Run(name, func(t *testing.T) { testDeadPeers(t, l) })
+		t.Run(name, func(t *testing.T) {
+			isVariant(t, l)
+			testDeadPeers(t, l)
+		})
 	}
 }
 

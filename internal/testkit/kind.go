@@ -24,12 +24,15 @@ import (
 //
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
 // deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
+// Nor is Variant: it says that a live test does over again what another one does, for another
+// address family, direction or profile.
 
 // variable selects the tests that run, as the Makefile's targets of these names:
 //
 //	unit      deterministic tests that need neither root nor a program
 //	test      all deterministic tests but the long ones, and the smoke test (as if it were not set)
 //	live      live and long tests, and tests that declare no kind
+//	variants  the same, and the variants of live tests
 //	measured  measured tests, and tests that declare no kind
 //	all       every test
 const variable = "VIPGEN_TESTS"
@@ -41,12 +44,13 @@ const (
 	deterministic kind = iota
 	long
 	live
+	variant
 	measured
 	smoke
 )
 
 // attributes are the values of the attribute "kind", which internal/tools/retest reads.
-var attributes = map[kind]string{live: "live", measured: "measured", smoke: "live"}
+var attributes = map[kind]string{live: "live", variant: "live", measured: "measured", smoke: "live"}
 
 // Deterministic declares a deterministic test that need not run again where live tests do.
 func Deterministic(t testing.TB) { t.Helper(); declare(t, deterministic) }
@@ -59,8 +63,11 @@ func Privileged(t testing.TB) { t.Helper(); needsRoot(t); declare(t, determinist
 // leaves it out. It is deterministic if it does not declare more.
 func Long(t testing.TB) { t.Helper(); declare(t, long) }
 
-// Live declares a live test: `make test-live` and `make test-elections` run it.
+// Live declares a live test: `make test-live`, `make test-elections` and `make test-lab` run it.
 func Live(t testing.TB) { t.Helper(); declare(t, live) }
+
+// Variant declares a live test, or a subtest of one, that `make test-variants` runs besides.
+func Variant(t testing.TB) { t.Helper(); declare(t, variant) }
 
 // Measured declares a measured test: `make test-measured` runs it.
 func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
@@ -86,7 +93,7 @@ func declare(t testing.TB, k kind) {
 	if value := attributes[k]; value != "" {
 		t.Attr("kind", value)
 	}
-	if k == long || k == live {
+	if k == long || k == live || k == variant {
 		listed(t)
 	}
 	if reason := leftOut(mode(t), k); reason != "" {
@@ -142,13 +149,15 @@ func covered(name string, k kind) bool {
 // leftOut returns why tests of a kind do not run, nothing if they do.
 func leftOut(mode string, k kind) string {
 	switch {
-	case k == measured && (mode == "test" || mode == "live"):
+	case k == variant && (mode == "test" || mode == "live"):
+		return "it is a variant: `make test-variants` runs it"
+	case k == measured && (mode == "test" || mode == "live" || mode == "variants"):
 		return "it is measured: `make test-measured` runs it"
 	case k != measured && mode == "measured":
 		return "it is not measured"
 	case mode == "test" && (k == live || k == long):
-		return "it is live or takes minutes: `make test-live test-elections` runs it"
-	case mode == "live" && (k == deterministic || k == smoke):
+		return "it is live or takes minutes: `make test-live test-elections test-lab` runs it"
+	case (mode == "live" || mode == "variants") && (k == deterministic || k == smoke):
 		return "`make test` runs it"
 	}
 	return ""
@@ -176,8 +185,8 @@ func modeOf(value string) (string, error) {
 	switch value {
 	case "":
 		return "test", nil
-	case "unit", "test", "live", "measured", "all":
+	case "unit", "test", "live", "variants", "measured", "all":
 		return value, nil
 	}
-	return "", fmt.Errorf("%s is %q; it can be unit, test, live, measured or all", variable, value)
+	return "", fmt.Errorf("%s is %q; it can be unit, test, live, variants, measured or all", variable, value)
 }

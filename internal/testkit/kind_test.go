@@ -7,12 +7,13 @@ import (
 )
 
 func TestModes(t *testing.T) {
-	kinds := map[string]kind{"deterministic": deterministic, "long": long, "live": live, "measured": measured, "smoke": smoke}
+	kinds := map[string]kind{"deterministic": deterministic, "long": long, "live": live, "variant": variant, "measured": measured, "smoke": smoke}
 	for mode, runs := range map[string]map[string]bool{
 		"test":     {"deterministic": true, "smoke": true},
 		"live":     {"long": true, "live": true},
+		"variants": {"long": true, "live": true, "variant": true},
 		"measured": {"measured": true},
-		"all":      {"deterministic": true, "smoke": true, "long": true, "live": true, "measured": true},
+		"all":      {"deterministic": true, "smoke": true, "long": true, "live": true, "variant": true, "measured": true},
 	} {
 		for name, k := range kinds {
 			if got := leftOut(mode, k) == ""; got != runs[name] {

@@ -19,7 +19,7 @@ import (
 // asks of what was seen only what holds on any machine.
 func TestRun(t *testing.T) {
 	testkit.Live(t)
-	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "backend-power-loss", "planned-stop", "haproxy-crash"})
+	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "planned-stop"})
 	testkit.Must(t, err)
 	for i := range scenarios {
 		scenarios[i].Limit = settling // the machine may be busy with other tests
