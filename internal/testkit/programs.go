@@ -65,6 +65,9 @@ func Vipgen(t testing.TB) string { t.Helper(); return built(t, "vipgen") }
 // Agent: see Vipgen.
 func Agent(t testing.TB) string { t.Helper(); return built(t, "vipgen-agent") }
 
+// Plugin gives the program of `kubectl vipgen`: see Vipgen.
+func Plugin(t testing.TB) string { t.Helper(); return built(t, "kubectl-vipgen") }
+
 // Lab gives the program of the lab, a module of its own: see Vipgen.
 func Lab(t testing.TB) string { t.Helper(); return built(t, "lab/vipgen-lab") }
 

@@ -201,6 +201,18 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestChangedAndBack: NetworkManager writes a resolv.conf without domains and, within the agent's
+// run, the one from before again, as it does when br-ex takes over the interface.
+func TestChangedAndBack(t *testing.T) {
+	n := newNode(t)
+	n.put("etc/resolv.conf", "nameserver 192.0.2.10\n", 0o644)
+	n.put("run/NetworkManager/resolv.conf", "search lan.example\nnameserver 192.0.2.53\n", 0o644)
+	const rewrite = `[ -e second ] || { touch second; cp run/NetworkManager/resolv.conf back; mv back run/NetworkManager/resolv.conf; }`
+	if got := n.run(rendered(t)["on-prem-resolv-prepender.service"], rewrite, ""); got != "podman\nsleep 1\npodman\n" {
+		t.Errorf("it did\n%s", got)
+	}
+}
+
 // TestHardCase30: the first resolv.conf is there before podman is first asked,
 // and takes nothing but the network's.
 func TestHardCase30(t *testing.T) {

@@ -28,6 +28,7 @@ func TestHardCase23Interoperable(t *testing.T) {
 	r := newReport(t, "e2e-run-interoperable.md", "A run on real nodes, with the operator's bootstrap host")
 	c.install(r, *workers)
 	c.checkPods()
+	c.checkPlugin()
 	c.ways(*c.config(v1alpha1.RoleMaster).Spec.VRRP.Start)
 	r.rows = append(r.rows, c.during(c.moved()), c.during(c.powerLoss()))
 }

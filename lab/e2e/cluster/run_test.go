@@ -4,6 +4,8 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What of a run is done; `make e2e` does all of it.
@@ -18,10 +20,12 @@ var (
 // TestCluster installs a cluster, as an installer would, and has things happen to it
 // while a client uses it.
 func TestCluster(t *testing.T) {
+	testkit.Variant(t) // of TestHardCase23Interoperable
 	c := newCluster(t, "UserManaged")
 	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
 	c.checkPods()
+	c.checkPlugin()
 	if *idle > 0 {
 		r.extra = append(r.extra, c.measureIdle(*idle))
 	}

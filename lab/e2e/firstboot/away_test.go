@@ -19,6 +19,7 @@ func TestRegistryRefuses(t *testing.T) {
 
 // TestRegistrySilent: what is sent to the registry is lost.
 func TestRegistrySilent(t *testing.T) {
+	testkit.Variant(t)
 	// podman waits for a minute, and the kernel for up to 16 s before it asks once more.
 	testAway(t, "Failed, retrying in 1s", 1, 31*time.Second,
 		func(s *site) {

@@ -38,6 +38,7 @@ func TestNetworkChanges(t *testing.T) {
 // TestHint: on platforms with VIPs, the network that /etc/default/nodeip-configuration names
 // is one more to choose from, after that of the VIPs (hard case 47).
 func TestHint(t *testing.T) {
+	testkit.Variant(t)
 	s := newSite(t)
 	s.startDHCP(firstLease)
 	s.startRegistry()
@@ -55,6 +56,7 @@ func TestHint(t *testing.T) {
 // TestRegistered: a node that kubelet has run on, without its drop-in, keeps the address that
 // its Node has (hard case 47).
 func TestRegistered(t *testing.T) {
+	testkit.Variant(t)
 	s := newSite(t)
 	s.startDHCP(firstLease)
 	s.startRegistry()
