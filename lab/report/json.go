@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
 // ms is a duration that is written as a number of milliseconds, to the microsecond.
@@ -18,11 +20,13 @@ func (d ms) MarshalJSON() ([]byte, error) {
 // and *_at_ms, from_ms and to_ms are counted from the start of the run.
 type (
 	jsonReport struct {
-		Origin    Origin         `json:"origin,omitzero"`
-		Machine   []Fact         `json:"machine"`
-		Profiles  []string       `json:"profiles"`
-		Reference string         `json:"reference,omitempty"` // one of profiles
-		Scenarios []jsonScenario `json:"scenarios"`
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Origin     Origin         `json:"origin,omitzero"`
+		Machine    []Fact         `json:"machine"`
+		Profiles   []string       `json:"profiles"`
+		Reference  string         `json:"reference,omitempty"` // one of profiles
+		Scenarios  []jsonScenario `json:"scenarios"`
 	}
 	jsonScenario struct {
 		Name    string       `json:"name"`
@@ -95,7 +99,7 @@ type (
 
 // WriteJSON writes everything as one indented JSON document. Lists are never null.
 func (r *Report) WriteJSON(w io.Writer) error {
-	doc := jsonReport{Origin: r.Origin, Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
+	doc := jsonReport{APIVersion: v1alpha1.APIVersion, Kind: "LabBench", Origin: r.Origin, Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
 		Reference: r.Reference, Scenarios: []jsonScenario{}}
 	for _, s := range r.Scenarios {
 		doc.Scenarios = append(doc.Scenarios, r.scenarioJSON(s))
