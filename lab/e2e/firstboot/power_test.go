@@ -196,7 +196,7 @@ status:
 // keepalived says of its priority.
 func (c *controlPlane) awaitBoth() {
 	c.t.Helper()
-	want := fmt.Sprintf(" to %d", mostPoints)
+	want := fmt.Sprintf(" to %d\" daemon=keepalived", mostPoints)
 	for _, n := range c.nodes {
 		var said string
 		testkit.AwaitWithin(c.t, rig.Patience, n.Name+" to be as good a holder as any", func() bool {
@@ -206,7 +206,7 @@ func (c *controlPlane) awaitBoth() {
 					said = line
 				}
 			}
-			return strings.HasSuffix(strings.TrimSpace(said), want)
+			return strings.Contains(said, want)
 		}, func() string { return said })
 	}
 }
