@@ -223,8 +223,10 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
 			remove.Do = append(remove.Do, "oc delete machineconfig "+name)
 		}
-		if outside && runs {
-			remove.Do = append(remove.Do, fmt.Sprintf("oc wait machineconfigpool %s --for=condition=Updated --timeout=2h", p.Name))
+		if outside && runs && len(p.MachineConfigs) > 0 {
+			// Right after the deletion, a pool is still Updated for some seconds.
+			wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
+			remove.Do = append(remove.Do, wait+"Updating --timeout=5m", wait+"Updated --timeout=2h")
 		}
 	}
 	for _, name := range off {

@@ -166,7 +166,7 @@ func TestFromExternal(t *testing.T) {
 		if diff := cmp.Diff(tt.states, strings.Join(states, " ")); diff != "" || r.MayDelete != tt.delete || len(r.SplitBrain) > 0 || !strings.Contains(text, tt.text) {
 			t.Errorf("%s: may delete: %t, split brain %q\n%s\n%s", name, r.MayDelete, r.SplitBrain, text, diff)
 		}
-		const order = "oc delete machineconfig 99-master-vipgen\noc wait machineconfigpool master --for=condition=Updated --timeout=2h\noc delete machineconfig 99-worker-vipgen"
+		const order = "oc delete machineconfig 99-master-vipgen\noc wait machineconfigpool master --for=condition=Updating --timeout=5m\noc wait machineconfigpool master --for=condition=Updated --timeout=2h\noc delete machineconfig 99-worker-vipgen"
 		if tt.delete && !strings.Contains(text, order) {
 			t.Errorf("%s: no %q in %q", name, order, text)
 		}
