@@ -29,6 +29,17 @@ func (e Entry) Applies(words []string, role, release string) bool {
 	return Within(release, e.From, e.To)
 }
 
+// BalancerManifests are the static pods by which OpenShift's own load balancer runs on nodes of a
+// role. Of a release that is not known, they are those of any.
+func BalancerManifests(role, release string) (out []string) {
+	for _, e := range Contract {
+		if e.Where == "managed" && e.Treatment == Replaced && e.Applies([]string{e.Where}, role, release) {
+			out = append(out, e.Name)
+		}
+	}
+	return out
+}
+
 // Within reports whether a release is one from a first to a last; "" is the first, and the
 // last, that is known.
 func Within(release, from, to string) bool {

@@ -54,6 +54,11 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
+	if c.Displaces() {
+		for _, name := range assets.BalancerManifests(baseRole(role), c.Version) {
+			add(name, []byte(noPod))
+		}
+	}
 	units, err := unit.Render(unit.Params{AgentImage: c.Images.Agent, AuthFile: c.authFile(role), Hints: assets.NodeIPHints(c.operatorHasVIPs(), c.Version)})
 	if err != nil {
 		return b, err
@@ -63,6 +68,12 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 	}
 	return b, b.Sort()
 }
+
+// noPod takes the place of a manifest of OpenShift's own load balancer: a file of the operator's
+// can be replaced, not removed. Kubelet ends the pod when it next lists its manifests, within 20 s
+// (pkg/kubelet/config/file.go, extractFromDir leaves out what is no pod); until then, and when
+// the file changes, it leaves the pod as it is (consumeWatchEvent).
+const noPod = "# No pod: an external load balancer has taken the place of OpenShift's own (spec.loadBalancer.type: External of vipgen).\n"
 
 // Pods are the names of the static pods that nodes of a role run.
 func (c *Cluster) Pods(role string) []string {

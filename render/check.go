@@ -342,10 +342,6 @@ func (r *resolver) checkNames() {
 // checkLoadBalancer: who holds the VIPs must be clear.
 func (r *resolver) checkLoadBalancer() {
 	vip := &r.in.VIP.Spec
-	if r.external() && r.operatorsKeepalived() {
-		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.loadBalancer.type", "External",
-			fmt.Sprintf("platform.%s.loadBalancer.type: UserManaged in the install-config, or OpenShift's own keepalived holds the VIPs too", r.in.Install.Platform))
-	}
 	if r.external() {
 		return
 	}

@@ -51,6 +51,8 @@ type Cluster struct {
 	PodNetworks, ServiceNetworks []netip.Prefix
 	// installers are the VIPs that the installer chooses.
 	installers []netip.Addr
+	// operators says that OpenShift runs a load balancer of its own.
+	operators bool
 	// needs are for Assumed.
 	needs []string
 }
@@ -68,6 +70,21 @@ func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
 // OwnsBootstrap reports whether the bootstrap host is vipgen's: else OpenShift's
 // own keepalived holds the API VIP there.
 func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha1.RoleBootstrap) }
+
+// Displaces reports whether an external load balancer has the place of OpenShift's own, whose
+// pods vipgen's files keep off the nodes: what OpenShift says of its load balancer stays.
+func (c *Cluster) Displaces() bool {
+	return c.operators && c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
+}
+
+// Installable is an error where a cluster may become what is rendered, and not be installed so.
+func (c *Cluster) Installable() error {
+	if !c.Displaces() {
+		return nil
+	}
+	return fmt.Errorf("spec.loadBalancer.type: External is for a running cluster here: while it is installed, OpenShift's own keepalived holds the API VIP on the bootstrap host. "+
+		"Have platform.%s.loadBalancer.type: UserManaged in the install-config, or install with InCluster and move to the external load balancer afterwards (docs/external-lb.md)", c.Config.Spec.Platform)
+}
 
 // Understood reports whether nodes understand OpenShift's own keepalived on the
 // bootstrap host, or have no need to.
@@ -115,7 +132,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 			c.installers = append(c.installers, v.Addr)
 		}
 	}
-	c.needs = r.needs()
+	c.needs, c.operators = r.needs(), r.operatorsKeepalived()
 	c.Roles = r.roles(c)
 	c.Replicas = r.replicas()
 	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -122,6 +124,52 @@ func TestOperatorContract(t *testing.T) {
 		}
 	}
 	t.Logf("%d kinds of nodes held against %d rows", nodes, len(assets.Contract))
+}
+
+// Where an external load balancer has the place of OpenShift's own, exactly the manifests of the
+// operator's keepalived and HAProxy are replaced by what is no pod; without the operator's, none.
+func TestOperatorsBalancer(t *testing.T) {
+	for _, s := range setups() {
+		for _, version := range append(ignition.SupportedOpenShift(), "") {
+			if !assets.AtLeast(version, s.since()) && (version != "" || s.topology == "arbiter") {
+				continue
+			}
+			c := s.cluster(t, version)
+			c.Config.Spec.LoadBalancer = v1alpha1.LoadBalancerExternal
+			c.Roles = append(c.Roles, "infra")
+			bundles, err := c.Bundles()
+			testkit.Must(t, err)
+			for _, b := range bundles {
+				role := b.Role
+				if role == "infra" {
+					role = v1alpha1.RoleWorker
+				}
+				var want, got []string
+				for _, e := range assets.Contract {
+					if balances := strings.HasSuffix(e.Name, "manifests/keepalived.yaml") || strings.HasSuffix(e.Name, "manifests/haproxy.yaml"); balances && e.Treatment == assets.Replaced && e.Applies(s.words(), role, version) {
+						want = append(want, e.Name)
+					}
+				}
+				for _, f := range b.Files {
+					if !strings.HasSuffix(f.Path, "/keepalived.yaml") && !strings.HasSuffix(f.Path, "/haproxy.yaml") {
+						continue
+					}
+					got = append(got, f.Path)
+					var v any
+					if err := yaml.Unmarshal(f.Contents, &v); err != nil || v != nil {
+						t.Errorf("%s, %s: %s is %v, %v", s.name, version, f.Path, v, err)
+					}
+				}
+				slices.Sort(want)
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Errorf("%s, %s, pool %s:\n%s", s.name, version, b.Role, diff)
+				}
+			}
+			if (c.Installable() == nil) == slices.Contains(s.words(), "managed") {
+				t.Errorf("%s, %s: %v", s.name, version, c.Installable())
+			}
+		}
+	}
 }
 
 // row names a row of the contract.

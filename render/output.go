@@ -94,6 +94,9 @@ func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
 // InstallDir makes the files that go into an installer's asset directory: all
 // in openshift/, one object each, as installers read them.
 func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
+	if err := c.Installable(); err != nil {
+		return nil, err
+	}
 	w.Formats = []Format{FormatMachineConfig}
 	files, err := r.Tree(c, w)
 	if err != nil {
@@ -199,6 +202,9 @@ func (w Want) check(c *Cluster) error {
 			return fmt.Errorf("format %s is for OpenShift, not for %s: choose ignition, butane or files", f, c.OS)
 		}
 	}
+	if slices.ContainsFunc(w.Formats, Format.HoldsManifests) {
+		return c.Installable()
+	}
 	return nil
 }
 
@@ -240,10 +246,18 @@ func MachineConfigName(role string) string {
 	return "99-worker-vipgen-" + role
 }
 
+// baseRole is the pool of the operator's that a pool inherits from, or is.
+func baseRole(role string) string {
+	if MachineConfigName(role) == "99-"+role+"-vipgen" {
+		return role
+	}
+	return v1alpha1.RoleWorker
+}
+
 // inherit leaves out of a custom pool's bundle what its nodes get from the
 // worker pool anyway.
 func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
-	if MachineConfigName(b.Role) == "99-"+b.Role+"-vipgen" {
+	if baseRole(b.Role) == b.Role {
 		return b
 	}
 	i := slices.IndexFunc(all, func(x ignition.Bundle) bool { return x.Role == v1alpha1.RoleWorker })

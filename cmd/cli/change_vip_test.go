@@ -18,6 +18,15 @@ func TestChangeAVIP(t *testing.T) {
 	// The example has an ingress controller more, which the page leaves out.
 	vipConfig, _, _ = strings.Cut(vipConfig, "  # A pool of its own")
 	t.Chdir(t.TempDir())
+	if checked := walk(t, page, installConfig, vipConfig); checked != 5 {
+		t.Errorf("%d lines checked", checked)
+	}
+}
+
+// walk takes the steps of a page in the current directory, and returns how many lines of text it held
+// against what vipgen printed before them. The page's vipgen.yaml is added to the given one.
+func walk(t *testing.T, page, installConfig, vipConfig string) int {
+	t.Helper()
 	lay(t, map[string]string{"install-config.yaml": installConfig, "vipgen.yaml": vipConfig})
 	out, checked := "", 0
 	for _, block := range regexp.MustCompile("(?s)```(sh|yaml|text)\n(.*?)\n```").FindAllStringSubmatch(page, -1) {
@@ -53,9 +62,7 @@ func TestChangeAVIP(t *testing.T) {
 			}
 		}
 	}
-	if checked != 5 {
-		t.Errorf("%d lines checked", checked)
-	}
+	return checked
 }
 
 // TestDiffOfClients: what clients see is said of every change of VIPs and of VRRP.
@@ -88,6 +95,20 @@ func TestDiffOfClients(t *testing.T) {
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, what+": ") && strings.Contains(s, text) }) {
 				t.Errorf("%s: no %q in %q", spec, w, got)
 			}
+		}
+	}
+	// On to an external load balancer and back, under an address of both.
+	good(t)
+	lay(t, map[string]string{"b.yaml": fleetHead + "spec: {loadBalancer: {type: External}}\n"})
+	must(t, "render", "--dir", "a")
+	must(t, "render", "--dir", "b", "-c", "b.yaml")
+	for _, tt := range []struct{ from, to, what, first string }{
+		{"a", "b", "load balancer InCluster becomes External", "before: the external load balancer serves"},
+		{"b", "a", "load balancer External becomes InCluster", "first the control plane changes"},
+	} {
+		seen := diffOf(t, command.Finding, tt.from, tt.to).Clusters[0].Clients
+		if len(seen) != 1 || seen[0].What != tt.what || len(seen[0].Clients) != 5 || !strings.Contains(seen[0].Clients[0], tt.first) || !strings.Contains(seen[0].Clients[4], "192.0.2.3 is an address of both") {
+			t.Errorf("%s to %s: %q", tt.from, tt.to, seen)
 		}
 	}
 }

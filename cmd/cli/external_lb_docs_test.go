@@ -70,16 +70,6 @@ func TestExternalPage(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("what nodes lose", func(t *testing.T) {
-		// Without the Ignition configs, which are not of a running cluster.
-		code, out, stderr := run("", "diff", "in/rendered/machineconfigs", "out/rendered/machineconfigs")
-		if code != command.Finding || stderr != "" {
-			t.Errorf("exit code %d, %s", code, stderr)
-		}
-		if diff := cmp.Diff(block(t, text, "`vipgen diff` shows"), out); diff != "" {
-			t.Error(diff)
-		}
-	})
 	t.Run("what stays", func(t *testing.T) {
 		in, out := snapshot(t, "in/rendered/files/master"), snapshot(t, "out/rendered/files/master")
 		for p, data := range out {
@@ -138,14 +128,35 @@ func TestExternalPage(t *testing.T) {
 			t.Errorf("an address that nodes hold: exit code %d, %s", code, stderr)
 		}
 	})
-	t.Run("OpenShift's own", func(t *testing.T) {
-		lay(t, map[string]string{"managed/install-config.yaml": strings.Replace(install, "type: UserManaged", "type: OpenShiftManagedDefault", 1),
-			"managed/vipgen.yaml": vip + outside})
-		code, _, stderr := run("", "render", "managed")
-		if code != command.Input || !strings.Contains(stderr, "[conflicting-fields]") {
-			t.Errorf("exit code %d, %s", code, stderr)
+}
+
+// TestMoveToExternalLB walks the page's way from the nodes' VIPs to an external load balancer where
+// OpenShift's own is installed: no pod of it is left, and what has its place is for running clusters alone.
+func TestMoveToExternalLB(t *testing.T) {
+	_, page, _ := strings.Cut(docPage(t, "external-lb.md"), "## Moving a cluster to it\n")
+	page, _, _ = strings.Cut(page, "## Moving back\n")
+	documentedDir(t)
+	managed := strings.Replace(read(t, "install-config.yaml"), "type: UserManaged", "type: OpenShiftManagedDefault", 1)
+	if checked := walk(t, page, managed, read(t, "vipgen.yaml")); checked != 9 {
+		t.Errorf("%d lines checked", checked)
+	}
+	if got := must(t, "validate"); !strings.Contains(got, "note: for a running cluster: its Infrastructure object goes on saying loadBalancer.type OpenShiftManagedDefault") {
+		t.Error(got)
+	}
+	for pool, names := range map[string][]string{"master": {"haproxy", "keepalived"}, "worker": {"keepalived"}} {
+		must(t, "render", "--dir", "files", "--format", "files", "--overwrite")
+		for _, name := range names {
+			if text := read(t, "files/files/"+pool+"/etc/kubernetes/manifests/"+name+".yaml"); !strings.HasPrefix(text, "# No pod: ") || strings.Count(text, "\n") != 1 {
+				t.Errorf("%s of pool %s: %s", name, pool, text)
+			}
 		}
-	})
+	}
+	for _, args := range []string{"--install-dir ocp", "--format configmap", "--format extra-manifests --dir x", "--merge ocp/master.ign --role master"} {
+		code, _, stderr := run("", append([]string{"render"}, strings.Fields(args)...)...)
+		if code != command.Input || !strings.Contains(stderr, "External is for a running cluster") {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr)
+		}
+	}
 }
 
 // TestMoreDomainsNeedNothing: more domains of routes, with appsDomain or without, are

@@ -51,6 +51,9 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if len(conflicts) > 0 && !f.overwrite {
 		return conflictProblems(f.merge, conflicts)
 	}
+	if err := cluster.Installable(); err != nil {
+		return command.Usage(c, err)
+	}
 	if err := f.published(cluster, installConfig); err != nil {
 		return err
 	}

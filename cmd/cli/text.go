@@ -98,6 +98,9 @@ func summarize(c *render.Cluster) *clusterSummary {
 	if s.DNS.External {
 		external = "the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names"
 	}
+	if c.Displaces() {
+		external = "for a running cluster: its Infrastructure object goes on saying loadBalancer.type OpenShiftManagedDefault, with the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's load balancer off the nodes, and its keepalived comes back when they are deleted ('vipgen remove')"
+	}
 	for _, note := range []string{profileWhy(c), external, release(c), tagged(c)} {
 		if note != "" {
 			out.Notes = append(out.Notes, note)

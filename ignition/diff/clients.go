@@ -35,8 +35,10 @@ type Seen struct {
 // clients says what clients see of the change from one cluster.yaml to another.
 func clients(before, after *v1alpha1.ClusterConfigSpec) []Seen {
 	var out []Seen
-	if s := settingsSeen(before, after); s != nil {
-		out = append(out, *s)
+	for _, s := range []*Seen{settingsSeen(before, after), balancerSeen(before, after)} {
+		if s != nil {
+			out = append(out, *s)
+		}
 	}
 	name := func(g v1alpha1.Group) string { return g.Name }
 	names := slices.Concat(lists.Map(before.Groups, name), lists.Map(after.Groups, name))
@@ -167,15 +169,45 @@ func follow(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Add
 	if !g.OfOperator() || g.Role == v1alpha1.GroupDNS || !s.OperatorHasVIPs() {
 		return out
 	}
-	field := "apiServerInternalIPs"
+	field, reads := "apiServerInternalIPs", ", such as new machines, which get their first configuration from it"
 	if g.Role == v1alpha1.GroupIngress {
-		field = "ingressIPs"
+		field, reads = "ingressIPs", ""
 	}
-	out = append(out, fmt.Sprintf("OpenShift's Infrastructure object keeps the old address (%s is fixed at installation): what reads it there goes on using it", field))
+	out = append(out, fmt.Sprintf("OpenShift's Infrastructure object keeps the old address (%s is fixed at installation): what reads it there goes on using it%s", field, reads))
 	if g.Role == v1alpha1.GroupAPI {
 		out = append(out, "the API servers' certificate stays as it was installed: a client that connects to the new address by the address alone needs the server name api."+s.Domain)
 	}
 	return out
+}
+
+// balancerSeen says what clients see where the nodes give their VIPs up for those of an external
+// load balancer, or hold some again, in the order of what happens; nil where neither is so.
+func balancerSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
+	s := &Seen{What: fmt.Sprintf("load balancer %s becomes %s", before.LoadBalancer, after.LoadBalancer)}
+	switch [2]v1alpha1.LoadBalancerType{before.LoadBalancer, after.LoadBalancer} {
+	case [...]v1alpha1.LoadBalancerType{v1alpha1.LoadBalancerInCluster, v1alpha1.LoadBalancerExternal}:
+		s.Clients = []string{
+			"before: the external load balancer serves under addresses of its own, and DNS outside of the cluster leads there",
+			"then the pools change one by one, the control plane last: its nodes alone hold the API VIP, which nodes without the change need",
+			"until its nodes are done, too, they resolve *.apps to an ingress VIP that no router is left to answer at: operators may report Degraded",
+		}
+	case [...]v1alpha1.LoadBalancerType{v1alpha1.LoadBalancerExternal, v1alpha1.LoadBalancerInCluster}:
+		s.Clients = []string{
+			"first the control plane changes: its nodes alone hold the API VIP, which nodes with the change need",
+			"until a node with a router is done, too, they resolve *.apps to an ingress VIP that no router answers at: operators may report Degraded",
+			"then the other pools change, and DNS outside of the cluster leads to the VIPs: until then the external load balancer serves",
+		}
+	default:
+		return nil
+	}
+	for _, g := range after.Groups {
+		for _, vip := range g.VIPs {
+			if holding(before, vip) != nil {
+				s.Clients = append(s.Clients, fmt.Sprintf("%s is an address of both: while some nodes have the change, a node and the external load balancer hold it (split brain), or nobody does. Give the new side another one", vip))
+			}
+		}
+	}
+	return s
 }
 
 // settingsSeen says what clients see of other VRRP settings, nil where they stay.

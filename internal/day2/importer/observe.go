@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"net/netip"
 	"path"
+	"slices"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -17,6 +19,8 @@ type Observed struct {
 	Topology v1alpha1.Topology
 	// UserManaged says that OpenShift runs no load balancer.
 	UserManaged bool
+	// VIPs are those that OpenShift knows.
+	VIPs []netip.Addr
 	// Release without a patch level, as "4.18".
 	Release string
 	// Images of the release; that of the agent is empty.
@@ -47,7 +51,9 @@ func Observe(files []render.File) (*Observed, problem.List) {
 	}
 	o.Platform, o.Release, o.Topology = best(i.platform), best(i.version), v1alpha1.Topology(best(i.topology))
 	external, _ := i.external.best()
-	o.UserManaged = external.value
+	api, _ := i.api.best()
+	ingress, _ := i.ingress.best()
+	o.UserManaged, o.VIPs = external.value, slices.Concat(api.value, ingress.value)
 	for name, into := range map[string]*string{"keepalived": &o.Images.Keepalived, "haproxy": &o.Images.HAProxy, "coredns": &o.Images.CoreDNS} {
 		*into = best(i.images[name])
 	}

@@ -8,6 +8,7 @@ package remove
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/day2/adopt"
 	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -89,8 +91,8 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	if len(export.Operators(v1alpha1.RoleMaster)) == 0 {
 		fail("no MachineConfig of the operator", "all MachineConfigs of the cluster", "'vipgen remove --help' says what to export")
 	}
-	for _, name := range export.Pools() {
-		if slices.Contains([]string{v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker}, name) {
+	for _, name := range []string{v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker} {
+		if slices.Contains(export.Pools(), name) {
 			p, err := pool(export, name)
 			if err != nil {
 				list = append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "cluster.yaml as vipgen renders it"})
@@ -160,13 +162,23 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 	return p, nil
 }
 
+// outside are the VIPs of an external load balancer.
+func (p *Pool) outside() (out []netip.Addr) {
+	if p.config != nil && p.config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+		for _, g := range p.config.Spec.Groups {
+			out = append(out, g.VIPs...)
+		}
+	}
+	return out
+}
+
 // operators are the settings of OpenShift's own keepalived.
 var operators = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast).String()
 
 // steps works out how far each step is.
 func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, options Options) {
 	var with, without []string
-	held := false
+	held, outside := false, false
 	runs := !o.UserManaged && assets.PlatformNamed(o.Platform).HasVIPs() // OpenShift's keepalived
 	for _, p := range r.Pools {
 		if p.config == nil {
@@ -174,12 +186,12 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 			continue
 		}
 		with = append(with, p.Name)
-		held = held || p.Settings != ""
+		held, outside = held || p.Settings != "", outside || len(p.outside()) > 0
 	}
 	gone := len(with) == 0
 	match := []string{}
 	if runs {
-		match = r.match()
+		match = r.match(o.VIPs)
 	}
 	move := Step{Name: "every node as OpenShift's own keepalived", Findings: match, Do: []string{
 		"in vipgen.yaml: spec.vrrp {profile: classic, mode: unicast}, no virtualRouterIDs, no VIPs besides the API's and the default ingress controller's, and for that `spec.ingress: [{name: default, nodeSelector: {}}]`",
@@ -188,8 +200,12 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		"oc apply -f rendered/machineconfigs",
 	}}
 	wait := Step{Name: "wait until every node runs it", Findings: []string{}, Do: []string{"export again, and run this again"}}
-	if held && runs {
+	switch {
+	case held && runs:
 		wait.Findings = running(nodes, o.Platform)
+	case outside && runs:
+		wait.Findings = append(wait.Findings, others(nodes)...)
+		wait.Do = append([]string{"when their updates are done, what nodes say is from before the external load balancer: oc annotate node --all vipgen.io/vrrp-"}, wait.Do...)
 	}
 	wait.Findings = append(wait.Findings, updating(nodes)...)
 	vips := Step{Name: "the VIPs have a holder afterwards", Findings: []string{}, Do: []string{
@@ -199,10 +215,18 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		vips.Findings = append(vips.Findings, "OpenShift runs no keepalived on this cluster: when vipgen's files go, no node holds the VIPs")
 	}
 	remove := Step{Name: "delete vipgen's MachineConfigs", Findings: []string{}}
+	if outside && runs {
+		remove.Do = append(remove.Do, fmt.Sprintf("keep the external load balancer until all nodes are done and DNS outside of the cluster leads to %s; the control plane goes first, as its nodes alone hold the API VIP", lists.Join(o.VIPs, ", ")))
+	}
 	for _, p := range r.Pools {
 		for _, name := range p.MachineConfigs {
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
 			remove.Do = append(remove.Do, "oc delete machineconfig "+name)
+		}
+		if outside && runs && len(p.MachineConfigs) > 0 {
+			// Right after the deletion, a pool is still Updated for some seconds.
+			wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
+			remove.Do = append(remove.Do, wait+"Updating --timeout=5m", wait+"Updated --timeout=2h")
 		}
 	}
 	for _, name := range off {
@@ -253,17 +277,22 @@ func (r *Removal) order() {
 }
 
 // match says in what vipgen's files differ from the operator's keepalived, so that nodes
-// with and without them do not hear each other or a VIP has no holder.
-func (r *Removal) match() (out []string) {
+// with and without them do not hear each other, or a VIP has no holder or two.
+func (r *Removal) match(operatorVIPs []netip.Addr) (out []string) {
 	out = []string{}
 	for _, p := range r.Pools {
-		if p.Settings == "" {
-			continue
-		}
 		say := func(format string, args ...any) {
 			if text := fmt.Sprintf(format, args...); !slices.Contains(out, text) {
 				out = append(out, text)
 			}
+		}
+		for _, vip := range p.outside() {
+			if slices.Contains(operatorVIPs, vip) {
+				say("the external load balancer has %s, which OpenShift's keepalived will hold: give the load balancer another address first ('Moving back' in docs/external-lb.md)", vip)
+			}
+		}
+		if p.Settings == "" {
+			continue
 		}
 		if p.Settings != operators {
 			say("pool %s: its files ask for %s, OpenShift's keepalived has %s", p.Name, p.Settings, operators)

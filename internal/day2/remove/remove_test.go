@@ -28,6 +28,12 @@ func live(t *testing.T) render.File {
 // more of spec.
 func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 	t.Helper()
+	return moved(t, strings.NewReplacer(), vrrp, more, pools...)
+}
+
+// moved is such a cluster with other addresses in its install-config.
+func moved(t *testing.T, vips *strings.Replacer, vrrp, more string, pools ...string) []render.File {
+	t.Helper()
 	before := live(t)
 	plan, list := adopt.Read([]render.File{before}, adopt.Options{})
 	if plan == nil {
@@ -39,7 +45,7 @@ func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 	}
 	text += "  " + more + "\n"
 	c, _, err := render.Load(render.Sources{
-		InstallConfig: render.File{Name: importer.InstallConfigName, Data: plan.Import.InstallConfig},
+		InstallConfig: render.File{Name: importer.InstallConfigName, Data: []byte(vips.Replace(string(plan.Import.InstallConfig)))},
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: []byte(text)},
 	}, render.Options{})
 	testkit.Must(t, err)
@@ -129,6 +135,40 @@ func TestOrder(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.states, strings.Join(states, " ")); diff != "" || r.MayDelete != tt.delete || (len(r.SplitBrain) > 0) != tt.split || !strings.Contains(finding, tt.finding) {
 			t.Errorf("%s: may delete: %t, split brain %q, finding %q\n%s", name, r.MayDelete, r.SplitBrain, finding, diff)
+		}
+	}
+}
+
+// TestFromExternal: from an external load balancer back to OpenShift's own, the control plane first,
+// unless both would hold an address, or nodes may still run vipgen's keepalived.
+func TestFromExternal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		vips, running string
+		delete        bool
+		states, text  string // text of the step that is to be done now
+	}{
+		"an address of both": {"192.0.2.5", "", false, "now waits waits waits waits", "the external load balancer has 192.0.2.5, which OpenShift's keepalived will hold"},
+		"stale annotations":  {"192.0.2.250", fast, false, "done now waits waits waits", "oc annotate node --all vipgen.io/vrrp-"},
+		"moved":              {"192.0.2.250", "", true, "done done done now waits", "DNS outside of the cluster leads to 192.0.2.5, 192.0.2.7; the control plane goes first"},
+	} {
+		files := moved(t, strings.NewReplacer("192.0.2.5", tt.vips, "192.0.2.7", "192.0.2.250"), "", "loadBalancer: {type: External}", "master", "worker")
+		r, list := remove.Read(append(files, nodes("master-0="+tt.running, "worker-0=")), remove.Options{})
+		if r == nil {
+			t.Fatal(list)
+		}
+		var states []string
+		text := ""
+		for _, s := range r.Steps {
+			if states = append(states, string(s.State)); s.State == remove.Now {
+				text = strings.Join(append(s.Findings, s.Do...), "\n")
+			}
+		}
+		if diff := cmp.Diff(tt.states, strings.Join(states, " ")); diff != "" || r.MayDelete != tt.delete || len(r.SplitBrain) > 0 || !strings.Contains(text, tt.text) {
+			t.Errorf("%s: may delete: %t, split brain %q\n%s\n%s", name, r.MayDelete, r.SplitBrain, text, diff)
+		}
+		const order = "oc delete machineconfig 99-master-vipgen\noc wait machineconfigpool master --for=condition=Updating --timeout=5m\noc wait machineconfigpool master --for=condition=Updated --timeout=2h\noc delete machineconfig 99-worker-vipgen"
+		if tt.delete && !strings.Contains(text, order) {
+			t.Errorf("%s: no %q in %q", name, order, text)
 		}
 	}
 }

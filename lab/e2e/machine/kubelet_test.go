@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -78,6 +80,39 @@ func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
 	}
 }
 
+const aliveManifest = "/etc/kubernetes/manifests/alive.yaml"
+
+// checkManifests: what is no pod ends the pod whose manifest it replaces, if only when kubelet next
+// lists the manifests, and the pod returns with its manifest. Files come as the operator writes them.
+func checkManifests(t *testing.T, n rig.Node) {
+	t.Helper()
+	file := n.Path(aliveManifest)
+	replace := func(text string) {
+		hidden := filepath.Join(filepath.Dir(file), ".alive") // which kubelet leaves out
+		testkit.Must(t, os.WriteFile(hidden, []byte(text), 0o644))
+		testkit.Must(t, os.Rename(hidden, file))
+	}
+	for _, tt := range []struct {
+		name string
+		end  func()
+	}{
+		{"emptied", func() { replace("") }},
+		{"a comment", func() { replace("# No pod\n") }},
+		{"deleted", func() { testkit.Must(t, os.Remove(file)) }},
+	} {
+		id := rig.ContainerID(n.Await(t, "running", "alive", "alive", rig.Running))
+		start := time.Now()
+		tt.end()
+		rig.Eventually(t, tt.name+": the pod ends", func() bool {
+			list, err := n.Processes(id)
+			return err != nil || len(list) == 0
+		})
+		t.Logf("manifest %s: the pod ended after %v", tt.name, time.Since(start).Round(100*time.Millisecond))
+		replace(alivePod)
+	}
+	n.Await(t, "running", "alive", "alive", rig.Running)
+}
+
 func config(ca *authority.Authority, i int) machine.KubeletConfig {
 	return machine.KubeletConfig{CA: ca, NodeIPs: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})}}
 }
@@ -93,7 +128,7 @@ func TestKubelet(t *testing.T) {
 	for i := range 2 {
 		m := rig.NewMachine(t, network, fmt.Sprintf("node-%d", i), fmt.Sprintf("192.0.2.1%d/24", i), map[string]string{"kubelet": rig.Tool(t, "kubelet")})
 		// The file is there from the start: the first probe may come before the shell's turn.
-		for path, text := range map[string]string{aliveFile: "", "/etc/kubernetes/manifests/alive.yaml": alivePod} {
+		for path, text := range map[string]string{aliveFile: "", aliveManifest: alivePod} {
 			testkit.Must(t, m.Write(path, []byte(text)))
 		}
 		nodes = append(nodes, rig.Boot(t, m, config(ca, i), image))
@@ -119,4 +154,5 @@ func TestKubelet(t *testing.T) {
 	first.Await(t, "running after a reboot", "alive", "alive", func(s corev1.ContainerStatus) bool {
 		return rig.Running(s) && s.ContainerID != before.ContainerID
 	})
+	checkManifests(t, second)
 }
