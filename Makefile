@@ -62,7 +62,9 @@ LIFEFLAGS  ?=
 TOOLS := coredns ignition etcd kube-apiserver kubectl kustomize staticcheck govulncheck
 BIN   := .cache/bin
 # Those of real nodes and of MetalLB, which take minutes to build and nothing else needs.
-E2E_TOOLS   := kubelet kube-controller-manager kube-proxy metallb-controller metallb-speaker
+E2E_TOOLS     := kubelet kube-proxy metallb-controller metallb-speaker
+# A cluster of real nodes has that as well.
+CLUSTER_TOOLS := kube-controller-manager
 # Modules of their own, so that what they need is not what vipgen needs.
 MODULES := internal/image lab lab/e2e/pods lab/e2e/metallb
 # Packages of the lab's module but for tests with real nodes, which are targets of their own.
@@ -175,18 +177,18 @@ show-cluster: setup tools ## Run a whole cluster in namespaces and show what it 
 golden-trees: # all files of every golden case, which golden/ keeps as differences, for tests of other modules
 	VIPGEN_TESTS=all go test $(NOVET) -count 1 -run '^TestCases$$/^.*$$/^expected$$' ./golden -args -trees $(CURDIR)/.cache/golden
 
-test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, nodes that boot with systemd, and a cluster of real nodes: installed, handed over, one power loss (needs root)
+test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and nodes that boot with systemd, two of which are a control plane (needs root)
 	$(LIVE) -C lab/e2e/pods $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
 	$(LIVE) -C lab/e2e/metallb $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
-	$(LIVE) -C lab $(NOVET) -count 1 -p 1 -timeout 28m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot ./e2e/cluster
+	$(LIVE) -C lab $(NOVET) -count 1 -p 1 -timeout 28m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot
 
-e2e: e2e-tools ## Run a cluster of real nodes and break all of it; two hours (needs root)
+e2e: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot -args -remove
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
-e2e-life: e2e-tools ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
+e2e-life: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck

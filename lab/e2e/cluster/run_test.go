@@ -4,8 +4,6 @@ import (
 	"flag"
 	"strings"
 	"testing"
-
-	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What of a run is done; `make e2e` does all of it.
@@ -20,7 +18,6 @@ var (
 // TestCluster installs a cluster, as an installer would, and has things happen to it
 // while a client uses it.
 func TestCluster(t *testing.T) {
-	testkit.Variant(t) // of TestHardCase23Interoperable
 	c := newCluster(t, "UserManaged")
 	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
