@@ -17,7 +17,6 @@ import (
 // texts are the files that are known by their names, with what reads each.
 var texts = map[string]func(*importer, string, []byte){
 	"keepalived.conf": (*importer).takeKeepalived, "keepalived.conf.tmpl": (*importer).takeKeepalived, "keepalived.conf.template": (*importer).takeKeepalived,
-	"haproxy.cfg": (*importer).takeHAProxy, "haproxy.cfg.tmpl": (*importer).takeHAProxy, "haproxy.cfg.template": (*importer).takeHAProxy,
 	"Corefile": (*importer).takeCorefile, "Corefile.tmpl": (*importer).takeCorefile,
 	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
 }
@@ -169,9 +168,9 @@ func (i *importer) nodeFile(name string, data []byte) {
 	}
 }
 
-// manifest reports whether a file is that of one of the pods.
+// manifest reports whether a file is that of keepalived's pod.
 func manifest(name string) bool {
-	return strings.Contains(name, "manifests/") && podKind(strings.TrimSuffix(path.Base(name), path.Ext(name))) != ""
+	return strings.Contains(name, "manifests/") && ofKeepalived(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }
 
 // templated reports whether a manifest is a template itself, as none on a node is.
@@ -187,26 +186,6 @@ func (i *importer) takeKeepalived(name string, data []byte) {
 	i.list = append(i.list, list...)
 	if list.Err() == nil {
 		k.claim(&i.evidence)
-	}
-}
-
-func (i *importer) takeHAProxy(name string, data []byte) {
-	i.found = true
-	h, list := parseHAProxy(name, data)
-	i.list = append(i.list, list...)
-	if list.Err() == nil {
-		h.claim(&i.evidence)
-		i.loseHAProxy(h)
-	}
-}
-
-func (i *importer) takeCorefile(name string, data []byte) {
-	i.found = true
-	c, list := parseCorefile(name, data)
-	i.list = append(i.list, list...)
-	if list.Err() == nil {
-		c.claim(&i.evidence)
-		i.loseCorefile(c)
 	}
 }
 

@@ -187,7 +187,7 @@ func (i *importer) routerHealth() {
 			}
 			for _, b := range s.Body {
 				if m := routerPort().FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
-					i.port("routerHealth", m[1], k.at(b.Line), byConf)
+					addPort(&i.routerPorts, m[1], k.at(b.Line), byConf)
 				}
 			}
 		}
