@@ -71,7 +71,6 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	_, err = os.Stat(j.below(v1alpha1.TrackDir))
 	booted := errors.Is(err, fs.ErrNotExist)
-	adopt(j.Root, j.Log)
 	if j.checks, err = newChecks(j.below(v1alpha1.TrackDir), j.State, j.Checks, j.Log); err != nil {
 		return err
 	}
