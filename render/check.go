@@ -130,7 +130,6 @@ func places(docs layers, field string, list []netip.Addr) []place {
 	return out
 }
 
-// checkPresence reports whether there is anything to check.
 func (r *resolver) checkPresence() bool {
 	if len(r.api) > 0 && len(r.ingress) > 0 {
 		return true

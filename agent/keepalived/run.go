@@ -62,7 +62,6 @@ func (j *Job) Run(ctx context.Context) error {
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
-// prepare makes the parts.
 func (j *Job) prepare(ctx context.Context) (err error) {
 	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
 		if err := os.MkdirAll(j.below(dir), 0o755); err != nil {

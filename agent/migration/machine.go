@@ -152,7 +152,6 @@ func (in *Input) base() *v1alpha1.VRRPSettings {
 	return &in.Initial
 }
 
-// holds says whether a VIP is on this node.
 func (in *Input) holds(vip string) bool {
 	return slices.ContainsFunc(in.Held, func(a netip.Addr) bool { return a.String() == vip })
 }

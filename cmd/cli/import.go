@@ -19,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// importFlags are those of `vipgen import`.
 type importFlags struct {
 	dir      string
 	output   command.Format
@@ -198,7 +197,6 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 	return err
 }
 
-// importText is the report for people.
 func importText(p *printer, r *importer.Result) {
 	p.line("Cluster %s", r.Domain)
 	p.WriteString("\nCarried over\n")

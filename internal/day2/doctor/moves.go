@@ -93,7 +93,6 @@ const (
 	longestMove = time.Minute
 )
 
-// movesOf are the moves of an instance's VIP.
 func (r *records) movesOf(instance string) (out []Move) {
 	spans := r.spansOf(instance)
 	r.settle(instance, spans)
@@ -212,7 +211,6 @@ func (r *records) lagOf(node string, t time.Time) time.Duration {
 	return lag + min(most, longestLag)
 }
 
-// in returns the events of a node in a time that match.
 func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
 	list := r.nodes[node]
 	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })

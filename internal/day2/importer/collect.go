@@ -56,7 +56,6 @@ func Relevant(name string) bool {
 	return true
 }
 
-// cutFolder splits a path at a folder.
 func cutFolder(name, folder string) (before, after string, ok bool) {
 	parts := strings.Split(name, "/")
 	n := slices.Index(parts, folder)
@@ -98,7 +97,6 @@ func (i *importer) vipgens(file string) {
 // interesting are kinds by which a file counts even if it cannot be read.
 var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
 
-// objects reads the objects of a file.
 func (i *importer) objects(m *machineConfigs, f render.File) {
 	docs, list := source.ParseAll(f.Name, f.Data)
 	if err := list.Err(); err != nil {
@@ -132,7 +130,6 @@ func (i *importer) objects(m *machineConfigs, f render.File) {
 	}
 }
 
-// decodeConfig decodes a MachineConfig or an Ignition config.
 func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Document) {
 	data, err := doc.JSON()
 	var decoded []ignition.Document
@@ -168,7 +165,6 @@ func (i *importer) nodeFile(name string, data []byte) {
 	}
 }
 
-// manifest reports whether a file is that of keepalived's pod.
 func manifest(name string) bool {
 	return strings.Contains(name, "manifests/") && ofKeepalived(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }

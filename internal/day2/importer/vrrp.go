@@ -175,7 +175,6 @@ func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1
 	return roles
 }
 
-// routerPort is that of the routers' health in a check script.
 var routerPort = lazy.Regexp(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)
 
 // routerHealth takes the port of the routers' health from the check scripts.
