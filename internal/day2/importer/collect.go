@@ -33,7 +33,7 @@ func Relevant(name string) bool {
 	default:
 		return false
 	}
-	if _, rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
+	if rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
 		group, rest, _ := strings.Cut(rest, "/")
 		switch group {
 		case "machineconfiguration.openshift.io", "config.openshift.io":
@@ -43,7 +43,7 @@ func Relevant(name string) bool {
 		}
 		return group == "core" && strings.HasPrefix(rest, "nodes")
 	}
-	if _, rest, ok := cutFolder(name, "namespaces"); ok {
+	if rest, ok := cutFolder(name, "namespaces"); ok {
 		namespace, rest, _ := strings.Cut(rest, "/")
 		switch {
 		case infraNamespace().MatchString(namespace):
@@ -56,13 +56,13 @@ func Relevant(name string) bool {
 	return true
 }
 
-func cutFolder(name, folder string) (before, after string, ok bool) {
+func cutFolder(name, folder string) (after string, ok bool) {
 	parts := strings.Split(name, "/")
 	n := slices.Index(parts, folder)
 	if n < 0 || n == len(parts)-1 {
-		return name, "", false
+		return "", false
 	}
-	return path.Join(parts[:n]...), path.Join(parts[n+1:]...), true
+	return path.Join(parts[n+1:]...), true
 }
 
 // collect reads every file.
